@@ -1,0 +1,1 @@
+//! Incremental database and analyses of CUDA dynamic parallelism.

@@ -1,0 +1,3 @@
+//! The `gridfuse` binary.
+
+fn main() {}
