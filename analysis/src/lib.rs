@@ -1,1 +1,18 @@
 //! Incremental database and analyses of CUDA dynamic parallelism.
+//!
+//! Text goes through [`mask`] and [`parse`] to [`items`]; each function's body is lowered to [`hir`], and everything else is
+//! a query over that: [`uniformity`], [`launch`]. Nothing here knows of LSP.
+
+pub mod db;
+pub mod diagnostic;
+pub mod diagnostics;
+pub mod flow;
+pub mod hir;
+pub mod items;
+pub mod launch;
+pub mod mask;
+pub mod parse;
+pub mod resolve;
+pub mod span;
+pub mod summary;
+pub mod uniformity;

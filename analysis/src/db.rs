@@ -1,0 +1,218 @@
+//! The incremental database: its inputs, and the host that owns it and changes them.
+#![allow(
+    missing_docs,
+    reason = "the functions that salsa's macros generate carry no documentation; the fields do"
+)]
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use salsa::Setter;
+use tree_sitter::Tree;
+
+use crate::mask;
+use crate::span::TextRange;
+
+/// One source file: from disk, or as it stands unsaved in an editor.
+#[salsa::input(debug)]
+pub struct SourceFile {
+    /// Absolute path (or a made-up one in tests).
+    #[returns(deref)]
+    pub path: PathBuf,
+    /// The text.
+    #[returns(clone)]
+    pub text: Arc<str>,
+    /// Tree of an earlier text, already edited to this text's offsets, for incremental parsing.
+    #[returns(clone)]
+    pub edited_tree: Option<EditedTree>,
+}
+
+/// The files of the workspace and the settings that analyses read.
+#[salsa::input(singleton, debug)]
+pub struct Workspace {
+    /// All known files by path.
+    #[returns(clone)]
+    pub files: Arc<BTreeMap<PathBuf, SourceFile>>,
+    /// Directories in which `#include` looks after the including file's own.
+    #[returns(clone)]
+    pub include_dirs: Arc<Vec<PathBuf>>,
+}
+
+/// A syntax tree in which the edits since it was made are recorded.
+#[derive(Clone, Debug)]
+pub struct EditedTree(Arc<Tree>);
+
+impl EditedTree {
+    /// The tree.
+    pub fn tree(&self) -> &Tree {
+        &self.0
+    }
+}
+
+impl PartialEq for EditedTree {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for EditedTree {}
+
+/// What the queries see.
+#[salsa::db]
+pub trait Db: salsa::Database {}
+
+/// The database. A clone is a snapshot that another thread may read.
+#[salsa::db]
+#[derive(Clone)]
+pub struct Database {
+    storage: salsa::Storage<Self>,
+    executions: Arc<Mutex<Option<Vec<String>>>>,
+}
+
+#[salsa::db]
+impl salsa::Database for Database {}
+
+#[salsa::db]
+impl Db for Database {}
+
+impl Default for Database {
+    fn default() -> Self {
+        let executions: Arc<Mutex<Option<Vec<String>>>> = Arc::default();
+        let log = executions.clone();
+        let storage = salsa::Storage::new(Some(Box::new(move |event: salsa::Event| {
+            if let salsa::EventKind::WillExecute { database_key } = event.kind
+                && let Ok(mut log) = log.lock()
+                && let Some(log) = log.as_mut()
+            {
+                log.push(format!("{database_key:?}"));
+            }
+        })));
+        Database { storage, executions }
+    }
+}
+
+/// Owner of the database: adds, changes and removes files.
+#[derive(Default)]
+pub struct Host {
+    db: Database,
+}
+
+impl Host {
+    /// An empty workspace.
+    pub fn new() -> Self {
+        let db = Database::default();
+        Workspace::new(&db, Arc::default(), Arc::default());
+        Host { db }
+    }
+
+    /// The database, for queries on this thread.
+    pub fn db(&self) -> &Database {
+        &self.db
+    }
+
+    /// A snapshot for queries on another thread. A later change waits until all snapshots are dropped and makes their
+    /// queries unwind with [`salsa::Cancelled`].
+    pub fn snapshot(&self) -> Database {
+        self.db.clone()
+    }
+
+    /// The file at `path`, if it is known.
+    pub fn file(&self, path: &Path) -> Option<SourceFile> {
+        Workspace::get(&self.db).files(&self.db).get(path).copied()
+    }
+
+    /// Adds a file or replaces its text.
+    pub fn set_file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> SourceFile {
+        let text = text.into();
+        if let Some(file) = self.file(path) {
+            if file.text(&self.db) != text {
+                file.set_edited_tree(&mut self.db).to(None);
+                file.set_text(&mut self.db).to(text);
+            }
+            return file;
+        }
+        let file = SourceFile::new(&self.db, path.to_path_buf(), text, None);
+        let workspace = Workspace::get(&self.db);
+        let mut files = workspace.files(&self.db).as_ref().clone();
+        files.insert(path.to_path_buf(), file);
+        workspace.set_files(&mut self.db).to(Arc::new(files));
+        file
+    }
+
+    /// Adds many files at once, replacing the text of those that are known: one change of the workspace.
+    pub fn set_files(&mut self, texts: Vec<(PathBuf, Arc<str>)>) {
+        let workspace = Workspace::get(&self.db);
+        let mut files = workspace.files(&self.db).as_ref().clone();
+        let before = files.len();
+        for (path, text) in texts {
+            match files.entry(path) {
+                Entry::Occupied(known) => {
+                    self.set_file(known.key(), text);
+                }
+                Entry::Vacant(free) => {
+                    let file = SourceFile::new(&self.db, free.key().clone(), text, None);
+                    free.insert(file);
+                }
+            }
+        }
+        if files.len() != before {
+            workspace.set_files(&mut self.db).to(Arc::new(files));
+        }
+    }
+
+    /// Replaces the bytes `range` of a known file by `insert`, keeping its tree for incremental parsing.
+    /// A range that doesn't lie on character boundaries inside the text is ignored, and so is an unknown file.
+    pub fn edit_file(&mut self, path: &Path, range: TextRange, insert: &str) {
+        let Some(file) = self.file(path) else { return };
+        let old = file.text(&self.db);
+        let (start, end) = (range.start as usize, range.end as usize);
+        let (Some(head), Some(tail)) = (old.get(..start), old.get(end..)) else {
+            return;
+        };
+        if start > end {
+            return;
+        }
+        let new: Arc<str> = [head, insert, tail].concat().into();
+        let old_tree = crate::parse::parse(&self.db, file);
+        let edited = mask::edited_tree(old_tree.tree(), &old_tree.masked().text, &mask::mask(&new).text);
+        file.set_edited_tree(&mut self.db)
+            .to(Some(EditedTree(Arc::new(edited))));
+        file.set_text(&mut self.db).to(new);
+    }
+
+    /// Forgets a file.
+    pub fn remove_file(&mut self, path: &Path) {
+        let workspace = Workspace::get(&self.db);
+        let mut files = workspace.files(&self.db).as_ref().clone();
+        if files.remove(path).is_some() {
+            workspace.set_files(&mut self.db).to(Arc::new(files));
+        }
+    }
+
+    /// Sets the include directories.
+    pub fn set_include_dirs(&mut self, dirs: Vec<PathBuf>) {
+        let workspace = Workspace::get(&self.db);
+        if *workspace.include_dirs(&self.db) != dirs {
+            workspace.set_include_dirs(&mut self.db).to(Arc::new(dirs));
+        }
+    }
+
+    /// Starts recording which queries execute.
+    pub fn record_executions(&self) {
+        if let Ok(mut log) = self.db.executions.lock() {
+            *log = Some(Vec::new());
+        }
+    }
+
+    /// Stops recording and returns the executed queries as `name(Id(..))`.
+    pub fn take_executions(&self) -> Vec<String> {
+        self.db
+            .executions
+            .lock()
+            .ok()
+            .and_then(|mut log| log.take())
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,76 @@
+//! What a diagnostic is. The diagnostics themselves are one file each in [`crate::diagnostics`].
+
+use crate::db::Db;
+use crate::items::FunctionItem;
+use crate::span::{FileRange, Span};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Slow or fragile.
+    Warning,
+    /// Does not compile or computes the wrong thing.
+    Error,
+}
+
+/// A further place that explains a diagnostic.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub struct Related {
+    /// Where.
+    pub place: FileRange,
+    /// What is there.
+    pub message: String,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub struct Diagnostic {
+    /// Id of its kind: `launch-in-loop`.
+    pub id: &'static str,
+    /// Severity.
+    pub severity: Severity,
+    /// Where.
+    pub place: FileRange,
+    /// One sentence: what is wrong.
+    pub message: String,
+    /// Label under the caret in text output; short.
+    pub label: String,
+    /// Causes.
+    pub related: Vec<Related>,
+    /// What to do.
+    pub help: Option<String>,
+    /// Ids of rewrites that mend it, best first (whether they are eligible is another question).
+    pub rewrites: &'static [&'static str],
+}
+
+/// What a diagnostic says, with places relative to functions: independent of where the functions stand in their files.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub struct Finding<'db> {
+    /// Where in the function.
+    pub span: Span,
+    /// One sentence: what is wrong.
+    pub message: String,
+    /// Label under the caret in text output; short.
+    pub label: String,
+    /// Causes: function, place in it, what is there.
+    pub related: Vec<(FunctionItem<'db>, Span, String)>,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+/// A kind of diagnostic: one entry of the table [`crate::diagnostics::KINDS`].
+pub struct Kind {
+    /// Its id, kebab-case.
+    pub id: &'static str,
+    /// Default severity.
+    pub severity: Severity,
+    /// Markdown with the sections `## What it does`, `## Why is this bad`, `## Example`, `## Use instead`.
+    pub doc: &'static str,
+    /// Ids of rewrites that mend it, best first.
+    pub rewrites: &'static [&'static str],
+    /// Finds all in one function that has a body.
+    pub find: for<'db> fn(&'db dyn Db, FunctionItem<'db>) -> Vec<Finding<'db>>,
+}

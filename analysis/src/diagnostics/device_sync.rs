@@ -1,0 +1,79 @@
+//! `device-sync`
+
+use crate::db::Db;
+use crate::diagnostic::{Finding, Kind, Severity};
+use crate::hir::{ExprKind, body};
+use crate::items::FunctionItem;
+
+pub(super) const KIND: Kind = Kind {
+    id: "device-sync",
+    severity: Severity::Error,
+    doc: DOC,
+    rewrites: &[],
+    find: device_sync,
+};
+
+const DOC: &str = r#"Device-side synchronization with child grids.
+
+## What it does
+Finds `cudaDeviceSynchronize()` and `cudaThreadSynchronize()` in device code.
+
+## Why is this bad
+CUDA 12 took them out of device code: the program no longer compiles for sm_90, and for older architectures only in a legacy
+mode. Where they compiled, a waiting block kept its registers and shared memory swapped out to memory, so that they were slow as well.
+
+## Example
+```cuda
+__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
+__global__ void finish(int* out) { out[0] += out[31]; }
+
+__global__ void parent(int* out) {
+    if (threadIdx.x == 0) {
+        child<<<1, 32>>>(out);
+        cudaDeviceSynchronize();
+        finish<<<1, 1>>>(out);
+    }
+}
+```
+
+## Use instead
+Launches of one thread into one stream run in order. What has to run after all children goes into a kernel launched into
+`cudaStreamTailLaunch`: it starts when the launching grid and its other children are done.
+
+```cuda
+__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
+__global__ void finish(int* out) { out[0] += out[31]; }
+
+__global__ void parent(int* out) {
+    if (threadIdx.x == 0) {
+        child<<<1, 32>>>(out);
+        finish<<<1, 1, 0, cudaStreamTailLaunch>>>(out);
+    }
+}
+```
+"#;
+
+fn device_sync<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
+    let signature = function.signature(db);
+    // A function for host and device may keep the call under `#ifndef __CUDA_ARCH__`.
+    if !(signature.kernel || signature.device) || signature.host {
+        return Vec::new();
+    }
+    let body = body(db, function);
+    body.exprs
+        .iter()
+        .filter_map(|expr| {
+            let ExprKind::Call { name: Some(name), .. } = &expr.kind else { return None };
+            let name = name.trim_start_matches("::");
+            matches!(name, "cudaDeviceSynchronize" | "cudaThreadSynchronize").then(|| Finding {
+                span: expr.span,
+                message: format!("`{name}` does not exist in device code since CUDA 12"),
+                label: "does not compile".to_owned(),
+                related: Vec::new(),
+                help: Some(
+                    "launch what depends on the children into `cudaStreamTailLaunch`, or behind them in the same stream".to_owned(),
+                ),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,72 @@
+//! `launch-in-loop`
+
+use crate::db::Db;
+use crate::diagnostic::{Finding, Kind, Severity};
+use crate::items::FunctionItem;
+use crate::launch::{Launchers, launches};
+
+pub(super) const KIND: Kind = Kind {
+    id: "launch-in-loop",
+    severity: Severity::Warning,
+    doc: DOC,
+    rewrites: &["aggregate-block", "threshold", "fire-and-forget"],
+    find: launch_in_loop,
+};
+
+const DOC: &str = r#"A device-side launch in a loop.
+
+## What it does
+Finds kernel launches that a thread of a kernel executes repeatedly.
+
+## Why is this bad
+Each launch costs microseconds of a unit that works them off one after another, and takes a slot of the pool of pending
+launches (2048 unless the host raises `cudaLimitDevRuntimePendingLaunchCount`). When the pool is full, further launches fail, and
+nothing but wrong results tells the host.
+
+## Example
+```cuda
+__global__ void child(float* row, int columns) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < columns) row[i] *= 2.0f;
+}
+
+__global__ void parent(float* matrix, int rows, int columns) {
+    for (int r = threadIdx.x; r < rows; r += blockDim.x)
+        child<<<(columns + 127) / 128, 128>>>(matrix + r * columns, columns);
+}
+```
+
+## Use instead
+One launch for all iterations, here with a second grid dimension; or the rewrite `aggregate-block`, which collects the
+launches of a block and makes one of them.
+
+```cuda
+__global__ void child(float* matrix, int columns) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < columns) matrix[blockIdx.y * columns + i] *= 2.0f;
+}
+
+__global__ void parent(float* matrix, int rows, int columns) {
+    if (threadIdx.x == 0)
+        child<<<dim3((columns + 127) / 128, rows), 128>>>(matrix, columns);
+}
+```
+"#;
+
+fn launch_in_loop<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
+    launches(db, function)
+        .iter()
+        .filter(|facts| facts.launchers != Launchers::Host)
+        .filter_map(|facts| {
+            let innermost = facts.loops.first()?;
+            let kernel = facts.kernel_name.as_deref().unwrap_or("a kernel");
+            Some(Finding {
+                span: facts.span,
+                message: format!("`{kernel}` is launched in a loop: one launch per iteration and thread"),
+                label: "launched again in every iteration".to_owned(),
+                related: vec![(function, innermost.span, "this loop".to_owned())],
+                help: None,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,102 @@
+//! The table of diagnostics: one file each.
+
+mod device_sync;
+mod launch_in_loop;
+mod serialized_launches;
+
+use crate::db::{Db, SourceFile};
+use crate::diagnostic::{Diagnostic, Finding, Kind, Related};
+use crate::items::{FunctionItem, items};
+use crate::span::FileRange;
+
+/// Every kind of diagnostic.
+pub static KINDS: &[Kind] = &[device_sync::KIND, serialized_launches::KIND, launch_in_loop::KIND];
+
+/// All diagnostics of a file, by place.
+#[salsa::tracked]
+pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
+        for (index, finding) in findings(db, *function) {
+            let kind = &KINDS[*index];
+            let place = |function: FunctionItem<'_>, span: crate::span::Span| FileRange {
+                file: function.file(db),
+                range: span.shift(function.start(db)),
+            };
+            found.push(Diagnostic {
+                id: kind.id,
+                severity: kind.severity,
+                place: place(*function, finding.span),
+                message: finding.message.clone(),
+                label: finding.label.clone(),
+                related: finding
+                    .related
+                    .iter()
+                    .map(|(function, span, message)| Related {
+                        place: place(*function, *span),
+                        message: message.clone(),
+                    })
+                    .collect(),
+                help: finding.help.clone(),
+                rewrites: kind.rewrites,
+            });
+        }
+    }
+    found.sort_by_key(|d| (d.place.range, d.id));
+    found
+}
+
+/// The findings in one function, each with the index of its kind.
+#[salsa::tracked]
+fn findings<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(usize, Finding<'db>)> {
+    KINDS
+        .iter()
+        .enumerate()
+        .flat_map(|(index, kind)| {
+            (kind.find)(db, function)
+                .into_iter()
+                .map(move |finding| (index, finding))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::Host;
+
+    /// The fenced program below a heading of a diagnostic's documentation.
+    fn program(doc: &str, heading: &str) -> String {
+        let section = doc.split(&format!("## {heading}\n")).nth(1).unwrap_or_default();
+        let fenced = section.split("```cuda\n").nth(1).unwrap_or_default();
+        fenced.split("```").next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn documentation_shows_what_it_says() {
+        for kind in KINDS {
+            let found = |heading: &str| -> Vec<&'static str> {
+                let source = program(kind.doc, heading);
+                assert!(!source.is_empty(), "{}: no program under {heading}", kind.id);
+                let mut host = Host::new();
+                let file = host.set_file("/doc.cu".as_ref(), source);
+                diagnostics(host.db(), file).iter().map(|d| d.id).collect()
+            };
+            assert!(
+                kind.doc.contains("## What it does\n") && kind.doc.contains("## Why is this bad\n"),
+                "{}",
+                kind.id
+            );
+            assert!(
+                found("Example").contains(&kind.id),
+                "{}: the example doesn't show it",
+                kind.id
+            );
+            assert!(
+                !found("Use instead").contains(&kind.id),
+                "{}: what to use instead has it, too",
+                kind.id
+            );
+        }
+    }
+}

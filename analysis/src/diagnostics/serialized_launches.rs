@@ -1,0 +1,110 @@
+//! `serialized-launches`
+
+use crate::db::Db;
+use crate::diagnostic::{Finding, Kind, Severity};
+use crate::hir::body;
+use crate::items::FunctionItem;
+use crate::launch::{LaunchId, Launchers, Stream, depends_on_thread_index, launches, who_launches};
+use crate::uniformity::Level;
+
+pub(super) const KIND: Kind = Kind {
+    id: "serialized-launches",
+    severity: Severity::Warning,
+    doc: DOC,
+    rewrites: &["aggregate-block", "threshold", "fire-and-forget"],
+    find: serialized_launches,
+};
+
+const DOC: &str = r#"Many threads of a block launch into the NULL stream.
+
+## What it does
+Finds launches that several threads of a block may execute, typically under a condition that differs from thread to thread, into
+the NULL stream (no stream given).
+
+## Why is this bad
+All threads of a block share one NULL stream, so their child grids run one after another, however small they are. On an H200, a
+breadth-first search that launches this way takes 30 to 150 times as long as one that launches once per block.
+
+## Example
+```cuda
+__global__ void expand(const int* neighbours, int* distance, int begin, int count, int level) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&distance[neighbours[begin + i]], level);
+}
+
+__global__ void visit(const int* row, const int* neighbours, int* distance, int n, int level) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || distance[v] != level - 1) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expand<<<(count + 127) / 128, 128>>>(neighbours, distance, begin, count, level);
+}
+```
+
+## Use instead
+If the children don't depend on each other's order, say so (`fire-and-forget`), run small ones in the launching thread
+(`threshold`), or collect the launches of a block and make one of them (`aggregate-block`, which helps most).
+
+```cuda
+__global__ void expand(const int* neighbours, int* distance, int begin, int count, int level) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&distance[neighbours[begin + i]], level);
+}
+
+__global__ void visit(const int* row, const int* neighbours, int* distance, int n, int level) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || distance[v] != level - 1) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0)
+        expand<<<(count + 127) / 128, 128, 0, cudaStreamFireAndForget>>>(neighbours, distance, begin, count, level);
+}
+```
+"#;
+
+fn serialized_launches<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
+    let mut found = Vec::new();
+    // A device function may be called by one thread only: its callers would have to be known.
+    if !function.signature(db).kernel {
+        return found;
+    }
+    let body = body(db, function);
+    for (index, facts) in launches(db, function).iter().enumerate() {
+        let who = who_launches(
+            db,
+            LaunchId {
+                function,
+                index: index as u32,
+            },
+        );
+        let several = matches!(who, Launchers::ManyThreads | Launchers::OnePerWarp);
+        // Without any divergence every thread launches the same: more often a kernel meant for a single thread.
+        let diverges = facts.divergence.level > Level::Block
+            || facts
+                .args
+                .iter()
+                .chain([&facts.grid.operand])
+                .any(|o| depends_on_thread_index(&body, o.expr));
+        if facts.stream != Stream::Null || !several || !diverges || facts.in_lambda {
+            continue;
+        }
+        let kernel = facts.kernel_name.as_deref().unwrap_or("a kernel");
+        let launchers = if who == Launchers::OnePerWarp {
+            "one thread of each warp"
+        } else {
+            "many threads of a block"
+        };
+        let related = facts
+            .divergence
+            .why
+            .iter()
+            .map(|cause| (function, cause.span, cause.text.clone()))
+            .collect();
+        found.push(Finding {
+            span: facts.span,
+            message: format!("{launchers} may launch `{kernel}` into the block's NULL stream: their child grids run one after another"),
+            label: "serialized with the other launches of the block".to_owned(),
+            related,
+            help: None,
+        });
+    }
+    found
+}

@@ -1,0 +1,75 @@
+//! Values of number and character literals.
+
+use super::types::Literal;
+
+/// The value of a C++ number literal; `None` when it isn't understood.
+pub(super) fn number(text: &str) -> Option<Literal> {
+    let digits: String = text
+        .chars()
+        .filter(|c| *c != '\'')
+        .collect::<String>()
+        .to_ascii_lowercase();
+    let hex = digits.starts_with("0x");
+    let float = digits.contains('.') || (!hex && digits.contains('e')) || (hex && digits.contains('p'));
+    if float || (!hex && digits.ends_with('f')) {
+        return Some(Literal::Float(text.to_owned()));
+    }
+    let digits = digits.trim_end_matches(['u', 'l', 'z']);
+    let value = if let Some(hex) = digits.strip_prefix("0x") {
+        i128::from_str_radix(hex, 16)
+    } else if let Some(binary) = digits.strip_prefix("0b") {
+        i128::from_str_radix(binary, 2)
+    } else if digits.len() > 1 && digits.starts_with('0') {
+        i128::from_str_radix(digits, 8)
+    } else {
+        digits.parse()
+    };
+    value.ok().map(Literal::Int)
+}
+
+/// The value of a text that is nothing but an integer literal.
+pub(crate) fn integer_literal(text: &str) -> Option<i128> {
+    match number(text.trim())? {
+        Literal::Int(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// The value of a character literal with a single character; escapes other than the simple ones are not understood.
+pub(super) fn character(text: &str) -> Option<Literal> {
+    let inner = text.strip_prefix('\'')?.strip_suffix('\'')?;
+    let mut chars = inner.chars();
+    let value = match (chars.next()?, chars.next(), chars.next()) {
+        ('\\', Some(escape), None) => match escape {
+            'n' => '\n',
+            't' => '\t',
+            'r' => '\r',
+            '0' => '\0',
+            '\\' | '\'' | '"' => escape,
+            _ => return None,
+        },
+        (plain, None, None) => plain,
+        _ => return None,
+    };
+    Some(Literal::Int(value as i128))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        assert_eq!(number("0x1Fu"), Some(Literal::Int(31)));
+        assert_eq!(number("1'000'000ULL"), Some(Literal::Int(1_000_000)));
+        assert_eq!(number("017"), Some(Literal::Int(15)));
+        assert_eq!(number("0"), Some(Literal::Int(0)));
+        assert_eq!(number("0b101"), Some(Literal::Int(5)));
+        assert_eq!(number("1e3"), Some(Literal::Float("1e3".into())));
+        assert_eq!(number("2.f"), Some(Literal::Float("2.f".into())));
+        assert_eq!(number("12_km"), None);
+        assert_eq!(character("'a'"), Some(Literal::Int(97)));
+        assert_eq!(character("'\\n'"), Some(Literal::Int(10)));
+        assert_eq!(character("'ab'"), None);
+    }
+}

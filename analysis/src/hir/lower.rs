@@ -1,0 +1,271 @@
+//! From the syntax tree of one function to its [`Body`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tree_sitter::Node;
+
+use super::declarator::{base_type, declarator};
+use super::types::*;
+use crate::db::Db;
+use crate::items::FunctionItem;
+use crate::parse::parse_text;
+use crate::resolve::{Names, visible_names};
+use crate::span::Span;
+
+/// Nesting beyond which an expression or statement is not followed: real code stays far below, and the stack is finite.
+pub(super) const MAX_DEPTH: u32 = 180;
+/// Runs one level of the recursion, on a new stretch of stack when little is left: worker threads have small stacks.
+pub(super) fn on_a_large_stack<T>(level: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(256 << 10, 2 << 20, level)
+}
+
+/// Nested macro expansions that are followed.
+pub(super) const MAX_EXPANSION: u32 = 12;
+
+/// The lowered body of a function. Depends on the function's text, its signature and the macros and types visible in its
+/// file; not on its position.
+#[salsa::tracked(returns(clone))]
+pub fn body<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Body> {
+    let text = function.text(db);
+    let names = visible_names(db, function.file(db));
+    let signature = function.signature(db);
+    let tree = parse_text(&text, None);
+    let mut lowering = Lowering {
+        names,
+        template_types: &signature.template_types,
+        body: Body::default(),
+        scopes: vec![HashMap::new()],
+        depth: 0,
+        expansion: 0,
+        lambdas: 0,
+    };
+    let source = Source {
+        text: &text,
+        shift: 0,
+        fixed: None,
+    };
+    match find_function(tree.root_node()) {
+        Some(definition) => lowering.function(definition, source),
+        None => lowering.problem(Span::new(0, text.len() as u32), "this function could not be parsed"),
+    }
+    for cut in &signature.cuts {
+        lowering
+            .body
+            .problems
+            .push((*cut, "an #if cuts through this statement".to_owned()));
+    }
+    Arc::new(lowering.body)
+}
+
+/// A parameter as callers see it.
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
+pub struct Parameter {
+    /// Its name; empty when it has none.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// It has a default argument.
+    pub has_default: bool,
+}
+
+/// The parameters of a function. Stays the same when only its body changes, so callers don't depend on the body.
+#[salsa::tracked]
+pub fn parameters<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Parameter> {
+    let body = body(db, function);
+    body.params
+        .iter()
+        .map(|id| {
+            let binding = body.binding(*id);
+            Parameter {
+                name: binding.name.clone(),
+                ty: binding.ty.clone(),
+                has_default: binding.default.is_some(),
+            }
+        })
+        .collect()
+}
+
+fn find_function(root: Node<'_>) -> Option<Node<'_>> {
+    let mut queue = vec![root];
+    while let Some(node) = queue.pop() {
+        if node.kind() == "function_definition"
+            || (node.kind() == "declaration" && node.child_by_field_name("declarator").is_some())
+        {
+            return Some(node);
+        }
+        if matches!(
+            node.kind(),
+            "translation_unit" | "template_declaration" | "linkage_specification" | "declaration_list" | "ERROR"
+        ) {
+            let mut cursor = node.walk();
+            let children: Vec<_> = node.named_children(&mut cursor).collect();
+            queue.extend(children.into_iter().rev());
+        }
+    }
+    None
+}
+
+/// The text that a node's offsets refer to, and how they map to the function: the function itself, a piece of it that was
+/// parsed again (shifted), or an expanded macro (everything maps to the place of its use).
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub text: &'a str,
+    pub shift: i64,
+    pub fixed: Option<Span>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn of(&self, node: Node<'_>) -> &'a str {
+        self.text.get(node.byte_range()).unwrap_or("")
+    }
+
+    pub(super) fn span(&self, node: Node<'_>) -> Span {
+        self.fixed.unwrap_or_else(|| {
+            let map = |at: usize| u32::try_from(at as i64 + self.shift).unwrap_or(0);
+            Span::new(map(node.start_byte()), map(node.end_byte()))
+        })
+    }
+}
+
+pub(super) struct Lowering<'a> {
+    pub names: &'a Names,
+    pub template_types: &'a [String],
+    pub body: Body,
+    pub scopes: Vec<HashMap<String, BindingId>>,
+    pub depth: u32,
+    pub expansion: u32,
+    pub lambdas: u32,
+}
+
+impl Lowering<'_> {
+    fn function(&mut self, definition: Node<'_>, source: Source<'_>) {
+        let mut next = definition.child_by_field_name("declarator");
+        let mut parameters = None;
+        while let Some(node) = next {
+            if node.kind() == "function_declarator" {
+                parameters = node.child_by_field_name("parameters");
+                break;
+            }
+            next = node.child_by_field_name("declarator").or_else(|| {
+                let mut cursor = node.walk();
+                node.named_children(&mut cursor)
+                    .find(|c| c.kind() == "function_declarator")
+            });
+        }
+        if let Some(parameters) = parameters {
+            self.body.params = self.parameters(parameters, source);
+        }
+        // A member initialiser list runs code that isn't lowered.
+        let mut cursor = definition.walk();
+        for child in definition.named_children(&mut cursor) {
+            if matches!(child.kind(), "field_initializer_list" | "ERROR" | "try_statement") {
+                let span = source.span(child);
+                self.problem(span, "this part of the function is not understood");
+            }
+        }
+        if let Some(block) = definition.child_by_field_name("body") {
+            let root = self.stmt(block, source);
+            self.body.root = Some(root);
+        }
+    }
+
+    /// Declares the parameters of a parameter list in the current scope.
+    pub(super) fn parameters(&mut self, list: Node<'_>, source: Source<'_>) -> Vec<BindingId> {
+        let mut params = Vec::new();
+        let mut cursor = list.walk();
+        for child in list.children(&mut cursor) {
+            match child.kind() {
+                "parameter_declaration" | "optional_parameter_declaration" => {
+                    let base = base_type(child, source.text);
+                    // `(void)`
+                    let written = child.child_by_field_name("declarator");
+                    if written.is_none() && base.base == "void" {
+                        continue;
+                    }
+                    let found = written.map(|d| declarator(d, source.text)).unwrap_or_default();
+                    let mut ty = found.refine(base);
+                    if found.call.is_some() {
+                        ty.complex = true;
+                    }
+                    ty.array = found.sizes.iter().map(|_| None).collect();
+                    let span = source.span(found.name.or(written).unwrap_or(child));
+                    let name = found.name.map(|n| source.of(n).to_owned()).unwrap_or_default();
+                    let default = child.child_by_field_name("default_value").map(|d| source.span(d));
+                    let decl_span = source.span(child);
+                    params.push(self.declare(Binding {
+                        name,
+                        ty,
+                        storage: Storage::Param,
+                        span,
+                        decl_span,
+                        default,
+                    }));
+                }
+                "variadic_parameter_declaration" | "..." | "variadic_parameter" | "ERROR" => {
+                    let span = source.span(child);
+                    self.problem(span, "a variadic parameter");
+                }
+                _ => {}
+            }
+        }
+        params
+    }
+
+    pub(super) fn declare(&mut self, binding: Binding) -> BindingId {
+        let id = BindingId(self.body.bindings.len() as u32);
+        if !binding.name.is_empty()
+            && let Some(scope) = self.scopes.last_mut()
+        {
+            // Twice in one scope is legal only in alternatives of `#if`: one variable, two declarations.
+            if let Some(&earlier) = scope.get(&binding.name) {
+                let known = &mut self.body.bindings[earlier.0 as usize];
+                if known.ty != binding.ty || known.storage != binding.storage {
+                    known.ty.complex = true;
+                }
+                return earlier;
+            }
+            scope.insert(binding.name.clone(), id);
+        }
+        self.body.bindings.push(binding);
+        id
+    }
+
+    pub(super) fn lookup(&self, name: &str) -> Option<BindingId> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name)).copied()
+    }
+
+    pub(super) fn problem(&mut self, span: Span, reason: &str) {
+        self.body.problems.push((span, reason.to_owned()));
+    }
+
+    pub(super) fn add_expr(&mut self, kind: ExprKind, span: Span, source: Source<'_>) -> ExprId {
+        let id = ExprId(self.body.exprs.len() as u32);
+        self.body.exprs.push(Expr {
+            kind,
+            span,
+            from_macro: source.fixed.is_some(),
+        });
+        id
+    }
+
+    pub(super) fn add_stmt(&mut self, kind: StmtKind, span: Span) -> StmtId {
+        let id = StmtId(self.body.stmts.len() as u32);
+        self.body.stmts.push(Stmt { kind, span });
+        id
+    }
+
+    /// Local variables whose names occur as words in `text`.
+    pub(super) fn mentions(&self, text: &str) -> Vec<BindingId> {
+        let mut found: Vec<BindingId> = words(text).filter_map(|word| self.lookup(word)).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// The identifiers in a text (strings and comments not excepted).
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c == '_' || c.is_ascii_alphanumeric()))
+        .filter(|w| w.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic()))
+}

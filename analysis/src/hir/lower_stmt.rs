@@ -1,0 +1,574 @@
+//! Lowering of statements.
+
+use tree_sitter::Node;
+
+use super::declarator::{base_type, declarator};
+use super::lower::{Lowering, MAX_DEPTH, Source, on_a_large_stack};
+use super::lower_expr::has_syntax_error;
+use super::types::*;
+use crate::parse::parse_text;
+use crate::span::Span;
+
+impl Lowering<'_> {
+    /// Lowers a statement; never fails.
+    pub(super) fn stmt(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+        if self.depth >= MAX_DEPTH {
+            self.problem(source.span(node), "nested too deeply");
+            return self.unknown_stmt(node, source, Vec::new(), Vec::new());
+        }
+        self.depth += 1;
+        let id = on_a_large_stack(|| self.stmt_inner(node, source));
+        self.depth -= 1;
+        id
+    }
+
+    fn stmt_inner(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+        let span = source.span(node);
+        let field = |name: &str| node.child_by_field_name(name);
+        if has_syntax_error(node) {
+            self.problem(span, "a syntax error");
+            // A block keeps its structure: the broken piece is one of its statements. Everything else may mean anything.
+            if node.kind() != "compound_statement" {
+                return self.unknown_from_children(node, source);
+            }
+        }
+        let kind = match node.kind() {
+            "compound_statement" => {
+                self.scopes.push(Default::default());
+                let stmts = self.stmts_of(node, source);
+                self.scopes.pop();
+                StmtKind::Block(stmts)
+            }
+            "expression_statement" => match first_named(node) {
+                None => StmtKind::Empty,
+                Some(inner) => return self.expression_statement(node, inner, source),
+            },
+            "declaration" => return self.declaration(node, source),
+            "init_statement" => match first_named(node) {
+                Some(inner) => return self.stmt(inner, source),
+                None => StmtKind::Empty,
+            },
+            "if_statement" => return self.if_statement(node, source),
+            "else_clause" => match first_named(node) {
+                Some(inner) => return self.stmt(inner, source),
+                None => StmtKind::Empty,
+            },
+            "while_statement" => {
+                self.scopes.push(Default::default());
+                let (init, cond) = self.condition(field("condition"), source);
+                let body = self.stmt_or_missing(field("body"), node, source);
+                self.scopes.pop();
+                StmtKind::While { cond, init, body }
+            }
+            "do_statement" => {
+                let body = self.stmt_or_missing(field("body"), node, source);
+                match field("condition") {
+                    Some(condition) => {
+                        let cond = self.expr(condition, source);
+                        StmtKind::DoWhile { body, cond }
+                    }
+                    None => return self.unknown_stmt(node, source, vec![body], Vec::new()),
+                }
+            }
+            "for_statement" => {
+                self.scopes.push(Default::default());
+                let init = field("initializer").map(|n| self.for_initializer(n, source));
+                let cond = field("condition").map(|n| self.expr(n, source));
+                let step = field("update").map(|n| self.expr(n, source));
+                let body = self.stmt_or_missing(field("body"), node, source);
+                self.scopes.pop();
+                StmtKind::For { init, cond, step, body }
+            }
+            "for_range_loop" => return self.range_for(node, source),
+            "switch_statement" => {
+                self.scopes.push(Default::default());
+                let (init, cond) = self.condition(field("condition"), source);
+                let body = self.stmt_or_missing(field("body"), node, source);
+                self.scopes.pop();
+                match (init, cond) {
+                    (None, Some(cond)) => StmtKind::Switch { cond, body },
+                    (init, cond) => {
+                        let stmts = init.into_iter().chain([body]).collect();
+                        return self.unknown_stmt(node, source, stmts, cond.into_iter().collect());
+                    }
+                }
+            }
+            "case_statement" => {
+                let value = field("value");
+                let mut cursor = node.walk();
+                let children: Vec<_> = node
+                    .named_children(&mut cursor)
+                    .filter(|c| Some(*c) != value && c.kind() != "comment")
+                    .collect();
+                let value = value.map(|v| self.expr(v, source));
+                let stmts = children.into_iter().map(|c| self.stmt(c, source)).collect();
+                StmtKind::Case { value, stmts }
+            }
+            "break_statement" => StmtKind::Break,
+            "continue_statement" => StmtKind::Continue,
+            "return_statement" => {
+                let value = first_named(node).map(|v| self.expr(v, source));
+                StmtKind::Return(value)
+            }
+            "goto_statement" => match field("label") {
+                Some(label) => StmtKind::Goto(source.of(label).to_owned()),
+                None => return self.unknown_stmt(node, source, Vec::new(), Vec::new()),
+            },
+            "labeled_statement" => {
+                let label = field("label");
+                let name = label.map_or("", |l| source.of(l)).to_owned();
+                let mut cursor = node.walk();
+                let inner = node
+                    .named_children(&mut cursor)
+                    .filter(|c| Some(*c) != label && c.kind() != "comment")
+                    .last();
+                let inner = inner.map(|n| self.stmt(n, source));
+                StmtKind::Label(name, inner)
+            }
+            "attributed_statement" => {
+                let mut cursor = node.walk();
+                match node.named_children(&mut cursor).last() {
+                    Some(inner) if inner.kind() != "attribute_declaration" => return self.stmt(inner, source),
+                    _ => StmtKind::Empty,
+                }
+            }
+            "preproc_if" | "preproc_ifdef" => return self.preprocessor(node, source),
+            "using_declaration"
+            | "alias_declaration"
+            | "type_definition"
+            | "static_assert_declaration"
+            | "preproc_call"
+            | "preproc_def"
+            | "preproc_function_def"
+            | "preproc_include"
+            | "namespace_alias_definition"
+            | "comment"
+            | ";" => StmtKind::Empty,
+            "struct_specifier" | "class_specifier" | "enum_specifier" | "union_specifier" => StmtKind::Empty,
+            // A statement position that holds a bare expression (macro arguments parsed as statements and the like).
+            kind if kind.ends_with("_expression") || matches!(kind, "identifier" | "number_literal") => {
+                let value = self.expr(node, source);
+                StmtKind::Expr(value)
+            }
+            _ => return self.unknown_from_children(node, source),
+        };
+        self.add_stmt(kind, span)
+    }
+
+    /// The statements among a node's children, in order.
+    fn stmts_of(&mut self, node: Node<'_>, source: Source<'_>) -> Vec<StmtId> {
+        let mut cursor = node.walk();
+        let children: Vec<_> = node
+            .named_children(&mut cursor)
+            .filter(|c| c.kind() != "comment")
+            .collect();
+        children.into_iter().map(|c| self.stmt(c, source)).collect()
+    }
+
+    fn stmt_or_missing(&mut self, node: Option<Node<'_>>, around: Node<'_>, source: Source<'_>) -> StmtId {
+        match node {
+            Some(node) => {
+                // A body that is a declaration or a single statement has a scope of its own.
+                self.scopes.push(Default::default());
+                let id = self.stmt(node, source);
+                self.scopes.pop();
+                id
+            }
+            None => self.unknown_stmt(around, source, Vec::new(), Vec::new()),
+        }
+    }
+
+    fn expression_statement(&mut self, node: Node<'_>, inner: Node<'_>, source: Source<'_>) -> StmtId {
+        let span = source.span(node);
+        if inner.kind() == "gnu_asm_expression" {
+            let parts = self.asm_operands(inner, source);
+            let mentions = self.mentions(source.of(inner));
+            return self.add_stmt(StmtKind::Asm { mentions, parts }, span);
+        }
+        let macro_name = match inner.kind() {
+            "identifier" => Some(source.of(inner)),
+            "call_expression" => inner.child_by_field_name("function").map(|f| source.of(f)),
+            _ => None,
+        };
+        let hides = macro_name.is_some_and(|name| self.lookup(name).is_none() && self.hides_control_flow(name));
+        let value = self.expr(inner, source);
+        if hides {
+            let mut mentions = self.mentions(source.of(node));
+            if let Some(item) = macro_name.and_then(|name| self.names.macros.get(name)) {
+                mentions.extend(self.mentions(&item.body));
+            }
+            return self.add_stmt(
+                StmtKind::Unknown {
+                    stmts: Vec::new(),
+                    exprs: vec![value],
+                    mentions,
+                },
+                span,
+            );
+        }
+        self.add_stmt(StmtKind::Expr(value), span)
+    }
+
+    fn asm_operands(&mut self, node: Node<'_>, source: Source<'_>) -> Vec<ExprId> {
+        let mut found = Vec::new();
+        for list in ["output_operands", "input_operands"] {
+            let Some(list) = node.child_by_field_name(list) else {
+                continue;
+            };
+            let mut cursor = list.walk();
+            let values: Vec<_> = list
+                .named_children(&mut cursor)
+                .filter_map(|o| o.child_by_field_name("value"))
+                .collect();
+            found.extend(values.into_iter().map(|v| self.expr(v, source)));
+        }
+        found
+    }
+
+    fn if_statement(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+        let span = source.span(node);
+        let mut cursor = node.walk();
+        let constexpr = node.children(&mut cursor).any(|c| c.kind() == "constexpr");
+        self.scopes.push(Default::default());
+        let (init, cond) = self.condition(node.child_by_field_name("condition"), source);
+        let then = self.stmt_or_missing(node.child_by_field_name("consequence"), node, source);
+        let otherwise = node
+            .child_by_field_name("alternative")
+            .map(|n| self.stmt_or_missing(Some(n), node, source));
+        self.scopes.pop();
+        self.add_stmt(
+            StmtKind::If {
+                init,
+                cond,
+                constexpr,
+                then,
+                otherwise,
+            },
+            span,
+        )
+    }
+
+    /// A `condition_clause`: its init statement or declaration, and its value.
+    fn condition(&mut self, node: Option<Node<'_>>, source: Source<'_>) -> (Option<StmtId>, Option<ExprId>) {
+        let Some(node) = node else { return (None, None) };
+        if node.kind() != "condition_clause" {
+            return (None, Some(self.expr(node, source)));
+        }
+        let init = node.child_by_field_name("initializer").map(|n| self.stmt(n, source));
+        match node.child_by_field_name("value") {
+            Some(value) if value.kind() == "declaration" => {
+                let declared = self.condition_declaration(value, source);
+                match init {
+                    None => (Some(declared), None),
+                    Some(init) => {
+                        let span = source.span(node);
+                        let both = self.add_stmt(StmtKind::Block(vec![init, declared]), span);
+                        (Some(both), None)
+                    }
+                }
+            }
+            Some(value) => (init, Some(self.expr(value, source))),
+            None => (init, Some(self.unknown(node, source, Vec::new()))),
+        }
+    }
+
+    /// `int y = g()` in a condition: declarator and value are fields of the declaration itself.
+    fn condition_declaration(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+        let span = source.span(node);
+        let base = base_type(node, source.text);
+        let init = node.child_by_field_name("value").map(|v| self.expr(v, source));
+        let Some(written) = node.child_by_field_name("declarator") else {
+            return self.unknown_stmt(node, source, Vec::new(), init.into_iter().collect());
+        };
+        let binding = self.local(written, base, Storage::Local, span, source);
+        self.add_stmt(StmtKind::Decl(vec![LocalDecl { binding, init }]), span)
+    }
+
+    fn for_initializer(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+        if node.kind() == "declaration" {
+            return self.declaration(node, source);
+        }
+        let value = self.expr(node, source);
+        self.add_stmt(StmtKind::Expr(value), source.span(node))
+    }
+
+    fn range_for(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+        let span = source.span(node);
+        self.scopes.push(Default::default());
+        let range = node.child_by_field_name("right").map(|n| self.expr(n, source));
+        let base = base_type(node, source.text);
+        let declared = node.child_by_field_name("declarator");
+        let result = match (range, declared) {
+            (Some(range), Some(declared)) => {
+                let binding = self.local(declared, base, Storage::Local, span, source);
+                let body = self.stmt_or_missing(node.child_by_field_name("body"), node, source);
+                self.add_stmt(StmtKind::RangeFor { binding, range, body }, span)
+            }
+            (range, _) => self.unknown_stmt(node, source, Vec::new(), range.into_iter().collect()),
+        };
+        self.scopes.pop();
+        result
+    }
+
+    fn preprocessor(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+        let span = source.span(node);
+        let mut branches = Vec::new();
+        let mut has_else = false;
+        let mut next = Some(node);
+        while let Some(part) = next {
+            let alternative = part.child_by_field_name("alternative");
+            let skip = [
+                part.child_by_field_name("condition"),
+                part.child_by_field_name("name"),
+                alternative,
+            ];
+            let mut cursor = part.walk();
+            let children: Vec<_> = part
+                .named_children(&mut cursor)
+                .filter(|c| c.kind() != "comment" && !skip.contains(&Some(*c)))
+                .collect();
+            // Declarations of a branch stay visible behind `#endif`: same scope on purpose.
+            branches.push(children.into_iter().map(|c| self.stmt(c, source)).collect());
+            has_else |= part.kind() == "preproc_else";
+            next = alternative;
+        }
+        if !has_else {
+            branches.push(Vec::new());
+        }
+        self.add_stmt(StmtKind::Preprocessor { branches }, span)
+    }
+
+    fn declaration(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+        let span = source.span(node);
+        let base = base_type(node, source.text);
+        let mut storage = Storage::Local;
+        let mut is_extern = false;
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match source.of(child) {
+                "__shared__" => storage = Storage::Shared,
+                "static" if storage == Storage::Local => storage = Storage::Static,
+                "extern" => is_extern = true,
+                _ => {}
+            }
+        }
+        if storage == Storage::Shared && is_extern {
+            storage = Storage::ExternShared;
+        }
+        let mut cursor = node.walk();
+        let declarators: Vec<_> = node.children_by_field_name("declarator", &mut cursor).collect();
+        if declarators.is_empty() {
+            return self.add_stmt(StmtKind::Empty, span);
+        }
+        if is_extern && storage != Storage::ExternShared {
+            // `extern int x;` in a function: a global under its own name.
+            return self.add_stmt(StmtKind::Empty, span);
+        }
+        let mut decls = Vec::new();
+        for written in declarators {
+            if written.kind() == "structured_binding_declarator"
+                || written
+                    .child_by_field_name("declarator")
+                    .is_some_and(|d| d.kind() == "structured_binding_declarator")
+            {
+                decls.extend(self.structured_binding(written, source, span));
+                continue;
+            }
+            let value = if written.kind() == "init_declarator" {
+                written.child_by_field_name("value")
+            } else {
+                None
+            };
+            // The initialiser is lowered before the name comes into scope, except that `int x = x` means the new x: that is
+            // undefined behaviour and not worth modelling.
+            let init = value.map(|v| self.initializer(v, &base, source));
+            let inner = written
+                .child_by_field_name("declarator")
+                .filter(|_| written.kind() == "init_declarator");
+            let parts = declarator(inner.unwrap_or(written), source.text);
+            let init = match (init, parts.call) {
+                (None, Some(list)) if !parts.complex => match self.constructor_arguments(list, &base, source) {
+                    Some(init) => Some(init),
+                    // `T x();` declares a function.
+                    None => continue,
+                },
+                (init, _) => init,
+            };
+            let binding = self.local(inner.unwrap_or(written), base.clone(), storage, span, source);
+            decls.push(LocalDecl { binding, init });
+        }
+        let kind = if decls.is_empty() {
+            StmtKind::Empty
+        } else {
+            StmtKind::Decl(decls)
+        };
+        self.add_stmt(kind, span)
+    }
+
+    fn initializer(&mut self, value: Node<'_>, base: &Type, source: Source<'_>) -> ExprId {
+        match value.kind() {
+            // `dim3 g(a, b)` and `dim3 g{a, b}`
+            "argument_list" => {
+                let args = self.list(value, source);
+                let kind = ExprKind::Construct {
+                    ty: base.base.clone(),
+                    args,
+                };
+                self.add_expr(kind, source.span(value), source)
+            }
+            _ => self.expr(value, source),
+        }
+    }
+
+    /// `dim3 g(n, m)` parses as a function declaration when the arguments look like types: parse the list again.
+    fn constructor_arguments(&mut self, list: Node<'_>, base: &Type, source: Source<'_>) -> Option<ExprId> {
+        if list.named_child_count() == 0 {
+            return None;
+        }
+        let span = source.span(list);
+        const PREFIX: &str = "void f() { x";
+        let text = format!("{PREFIX}{}; }}", source.of(list));
+        let tree = parse_text(&text, None);
+        let args = tree
+            .root_node()
+            .named_child(0)
+            .and_then(|f| f.child_by_field_name("body"))
+            .and_then(|b| b.named_child(0))
+            .and_then(|s| s.named_child(0))
+            .filter(|c| c.kind() == "call_expression")
+            .and_then(|c| c.child_by_field_name("arguments"));
+        let inner = Source {
+            text: &text,
+            shift: list.start_byte() as i64 + source.shift - PREFIX.len() as i64,
+            fixed: source.fixed,
+        };
+        let args = match args {
+            Some(args) if !tree.root_node().has_error() => self.list(args, inner),
+            _ => vec![self.unknown(list, source, Vec::new())],
+        };
+        Some(self.add_expr(
+            ExprKind::Construct {
+                ty: base.base.clone(),
+                args,
+            },
+            span,
+            source,
+        ))
+    }
+
+    /// Declares one local variable.
+    fn local(
+        &mut self,
+        written: Node<'_>,
+        base: Type,
+        storage: Storage,
+        decl_span: Span,
+        source: Source<'_>,
+    ) -> BindingId {
+        let parts = declarator(written, source.text);
+        let mut ty = parts.refine(base);
+        ty.array = parts
+            .sizes
+            .iter()
+            .map(|size| size.map(|s| self.expr(s, source)))
+            .collect();
+        let span = source.span(parts.name.unwrap_or(written));
+        let name = parts.name.map(|n| source.of(n).to_owned()).unwrap_or_default();
+        self.declare(Binding {
+            name,
+            ty,
+            storage,
+            span,
+            decl_span,
+            default: None,
+        })
+    }
+
+    /// `auto [a, b] = e;`: each name is a reference into something that isn't modelled.
+    fn structured_binding(&mut self, written: Node<'_>, source: Source<'_>, decl_span: Span) -> Vec<LocalDecl> {
+        let value = written.child_by_field_name("value");
+        let init = value.map(|v| self.expr(v, source));
+        let list = written.child_by_field_name("declarator").unwrap_or(written);
+        let mut cursor = list.walk();
+        let names: Vec<_> = list
+            .named_children(&mut cursor)
+            .filter(|c| c.kind() == "identifier")
+            .collect();
+        let mut decls = Vec::new();
+        for name in names {
+            let ty = Type {
+                text: "auto".into(),
+                base: "auto".into(),
+                reference: true,
+                complex: true,
+                ..Type::default()
+            };
+            let binding = self.declare(Binding {
+                name: source.of(name).to_owned(),
+                ty,
+                storage: Storage::Local,
+                span: source.span(name),
+                decl_span,
+                default: None,
+            });
+            let parts = init.into_iter().collect();
+            let opaque = self.add_expr(
+                ExprKind::Unknown {
+                    parts,
+                    mentions: Vec::new(),
+                },
+                decl_span,
+                source,
+            );
+            decls.push(LocalDecl {
+                binding,
+                init: Some(opaque),
+            });
+        }
+        decls
+    }
+
+    pub(super) fn unknown_stmt(
+        &mut self,
+        node: Node<'_>,
+        source: Source<'_>,
+        stmts: Vec<StmtId>,
+        exprs: Vec<ExprId>,
+    ) -> StmtId {
+        let span = source.span(node);
+        let reason = if node.is_error() {
+            "a syntax error"
+        } else {
+            "this statement is not understood"
+        };
+        self.problem(span, reason);
+        let mentions = self.mentions(source.of(node));
+        self.add_stmt(StmtKind::Unknown { stmts, exprs, mentions }, span)
+    }
+
+    fn unknown_from_children(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+        let mut stmts = Vec::new();
+        let mut exprs = Vec::new();
+        let mut cursor = node.walk();
+        let children: Vec<_> = node
+            .named_children(&mut cursor)
+            .filter(|c| c.kind() != "comment")
+            .collect();
+        for child in children {
+            let kind = child.kind();
+            if kind.ends_with("_statement")
+                || matches!(kind, "declaration" | "catch_clause" | "preproc_if" | "preproc_ifdef")
+            {
+                stmts.push(self.stmt(child, source));
+            } else if kind.ends_with("_expression") {
+                exprs.push(self.expr(child, source));
+            }
+        }
+        self.unknown_stmt(node, source, stmts, exprs)
+    }
+}
+
+fn first_named(node: Node<'_>) -> Option<Node<'_>> {
+    let mut cursor = node.walk();
+    node.named_children(&mut cursor).find(|c| c.kind() != "comment")
+}

@@ -1,0 +1,424 @@
+//! Launch configurations: components of grid and block sizes, constants, streams.
+
+use std::collections::HashSet;
+
+use super::Stream;
+use super::places::operands;
+use crate::db::Db;
+use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, UnOp};
+use crate::items::FunctionItem;
+use crate::resolve::{Meaning, meaning};
+
+/// The initialiser of a local variable that is never changed after its declaration, so that the variable stands for it.
+/// `None` for parameters, references, arrays, and whatever may be written elsewhere.
+pub(super) fn single_definition(body: &Body, binding: BindingId) -> Option<ExprId> {
+    let ty = &body.binding(binding).ty;
+    if ty.reference || !ty.array.is_empty() || ty.complex || ty.volatile {
+        return None;
+    }
+    let mut init = None;
+    for stmt in &body.stmts {
+        match &stmt.kind {
+            StmtKind::Decl(decls) => {
+                for decl in decls.iter().filter(|d| d.binding == binding) {
+                    if init.is_some() {
+                        return None;
+                    }
+                    init = Some(decl.init?);
+                }
+            }
+            StmtKind::RangeFor { binding: b, .. } if *b == binding => return None,
+            StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } if mentions.contains(&binding) => {
+                return None;
+            }
+            _ => {}
+        }
+    }
+    let init = init?;
+    (!written(body, binding)).then_some(init)
+}
+
+/// Whether a variable may be changed by anything but its declaration.
+fn written(body: &Body, binding: BindingId) -> bool {
+    let is_root = |place: ExprId| root(body, place) == Some(binding);
+    body.exprs.iter().any(|expr| match &expr.kind {
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is_root(*place),
+        ExprKind::AddrOf(place) => is_root(*place),
+        // A function may take its argument by reference.
+        ExprKind::Call { args, callee, .. } => {
+            args.iter().any(|a| passes_itself(body, *a, binding))
+                && !matches!(&body.expr(*callee).kind, ExprKind::Name(Name::Other(n)) if harmless(n))
+        }
+        ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
+        _ => false,
+    }) || body.stmts.iter().any(|stmt| match &stmt.kind {
+        // `int& r = x;`
+        StmtKind::Decl(decls) => decls
+            .iter()
+            .any(|d| body.binding(d.binding).ty.reference && d.init.is_some_and(|i| passes_itself(body, i, binding))),
+        _ => false,
+    })
+}
+
+/// Functions that take their arguments by value or by reference to const.
+fn harmless(name: &str) -> bool {
+    matches!(
+        crate::resolve::unqualified(name),
+        "min" | "max" | "abs" | "ceil" | "ceilf" | "floor" | "floorf" | "sqrt" | "sqrtf" | "printf" | "__ldg" | "dim3"
+    ) || name.starts_with("__")
+}
+
+fn passes_itself(body: &Body, expr: ExprId, binding: BindingId) -> bool {
+    match &body.expr(expr).kind {
+        ExprKind::Name(Name::Local(b)) => *b == binding,
+        ExprKind::Paren(e)
+        | ExprKind::Field {
+            base: e, arrow: false, ..
+        } => passes_itself(body, *e, binding),
+        ExprKind::Conditional { then, otherwise, .. } => {
+            passes_itself(body, *then, binding) || passes_itself(body, *otherwise, binding)
+        }
+        _ => false,
+    }
+}
+
+/// The variable whose storage a place denotes: `x`, `x.f`, `x[i]` for an array; not `*p`, `p->f`.
+fn root(body: &Body, place: ExprId) -> Option<BindingId> {
+    match &body.expr(place).kind {
+        ExprKind::Name(Name::Local(binding)) => Some(*binding),
+        ExprKind::Paren(e)
+        | ExprKind::Field {
+            base: e, arrow: false, ..
+        }
+        | ExprKind::Index { base: e, .. } => root(body, *e),
+        ExprKind::Conditional { then, .. } => root(body, *then),
+        ExprKind::Comma(_, e) => root(body, *e),
+        _ => None,
+    }
+}
+
+/// The expression behind parentheses and variables that stand for one initialiser.
+pub(super) fn through_variables(body: &Body, mut expr: ExprId) -> ExprId {
+    for _ in 0..16 {
+        let inner = body.strip_parens(expr);
+        match &body.expr(inner).kind {
+            ExprKind::Name(Name::Local(binding)) => match single_definition(body, *binding) {
+                Some(init) if stable(body, init) => expr = init,
+                _ => return inner,
+            },
+            _ => return inner,
+        }
+    }
+    expr
+}
+
+/// Whether `threadIdx` decides an expression, as far as variables with a single definition tell.
+pub fn depends_on_thread_index(body: &Body, expr: ExprId) -> bool {
+    let mut seen = HashSet::new();
+    let mut todo = vec![expr];
+    while let Some(next) = todo.pop() {
+        if !seen.insert(next) {
+            continue;
+        }
+        match &body.expr(next).kind {
+            ExprKind::Name(Name::Builtin(Builtin::ThreadIdx)) => return true,
+            ExprKind::Name(Name::Local(binding)) => todo.extend(single_definition(body, *binding)),
+            _ => todo.extend(operands(body, next)),
+        }
+    }
+    false
+}
+
+/// The expression has the same value wherever its variables are in scope: no memory is read, nothing called, and every local
+/// in it is a variable that never changes after its declaration or a parameter that never changes.
+pub(super) fn stable(body: &Body, expr: ExprId) -> bool {
+    let mut todo = vec![expr];
+    while let Some(next) = todo.pop() {
+        match &body.expr(next).kind {
+            ExprKind::Name(Name::Local(binding)) => {
+                let ty = &body.binding(*binding).ty;
+                if ty.reference || ty.volatile || ty.complex || written(body, *binding) {
+                    return false;
+                }
+                continue;
+            }
+            ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::SizeOf => continue,
+            ExprKind::Call { callee, .. } if matches!(&body.expr(*callee).kind, ExprKind::Name(Name::Other(n)) if harmless(n)) =>
+                {}
+            ExprKind::Call { .. } => return false,
+            ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. } => {
+                // A load: only the variable that received it is stable, not the load itself.
+                return false;
+            }
+            ExprKind::Assign { .. }
+            | ExprKind::IncDec { .. }
+            | ExprKind::New(_)
+            | ExprKind::Delete(_)
+            | ExprKind::Launch(_)
+            | ExprKind::Lambda { .. }
+            | ExprKind::Unknown { .. } => return false,
+            _ => {}
+        }
+        todo.extend(operands(body, next));
+    }
+    true
+}
+
+/// x, y, z of a grid or block size as expressions; `None` for a component means 1. `None` altogether: not understood.
+pub(super) fn components(
+    db: &dyn Db,
+    function: FunctionItem<'_>,
+    body: &Body,
+    expr: ExprId,
+) -> Option<[Option<ExprId>; 3]> {
+    let resolved = through_dim3_variables(body, expr);
+    match &body.expr(resolved).kind {
+        ExprKind::Construct { ty, args } if is_dim3(ty) => from_list(body, args),
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } if is_dim3(name) => from_list(body, args),
+        ExprKind::InitList(args) => from_list(body, args),
+        _ if is_scalar(db, function, body, resolved) => Some([Some(resolved), None, None]),
+        _ => None,
+    }
+}
+
+fn is_dim3(ty: &str) -> bool {
+    crate::resolve::unqualified(ty.trim_start_matches("const ").trim()) == "dim3"
+}
+
+fn from_list(body: &Body, args: &[ExprId]) -> Option<[Option<ExprId>; 3]> {
+    match args {
+        // `dim3(other)` copies when `other` is a dim3.
+        [one] if !is_dim3_typed(body, *one) => Some([Some(*one), None, None]),
+        [x, y] => Some([Some(*x), Some(*y), None]),
+        [x, y, z] => Some([Some(*x), Some(*y), Some(*z)]),
+        [] => Some([None, None, None]),
+        _ => None,
+    }
+}
+
+fn is_dim3_typed(body: &Body, expr: ExprId) -> bool {
+    match &body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Name(Name::Local(binding)) => is_dim3(&body.binding(*binding).ty.base),
+        ExprKind::Name(Name::Builtin(_)) => true,
+        ExprKind::Construct { ty, .. } => is_dim3(ty),
+        _ => false,
+    }
+}
+
+/// Like [`through_variables`], but only `dim3` variables are looked through: a scalar variable stays as it is written.
+fn through_dim3_variables(body: &Body, mut expr: ExprId) -> ExprId {
+    for _ in 0..16 {
+        let inner = body.strip_parens(expr);
+        match &body.expr(inner).kind {
+            ExprKind::Name(Name::Local(binding)) if is_dim3(&body.binding(*binding).ty.base) => {
+                match single_definition(body, *binding) {
+                    Some(init) => expr = init,
+                    None => return inner,
+                }
+            }
+            ExprKind::Construct { ty, args } if is_dim3(ty) && args.len() == 1 && is_dim3_typed(body, args[0]) => {
+                expr = args[0];
+            }
+            _ => return inner,
+        }
+    }
+    expr
+}
+
+/// The expression is a number, not a `dim3`.
+fn is_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
+    const NUMBERS: &[&str] = &[
+        "int",
+        "unsigned",
+        "unsigned int",
+        "long",
+        "unsigned long",
+        "long long",
+        "unsigned long long",
+        "size_t",
+        "short",
+        "unsigned short",
+        "char",
+        "unsigned char",
+        "uint",
+        "uint32_t",
+        "int32_t",
+        "uint64_t",
+        "int64_t",
+        "uint16_t",
+        "bool",
+        "float",
+        "double",
+        "std::size_t",
+    ];
+    match &body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Literal(_)
+        | ExprKind::Binary(..)
+        | ExprKind::SizeOf
+        | ExprKind::Logical { .. }
+        | ExprKind::IncDec { .. } => true,
+        ExprKind::Unary(_, _) => true,
+        ExprKind::Cast { ty, .. } => NUMBERS.contains(&ty.as_str()),
+        ExprKind::Name(Name::Local(binding)) => {
+            let ty = &body.binding(*binding).ty;
+            ty.is_value()
+                && (NUMBERS.contains(&ty.base.as_str())
+                    || (ty.base == "auto" && auto_scalar(db, function, body, *binding)))
+        }
+        ExprKind::Field { field, .. } => matches!(field.as_str(), "x" | "y" | "z"),
+        ExprKind::Conditional { then, otherwise, .. } => {
+            is_scalar(db, function, body, *then) && is_scalar(db, function, body, *otherwise)
+        }
+        ExprKind::Call { name: Some(name), .. } => {
+            if harmless(name) && !is_dim3(name) {
+                return true;
+            }
+            match meaning(db, function.file(db), name) {
+                Meaning::Functions(functions) => functions.iter().all(|f| {
+                    let head = f.signature(db).head_span;
+                    let text = f.text(db);
+                    let words: Vec<&str> = crate::hir::words(head.text(&text)).collect();
+                    !words.contains(&"dim3") && words.iter().any(|w| NUMBERS.contains(w) || *w == "unsigned")
+                }),
+                _ => false,
+            }
+        }
+        ExprKind::Name(Name::Other(name)) => match meaning(db, function.file(db), name) {
+            Meaning::Enumerator => true,
+            Meaning::Global(global) => global
+                .init
+                .as_deref()
+                .is_some_and(|i| crate::hir::integer_literal(i).is_some()),
+            Meaning::Unknown => function.signature(db).template_names.contains(name),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn auto_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
+    match single_definition(body, binding) {
+        // `auto x = x` can't be lowered to a cycle: an initialiser only mentions earlier expressions, but guard all the same.
+        Some(init) if !matches!(body.expr(init).kind, ExprKind::Name(Name::Local(b)) if b == binding) => {
+            is_scalar(db, function, body, init)
+        }
+        _ => false,
+    }
+}
+
+/// The value of an integer expression when it is the same in every execution: literals, arithmetic, variables and globals that
+/// stand for such a value.
+pub fn constant_value(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> Option<i128> {
+    evaluate(db, function, body, expr, 0)
+}
+
+fn evaluate(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId, depth: u32) -> Option<i128> {
+    if depth > 64 {
+        return None;
+    }
+    let value = |e: ExprId| evaluate(db, function, body, e, depth + 1);
+    match &body.expr(expr).kind {
+        ExprKind::Literal(Literal::Int(v)) => Some(*v),
+        ExprKind::Literal(Literal::Bool(b)) => Some(i128::from(*b)),
+        ExprKind::Paren(e) => value(*e),
+        ExprKind::Cast { ty, operand, .. } => {
+            let v = value(*operand)?;
+            // Only conversions that keep the value.
+            let fits = match ty.as_str() {
+                "int" | "int32_t" => i32::try_from(v).is_ok(),
+                "unsigned" | "unsigned int" | "uint32_t" => u32::try_from(v).is_ok(),
+                "size_t" | "unsigned long" | "unsigned long long" | "uint64_t" => u64::try_from(v).is_ok(),
+                "long" | "long long" | "int64_t" => i64::try_from(v).is_ok(),
+                _ => false,
+            };
+            fits.then_some(v)
+        }
+        ExprKind::Unary(UnOp::Plus, e) => value(*e),
+        ExprKind::Unary(UnOp::Neg, e) => value(*e)?.checked_neg(),
+        ExprKind::Binary(op, a, b) => {
+            let (a, b) = (value(*a)?, value(*b)?);
+            let result = match op {
+                BinOp::Add => a.checked_add(b),
+                BinOp::Sub => a.checked_sub(b),
+                BinOp::Mul => a.checked_mul(b),
+                BinOp::Div => a.checked_div(b),
+                BinOp::Rem => a.checked_rem(b),
+                BinOp::Shl => u32::try_from(b).ok().filter(|b| *b < 31).and_then(|b| a.checked_shl(b)),
+                BinOp::Shr => u32::try_from(b).ok().filter(|b| *b < 63).and_then(|b| a.checked_shr(b)),
+                BinOp::BitAnd => Some(a & b),
+                BinOp::BitOr => Some(a | b),
+                BinOp::BitXor => Some(a ^ b),
+                _ => None,
+            }?;
+            // What doesn't fit into 31 bits depends on the operand types: overflow or wrap-around.
+            i32::try_from(result).ok().map(i128::from)
+        }
+        ExprKind::Name(Name::Local(binding)) => value(single_definition(body, *binding)?),
+        ExprKind::Name(Name::Other(name)) => match meaning(db, function.file(db), name) {
+            Meaning::Global(global) if global.constant => crate::hir::integer_literal(global.init.as_deref()?.trim()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// x, y, z when all are constant and positive.
+pub(super) fn constant_extent(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> Option<[u64; 3]> {
+    let components = components(db, function, body, expr)?;
+    let mut out = [1; 3];
+    for (slot, component) in out.iter_mut().zip(components) {
+        if let Some(component) = component {
+            *slot = u64::try_from(constant_value(db, function, body, component)?).ok()?;
+        }
+    }
+    Some(out)
+}
+
+/// The stream that a launch goes to.
+pub(super) fn stream(body: &Body, operand: Option<ExprId>) -> Stream {
+    let Some(operand) = operand else { return Stream::Null };
+    let mut expr = body.strip_parens(operand);
+    for _ in 0..8 {
+        match &body.expr(expr).kind {
+            ExprKind::Cast { operand, .. } => expr = body.strip_parens(*operand),
+            ExprKind::Name(Name::Local(binding)) => {
+                if is_created(body, *binding) {
+                    return Stream::Created(*binding);
+                }
+                match single_definition(body, *binding) {
+                    Some(init) => expr = body.strip_parens(init),
+                    None => return Stream::Other,
+                }
+            }
+            ExprKind::Literal(Literal::Int(0) | Literal::Null) => return Stream::Null,
+            ExprKind::Name(Name::Other(name)) => {
+                return match name.trim_start_matches("::") {
+                    "cudaStreamFireAndForget" => Stream::FireAndForget,
+                    "cudaStreamTailLaunch" => Stream::TailLaunch,
+                    "cudaStreamPerThread" => Stream::PerThread,
+                    "cudaStreamLegacy" | "cudaStreamDefault" => Stream::Null,
+                    _ => Stream::Other,
+                };
+            }
+            _ => return Stream::Other,
+        }
+    }
+    Stream::Other
+}
+
+/// `cudaStreamCreate…(&s, …)` is called for the variable, and it is a plain local `cudaStream_t`.
+fn is_created(body: &Body, binding: BindingId) -> bool {
+    if !body.binding(binding).ty.is_value() {
+        return false;
+    }
+    body.exprs.iter().any(|expr| match &expr.kind {
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } if name.starts_with("cudaStreamCreate") => args
+            .first()
+            .is_some_and(|a| matches!(body.expr(*a).kind, ExprKind::AddrOf(p) if root(body, p) == Some(binding))),
+        _ => false,
+    })
+}

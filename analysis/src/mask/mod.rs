@@ -1,0 +1,434 @@
+//! Same-length masking: blanks what tree-sitter-cuda cannot parse, keeping every offset and newline, so that the tree's
+//! positions are positions in the user's text.
+//!
+//! What is blanked: `__align__(8)`, `__cluster_dims__(…)`, `__maxnreg__(…)`, `__launch_bounds__` with three arguments,
+//! calling-convention words, `#pragma` lines (a `#pragma unroll` between `if (c)` and `for` would give the `if` an empty
+//! body), lambda execution spaces (`[=] __device__ (…)`), and the user's own macros that stand for execution-space words
+//! (`#define KERNEL __global__`), whose meaning is kept in [`Masked::words`]. `#if` groups that cut through a construct are
+//! reduced to one branch ([`Masked::cuts`]).
+
+mod conditionals;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tree_sitter::{InputEdit, Point, Tree};
+
+use crate::span::TextRange;
+use conditionals::Directive;
+
+/// A masked text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Masked {
+    /// Same length and newlines as the original.
+    pub text: Arc<str>,
+    /// Execution-space words that were blanked: (offset, what they stand for), by offset.
+    pub words: Vec<(u32, String)>,
+    /// `#if` groups of which one branch was kept because they cut through a construct, in order.
+    pub cuts: Vec<TextRange>,
+}
+
+/// Names that are blanked together with a following parenthesised argument list.
+const WITH_ARGUMENTS: &[&str] = &[
+    "__align__",
+    "__cluster_dims__",
+    "__maxnreg__",
+    "__block_size__",
+    "__attribute__",
+    "__declspec",
+    "__nv_pure__",
+];
+
+/// Names that are blanked alone.
+const WORDS: &[&str] = &[
+    "__stdcall",
+    "__cdecl",
+    "__fastcall",
+    "__vectorcall",
+    "CUDARTAPI",
+    "CUDART_CB",
+    "CUDACB",
+    "WINAPI",
+    "__inline_hint__",
+];
+
+/// Execution-space and storage words a user's macro may stand for.
+const SPACE_WORDS: &[&str] = &[
+    "__global__",
+    "__device__",
+    "__host__",
+    "__forceinline__",
+    "__noinline__",
+    "__inline__",
+    "inline",
+    "static",
+    "constexpr",
+    "extern",
+    "\"C\"",
+    "void",
+];
+
+/// Masks one text.
+pub fn mask(text: &str) -> Masked {
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let mut words = Vec::new();
+    let mut directives: Vec<Directive> = Vec::new();
+    let space_macros = space_macros(text);
+    let mut at = 0;
+    // Start of the current line's first non-blank byte, to recognise directives.
+    let mut line_fresh = true;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        match byte {
+            b'\n' => {
+                line_fresh = true;
+                at += 1;
+            }
+            b' ' | b'\t' | b'\r' => at += 1,
+            b'/' if bytes.get(at + 1) == Some(&b'/') => at = end_of_line(bytes, at),
+            b'/' if bytes.get(at + 1) == Some(&b'*') => at = end_of_block_comment(bytes, at),
+            b'"' => {
+                line_fresh = false;
+                at = end_of_string(bytes, at);
+            }
+            b'\'' => {
+                line_fresh = false;
+                at = end_of_char(bytes, at);
+            }
+            b'#' if line_fresh => {
+                let end = end_of_directive(bytes, at);
+                let name = directive_name(text, at);
+                if name == "pragma" {
+                    blank(&mut out, at, end);
+                }
+                directives.push(Directive {
+                    start: at,
+                    end,
+                    name: name.to_owned(),
+                });
+                line_fresh = false;
+                at = end;
+            }
+            b'[' => {
+                line_fresh = false;
+                at += 1;
+                // `[…] __device__ (` : an execution space on a lambda.
+                if let Some(close) = matching(bytes, at - 1, b'[', b']') {
+                    let mut next = skip_space(bytes, close + 1);
+                    while let Some(word) = word_at(text, next).filter(|w| matches!(*w, "__device__" | "__host__")) {
+                        let after = skip_space(bytes, next + word.len());
+                        if !matches!(bytes.get(after), Some(b'(' | b'{' | b'_')) {
+                            break;
+                        }
+                        blank(&mut out, next, next + word.len());
+                        next = after;
+                    }
+                }
+            }
+            _ if is_word_start(byte) => {
+                line_fresh = false;
+                let word = word_at(text, at).unwrap_or("");
+                let end = at + word.len();
+                if word == "R" && bytes.get(end) == Some(&b'"') {
+                    at = end_of_raw_string(bytes, end);
+                    continue;
+                }
+                if WORDS.contains(&word) {
+                    blank(&mut out, at, end);
+                } else if WITH_ARGUMENTS.contains(&word) {
+                    blank(&mut out, at, end);
+                    let open = skip_space(bytes, end);
+                    if bytes.get(open) == Some(&b'(')
+                        && let Some(close) = matching(bytes, open, b'(', b')')
+                    {
+                        blank(&mut out, open, close + 1);
+                        at = close + 1;
+                        continue;
+                    }
+                } else if word == "__launch_bounds__" {
+                    let open = skip_space(bytes, end);
+                    if bytes.get(open) == Some(&b'(')
+                        && let Some(close) = matching(bytes, open, b'(', b')')
+                    {
+                        if commas(bytes, open, close) > 1 {
+                            blank(&mut out, at, close + 1);
+                        }
+                        at = close + 1;
+                        continue;
+                    }
+                } else if let Some(meaning) = space_macros.get(word) {
+                    blank(&mut out, at, end);
+                    words.push((at as u32, meaning.clone()));
+                    // `void` must stay visible for the parser where the macro swallowed it.
+                    if meaning.split(' ').any(|w| w == "void") && word.len() >= 4 {
+                        out[at..at + 4].copy_from_slice(b"void");
+                    }
+                }
+                at = end;
+            }
+            b'0'..=b'9' => {
+                line_fresh = false;
+                // Numbers may hold digit separators: 1'000.
+                at += 1;
+                while at < bytes.len()
+                    && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'\'' | b'.' | b'_'))
+                {
+                    if bytes[at] == b'\'' && !bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) {
+                        break;
+                    }
+                    at += 1;
+                }
+            }
+            _ => {
+                line_fresh = false;
+                at += 1;
+            }
+        }
+    }
+    let cuts = conditionals::cut(&mut out, &directives);
+    // Only whole ASCII words and spans between ASCII delimiters were blanked byte by byte, so the text is still UTF-8;
+    // should that ever be wrong, the unmasked text is the safe answer.
+    let masked = String::from_utf8(out).unwrap_or_else(|_| text.to_owned());
+    Masked {
+        text: masked.into(),
+        words,
+        cuts,
+    }
+}
+
+/// The tree of `old` with the difference to `new` recorded, ready to be passed to an incremental parse of `new`.
+/// Both are masked texts: an edit can change what is masked far away from it, so the difference is taken here.
+pub fn edited_tree(tree: &Tree, old: &str, new: &str) -> Tree {
+    let (old_bytes, new_bytes) = (old.as_bytes(), new.as_bytes());
+    let prefix = old_bytes.iter().zip(new_bytes).take_while(|(a, b)| a == b).count();
+    let longest = old_bytes.len().min(new_bytes.len()) - prefix;
+    let suffix = old_bytes
+        .iter()
+        .rev()
+        .zip(new_bytes.iter().rev())
+        .take(longest)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let (old_end, new_end) = (old_bytes.len() - suffix, new_bytes.len() - suffix);
+    let mut tree = tree.clone();
+    tree.edit(&InputEdit {
+        start_byte: prefix,
+        old_end_byte: old_end,
+        new_end_byte: new_end,
+        start_position: point(old_bytes, prefix),
+        old_end_position: point(old_bytes, old_end),
+        new_end_position: point(new_bytes, new_end),
+    });
+    tree
+}
+
+fn point(bytes: &[u8], at: usize) -> Point {
+    let before = &bytes[..at];
+    let row = before.iter().filter(|b| **b == b'\n').count();
+    let line = before.iter().rposition(|b| *b == b'\n').map_or(0, |p| p + 1);
+    Point { row, column: at - line }
+}
+
+/// Object-like macros that stand for nothing but execution-space words, `__global__` or `__device__` among them.
+fn space_macros(text: &str) -> HashMap<String, String> {
+    let mut found: HashMap<String, String> = HashMap::new();
+    for line in text.lines() {
+        let Some(rest) = line.trim_start().strip_prefix('#') else {
+            continue;
+        };
+        let Some(rest) = rest.trim_start().strip_prefix("define") else {
+            continue;
+        };
+        let mut parts = rest.split_whitespace();
+        let Some(name) = parts
+            .next()
+            .filter(|n| n.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric()))
+        else {
+            continue;
+        };
+        let mut meaning: Vec<String> = Vec::new();
+        let mut all = true;
+        for part in parts {
+            if part.starts_with("//") || part.starts_with("/*") {
+                break;
+            }
+            if SPACE_WORDS.contains(&part) {
+                meaning.push(part.to_owned());
+            } else if let Some(inner) = found.get(part) {
+                meaning.push(inner.clone());
+            } else {
+                all = false;
+            }
+        }
+        let meaning = meaning.join(" ");
+        if all && (meaning.contains("__global__") || meaning.contains("__device__")) {
+            found.insert(name.to_owned(), meaning);
+        }
+    }
+    found
+}
+
+fn blank(out: &mut [u8], start: usize, end: usize) {
+    for byte in &mut out[start..end] {
+        if !matches!(*byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+}
+
+fn is_word_start(byte: u8) -> bool {
+    byte == b'_' || byte.is_ascii_alphabetic()
+}
+
+fn word_at(text: &str, at: usize) -> Option<&str> {
+    let rest = text.get(at..)?;
+    let len = rest
+        .bytes()
+        .take_while(|b| *b == b'_' || b.is_ascii_alphanumeric())
+        .count();
+    (len > 0).then(|| &rest[..len])
+}
+
+fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+        at += 1;
+    }
+    at
+}
+
+fn end_of_line(bytes: &[u8], at: usize) -> usize {
+    bytes[at..]
+        .iter()
+        .position(|b| *b == b'\n')
+        .map_or(bytes.len(), |p| at + p)
+}
+
+fn end_of_block_comment(bytes: &[u8], at: usize) -> usize {
+    let mut next = at + 2;
+    while next + 1 < bytes.len() {
+        if bytes[next] == b'*' && bytes[next + 1] == b'/' {
+            return next + 2;
+        }
+        next += 1;
+    }
+    bytes.len()
+}
+
+fn end_of_string(bytes: &[u8], at: usize) -> usize {
+    let mut next = at + 1;
+    while next < bytes.len() {
+        match bytes[next] {
+            b'\\' => next += 2,
+            b'"' => return next + 1,
+            b'\n' => return next,
+            _ => next += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn end_of_raw_string(bytes: &[u8], quote: usize) -> usize {
+    let Some(open) = bytes[quote..].iter().take(18).position(|b| *b == b'(') else {
+        return quote + 1;
+    };
+    let delimiter = &bytes[quote + 1..quote + open];
+    let mut next = quote + open + 1;
+    while next < bytes.len() {
+        if bytes[next] == b')'
+            && bytes[next + 1..].starts_with(delimiter)
+            && bytes.get(next + 1 + delimiter.len()) == Some(&b'"')
+        {
+            return next + 2 + delimiter.len();
+        }
+        next += 1;
+    }
+    bytes.len()
+}
+
+fn end_of_char(bytes: &[u8], at: usize) -> usize {
+    let mut next = at + 1;
+    while next < bytes.len() {
+        match bytes[next] {
+            b'\\' => next += 2,
+            b'\'' => return next + 1,
+            b'\n' => return next,
+            _ => next += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// End of a preprocessor directive, continuation lines included.
+fn end_of_directive(bytes: &[u8], at: usize) -> usize {
+    let mut next = at;
+    loop {
+        let end = end_of_line(bytes, next);
+        let mut last = end;
+        if last > next && bytes[last - 1] == b'\r' {
+            last -= 1;
+        }
+        if end < bytes.len() && last > next && bytes[last - 1] == b'\\' {
+            next = end + 1;
+        } else {
+            return end;
+        }
+    }
+}
+
+fn directive_name(text: &str, hash: usize) -> &str {
+    let at = skip_space(text.as_bytes(), hash + 1);
+    word_at(text, at).unwrap_or("")
+}
+
+/// Index of the bracket that closes the one at `open`, strings and comments skipped; gives up after 4 KiB.
+fn matching(bytes: &[u8], open: usize, opener: u8, closer: u8) -> Option<usize> {
+    let mut depth = 0;
+    let mut at = open;
+    let limit = bytes.len().min(open + 4096);
+    while at < limit {
+        match bytes[at] {
+            b'"' => {
+                at = end_of_string(bytes, at);
+                continue;
+            }
+            b'\'' => {
+                at = end_of_char(bytes, at);
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                at = end_of_block_comment(bytes, at);
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                at = end_of_line(bytes, at);
+                continue;
+            }
+            byte if byte == opener => depth += 1,
+            byte if byte == closer => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Commas at the top level between the brackets.
+fn commas(bytes: &[u8], open: usize, close: usize) -> usize {
+    let mut depth = 0i32;
+    let mut count = 0;
+    for byte in &bytes[open + 1..close] {
+        match byte {
+            b'(' | b'{' | b'[' => depth += 1,
+            b')' | b'}' | b']' => depth -= 1,
+            b',' if depth == 0 => count += 1,
+            _ => {}
+        }
+    }
+    count
+}

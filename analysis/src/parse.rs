@@ -1,0 +1,54 @@
+//! Parsing: text → masked text → tree.
+
+use std::sync::Arc;
+
+use tree_sitter::{Parser, Tree};
+
+use crate::db::{Db, SourceFile};
+use crate::mask::{Masked, mask};
+
+/// A parsed file.
+#[derive(Clone, Debug)]
+pub struct Parsed(Arc<ParsedData>);
+
+#[derive(Debug)]
+struct ParsedData {
+    masked: Masked,
+    tree: Tree,
+}
+
+impl Parsed {
+    /// The masked text; same offsets as the file's.
+    pub fn masked(&self) -> &Masked {
+        &self.0.masked
+    }
+
+    /// The tree over the masked text.
+    pub fn tree(&self) -> &Tree {
+        &self.0.tree
+    }
+}
+
+/// Parses a file, incrementally where the host left an edited tree.
+#[salsa::tracked(returns(clone), no_eq, unsafe(non_salsa_values))]
+pub fn parse(db: &dyn Db, file: SourceFile) -> Parsed {
+    let masked = mask(&file.text(db));
+    let old = file.edited_tree(db);
+    let tree = parse_text(&masked.text, old.as_ref().map(|t| t.tree()));
+    Parsed(Arc::new(ParsedData { masked, tree }))
+}
+
+/// Parses a masked text.
+pub fn parse_text(masked: &str, old: Option<&Tree>) -> Tree {
+    let mut parser = Parser::new();
+    // Both calls fail only when the grammar's ABI doesn't fit the library (a build error that every test would show)
+    // or when a cancellation callback was set (none is).
+    let parsed = parser
+        .set_language(&tree_sitter_cuda::LANGUAGE.into())
+        .ok()
+        .and_then(|()| parser.parse(masked, old));
+    match parsed {
+        Some(tree) => tree,
+        None => unreachable!("tree-sitter-cuda's ABI fits tree-sitter, and no cancellation is set"),
+    }
+}

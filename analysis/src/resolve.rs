@@ -1,0 +1,424 @@
+//! Names across files: what a name means in a file, given its includes and the rest of the workspace.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Component, Path, PathBuf};
+
+use crate::db::{Db, SourceFile, Workspace};
+use crate::hir::{ExprKind, body, parameters};
+use crate::items::{FunctionItem, GlobalItem, MacroItem, items};
+use crate::launch::{Child, LaunchId};
+use crate::parse::parse;
+use crate::span::{FileRange, TextRange};
+
+/// All that is visible in a file: its own items and those of its includes (transitively).
+#[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
+pub struct Visible<'db> {
+    /// Functions by unqualified name, definitions and declarations.
+    pub functions: HashMap<String, Vec<FunctionItem<'db>>>,
+    /// Namespace-scope variables by name.
+    pub globals: HashMap<String, GlobalItem>,
+    /// Enumerators.
+    pub enumerators: HashSet<String>,
+}
+
+/// The visible names that decide how an expression reads: macros and types.
+#[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
+pub struct Names {
+    /// Macros by name. A name with several different definitions is in `ambiguous_macros` as well.
+    pub macros: HashMap<String, MacroItem>,
+    /// Macros with several different definitions (`#if` alternatives, redefinition, `#undef`).
+    pub ambiguous_macros: HashSet<String>,
+    /// Names of classes, structs, unions and enums.
+    pub types: HashSet<String>,
+    /// Type aliases: name → what they stand for.
+    pub aliases: HashMap<String, String>,
+}
+
+/// The last segment of a qualified name.
+pub fn unqualified(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
+}
+
+/// The file that `#include "path"` in `from` means, if it is in the workspace.
+pub fn resolve_include(db: &dyn Db, from: SourceFile, path: &str, system: bool) -> Option<SourceFile> {
+    let workspace = Workspace::try_get(db)?;
+    let files = workspace.files(db);
+    let own = from.path(db).parent().map(Path::to_path_buf);
+    let dirs = workspace.include_dirs(db);
+    let own = own.iter().filter(|_| !system);
+    own.chain(dirs.iter())
+        .find_map(|dir| files.get(&normalize(&dir.join(path))).copied())
+}
+
+/// The path without `.` and `..` where they can be taken away.
+pub fn normalize(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if out.file_name().is_some() => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// The file itself and all files that it includes, directly or not, in the order in which they are read.
+#[salsa::tracked]
+pub fn included_files(db: &dyn Db, file: SourceFile) -> Vec<SourceFile> {
+    let mut seen = HashSet::from([file]);
+    let mut order = vec![file];
+    let mut next = 0;
+    while let Some(current) = order.get(next).copied() {
+        next += 1;
+        for include in &items(db, current).includes {
+            if let Some(target) = resolve_include(db, current, &include.path, include.system)
+                && seen.insert(target)
+            {
+                order.push(target);
+            }
+        }
+    }
+    order
+}
+
+/// Functions and variables visible in `file`.
+#[salsa::tracked]
+pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
+    let mut found = Visible::default();
+    for &file in included_files(db, file) {
+        let items = items(db, file);
+        for function in &items.functions {
+            found
+                .functions
+                .entry(unqualified(function.name(db)).to_owned())
+                .or_default()
+                .push(*function);
+        }
+        for global in &items.globals {
+            found
+                .globals
+                .entry(global.name.clone())
+                .and_modify(|known| {
+                    // Two variables of one name (namespaces, alternatives): keep only what holds for both.
+                    known.constant &= global.constant && known.init == global.init;
+                    known.constant_memory &= global.constant_memory;
+                    known.shared |= global.shared;
+                    if known.init != global.init {
+                        known.init = None;
+                    }
+                })
+                .or_insert_with(|| global.clone());
+        }
+        for ty in &items.types {
+            found.enumerators.extend(ty.enumerators.iter().cloned());
+        }
+    }
+    found
+}
+
+/// Macros and types visible in `file`.
+#[salsa::tracked]
+pub fn visible_names(db: &dyn Db, file: SourceFile) -> Names {
+    let mut found = Names::default();
+    for &file in included_files(db, file) {
+        let items = items(db, file);
+        for item in &items.macros {
+            match found.macros.get(&item.name) {
+                Some(known) if known == item => {}
+                Some(_) => {
+                    found.ambiguous_macros.insert(item.name.clone());
+                }
+                None => {
+                    found.macros.insert(item.name.clone(), item.clone());
+                }
+            }
+        }
+        found.ambiguous_macros.extend(items.undefined.iter().cloned());
+        found.types.extend(items.types.iter().map(|t| t.name.clone()));
+        found.aliases.extend(items.aliases.iter().cloned());
+    }
+    found
+}
+
+/// What a plain name that is not a local variable means in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Meaning<'db> {
+    /// Functions of that name (overloads, definitions and declarations).
+    Functions(Vec<FunctionItem<'db>>),
+    /// A variable at namespace scope.
+    Global(GlobalItem),
+    /// An enumerator.
+    Enumerator,
+    /// A macro with exactly one definition.
+    Macro(MacroItem),
+    /// A type.
+    Type,
+    /// Not known: a name from a header outside the workspace, an ambiguous macro, a template parameter.
+    Unknown,
+}
+
+/// Looks up `name` (possibly qualified) as seen from `file`.
+pub fn meaning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Meaning<'db> {
+    let names = visible_names(db, file);
+    let last = unqualified(name);
+    if names.ambiguous_macros.contains(last) {
+        return Meaning::Unknown;
+    }
+    if let Some(item) = names.macros.get(last) {
+        return Meaning::Macro(item.clone());
+    }
+    let functions = functions_named(db, file, name);
+    if !functions.is_empty() {
+        return Meaning::Functions(functions);
+    }
+    let visible = visible(db, file);
+    if let Some(global) = visible.globals.get(last) {
+        return Meaning::Global(global.clone());
+    }
+    if visible.enumerators.contains(last) {
+        return Meaning::Enumerator;
+    }
+    if names.types.contains(last) || names.aliases.contains_key(last) {
+        return Meaning::Type;
+    }
+    Meaning::Unknown
+}
+
+/// Functions (definitions and declarations) that `name`, as written in `file`, may mean. A declaration whose definition
+/// stands in another file of the workspace brings that definition along.
+pub fn functions_named<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Vec<FunctionItem<'db>> {
+    let last = unqualified(name);
+    let mut found: Vec<FunctionItem<'db>> = visible(db, file)
+        .functions
+        .get(last)
+        .into_iter()
+        .flatten()
+        .copied()
+        .filter(|f| qualification_fits(f.name(db), name))
+        .collect();
+    if !found.iter().any(|f| f.has_body(db)) {
+        let elsewhere: Vec<_> = definitions_by_name(db)
+            .get(last)
+            .into_iter()
+            .flatten()
+            .copied()
+            .filter(|f| !f.signature(db).is_static && qualification_fits(f.name(db), name))
+            .filter(|f| found.is_empty() || found.iter().any(|d| d.name(db) == f.name(db)))
+            .collect();
+        found.extend(elsewhere);
+    }
+    found
+}
+
+/// Whether a function of the qualified name `full` can be meant by `written`.
+fn qualification_fits(full: &str, written: &str) -> bool {
+    let written = written.trim_start_matches("::");
+    if !written.contains("::") {
+        return true;
+    }
+    // A namespace alias or a using directive may hide outer parts, so a common suffix is enough.
+    full == written || full.ends_with(&format!("::{written}")) || written.ends_with(&format!("::{full}"))
+}
+
+/// All function definitions of the workspace by unqualified name.
+#[salsa::tracked]
+pub fn definitions_by_name<'db>(db: &'db dyn Db) -> HashMap<String, Vec<FunctionItem<'db>>> {
+    let mut found: HashMap<String, Vec<FunctionItem<'db>>> = HashMap::new();
+    let Some(workspace) = Workspace::try_get(db) else {
+        return found;
+    };
+    for file in workspace.files(db).values() {
+        for function in &items(db, *file).functions {
+            if function.has_body(db) {
+                found
+                    .entry(unqualified(function.name(db)).to_owned())
+                    .or_default()
+                    .push(*function);
+            }
+        }
+    }
+    found
+}
+
+/// The kernel that a launch of `name` with `args` arguments in `file` means.
+pub fn resolve_kernel<'db>(db: &'db dyn Db, file: SourceFile, name: &str, args: usize) -> Child<'db> {
+    let mut candidates: Vec<FunctionItem<'db>> = functions_named(db, file, name)
+        .into_iter()
+        .filter(|f| f.has_body(db) && f.signature(db).kernel)
+        .collect();
+    if candidates.len() > 1 {
+        let fits: Vec<_> = candidates.iter().copied().filter(|f| takes(db, *f, args)).collect();
+        if !fits.is_empty() {
+            candidates = fits;
+        }
+    }
+    match candidates.as_slice() {
+        [] => Child::Unknown,
+        [one] => Child::Kernel(*one),
+        _ => Child::Ambiguous(candidates),
+    }
+}
+
+/// Whether a function can be called with `args` arguments.
+fn takes(db: &dyn Db, function: FunctionItem<'_>, args: usize) -> bool {
+    let parameters = parameters(db, function);
+    let required = parameters.iter().filter(|p| !p.has_default).count();
+    required <= args && args <= parameters.len()
+}
+
+/// The launches in a file by unqualified kernel name. Only names: an edit of a launch's arguments leaves this as it is.
+#[salsa::tracked]
+pub fn launches_by_name<'db>(db: &'db dyn Db, file: SourceFile) -> HashMap<String, Vec<LaunchId<'db>>> {
+    let mut found: HashMap<String, Vec<LaunchId<'db>>> = HashMap::new();
+    let has_brackets = |text: &str| text.contains("<<") && text.contains(">>");
+    let in_macros = visible_names(db, file).macros.values().any(|m| has_brackets(&m.body));
+    for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
+        // Lowering a body is the dear part: most functions launch nothing.
+        if !in_macros && !has_brackets(&function.text(db)) {
+            continue;
+        }
+        let body = body(db, *function);
+        for (index, expr) in body.launches.iter().enumerate() {
+            if let ExprKind::Launch(launch) = &body.expr(*expr).kind
+                && let Some(name) = &launch.kernel
+            {
+                let id = LaunchId {
+                    function: *function,
+                    index: index as u32,
+                };
+                found.entry(unqualified(name).to_owned()).or_default().push(id);
+            }
+        }
+    }
+    found
+}
+
+/// All launches in the workspace that resolve to `kernel` (also where it is one of several candidates), from device and host.
+pub fn launch_sites_of<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<LaunchId<'db>> {
+    let last = unqualified(kernel.name(db));
+    let Some(workspace) = Workspace::try_get(db) else {
+        return Vec::new();
+    };
+    let files = workspace.files(db);
+    let named = files
+        .values()
+        .filter_map(|file| launches_by_name(db, *file).get(last))
+        .flatten();
+    named
+        .copied()
+        .filter(|id| {
+            let body = body(db, id.function);
+            let launch = body.launches.get(id.index as usize).map(|e| &body.expr(*e).kind);
+            let Some(ExprKind::Launch(launch)) = launch else {
+                return false;
+            };
+            let name = launch.kernel.as_deref().unwrap_or("");
+            match resolve_kernel(db, id.function.file(db), name, launch.args.len()) {
+                Child::Kernel(child) => child == kernel,
+                Child::Ambiguous(children) => children.contains(&kernel),
+                Child::Unknown => false,
+            }
+        })
+        .collect()
+}
+
+/// Forward declarations of `function` in the workspace (same qualified name, no body), without those in files that have a
+/// different definition of that name in sight.
+pub fn declarations_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
+    let name = function.name(db);
+    let last = unqualified(name).to_owned();
+    let mut found = Vec::new();
+    let Some(workspace) = Workspace::try_get(db) else {
+        return found;
+    };
+    for file in workspace.files(db).values() {
+        if !words_of(db, *file).contains(&last) || means_another(db, *file, function) {
+            continue;
+        }
+        found.extend(
+            items(db, *file)
+                .functions
+                .iter()
+                .copied()
+                .filter(|f| !f.has_body(db) && f.name(db) == name),
+        );
+    }
+    found
+}
+
+/// The file sees a definition of the same name, and not this one.
+fn means_another<'db>(db: &'db dyn Db, file: SourceFile, function: FunctionItem<'db>) -> bool {
+    let name = function.name(db);
+    let visible = visible(db, file);
+    let same = visible.functions.get(unqualified(name)).into_iter().flatten();
+    let definitions: Vec<_> = same.filter(|f| f.has_body(db)).collect();
+    !definitions.is_empty() && !definitions.contains(&&function)
+}
+
+/// Places in code (not in comments or strings) where the name of `function` occurs though it is neither its own declaration
+/// or definition nor the callee of a launch that was found: a function pointer, a macro's body, `cudaLaunchKernel`.
+pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FileRange> {
+    let last = unqualified(function.name(db)).to_owned();
+    let mut known: HashSet<(SourceFile, TextRange)> = HashSet::new();
+    let declared = declarations_of(db, function);
+    for item in declared.into_iter().chain([function]) {
+        known.insert((item.file(db), item.signature(db).name_span.shift(item.start(db))));
+    }
+    for id in launch_sites_of(db, function) {
+        let body = body(db, id.function);
+        for launch in &body.launches {
+            if let ExprKind::Launch(launch) = &body.expr(*launch).kind {
+                known.insert((id.function.file(db), launch.name_span.shift(id.function.start(db))));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    let Some(workspace) = Workspace::try_get(db) else {
+        return found;
+    };
+    for file in workspace.files(db).values().copied() {
+        if !words_of(db, file).contains(&last) || means_another(db, file, function) {
+            continue;
+        }
+        let parsed = parse(db, file);
+        let text = &parsed.masked().text;
+        let mut cursor = parsed.tree().walk();
+        loop {
+            let node = cursor.node();
+            if node.child_count() == 0 {
+                let leaf = text.get(node.byte_range()).unwrap_or("");
+                let range = TextRange::new(node.start_byte() as u32, node.end_byte() as u32);
+                let hit = match node.kind() {
+                    "comment" | "string_content" => false,
+                    "preproc_arg" => crate::hir::words(leaf).any(|w| w == last),
+                    _ => leaf == last,
+                };
+                // A qualified name's span covers its last segment.
+                let covered = known.iter().any(|(f, r)| *f == file && r.contains(range));
+                if hit && !covered {
+                    found.push(FileRange { file, range });
+                }
+            }
+            if node.kind() != "comment" && cursor.goto_first_child() {
+                continue;
+            }
+            let mut done = false;
+            while !done && !cursor.goto_next_sibling() {
+                done = !cursor.goto_parent();
+            }
+            if done {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Every word of a file that looks like an identifier, comments and strings included: a fresh name must not be among them.
+#[salsa::tracked]
+pub fn words_of(db: &dyn Db, file: SourceFile) -> BTreeSet<String> {
+    crate::hir::words(&file.text(db)).map(str::to_owned).collect()
+}

@@ -1,0 +1,178 @@
+//! Uniformity and divergence: which values are the same for all threads of a warp, a block or the grid, and which
+//! statements such a group reaches together.
+//!
+//! After El Hajj, dissertation 2018, §3.4.1, with levels in place of one bit. A forward dataflow over SSA form: a value is
+//! as varying as its operands; a variable that is set differently on paths that a branch separates is as varying as the
+//! branch where they meet (sync dependence), and so is one that is set in a loop that threads leave at different times
+//! (temporal divergence): Karrenberg and Hack 2012; Rosemann, Moll, Hack, POPL 2021. Memory is taken for uniform only
+//! where nothing that runs meanwhile may write it.
+
+mod changes;
+mod engine;
+mod eval;
+pub(crate) mod known;
+mod level;
+pub(crate) mod memory;
+mod shared;
+mod value;
+mod vars;
+mod wait;
+
+use std::sync::Arc;
+
+pub use changes::{changes_around, immutable_parameter};
+pub use level::*;
+pub(crate) use wait::waiting_loops;
+
+use crate::db::Db;
+use crate::hir::{ExprId, ExprKind, StmtId, body};
+use crate::items::FunctionItem;
+use crate::span::Span;
+use engine::{Engine, Mode};
+use memory::MemoryClass;
+use value::Value;
+
+/// Uniformity of every expression and divergence of every statement of a function.
+#[salsa::tracked(returns(clone))]
+pub fn uniformity<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<FunctionUniformity> {
+    let body = body(db, function);
+    let mut result = FunctionUniformity::default();
+    let unknown = |text: &str, span: Span| Uniformity {
+        level: Level::Varying,
+        why: Some(Cause {
+            text: text.to_owned(),
+            span,
+        }),
+        assumes: Vec::new(),
+    };
+    let Some(engine) = Engine::new(db, function, &body, Mode::Own) else {
+        let text = "this function can't be analysed";
+        for (i, e) in body.exprs.iter().enumerate() {
+            result.exprs.insert(ExprId(i as u32), unknown(text, e.span));
+        }
+        for (i, s) in body.stmts.iter().enumerate() {
+            result.divergence.insert(StmtId(i as u32), unknown(text, s.span));
+        }
+        for launch in &body.launches {
+            result
+                .launch_divergence
+                .insert(*launch, unknown(text, body.expr(*launch).span));
+        }
+        return Arc::new(result);
+    };
+    let export = |value: Value| {
+        let assumes = match value.level {
+            Level::Varying => Vec::new(),
+            _ => {
+                let all = engine.causes.assumes.iter().take(64).enumerate();
+                all.filter(|(i, _)| value.assumes & (1 << i) != 0)
+                    .map(|(_, c)| c.clone())
+                    .collect()
+            }
+        };
+        Uniformity {
+            level: value.level,
+            why: engine.causes.get(value.cause).cloned(),
+            assumes,
+        }
+    };
+    for (i, value) in engine.exprs.iter().enumerate() {
+        if let Some(value) = value {
+            result.exprs.insert(ExprId(i as u32), export(*value));
+        }
+    }
+    for (i, stmt) in body.stmts.iter().enumerate() {
+        let id = StmtId(i as u32);
+        let divergence = match engine.flow.stmt_block.get(&id) {
+            Some(block) if engine.flow.reachable(*block) => export(engine.divergence[block.index()]),
+            Some(_) => continue,
+            None => unknown("it isn't known who calls this lambda", stmt.span),
+        };
+        result.divergence.insert(id, divergence);
+    }
+    for id in &body.launches {
+        let divergence = match engine.flow.expr_block.get(id) {
+            Some(block) if engine.flow.reachable(*block) => export(engine.divergence[block.index()]),
+            Some(_) => continue,
+            None => unknown("it isn't known who calls this lambda", body.expr(*id).span),
+        };
+        result.launch_divergence.insert(*id, divergence);
+    }
+    Arc::new(result)
+}
+
+/// How a function's result depends on its arguments.
+#[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
+pub(crate) struct ResultFlow {
+    /// The level that it has whatever the arguments are.
+    pub level: Level,
+    /// Why.
+    pub why: Option<String>,
+    /// For each parameter: whether it flows into the result.
+    pub params: Vec<bool>,
+    /// For each parameter: its default argument is a literal.
+    pub constant_defaults: Vec<bool>,
+    /// What the level takes for granted.
+    pub assumes: Vec<String>,
+    /// Memory that the result was loaded from.
+    pub loads: Vec<MemoryClass>,
+}
+
+/// The result of a function in terms of its arguments. Recursive functions: nothing is known.
+#[salsa::tracked(returns(clone), cycle_result = recursive_result)]
+pub(crate) fn result_flow<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<ResultFlow> {
+    let body = body(db, function);
+    let head = function.signature(db).head_span;
+    let text = function.text(db);
+    let nothing = |why: &str| {
+        Arc::new(ResultFlow {
+            level: Level::Varying,
+            why: Some(why.to_owned()),
+            ..ResultFlow::default()
+        })
+    };
+    if head.text(&text).contains('&') {
+        return nothing("it returns a reference");
+    }
+    let Some(engine) = Engine::new(db, function, &body, Mode::Parametric) else {
+        return nothing("the function can't be analysed");
+    };
+    // Merging at the exit is part of the definition that reaches it.
+    let value = match engine.result() {
+        Some(value) => value,
+        None => return nothing("it never returns"),
+    };
+    let count = body.params.len();
+    let assumed = engine.causes.assumes.iter().take(64).enumerate();
+    let defaults = body.params.iter().map(|p| {
+        let default = body.binding(*p).default;
+        default.is_some_and(|d| crate::summary::constant_default(&text, d))
+    });
+    Arc::new(ResultFlow {
+        level: value.level,
+        why: engine.causes.get(value.cause).map(|c| c.text.clone()),
+        params: (0..count).map(|i| i < 64 && value.params & (1 << i) != 0).collect(),
+        constant_defaults: defaults.collect(),
+        assumes: assumed
+            .filter(|(i, _)| value.assumes & (1 << i) != 0)
+            .map(|(_, c)| c.text.clone())
+            .collect(),
+        loads: engine.loads.iter().copied().collect(),
+    })
+}
+
+fn recursive_result(_: &dyn Db, _: salsa::Id, _: FunctionItem<'_>) -> Arc<ResultFlow> {
+    Arc::new(ResultFlow {
+        level: Level::Varying,
+        why: Some("the function is recursive".to_owned()),
+        ..ResultFlow::default()
+    })
+}
+
+/// Whether an expression may read memory that others may write: anything but local variables, literals and built-ins.
+pub(crate) fn reads_memory(kind: &ExprKind) -> bool {
+    matches!(
+        kind,
+        ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. } | ExprKind::Unknown { .. }
+    )
+}

@@ -1,0 +1,286 @@
+//! Launch facts of small programs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use gridfuse_analysis::db::Host;
+use gridfuse_analysis::hir::body;
+use gridfuse_analysis::items::items;
+use gridfuse_analysis::launch::{Child, LaunchFacts, Launchers, Stream, launches};
+use gridfuse_analysis::span::Span;
+
+/// The text of a recovered thread count, and the form.
+type Threads = Option<(String, &'static str)>;
+
+fn each(files: &[(&str, &str)], in_function: &str, check: impl Fn(&Host, &LaunchFacts<'_>, &str)) {
+    let mut host = Host::new();
+    for (path, text) in files {
+        host.set_file(path.as_ref(), *text);
+    }
+    let db = host.db();
+    let mut seen = 0;
+    for (path, _) in files {
+        let file = host.file(path.as_ref()).unwrap();
+        for function in items(db, file)
+            .functions
+            .iter()
+            .filter(|f| f.has_body(db) && f.name(db) == in_function)
+        {
+            assert!(
+                body(db, *function).problems.is_empty(),
+                "{:?}",
+                body(db, *function).problems
+            );
+            let text = function.text(db);
+            for facts in launches(db, *function) {
+                seen += 1;
+                check(&host, facts, &text);
+            }
+        }
+    }
+    assert_ne!(seen, 0, "no launch in {in_function}");
+}
+
+fn parent(statements: &str) -> String {
+    format!(
+        "#define DIVUP(a, b) (((a) + (b) - 1) / (b))\nconstexpr int kBlock = 128;\n\
+         __host__ __device__ inline int div_up(int n, int b) {{ return (n + b - 1) / b; }}\n\
+         __host__ __device__ inline int blocks_for(int per_block, int n) {{ return 1 + (n - 1) / per_block; }}\n\
+         __global__ void child(int* out, int n) {{ out[n] = 1; }}\n\
+         __global__ void parent(int* out, int n, int m, const int* row) {{\n{statements}\n}}\n"
+    )
+}
+
+fn threads(statements: &str) -> Threads {
+    let source = parent(statements);
+    let found = std::cell::RefCell::new(None);
+    each(&[("/w/a.cu", &source)], "parent", |_, facts, text| {
+        *found.borrow_mut() = facts.threads.as_ref().map(|t| (t.span.text(text).to_owned(), t.form));
+    });
+    found.into_inner()
+}
+
+#[test]
+fn ceiling_divisions_give_the_number_of_threads() {
+    let is = |statements: &str, n: &str| {
+        let found = threads(statements);
+        assert_eq!(found.as_ref().map(|t| t.0.as_str()), Some(n), "{statements}");
+    };
+    is("child<<<(n + 127) / 128, 128>>>(out, n);", "n");
+    is("child<<<(n + m - 1) / m, m>>>(out, n);", "n");
+    is("child<<<(m - 1 + n) / m, m>>>(out, n);", "n");
+    is("child<<<(n + (m - 1)) / m, m>>>(out, n);", "n");
+    is("child<<<(n - 1) / m + 1, m>>>(out, n);", "n");
+    is("child<<<n / m + (n % m != 0), m>>>(out, n);", "n");
+    is("child<<<n / m + (n % m ? 1 : 0), m>>>(out, n);", "n");
+    is("child<<<ceil(n / (float)m), m>>>(out, n);", "n");
+    is("child<<<(int)ceilf((float)n / m), m>>>(out, n);", "n");
+    is("child<<<div_up(n, 64), 64>>>(out, n);", "n");
+    is("child<<<(n + kBlock - 1) / kBlock, kBlock>>>(out, n);", "n");
+    is(
+        "const int b = 128; int g = (n + b - 1) / b; child<<<g, b>>>(out, n);",
+        "n",
+    );
+    is(
+        "dim3 b(128); dim3 g((n + b.x - 1) / 128); child<<<(n + 127) / 128, b>>>(out, n);",
+        "n",
+    );
+    is(
+        "int k = row[n + 1] - row[n]; child<<<dim3((k + 127) / 128), dim3(128, 1, 1)>>>(out, n);",
+        "k",
+    );
+    is(
+        "child<<<(row[n + 1] - row[n] + 127) / 128, 128>>>(out, n);",
+        "row[n + 1] - row[n]",
+    );
+}
+
+#[test]
+fn other_grids_do_not() {
+    let none = |statements: &str| assert_eq!(threads(statements), None, "{statements}");
+    none("child<<<n, 128>>>(out, n);");
+    none("child<<<(n + 127) / 128, 64>>>(out, n);");
+    none("child<<<(n + 128) / 128, 128>>>(out, n);");
+    none("child<<<n / 128, 128>>>(out, n);");
+    none("child<<<n / 128 + 1, 128>>>(out, n);");
+    none("child<<<ceil(n / m), m>>>(out, n);");
+    none("child<<<dim3((n + 127) / 128, 2), 128>>>(out, n);");
+    none("child<<<(n + 127) / 128, dim3(128, 2)>>>(out, n);");
+    // The variable changes between the division and the launch.
+    none("int g = (n + 127) / 128; g = g * 2; child<<<g, 128>>>(out, n);");
+    none("int g = (n + 127) / 128; int* p = &g; *p = 3; child<<<g, 128>>>(out, n);");
+    // The divisor's meaning changes.
+    none("int b = 128; int g = (n + b - 1) / b; b = 64; child<<<g, b>>>(out, n);");
+    none("int g = (n + 127) / 128; n = 5; child<<<g, 128>>>(out, n);");
+    // A macro's expansion has no text of its own to repeat.
+    none("child<<<DIVUP(n, 128), 128>>>(out, n);");
+    none("child<<<blocks_for(n, 64), 64>>>(out, n);");
+}
+
+fn launcher(statements: &str) -> Launchers {
+    let source = parent(statements);
+    let found = std::cell::Cell::new(Launchers::Host);
+    each(&[("/w/a.cu", &source)], "parent", |_, facts, _| {
+        found.set(facts.launchers)
+    });
+    found.get()
+}
+
+#[test]
+fn who_launches() {
+    use Launchers::*;
+    let cases = [
+        ("child<<<1, 1>>>(out, n);", ManyThreads),
+        ("if (threadIdx.x < 7) child<<<1, 1>>>(out, n);", ManyThreads),
+        ("if (threadIdx.x == 0) child<<<1, 1>>>(out, n);", OnePerBlock),
+        ("if (!threadIdx.x && n > 3) { child<<<1, 1>>>(out, n); }", OnePerBlock),
+        ("int t = threadIdx.x; if (n == t) child<<<1, 1>>>(out, n);", OnePerBlock),
+        ("if (threadIdx.x != 0) return; child<<<1, 1>>>(out, n);", OnePerBlock),
+        ("if (threadIdx.x) return; { child<<<1, 1>>>(out, n); }", OnePerBlock),
+        ("if (threadIdx.x == 0 || n) child<<<1, 1>>>(out, n);", ManyThreads),
+        (
+            "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i == 0) child<<<1, 1>>>(out, n);",
+            OnePerGrid,
+        ),
+        (
+            "int i = threadIdx.x + blockDim.x * blockIdx.x; if (i > 0) return; child<<<1, 1>>>(out, n);",
+            OnePerGrid,
+        ),
+        (
+            "if (threadIdx.x == 0 && blockIdx.x == 0) child<<<1, 1>>>(out, n);",
+            OnePerGrid,
+        ),
+        ("if ((threadIdx.x & 31) == 0) child<<<1, 1>>>(out, n);", OnePerWarp),
+        (
+            "int lane = threadIdx.x % warpSize; if (lane == 0) child<<<1, 1>>>(out, n);",
+            OnePerWarp,
+        ),
+        (
+            "if (threadIdx.x == row[threadIdx.x]) child<<<1, 1>>>(out, n);",
+            ManyThreads,
+        ),
+        (
+            "if (threadIdx.x == 0) n = 1; else child<<<1, 1>>>(out, n);",
+            ManyThreads,
+        ),
+        (
+            "if (threadIdx.x == 0 && threadIdx.y < 3) child<<<1, 1>>>(out, n);",
+            ManyThreads,
+        ),
+    ];
+    for (statements, expected) in cases {
+        assert_eq!(launcher(statements), expected, "{statements}");
+    }
+}
+
+#[test]
+fn streams() {
+    let stream = |statements: &str| {
+        let source = parent(statements);
+        let found = std::cell::RefCell::new(Stream::Other);
+        each(&[("/w/a.cu", &source)], "parent", |_, facts, _| {
+            *found.borrow_mut() = facts.stream.clone()
+        });
+        found.into_inner()
+    };
+    assert_eq!(stream("child<<<1, 1>>>(out, n);"), Stream::Null);
+    assert_eq!(stream("child<<<1, 1, 0, 0>>>(out, n);"), Stream::Null);
+    assert_eq!(stream("child<<<1, 1, 0, (cudaStream_t)0>>>(out, n);"), Stream::Null);
+    assert_eq!(
+        stream("child<<<1, 1, 0, cudaStreamFireAndForget>>>(out, n);"),
+        Stream::FireAndForget
+    );
+    assert_eq!(
+        stream("cudaStream_t s = cudaStreamTailLaunch; child<<<1, 1, 0, s>>>(out, n);"),
+        Stream::TailLaunch
+    );
+    assert!(matches!(
+        stream("cudaStream_t s; cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking); child<<<1, 1, 0, s>>>(out, n);"),
+        Stream::Created(_)
+    ));
+    assert_eq!(
+        stream("cudaStream_t s = pick(n); child<<<1, 1, 0, s>>>(out, n);"),
+        Stream::Other
+    );
+}
+
+#[test]
+fn child_loops_and_places() {
+    let source =
+        parent("for (int i = 0; i < n; ++i)\n  while (m) {\n#if DEBUG\n child<<<1, 32, 16>>>(out, i);\n#endif\n }");
+    each(&[("/w/a.cu", &source)], "parent", |host, facts, text| {
+        assert!(matches!(facts.child, Child::Kernel(k) if k.name(host.db()) == "child"));
+        let heads: Vec<&str> = facts.loops.iter().map(|l| l.span.text(text).trim()).collect();
+        assert_eq!(heads, ["while (m)", "for (int i = 0; i < n; ++i)"]);
+        assert!(facts.conditional);
+        assert_eq!(facts.block.constant, Some([32, 1, 1]));
+        assert_eq!(
+            facts
+                .args
+                .iter()
+                .map(|a| a.parameter.clone().unwrap())
+                .collect::<Vec<_>>(),
+            ["out", "n"]
+        );
+        assert!(!facts.recursive);
+        assert!(facts.statement.is_some());
+    });
+}
+
+#[test]
+fn kernels_across_files() {
+    let header = "#pragma once\n__global__ void child(int n);\n";
+    let kernel = "#include \"inc/child.cuh\"\n__global__ void child(int n) { if (n) child<<<1, 1>>>(n - 1); }\n";
+    let main = "#include \"inc/child.cuh\"\nint main() { child<<<2, 3>>>(4); }\n";
+    let other = "__global__ void child(int n) { }\nvoid other() { child<<<1, 1>>>(1); }\n";
+    let files = [
+        ("/w/inc/child.cuh", header),
+        ("/w/child.cu", kernel),
+        ("/w/main.cu", main),
+        ("/w/x/other.cu", other),
+    ];
+    let in_file = |host: &Host, facts: &LaunchFacts<'_>| match facts.child {
+        Child::Kernel(k) => k.file(host.db()).path(host.db()).display().to_string(),
+        _ => String::new(),
+    };
+    // The declaration has two definitions of its name in the workspace: which one is linked isn't known.
+    each(&files, "main", |_, facts, _| {
+        assert!(matches!(&facts.child, Child::Ambiguous(c) if c.len() == 2))
+    });
+    each(&files[..3], "main", |host, facts, _| {
+        assert_eq!(in_file(host, facts), "/w/child.cu")
+    });
+    each(&files, "other", |host, facts, _| {
+        assert_eq!(in_file(host, facts), "/w/x/other.cu")
+    });
+    each(&files[..3], "child", |_, facts, _| assert!(facts.recursive));
+}
+
+#[test]
+fn shapes_of_launches() {
+    let source = "template <int N, class T> __global__ void child(T* p) {}\nnamespace ns { __global__ void k(int) {} }\n\
+                  __global__ void parent(float* p) {\n  child<3, float><< <1, 2>> >(p);\n  ns::k<<<1, /* b, */ 2>>>(3 /* , */);\n  (ns::k)<<<1, 1>>>(1);\n}\n";
+    let names = std::cell::RefCell::new(Vec::new());
+    each(&[("/w/a.cu", source)], "parent", |_, facts, text| {
+        assert!(matches!(facts.child, Child::Kernel(_)), "{:?}", facts.kernel_name);
+        names.borrow_mut().push((
+            facts.kernel_name.clone().unwrap(),
+            facts.args.len(),
+            facts.span.text(text).to_owned(),
+        ));
+    });
+    let names = names.into_inner();
+    assert_eq!(names[0], ("child".into(), 1, "child<3, float><< <1, 2>> >(p)".into()));
+    assert_eq!(names[1].0, "ns::k");
+    assert_eq!(names[1].1, 1);
+    assert_eq!(names[2].2, "(ns::k)<<<1, 1>>>(1)");
+}
+
+#[test]
+fn launches_in_macros_and_lambdas_are_marked() {
+    let source = "#define GO(n) child<<<1, n>>>(n)\n__global__ void child(int n) {}\nvoid host() { GO(3); auto f = [&] { child<<<1, 1>>>(2); }; f(); }\n";
+    let marks = std::cell::RefCell::new(Vec::new());
+    each(&[("/w/a.cu", source)], "host", |_, facts, _| {
+        marks.borrow_mut().push((facts.from_macro, facts.in_lambda))
+    });
+    assert_eq!(marks.into_inner(), [(true, false), (false, true)]);
+    let _ = Span::new(0, 0);
+}

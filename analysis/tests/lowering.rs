@@ -1,0 +1,246 @@
+//! Masking, items and lowered bodies of nasty sources.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use gridfuse_analysis::db::Host;
+use gridfuse_analysis::hir::{Body, ExprKind, Name, StmtId, StmtKind, Storage, body};
+use gridfuse_analysis::items::items;
+use gridfuse_analysis::mask::mask;
+
+fn lowered(source: &str, name: &str) -> (std::sync::Arc<Body>, String) {
+    let mut host = Host::new();
+    let file = host.set_file("/w/a.cu".as_ref(), source);
+    let db = host.db();
+    let function = *items(db, file)
+        .functions
+        .iter()
+        .find(|f| f.name(db) == name)
+        .expect("the function");
+    (body(db, function), function.text(db).to_string())
+}
+
+/// A compact picture of the control structure.
+fn shape(body: &Body, text: &str, stmt: StmtId) -> String {
+    let s = |id: &StmtId| shape(body, text, *id);
+    let e = |id: &gridfuse_analysis::hir::ExprId| body.expr(*id).span.text(text).to_owned();
+    match &body.stmt(stmt).kind {
+        StmtKind::Block(stmts) => format!("{{{}}}", stmts.iter().map(s).collect::<Vec<_>>().join(" ")),
+        StmtKind::Expr(x) => format!("{};", e(x)),
+        StmtKind::Decl(decls) => {
+            let all: Vec<_> = decls.iter().map(|d| body.binding(d.binding).name.clone()).collect();
+            format!("decl {};", all.join(","))
+        }
+        StmtKind::If {
+            cond, then, otherwise, ..
+        } => {
+            let cond = cond.as_ref().map(e).unwrap_or_default();
+            let otherwise = otherwise
+                .as_ref()
+                .map(|o| format!(" else {}", s(o)))
+                .unwrap_or_default();
+            format!("if({cond}){}{otherwise}", s(then))
+        }
+        StmtKind::While { body: b, .. } => format!("while{}", s(b)),
+        StmtKind::DoWhile { body: b, .. } => format!("do{}", s(b)),
+        StmtKind::For { body: b, .. } | StmtKind::RangeFor { body: b, .. } => format!("for{}", s(b)),
+        StmtKind::Switch { body: b, .. } => format!("switch{}", s(b)),
+        StmtKind::Case { value, stmts } => {
+            let label = value.as_ref().map(e).unwrap_or("default".into());
+            format!("[{label}: {}]", stmts.iter().map(s).collect::<Vec<_>>().join(" "))
+        }
+        StmtKind::Break => "break;".into(),
+        StmtKind::Continue => "continue;".into(),
+        StmtKind::Return(_) => "return;".into(),
+        StmtKind::Goto(l) => format!("goto {l};"),
+        StmtKind::Label(l, inner) => format!("{l}: {}", inner.as_ref().map(s).unwrap_or_default()),
+        StmtKind::Preprocessor { branches } => {
+            let all: Vec<_> = branches
+                .iter()
+                .map(|b| b.iter().map(s).collect::<Vec<_>>().join(" "))
+                .collect();
+            format!("#({})", all.join("|"))
+        }
+        StmtKind::Asm { .. } => "asm;".into(),
+        StmtKind::Empty => ";".into(),
+        StmtKind::Unknown { .. } => "?".into(),
+    }
+}
+
+fn structure(statements: &str) -> String {
+    let source = format!(
+        "#define CHECK(x) if (x) return\n#define SQ(x) ((x) * (x))\n__global__ void k(int a, int b, int* p) {{\n{statements}\n}}"
+    );
+    let (body, text) = lowered(&source, "k");
+    shape(&body, &text, body.root.unwrap())
+}
+
+#[test]
+fn control_structure() {
+    let is =
+        |statements: &str, expected: &str| assert_eq!(structure(statements), format!("{{{expected}}}"), "{statements}");
+    is(
+        "if (a) b = 1; else if (b) a = 1; else { return; }",
+        "if(a)b = 1; else if(b)a = 1; else {return;}",
+    );
+    is("for (;;) if (a) break; else continue;", "forif(a)break; else continue;");
+    // A pragma in front of a loop must not become the body of the `if`.
+    is(
+        "if (a)\n#pragma unroll\n for (int i = 0; i < 3; ++i) b += i;",
+        "if(a)forb += i;",
+    );
+    is(
+        "switch (a) { case 1: b = 1; case 2: break; default: b = 2; }",
+        "switch{[1: b = 1;] [2: break;] [default: b = 2;]}",
+    );
+    is("do { a--; } while (a); end: return;", "do{a--;} end: return;");
+    is(
+        "#if X\n a = 1;\n#elif Y\n a = 2;\n#else\n a = 3;\n#endif",
+        "#(a = 1;|a = 2;|a = 3;)",
+    );
+    is("#ifdef X\n a = 1;\n#endif\n b = 2;", "#(a = 1;|) b = 2;");
+    is("#if 0\n a = 1;\n#endif\n b = 2;", "b = 2;");
+    // A macro that hides control flow is not an expression.
+    is("CHECK(a); b = SQ(a);", "? b = SQ(a);");
+    is("[[likely]] return;", "return;");
+    is(
+        "int x = a, y(b), z{1}; auto f = [&](int q) { return q; };",
+        "decl x,y,z; decl f;",
+    );
+}
+
+#[test]
+fn conditionals_that_cut_are_reduced_and_noted() {
+    let source = "__global__ void k(int a, int b) {\n#if X\n  if (a) {\n#else\n  if (b) {\n#endif\n    a = 1;\n  }\n}\n__global__ void after(int c) { c = 1; }\n";
+    let (body, text) = lowered(source, "k");
+    assert_eq!(shape(&body, &text, body.root.unwrap()), "{if(a){a = 1;}}");
+    assert_eq!(body.problems.len(), 1, "{:?}", body.problems);
+    assert!(lowered(source, "after").0.problems.is_empty());
+    for statements in [
+        "f(a,\n#if X\n b\n#else\n a\n#endif\n );",
+        "if (a) b = 1;\n#if X\n else b = 2;\n#endif",
+        "#if X\n if (a)\n#endif\n b = 1;",
+        "#if X\n if (a) b = 1;\n#endif\n else b = 2;",
+    ] {
+        let source = format!("__global__ void k(int a, int b) {{\n{statements}\n}}");
+        let (body, _) = lowered(&source, "k");
+        assert!(!body.problems.is_empty(), "{statements}");
+    }
+}
+
+#[test]
+fn masking_keeps_every_offset() {
+    for text in [
+        "__global__ void __launch_bounds__(128, 2, 1) k() {}",
+        "struct __align__(8) S { int a; };",
+        "#pragma unroll \\\n 4\nint é = '\"'; // __align__(3)",
+        "auto f = [=] __host__ __device__ (int x) { return \"__align__(1)\"; };",
+        "#define KERNEL __global__ void\r\nKERNEL k() {}\r\n",
+        "R\"(__align__(3) \" )\" __align__(4)",
+    ] {
+        let masked = mask(text).text;
+        assert_eq!(masked.len(), text.len());
+        let newlines = |t: &str| {
+            t.bytes()
+                .enumerate()
+                .filter(|(_, b)| *b == b'\n')
+                .map(|(i, _)| i)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(newlines(&masked), newlines(text));
+        assert!(!masked.contains("__launch_bounds__(128, 2, 1)") && !masked.contains("S __align__"));
+    }
+    assert!(mask("char c = \"__align__(8)\"[0];").text.contains("__align__(8)"));
+    assert!(
+        mask("__launch_bounds__(128, 2) void f();")
+            .text
+            .contains("__launch_bounds__")
+    );
+}
+
+#[test]
+fn macros_that_stand_for_execution_spaces() {
+    let source = "#define KERNEL __global__ void\n#define DEV __device__ __forceinline__\nKERNEL k(int* p) { p[0] = 1; }\nDEV int f() { return 1; }\n";
+    let mut host = Host::new();
+    let file = host.set_file("/w/a.cu".as_ref(), source);
+    let db = host.db();
+    let functions = &items(db, file).functions;
+    assert_eq!(functions.iter().map(|f| f.name(db)).collect::<Vec<_>>(), ["k", "f"]);
+    assert!(functions[0].signature(db).kernel && functions[1].signature(db).device);
+    assert!(functions.iter().all(|f| body(db, *f).problems.is_empty()));
+}
+
+#[test]
+fn names_and_storage() {
+    let source = "#define N 4\n#define ID (blockIdx.x * blockDim.x + threadIdx.x)\n__device__ void f(uint3 blockIdx, int* p) {\n\
+                  extern __shared__ int dyn[]; __shared__ float tile[N]; static int s; { int p = 3; p = 4; } p[0] = blockIdx.x + threadIdx.x + N + ID; }";
+    let (body, text) = lowered(source, "f");
+    assert!(body.problems.is_empty());
+    let storage: Vec<_> = body.bindings.iter().map(|b| (b.name.as_str(), b.storage)).collect();
+    use Storage::*;
+    assert_eq!(
+        storage,
+        [
+            ("blockIdx", Param),
+            ("p", Param),
+            ("dyn", ExternShared),
+            ("tile", Shared),
+            ("s", Static),
+            ("p", Local)
+        ]
+    );
+    let locals = |name: &str| {
+        let of = |e: &&gridfuse_analysis::hir::Expr| matches!(&e.kind, ExprKind::Name(Name::Local(b)) if body.binding(*b).name == name);
+        body.exprs.iter().filter(of).count()
+    };
+    // The shadowed blockIdx is the parameter, also inside the macro.
+    assert_eq!(locals("blockIdx"), 2);
+    let macros: Vec<_> = body
+        .exprs
+        .iter()
+        .filter(|e| e.from_macro)
+        .map(|e| e.span.text(&text))
+        .collect();
+    assert!(
+        macros.iter().all(|m| *m == "ID" || *m == "N") && macros.contains(&"ID"),
+        "{macros:?}"
+    );
+}
+
+#[test]
+fn declarations_in_alternatives_are_one_variable() {
+    let source = "__global__ void k(int* p) {\n#if X\n int b = threadIdx.x;\n#else\n int b = 1;\n#endif\n p[b] = 1; }";
+    let (body, _) = lowered(source, "k");
+    assert_eq!(body.bindings.iter().filter(|b| b.name == "b").count(), 1);
+}
+
+#[test]
+fn constructor_arguments_that_look_like_types() {
+    let source = "__global__ void k(int n, int m) { dim3 g(n), h(n, m), i(n * m, 2); k<<<g, h>>>(n, m); }";
+    let (body, text) = lowered(source, "k");
+    let built: Vec<Vec<&str>> = body
+        .exprs
+        .iter()
+        .filter_map(|e| match &e.kind {
+            ExprKind::Construct { ty, args } if ty == "dim3" => {
+                Some(args.iter().map(|a| body.expr(*a).span.text(&text)).collect())
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(built, [vec!["n"], vec!["n", "m"], vec!["n * m", "2"]]);
+    assert!(body.problems.is_empty());
+}
+
+#[test]
+fn what_the_parser_skips_is_a_problem() {
+    for statement in [
+        "if ((x = tid, n)) return;",
+        "out[v] = @ 3;",
+        "int y = ;",
+        "x = 3 n;",
+        "f(x,, n);",
+    ] {
+        let source = format!("__global__ void k(int* out, int v, int x, int n, int tid) {{\n    {statement}\n}}\n");
+        let (body, _) = lowered(&source, "k");
+        assert!(!body.problems.is_empty(), "{statement}");
+    }
+}

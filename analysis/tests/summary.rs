@@ -1,0 +1,276 @@
+//! Function summaries, loop-changing expressions, and that large or odd input is handled in time.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gridfuse_analysis::db::Host;
+use gridfuse_analysis::hir::{Builtin, ExprKind, StmtId, StmtKind, body};
+use gridfuse_analysis::items::items;
+use gridfuse_analysis::summary::{Summary, effects, summary};
+use gridfuse_analysis::uniformity::{changes_around, immutable_parameter, uniformity};
+
+/// The summary of the last function of a source, and the text of that function.
+fn summarize(source: &str) -> (Arc<Summary>, String) {
+    let mut host = Host::new();
+    let file = host.set_file(Path::new("/w/a.cu"), source);
+    let db = host.db();
+    let function = *items(db, file).functions.last().unwrap();
+    (summary(db, function), function.text(db).to_string())
+}
+
+#[test]
+fn builtins_through_callees() {
+    let (s, _) = summarize(
+        "__device__ int id() { return blockIdx.x * blockDim.x; }\n__device__ int f() { return id(); }\n\
+         __global__ void k(int* o) { o[threadIdx.x] = f(); }",
+    );
+    assert!(s.reads_builtin.contains(Builtin::BlockIdx) && s.reads_builtin.contains(Builtin::ThreadIdx));
+    assert!(!s.reads_builtin.contains(Builtin::GridDim));
+    assert!(!s.reads_builtin_directly.contains(Builtin::BlockIdx));
+    assert!(s.reads_builtin_directly.contains(Builtin::ThreadIdx));
+    assert!(s.unknown_calls.is_empty());
+    let (s, _) = summarize("__global__ void k(int* o) { mystery(o); }");
+    assert!(s.reads_builtin.contains(Builtin::GridDim));
+    assert_eq!(s.unknown_calls[0].0, "mystery");
+    assert!(s.writes_memory() && s.writes_params.contains(&0));
+    let (s, _) = summarize("__device__ int f(uint3 blockIdx) { return blockIdx.x; }");
+    assert!(s.reads_builtin.is_empty());
+}
+
+#[test]
+fn recursion_keeps_facts() {
+    let (s, _) = summarize(
+        "__device__ int g(int n);\n__device__ int f(int n) { return n ? g(n - 1) + blockIdx.x : 0; }\n\
+         __device__ int g(int n) { __syncthreads(); return f(n); }",
+    );
+    assert!(s.reads_builtin.contains(Builtin::BlockIdx) && !s.reads_builtin.contains(Builtin::ThreadIdx));
+    assert!(s.barriers.is_some() && s.unknown_calls.is_empty());
+}
+
+#[test]
+fn synchronisation_and_memory() {
+    let (s, text) = summarize(
+        "__global__ void k(int* o, const int* i, int n) { __shared__ int t[4]; extern __shared__ float d[];\n\
+         if (n) __syncthreads(); __syncwarp(); int a = __shfl_sync(~0u, n, 0); o[0] = i[a]; printf(\"\"); }",
+    );
+    assert_eq!(s.barriers.unwrap().text(&text), "__syncthreads()");
+    assert_eq!(s.warp_ops.len(), 1);
+    assert_eq!((s.static_shared.len(), s.dynamic_shared.len()), (1, 1));
+    assert_eq!(s.writes_params.iter().copied().collect::<Vec<_>>(), [0]);
+    assert!(s.prints.is_some() && s.may_wait.is_none() && s.uses_asm.is_none() && s.launches.is_empty());
+    let (s, text) = summarize("__global__ void k(int n) { asm(\"bar.sync 1, 64;\"); }");
+    assert!(s.barriers.unwrap().text(&text).starts_with("asm"));
+    assert!(s.uses_asm.is_some());
+    let (s, _) = summarize("__global__ void k(const int* i, int n) { int x = i[n]; x += 2; dim3 g(x); }");
+    assert!(!s.writes_memory() && s.writes_params.is_empty(), "{s:?}");
+    let (s, _) = summarize("__global__ void k(int* o) { int* p = o; p[1] = 2; }");
+    assert!(s.writes_params.contains(&0));
+}
+
+#[test]
+fn waiting() {
+    let waits = |loop_: &str| {
+        let source = format!("__global__ void k(int* flag, volatile int* vf, int n) {{ {loop_} }}");
+        summarize(&source).0.may_wait.is_some()
+    };
+    for loop_ in [
+        "while (atomicCAS(flag, 0, 1)) {}",
+        "while (flag[0] == 0);",
+        "while (*vf == 0) { n++; }",
+        "while (true) { int x = atomicAdd(flag, 0); if (x) break; }",
+        "bool done = false; while (!done) { if (atomicCAS(flag, 0, 1) == 0) { done = true; } }",
+        "again: if (atomicCAS(flag, 0, 1)) goto again;",
+        "do { mystery(n); } while (mystery(n));",
+        "while (*(volatile int*)flag) {}",
+    ] {
+        assert!(waits(loop_), "{loop_}");
+    }
+    for loop_ in [
+        "for (int i = 0; i < n; i++) atomicAdd(flag, 1);",
+        "for (int i = flag[0]; i < flag[1]; i++) flag[i] = 0;",
+        "while (n > 0) n /= 2;",
+    ] {
+        assert!(!waits(loop_), "{loop_}");
+    }
+}
+
+#[test]
+fn launches_write_what_children_write() {
+    let mut host = Host::new();
+    let text = "__global__ void c(float* p) { p[0] = 1; }\n__global__ void k(float* o) { c<<<1, 1>>>(o); cudaDeviceSynchronize(); }";
+    let file = host.set_file(Path::new("/w/a.cu"), text);
+    let db = host.db();
+    let k = *items(db, file).functions.last().unwrap();
+    assert!(summary(db, k).writes.is_empty() && !summary(db, k).launches.is_empty());
+    assert_eq!(summary(db, k).device_sync.len(), 1);
+    assert_eq!(effects(db, k).writes.len(), 1);
+}
+
+#[test]
+fn changes_in_loops() {
+    // The grid expression of the launch, asked about the first loop.
+    let changes = |statements: &str| {
+        let source = format!(
+            "__global__ void c(int* p) {{ p[0] = 1; }}\n\
+             __global__ void k(int n, int* out, const int* __restrict__ ro, const int* row) {{ {statements} }}"
+        );
+        let mut host = Host::new();
+        let file = host.set_file(Path::new("/w/a.cu"), source);
+        let db = host.db();
+        let body = body(db, *items(db, file).functions.last().unwrap());
+        let ExprKind::Launch(launch) = &body.expr(body.launches[0]).kind else {
+            panic!("no launch")
+        };
+        let is_loop = |s: &StmtId| {
+            matches!(
+                body.stmt(*s).kind,
+                StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::RangeFor { .. }
+            )
+        };
+        let first = (0..body.stmts.len() as u32).map(StmtId).filter(is_loop);
+        let first = first.min_by_key(|s| body.stmt(*s).span.start).unwrap();
+        changes_around(&body, launch.config[0], first)
+    };
+    for statements in [
+        "for (int i = 0; i < n; i++) c<<<i, 1>>>(out);",
+        "int g = 1; while (g < n) { c<<<g, 1>>>(out); g *= 2; }",
+        "for (int i = 0; i < n; i++) { int g = i + 1; c<<<g, 1>>>(out); }",
+        "for (int i = 0; i < n; i++) c<<<row[0], 1>>>(out);",
+        "for (int i = 0; i < n; i++) c<<<mystery(n), 1>>>(out);",
+        "int g = 1; int* q = &g; for (int i = 0; i < n; i++) { c<<<g, 1>>>(out); *q += 1; }",
+        "int g = 1; auto f = [&]() { g++; }; for (int i = 0; i < n; i++) { c<<<g, 1>>>(out); f(); }",
+        "int g = 1; for (int i = 0; i < n; i++) { c<<<g, 1>>>(out); bump(g); }",
+        "for (int i = 0; i < n; i++) c<<<n++, 1>>>(out);",
+        "for (int i = 0; i < n; i++) { int g; c<<<g, 1>>>(out); }",
+        "dim3 g(n); for (int i = 0; i < n; i++) { c<<<g, 1>>>(out); g.x--; }",
+        "int t[2] = {1, 2}; for (int x : t) c<<<x, 1>>>(out);",
+    ] {
+        assert!(changes(statements), "{statements}");
+    }
+    for statements in [
+        "for (int i = 0; i < n; i++) c<<<n, 1>>>(out);",
+        "int g = row[0]; for (int i = 0; i < n; i++) c<<<(g + 1) / 2, 1>>>(out);",
+        "for (int i = 0; i < n; i++) { int g = n * 2; c<<<g, 1>>>(out); }",
+        "for (int i = 0; i < n; i++) c<<<ro[n], 1>>>(out);",
+        "dim3 g(n, 2); for (int i = 0; i < n; i++) c<<<g, 1>>>(out);",
+        "for (int i = 0, g = n; i < n; i++) c<<<g, 1>>>(out);",
+        "for (int i = 0; i < n; i++) c<<<min(n, 4) + blockIdx.x, 1>>>(out);",
+    ] {
+        assert!(!changes(statements), "{statements}");
+    }
+}
+
+#[test]
+fn parameters_that_stay() {
+    let stays = |statements: &str| {
+        let mut host = Host::new();
+        let source = format!("__global__ void k(int n, int* out) {{ {statements} }}");
+        let file = host.set_file(Path::new("/w/a.cu"), source);
+        let db = host.db();
+        let body = body(db, *items(db, file).functions.last().unwrap());
+        immutable_parameter(&body, body.params[0])
+    };
+    for statements in [
+        "out[n] = n;",
+        "const int& r = n;",
+        "int m = n; m++;",
+        "out[min(n, 3)] = 1;",
+    ] {
+        assert!(stays(statements), "{statements}");
+    }
+    for statements in [
+        "n = 1;",
+        "n++;",
+        "int* p = &n;",
+        "int& r = n;",
+        "auto f = [&]() { n = 1; };",
+        "mystery(n);",
+        "(out[0] ? n : out[0]) = 1;",
+        "asm(\"\" : \"+r\"(n));",
+    ] {
+        assert!(!stays(statements), "{statements}");
+    }
+}
+
+fn timed(name: &str, source: String) {
+    let mut host = Host::new();
+    let file = host.set_file(Path::new("/w/a.cu"), source);
+    let db = host.db();
+    let function = *items(db, file).functions.last().unwrap();
+    let before = body(db, function);
+    let start = Instant::now();
+    let found = uniformity(db, function);
+    summary(db, function);
+    let took = start.elapsed();
+    println!("{name}: {} expressions, {took:?}", before.exprs.len());
+    assert!(!found.exprs.is_empty());
+    assert!(took < Duration::from_secs(20), "{name} took {took:?}");
+}
+
+#[test]
+fn large_functions() {
+    let repeated = |line: &str, n: usize| {
+        let lines: Vec<String> = (0..n).map(|i| line.replace('@', &i.to_string())).collect();
+        format!(
+            "__global__ void k(int n, int* out, const int* row) {{\nint x = 0, t = threadIdx.x;\n{}\n}}",
+            lines.join("\n")
+        )
+    };
+    timed(
+        "ifs",
+        repeated("int a@ = row[t + @]; if (a@ > n) { x += a@; out[x] = 1; }", 5_000),
+    );
+    timed("returns", repeated("if (row[t] == @) return; x += @;", 5_000));
+    timed("gotos", repeated("l@: x++; if (x == @) goto l@;", 2_000));
+    timed(
+        "loops",
+        repeated("for (int i = 0; i < t; i++) { if (i == @) break; x += i; }", 1_500),
+    );
+    timed(
+        "switch",
+        format!(
+            "__global__ void k(int n, int* out) {{ int x = 0; while (x < n) {{ switch (threadIdx.x) {{ {} }} }} }}",
+            (0..3_000)
+                .map(|i| format!("case {i}: x += {i}; break;"))
+                .collect::<String>()
+        ),
+    );
+    timed(
+        "nesting",
+        format!(
+            "__global__ void k(int n) {{ int x = 0; {} x++; {} }}",
+            "for (;x < n;) {".repeat(150),
+            "}".repeat(150)
+        ),
+    );
+    timed(
+        "sum",
+        format!("__global__ void k(int n) {{ int x = {} n; }}", "n + ".repeat(5_000)),
+    );
+}
+
+#[test]
+fn odd_input_does_not_panic() {
+    for source in [
+        "__global__ void k(int n) { break; continue; case 3: default: ; }",
+        "__global__ void k(int n) { goto a; a: a: goto b; }",
+        "__global__ void k(int n) { if (",
+        "__global__ void k(int n) { for (;;) }",
+        "__global__ void k(int n) { switch (n) case 1: { switch (n) { } } }",
+        "__global__ void k( { }",
+        "__global__ void k() { do while(1); while(0); }",
+        "__global__ void k(int... n) { f(n...); [](auto x) { return x<<<1,1>>>(); }; }",
+        "__global__ void k(int n) { while (true) { while (true) { if (n) goto x; } } x: ; }",
+        "__global__ void k(int n) { x: if (n) goto y; goto x; y: if (n) goto x; }",
+    ] {
+        let mut host = Host::new();
+        let file = host.set_file(Path::new("/w/a.cu"), source);
+        let db = host.db();
+        for function in &items(db, file).functions {
+            uniformity(db, *function);
+            summary(db, *function);
+        }
+    }
+}

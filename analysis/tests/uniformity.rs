@@ -1,0 +1,139 @@
+//! Levels of marked expressions (`$Level(expr)$`) and divergence of marked statements (`~~Level~~ stmt`) in the last
+//! function of small sources.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+
+use gridfuse_analysis::db::Host;
+use gridfuse_analysis::hir::{ExprId, StmtId, body};
+use gridfuse_analysis::items::items;
+use gridfuse_analysis::uniformity::uniformity;
+
+struct Mark {
+    level: String,
+    start: usize,
+    end: Option<usize>,
+}
+
+fn strip(source: &str) -> (String, Vec<Mark>) {
+    let mut text = String::new();
+    let mut marks: Vec<Mark> = Vec::new();
+    let mut rest = source;
+    while let Some(at) = rest.find(['$', '~', ')']) {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(tail) = rest.strip_prefix(")$") {
+            let end = text.len();
+            marks.iter_mut().rev().find(|m| m.end == Some(0)).unwrap().end = Some(end);
+            rest = tail;
+        } else if let Some(tail) = rest.strip_prefix('$') {
+            let (level, tail) = tail.split_once('(').unwrap();
+            let level = level.to_owned();
+            marks.push(Mark {
+                level,
+                start: text.len(),
+                end: Some(0),
+            });
+            rest = tail;
+        } else if let Some(tail) = rest.strip_prefix("~~") {
+            let (level, tail) = tail.split_once("~~").unwrap();
+            let tail = tail.trim_start();
+            let level = level.to_owned();
+            marks.push(Mark {
+                level,
+                start: text.len(),
+                end: None,
+            });
+            rest = tail;
+        } else {
+            text.push_str(&rest[..1]);
+            rest = &rest[1..];
+        }
+    }
+    text.push_str(rest);
+    (text, marks)
+}
+
+/// What is wrong with a case; empty when it's as marked.
+fn check(source: &str) -> Vec<String> {
+    let (text, marks) = strip(source);
+    let mut host = Host::new();
+    let file = host.set_file(Path::new("/w/a.cu"), text.clone());
+    let db = host.db();
+    let function = *items(db, file).functions.last().unwrap();
+    let (body, levels) = (body(db, function), uniformity(db, function));
+    let start = function.start(db) as usize;
+    let mut wrong = Vec::new();
+    for mark in &marks {
+        let from = (mark.start - start) as u32;
+        let (found, what) = match mark.end {
+            Some(end) => {
+                let at = (0..body.exprs.len() as u32).map(ExprId).filter(|e| {
+                    let span = body.expr(*e).span;
+                    span.start == from && span.end as usize == end - start
+                });
+                let what = &text[mark.start..end];
+                (
+                    at.max()
+                        .map(|e| levels.exprs.get(&e).cloned().unwrap_or_default_varying()),
+                    what,
+                )
+            }
+            None => {
+                let at = (0..body.stmts.len() as u32)
+                    .map(StmtId)
+                    .filter(|s| body.stmt(*s).span.start == from);
+                let largest = at.max_by_key(|s| body.stmt(*s).span.end);
+                let line = text[mark.start..].lines().next().unwrap_or("");
+                (
+                    largest.map(|s| levels.divergence.get(&s).cloned().unwrap_or_default_varying()),
+                    line,
+                )
+            }
+        };
+        match found {
+            None => wrong.push(format!("`{what}`: not found")),
+            Some(u) if format!("{:?}", u.level) != mark.level => {
+                wrong.push(format!(
+                    "`{what}`: {:?}, not {}, because {:?}",
+                    u.level, mark.level, u.why
+                ));
+            }
+            Some(u) if u.level != gridfuse_analysis::uniformity::Level::Constant && u.why.is_none() => {
+                wrong.push(format!("`{what}`: {:?} without a cause", u.level));
+            }
+            Some(_) => {}
+        }
+    }
+    if marks.is_empty() {
+        wrong.push("no marks".into());
+    }
+    wrong
+}
+
+trait OrVarying {
+    fn unwrap_or_default_varying(self) -> gridfuse_analysis::uniformity::Uniformity;
+}
+
+impl OrVarying for Option<gridfuse_analysis::uniformity::Uniformity> {
+    fn unwrap_or_default_varying(self) -> gridfuse_analysis::uniformity::Uniformity {
+        self.unwrap_or(gridfuse_analysis::uniformity::Uniformity {
+            level: gridfuse_analysis::uniformity::Level::Varying,
+            why: None,
+            assumes: vec![],
+        })
+    }
+}
+
+fn all(cases: &[(&str, &str)]) {
+    let mut failures = Vec::new();
+    for (name, source) in cases {
+        for wrong in check(source) {
+            failures.push(format!("{name}: {wrong}"));
+        }
+    }
+    assert!(failures.is_empty(), "\n{}", failures.join("\n"));
+}
+
+#[path = "uniformity/cases.rs"]
+mod cases;
