@@ -1,1 +1,25 @@
-//! Rewrites of device-side kernel launches.
+//! Rewrites of device-side kernel launches: a rewrite is a function from a launch to an edit of the user's sources, or to the
+//! reason why not. See [`rewrite::Rewrite`].
+
+mod arena;
+mod calls;
+mod child;
+mod ctype;
+pub mod edit;
+mod effects;
+pub mod handlers;
+pub mod include;
+mod lex;
+mod names;
+mod order;
+mod outline;
+mod pure;
+pub mod rewrite;
+mod site;
+mod split;
+mod style;
+mod target;
+
+#[cfg(test)]
+#[allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]
+mod tests;

@@ -1,0 +1,756 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// gridfuse.cuh: the runtime of code that gridfuse has rewritten.
+//
+// Header only, C++17, CUDA 12 or newer, compute capability 7.0 or newer, relocatable device code
+// (-rdc=true), as for every program that launches kernels from kernels. It may be included by any
+// number of translation units.
+//
+// Aggregation. A kernel whose threads each launch a small grid pays for every launch. With an
+// Aggregator, the threads of a block only write down what they want to launch; the last of them to
+// leave the kernel launches one grid that holds all the blocks asked for:
+//
+//     struct expand_args { int begin; int count; };   // the arguments that differ between launches
+//
+//     __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* dist) {
+//         batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+//             expand_body(blockIdx, gridDim, blockDim, col, dist, args.begin, args.count);
+//         });
+//     }
+//
+//     __global__ void visit(const int* row, const int* col, int* dist, int n, gridfuse::Arena arena) {
+//         gridfuse::Aggregator<gridfuse::PerBlock, expand_aggregated> expands(arena, col, dist);
+//         int v = blockIdx.x * blockDim.x + threadIdx.x;
+//         if (v >= n) return;
+//         int begin = row[v], count = row[v + 1] - begin;
+//         if (count > 0) expands.launch((count + 127) / 128, 128, {begin, count});
+//     }
+//
+//     visit<<<blocks, threads, 0, stream>>>(row, col, dist, n, gridfuse::arena_for(blocks, threads, stream));
+//
+// What holds for an aggregated launch:
+//   * The child sees everything that the launching thread wrote before launch(), as with <<<>>>. It
+//     may start later than it would have: when the last thread of the launching block has left.
+//   * The children of one batch are in no order among themselves, as in cudaStreamFireAndForget.
+//   * No launch is lost. One that does not fit (the arena is full, more blocks than a grid can have) is
+//     launched by itself. So is one that CUDA might refuse (a block of more than 1024 threads, say), so
+//     that it can fail only by itself.
+//   * A grid of no blocks, which CUDA refuses to launch, is ignored.
+//
+// Thresholding. for_each_thread runs a small child grid in the launching thread instead;
+// below_threshold says which grids are small.
+
+#ifndef GRIDFUSE_CUH
+#define GRIDFUSE_CUH
+
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <type_traits>
+
+#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 12
+#error "gridfuse.cuh needs CUDA 12 or newer"
+#endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
+#error "gridfuse.cuh needs compute capability 7.0 or newer"
+#endif
+
+namespace gridfuse {
+
+template <class Args>
+class Batch;
+
+/// Granularity: the launches of one block of the parent kernel become one launch.
+struct PerBlock {};
+
+namespace detail {
+
+constexpr unsigned kMaxGridX = INT_MAX;           // also the most blocks that a batch can have
+constexpr unsigned kMaxGridYZ = 65535;
+constexpr unsigned kMaxBlockThreads = 1024;
+constexpr unsigned kMaxBlockZ = 64;
+constexpr unsigned kMaxPlainShared = 48 * 1024;   // more dynamic shared memory needs an opt-in
+constexpr unsigned kMaxWarpAdd = 1u << 26;        // 32 of these can be added in 32 bits
+constexpr unsigned kSliceAlignment = 128;         // slices of different blocks share no cache line
+
+/// Whether CUDA accepts a grid of this many blocks (none is refused too).
+__host__ __device__ constexpr bool valid_grid(dim3 grid) {
+    return grid.x - 1u < kMaxGridX && grid.y - 1u < kMaxGridYZ && grid.z - 1u < kMaxGridYZ;
+}
+
+/// Whether CUDA accepts a block of this shape.
+__host__ __device__ constexpr bool valid_block(dim3 block) {
+    return block.x - 1u < kMaxBlockThreads && block.y - 1u < kMaxBlockThreads && block.z - 1u < kMaxBlockZ &&
+           block.x * block.y * block.z <= kMaxBlockThreads;
+}
+
+// A valid block shape in 29 bits. Every one-dimensional shape is smaller than every other one, so
+// that the greatest of several shapes tells whether all of them are one-dimensional.
+__host__ __device__ constexpr unsigned pack_block(dim3 block) {
+    return block.x | (block.y - 1) << 11 | (block.z - 1) << 22;
+}
+__host__ __device__ constexpr bool packed_is_linear(unsigned packed) { return packed >> 11 == 0; }
+__device__ __forceinline__ dim3 unpack_block(unsigned packed) {
+    return dim3(packed & 2047, (packed >> 11 & 2047) + 1, (packed >> 22) + 1);
+}
+
+/// The shape of one launch. 16 bytes.
+struct Shape {
+    unsigned grid_x;
+    unsigned grid_yz;        // y - 1 in the lower half, z - 1 in the upper
+    unsigned block;          // pack_block
+    unsigned shared_bytes;   // dynamic shared memory
+
+    __device__ __forceinline__ dim3 grid() const { return dim3(grid_x, (grid_yz & 65535) + 1, (grid_yz >> 16) + 1); }
+};
+
+/// The widest unsigned integer that divides an alignment.
+template <std::size_t Alignment>
+struct WordOf { using Type = unsigned long long; };
+template <> struct WordOf<1> { using Type = unsigned char; };
+template <> struct WordOf<2> { using Type = unsigned short; };
+template <> struct WordOf<4> { using Type = unsigned; };
+
+/// The bytes of a T, which need not be default constructible; copied word by word.
+template <class T>
+struct alignas(T) Bytes {
+    using Word = typename WordOf<alignof(T)>::Type;
+    Word words[sizeof(T) / sizeof(Word)];
+
+    Bytes() = default;
+    __device__ __forceinline__ explicit Bytes(const T& value) { memcpy(words, &value, sizeof(T)); }
+    __device__ __forceinline__ const T& value() const { return *reinterpret_cast<const T*>(words); }
+};
+
+/// One launch as written down in the arena.
+template <class Args>
+struct Record {
+    Shape shape;
+    Bytes<Args> args;
+};
+
+/// The arguments that all launches have in common, as a plain list.
+template <class... T>
+struct Pack {
+    template <class F, class... Before>
+    __device__ __forceinline__ void apply(F&& f, const Before&... before) const {
+        f(before...);
+    }
+};
+template <class Head, class... Tail>
+struct Pack<Head, Tail...> {
+    Head head;
+    Pack<Tail...> tail;
+
+    __device__ __forceinline__ explicit Pack(const Head& h, const Tail&... t) : head(h), tail(t...) {}
+    template <class F, class... Before>
+    __device__ __forceinline__ void apply(F&& f, const Before&... before) const {
+        tail.apply(f, before..., head);
+    }
+};
+
+/// What the type of an aggregated child kernel says.
+template <class Function>
+struct Child {
+    static_assert(sizeof(Function) == 0, "an aggregated kernel is a void (gridfuse::Batch<Args>, ...)");
+};
+template <class T, class... Uniform>
+struct Child<void (*)(Batch<T>, Uniform...)> {
+    using Args = T;
+    using Common = Pack<Uniform...>;
+    static constexpr unsigned kUniform = sizeof...(Uniform);
+};
+
+__device__ __forceinline__ unsigned lane_of(unsigned linear_thread) { return linear_thread & 31; }
+
+__device__ __forceinline__ unsigned block_threads() { return blockDim.x * blockDim.y * blockDim.z; }
+
+__device__ __forceinline__ unsigned linear_thread() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+__device__ __forceinline__ unsigned lanes_below() {
+    unsigned mask;
+    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(mask));
+    return mask;
+}
+
+// Where `block` lies: the last slot whose first block is not behind it. `first` holds `count`
+// ascending numbers, the first of them 0. Every thread of the warp must take part.
+struct Place {
+    unsigned slot;
+    unsigned first;
+};
+__device__ __forceinline__ Place find(const unsigned* first, unsigned count, unsigned block) {
+    const unsigned thread = linear_thread(), lane = lane_of(thread);
+    unsigned low = 0;
+    if ((thread | 31) < block_threads()) {   // a full warp looks at 32 places at a time
+        while (count > 32) {
+            const unsigned step = (count + 31) / 32, at = lane * step;
+            const bool reached = at < count && first[low + at] <= block;
+            const unsigned last = __popc(__ballot_sync(~0u, reached)) - 1;
+            low += last * step;
+            count = min(step, count - last * step);
+        }
+        const unsigned value = lane < count ? first[low + lane] : ~0u;
+        const unsigned last = __popc(__ballot_sync(~0u, value <= block)) - 1;
+        return {low + last, __shfl_sync(~0u, value, last)};
+    }
+    while (count > 1) {
+        const unsigned half = count / 2;
+        if (first[low + half] <= block) {
+            low += half;
+            count -= half;
+        } else {
+            count = half;
+        }
+    }
+    return {low, first[low]};
+}
+
+}   // namespace detail
+
+template <class Granularity, auto Kernel, int Site>
+class Aggregator;
+
+/// What an aggregated child kernel runs: some launches with arguments of type `Args`, written down
+/// by an Aggregator. The first parameter of such a kernel.
+///
+/// `Args` is any trivially copyable type: the arguments that differ between the launches.
+template <class Args>
+class Batch {
+    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+    static_assert(alignof(Args) <= detail::kSliceAlignment, "over-aligned launch arguments");
+
+public:
+    /// Runs the child's code for the block of the child grid that this block stands for. Called once,
+    /// by every thread of the kernel: `body(blockIdx, gridDim, blockDim, args)` gets what the built-in
+    /// variables would have been in a launch of its own, and that launch's arguments; `threadIdx` is
+    /// the built-in. Threads that the launch did not ask for (when block sizes differ between the
+    /// launches of a batch, the largest is launched) do not call `body`.
+    template <class Body>
+    __device__ __forceinline__ void for_each_block(Body&& body) const {
+        uint3 block = blockIdx;
+        dim3 grid = gridDim;
+        dim3 threads = blockDim;
+        detail::Bytes<Args> args;
+        if (count_ == 0) {
+            args = alone_;
+        } else {
+            // If there are as many blocks as launches, then each has one.
+            const detail::Place place = count_ == gridDim.x ? detail::Place{blockIdx.x, blockIdx.x}
+                                                            : detail::find(first_, count_, blockIdx.x);
+            const detail::Record<Args>& record = records_[place.slot];
+            const detail::Shape shape = record.shape;
+            args = record.args;
+            grid = shape.grid();
+            threads = detail::unpack_block(shape.block);
+            block.x = blockIdx.x - place.first;
+            if (shape.grid_yz != 0) {
+                const unsigned row = block.x / grid.x;
+                block.x -= row * grid.x;
+                block.z = row / grid.y;
+                block.y = row - block.z * grid.y;
+            }
+            // Block sizes differ in one-dimensional blocks only.
+            if (threadIdx.x >= threads.x) return;
+        }
+        body(block, grid, threads, args.value());
+    }
+
+private:
+    template <class Granularity, auto Kernel, int Site>
+    friend class Aggregator;
+
+    /// One launch with a grid of its own.
+    __device__ __forceinline__ explicit Batch(const detail::Bytes<Args>& args)
+        : records_(nullptr), first_(nullptr), count_(0), alone_(args) {}
+
+    __device__ __forceinline__ Batch(const detail::Record<Args>* records, const unsigned* first, unsigned count)
+        : records_(records), first_(first), count_(count) {}
+
+    const detail::Record<Args>* records_;
+    const unsigned* first_;   // for each record, the number of blocks before it
+    unsigned count_;          // 0: one launch, with the arguments in alone_
+    detail::Bytes<Args> alone_;
+};
+
+/// Memory in which the threads of a parent kernel write down their launches: a kernel parameter, made
+/// by arena_for. It is a view, copied freely; an Arena{} without memory is valid and means that every
+/// launch goes out by itself.
+class Arena {
+public:
+    Arena() = default;
+
+private:
+    friend class ArenaOwner;
+    template <class Granularity, auto Kernel, int Site>
+    friend class Aggregator;
+
+    struct Slice {
+        unsigned char* memory;
+        unsigned bytes;
+    };
+
+    // The next part of the calling block's memory; all threads of a block must call it alike.
+    __device__ __forceinline__ Slice take() {
+        const unsigned long long block =
+            blockIdx.x + static_cast<unsigned long long>(gridDim.x) * (blockIdx.y + static_cast<unsigned long long>(gridDim.y) * blockIdx.z);
+        Slice slice;
+        const bool there = taken_ < parts_ && block < blocks_;
+        slice.memory = memory_ + (block * parts_ + taken_) * part_bytes_;
+        slice.bytes = there ? part_bytes_ : 0;
+        ++taken_;
+        return slice;
+    }
+
+    unsigned char* memory_ = nullptr;
+    unsigned long long blocks_ = 0;
+    unsigned part_bytes_ = 0;
+    unsigned parts_ = 0;
+    unsigned taken_ = 0;
+};
+
+namespace detail {
+
+/// Arena memory between launches: what a launch in a stream has used, the next launch in the same stream
+/// may use without asking CUDA for it, as it runs later. (Two calls of the pool cost about 2 us a launch.)
+class KeptMemory {
+public:
+    /// Memory of at least `bytes` that was given back in this stream, or null. `bytes` becomes its size.
+    void* take(int device, unsigned long long stream, std::size_t& bytes) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (Piece& piece : pieces_) {
+            if (piece.memory != nullptr && piece.stream == stream && piece.device == device && piece.bytes >= bytes) {
+                void* const memory = piece.memory;
+                piece.memory = nullptr;
+                bytes = piece.bytes;
+                return memory;
+            }
+        }
+        return nullptr;
+    }
+
+    /// Keeps memory for later launches in this stream; false if there is no place for more.
+    bool give(int device, unsigned long long stream, void* memory, std::size_t bytes) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (Piece& piece : pieces_) {
+            if (piece.memory == nullptr) {
+                piece = {memory, bytes, stream, device};
+                return true;
+            }
+        }
+        return false;
+    }
+
+    static KeptMemory& instance() {
+        static KeptMemory kept;
+        return kept;
+    }
+
+private:
+    struct Piece {
+        void* memory = nullptr;
+        std::size_t bytes = 0;
+        unsigned long long stream = 0;   // its id, which no later stream has again
+        int device = 0;
+    };
+    std::mutex mutex_;
+    Piece pieces_[16];
+};
+
+}   // namespace detail
+
+/// Owns the memory of an Arena for one launch in a stream: taken when made, given back when destroyed,
+/// both in stream order. What arena_for returns; converts to Arena.
+class ArenaOwner {
+public:
+    ArenaOwner(dim3 grid, dim3 block, cudaStream_t stream, std::size_t bytes_per_thread, unsigned aggregators)
+        : stream_(stream) {
+        const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
+        const unsigned long long threads = 1ull * block.x * block.y * block.z;
+        if (blocks == 0 || threads == 0 || threads > detail::kMaxBlockThreads || aggregators == 0) return;
+        const cudaError_t before = cudaPeekAtLastError();
+        // Too large a wish is cut down rather than refused: fewer launches fit in the batches.
+        for (; bytes_per_thread >= 8; bytes_per_thread /= 2) {
+            if (bytes_per_thread > UINT_MAX / 2 / threads) continue;
+            const unsigned long long part =
+                (threads * bytes_per_thread + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment;
+            if (part * aggregators > ULLONG_MAX / 2 / blocks) continue;
+            if (!take(static_cast<std::size_t>(part * aggregators * blocks))) continue;
+            arena_.blocks_ = blocks;
+            arena_.part_bytes_ = static_cast<unsigned>(part);
+            arena_.parts_ = aggregators;
+            break;
+        }
+        if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, it only runs without an arena
+    }
+    ~ArenaOwner() {
+        if (arena_.memory_ == nullptr) return;
+        if (keep_ && detail::KeptMemory::instance().give(device_, stream_id_, arena_.memory_, bytes_)) return;
+        (void)cudaFreeAsync(arena_.memory_, stream_);
+    }
+    ArenaOwner(const ArenaOwner&) = delete;
+    ArenaOwner& operator=(const ArenaOwner&) = delete;
+
+    operator Arena() const { return arena_; }
+
+private:
+    bool take(std::size_t bytes) {
+        if (cudaGetDevice(&device_) != cudaSuccess) return false;
+        // The memory of a graph belongs to the graph, which runs when and where it likes.
+        cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+        keep_ = cudaStreamIsCapturing(stream_, &capturing) == cudaSuccess && capturing == cudaStreamCaptureStatusNone &&
+                cudaStreamGetId(stream_, &stream_id_) == cudaSuccess;
+        bytes_ = bytes;
+        void* memory = keep_ ? detail::KeptMemory::instance().take(device_, stream_id_, bytes_) : nullptr;
+        if (memory == nullptr) {
+            const cudaMemPool_t pool = pool_of(device_);
+            if (pool == nullptr || cudaMallocFromPoolAsync(&memory, bytes, pool, stream_) != cudaSuccess) return false;
+        }
+        arena_.memory_ = static_cast<unsigned char*>(memory);
+        return true;
+    }
+
+    // A pool of our own for each device, which keeps the memory that is given back: the default pool
+    // returns it to the system at every synchronisation, and has to ask for it again.
+    static cudaMemPool_t pool_of(int device) {
+        constexpr int kDevices = 64;
+        static std::atomic<cudaMemPool_t> pools[kDevices];
+        static std::mutex creating;
+        if (device < 0 || device >= kDevices) return nullptr;
+        if (const cudaMemPool_t pool = pools[device].load(std::memory_order_acquire)) return pool;
+        const std::lock_guard<std::mutex> lock(creating);
+        if (const cudaMemPool_t pool = pools[device].load(std::memory_order_relaxed)) return pool;
+        // Making a pool is no part of a graph that some stream is capturing.
+        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+        if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) return nullptr;
+        cudaMemPoolProps properties = {};
+        properties.allocType = cudaMemAllocationTypePinned;
+        properties.handleTypes = cudaMemHandleTypeNone;
+        properties.location.type = cudaMemLocationTypeDevice;
+        properties.location.id = device;
+        cudaMemPool_t pool = nullptr;
+        if (cudaMemPoolCreate(&pool, &properties) == cudaSuccess) {
+            std::uint64_t keep = UINT64_MAX;
+            (void)cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+            pools[device].store(pool, std::memory_order_release);
+        } else {
+            pool = nullptr;
+        }
+        (void)cudaThreadExchangeStreamCaptureMode(&mode);
+        return pool;
+    }
+
+    Arena arena_;
+    cudaStream_t stream_;
+    unsigned long long stream_id_ = 0;
+    std::size_t bytes_ = 0;
+    int device_ = 0;
+    bool keep_ = false;
+};
+
+/// Makes the arena for one launch of a parent kernel; written as the last argument of that launch:
+///
+///     parent<<<grid, block, 0, stream>>>(..., gridfuse::arena_for(grid, block, stream));
+///
+/// It lives until the end of the statement and gives its memory back in stream order, so after the
+/// kernel and its children. `grid`, `block` and `stream` are those of the launch. A launch that is
+/// written down takes 20 bytes and its arguments: `bytes_per_thread` decides how many fit for each
+/// thread of a block. A kernel with several Aggregators says how many in `aggregators`; each gets
+/// `bytes_per_thread`. Without memory (none is left, say) the result is an empty arena: the program is
+/// then slow, not wrong.
+inline ArenaOwner arena_for(dim3 grid, dim3 block, cudaStream_t stream = 0, std::size_t bytes_per_thread = 64,
+                            unsigned aggregators = 1) {
+    return ArenaOwner(grid, block, stream, bytes_per_thread, aggregators);
+}
+
+/// Collects the launches of the threads of a parent kernel and launches them together.
+///
+/// `Granularity` is PerBlock. `Kernel` is the aggregated child, `void (Batch<Args>, uniform...)`.
+/// Several aggregators of one kernel that have the same `Kernel` need different numbers for `Site`.
+///
+/// The object is declared at the top of the parent kernel, where every thread of the block passes.
+/// Launches may then come from anywhere: divergent branches, loops, before early returns. A thread
+/// leaves when the object's destructor runs, at whichever `return`; the last one launches.
+template <class Granularity, auto Kernel, int Site = 0>
+class Aggregator;
+
+template <auto Kernel, int Site>
+class Aggregator<PerBlock, Kernel, Site> {
+    using Child = detail::Child<decltype(Kernel)>;
+
+public:
+    /// The arguments that differ between the launches.
+    using Args = typename Child::Args;
+
+    /// Takes part of `arena`, and the child's arguments that are the same for all launches of a block.
+    /// A barrier for the block.
+    template <class... Uniform>
+    __device__ __forceinline__ explicit Aggregator(Arena& arena, Uniform... uniform) : uniform_(uniform...) {
+        static_assert(sizeof...(Uniform) == Child::kUniform, "an Aggregator takes the arguments of its kernel that follow the batch");
+        no_arena_ = arena.memory_ == nullptr;
+        const Arena::Slice slice = arena.take();
+        capacity_ = slice.bytes / (sizeof(Record) + sizeof(unsigned));
+        records_ = reinterpret_cast<Record*>(slice.memory);
+        if (detail::linear_thread() == 0) {
+            State& s = state();
+            s.cursor = 0;
+            s.block_least = ~0u;
+            s.block_most = 0;
+            s.shared_most = 0;
+            s.left = 0;
+            s.aside = 0;
+        }
+        __syncthreads();
+    }
+
+    Aggregator(const Aggregator&) = delete;
+    Aggregator& operator=(const Aggregator&) = delete;
+
+    /// In place of `child<<<grid, block>>>(args...)`.
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) { launch(grid, block, 0, args); }
+
+    /// In place of `child<<<grid, block, shared_bytes>>>(args...)`.
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const Args& args) {
+        if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+        const detail::Bytes<Args> bytes(args);
+        if (no_arena_) {
+            launch_alone(uniform_, grid, block, shared_bytes, bytes);
+            return;
+        }
+        wrote_ = true;
+        if (detail::valid_grid(grid) && detail::valid_block(block) && shared_bytes <= detail::kMaxPlainShared &&
+            1ull * grid.x * grid.y * grid.z <= detail::kMaxGridX) {
+            const unsigned packed = detail::pack_block(block);
+            const unsigned long long at = reserve(grid.x * grid.y * grid.z, packed, static_cast<unsigned>(shared_bytes));
+            if (at != kNoRoom) {
+                Record record;
+                record.shape.grid_x = grid.x;
+                record.shape.grid_yz = (grid.y - 1) | (grid.z - 1) << 16;
+                record.shape.block = packed;
+                record.shape.shared_bytes = static_cast<unsigned>(shared_bytes);
+                record.args = bytes;
+                const unsigned slot = static_cast<unsigned>(at >> 32);
+                records_[slot] = record;
+                reinterpret_cast<unsigned*>(records_ + capacity_)[slot] = static_cast<unsigned>(at);
+                return;
+            }
+        }
+        if (!put_aside(grid, block, shared_bytes, bytes)) launch_alone(uniform_, grid, block, shared_bytes, bytes);
+    }
+
+    /// The thread leaves; the last one of the block launches.
+    __device__ __forceinline__ ~Aggregator() {
+        // Threads of a warp that leave together count together. Release: what any of them wrote, its
+        // records and everything before, comes before the count for whoever acquires it.
+        const unsigned together = __activemask();
+        const bool wrote = __any_sync(together, wrote_);
+        __syncwarp(together);
+        if ((together & detail::lanes_below()) != 0) return;
+        if (wrote) __threadfence();
+        const unsigned threads = __popc(together);
+        if (atomicAdd(&state().left, threads) + threads == detail::block_threads())
+            launch_all(uniform_, records_, capacity_);
+    }
+
+private:
+    using Record = detail::Record<Args>;
+
+    // Kept in shared memory, and read and written by atomic operations alone but for the constructor.
+    struct State {
+        unsigned long long cursor;   // launches written down (upper half) and the sum of their blocks (lower half)
+        unsigned block_least;        // least and greatest pack_block
+        unsigned block_most;
+        unsigned shared_most;        // most dynamic shared memory
+        unsigned left;               // threads that have left
+        unsigned long long aside;    // the last Aside, or 0
+    };
+
+    // A launch that can't be in the batch, on the device's heap. It is not launched on the spot: threads of a warp that
+    // launch while others of it wait for them at a point of convergence can wait for ever (seen with CUDA 13.0, driver 580,
+    // on an H200), and here nothing is known of the others. The last thread to leave is alone.
+    struct Aside {
+        unsigned long long next;   // an Aside, or 0
+        dim3 grid, block;
+        std::size_t shared_bytes;
+        detail::Bytes<Args> args;
+    };
+
+    // Out of memory: false.
+    static __device__ __noinline__ bool put_aside(dim3 grid, dim3 block, std::size_t shared_bytes, detail::Bytes<Args> args) {
+        if (alignof(Aside) > 16) return false;   // more than malloc promises
+        Aside* const aside = static_cast<Aside*>(malloc(sizeof(Aside)));
+        if (aside == nullptr) return false;
+        aside->grid = grid;
+        aside->block = block;
+        aside->shared_bytes = shared_bytes;
+        aside->args = args;
+        aside->next = atomicExch(&state().aside, reinterpret_cast<unsigned long long>(aside));
+        return true;
+    }
+
+    static __device__ __forceinline__ State& state() {
+        __shared__ State instance;
+        return instance;
+    }
+
+    static constexpr unsigned long long kNoRoom = ~0ull;
+
+    // Moves the cursor by some launches and their blocks and returns where it was, or kNoRoom.
+    __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks) {
+        unsigned long long* const cursor = &state().cursor;
+        unsigned long long seen = *const_cast<volatile unsigned long long*>(cursor), expected;
+        do {
+            expected = seen;
+            if (static_cast<unsigned>(expected >> 32) + launches > capacity_ ||
+                static_cast<unsigned>(expected) + blocks > detail::kMaxGridX) return kNoRoom;
+            seen = atomicCAS(cursor, expected, expected + (static_cast<unsigned long long>(launches) << 32 | blocks));
+        } while (seen != expected);
+        return expected;
+    }
+
+    __device__ __forceinline__ void widen(unsigned block, unsigned shared_bytes) {
+        State& s = state();
+        atomicMin(&s.block_least, block);
+        atomicMax(&s.block_most, block);
+        if (shared_bytes != 0) atomicMax(&s.shared_most, shared_bytes);
+    }
+
+    // A slot (upper half) and the number of blocks before it (lower half), or kNoRoom. The threads of
+    // a warp that happen to be here together move the cursor once.
+    __device__ __forceinline__ unsigned long long reserve(unsigned blocks, unsigned block, unsigned shared_bytes) {
+        const unsigned together = __activemask();
+        const unsigned below = together & detail::lanes_below();
+        int same = 0, same_blocks = 0, same_shared = 0;
+        __match_all_sync(together, block, &same);
+        __match_all_sync(together, shared_bytes, &same_shared);
+        __match_all_sync(together, blocks, &same_blocks);
+        const bool small = __all_sync(together, blocks <= detail::kMaxWarpAdd);
+        if (small) {
+            const unsigned rank = __popc(below);
+            unsigned before = rank * blocks, sum = __popc(together) * blocks;
+            if (!same_blocks) {
+                before = sum = 0;
+                for (unsigned rest = together; rest != 0; rest &= rest - 1) {
+                    const unsigned other = __ffs(rest) - 1;
+                    const unsigned value = __shfl_sync(together, blocks, other);
+                    sum += value;
+                    if (below >> other & 1) before += value;
+                }
+            }
+            unsigned long long at = 0;
+            if (rank == 0) {
+                at = sum <= detail::kMaxGridX ? advance(__popc(together), sum) : kNoRoom;
+                if (at != kNoRoom && same && same_shared) widen(block, shared_bytes);
+            }
+            at = __shfl_sync(together, at, __ffs(together) - 1);
+            if (at != kNoRoom) {
+                if (!same || !same_shared) widen(block, shared_bytes);
+                return at + (static_cast<unsigned long long>(rank) << 32 | before);
+            }
+        }
+        // The room is running out: each thread for itself.
+        const unsigned long long at = advance(1, blocks);
+        if (at != kNoRoom) widen(block, shared_bytes);
+        return at;
+    }
+
+    // Launches happen once in a block, or seldom: they stay out of the way of the code around them.
+    using Common = typename Child::Common;
+
+    static __device__ __forceinline__ void launch_kernel(const Common& uniform, dim3 grid, dim3 block, std::size_t shared_bytes,
+                                                         const Batch<Args>& batch) {
+        uniform.apply([&](const auto&... values) {
+            Kernel<<<grid, block, shared_bytes, cudaStreamFireAndForget>>>(batch, values...);
+        });
+    }
+
+    static __device__ __noinline__ void launch_alone(Common uniform, dim3 grid, dim3 block, std::size_t shared_bytes,
+                                                     detail::Bytes<Args> args) {
+        launch_kernel(uniform, grid, block, shared_bytes, Batch<Args>(args));
+    }
+
+    static __device__ __noinline__ void launch_all(Common uniform, const Record* records, unsigned capacity) {
+        __threadfence();   // acquire, see the destructor
+        launch_written(uniform, records, capacity);
+        unsigned long long next = atomicAdd(&state().aside, 0ull);
+        while (next != 0) {
+            Aside* const aside = reinterpret_cast<Aside*>(next);
+            next = aside->next;
+            launch_alone(uniform, aside->grid, aside->block, aside->shared_bytes, aside->args);
+            free(aside);
+        }
+    }
+
+    static __device__ __forceinline__ void launch_written(const Common& uniform, const Record* records, unsigned capacity) {
+        State& s = state();
+        const unsigned long long cursor = atomicAdd(&s.cursor, 0ull);
+        const unsigned count = static_cast<unsigned>(cursor >> 32);
+        if (count == 0) return;
+        const unsigned least = atomicAdd(&s.block_least, 0u), most = atomicAdd(&s.block_most, 0u);
+        const unsigned shared_bytes = atomicAdd(&s.shared_most, 0u);
+        const Batch<Args> batch(records, reinterpret_cast<const unsigned*>(records + capacity), count);
+        const dim3 grid(static_cast<unsigned>(cursor)), block = detail::unpack_block(most);
+        if (least == most && shared_bytes == 0) {
+            launch_kernel(uniform, grid, block, 0, batch);
+            return;
+        }
+        // Where the launches differ, the largest block and the most shared memory may be too much together
+        // though none of them was by itself; and blocks may differ in more than one dimension.
+        if (least == most || detail::packed_is_linear(most)) {
+            (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
+            launch_kernel(uniform, grid, block, shared_bytes, batch);
+            if (cudaGetLastError() == cudaSuccess) return;
+        }
+        for (unsigned slot = 0; slot < count; ++slot) {
+            const Record record = records[slot];
+            launch_alone(uniform, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
+        }
+    }
+
+    Record* records_;
+    unsigned capacity_;
+    bool no_arena_;
+    bool wrote_ = false;
+    typename Child::Common uniform_;
+};
+
+/// Runs the threads of a child grid one after the other in the calling thread:
+/// `body(threadIdx, blockIdx, gridDim, blockDim)`.
+template <class Body>
+__device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, Body&& body) {
+    uint3 b, t;
+    for (b.z = 0; b.z < grid.z; ++b.z)
+        for (b.y = 0; b.y < grid.y; ++b.y)
+            for (b.x = 0; b.x < grid.x; ++b.x)
+                for (t.z = 0; t.z < block.z; ++t.z)
+                    for (t.y = 0; t.y < block.y; ++t.y)
+                        for (t.x = 0; t.x < block.x; ++t.x) body(t, b, grid, block);
+}
+
+/// The same for a one-dimensional grid of which only the first `count` threads have something to do.
+template <class Body>
+__device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, long long count, Body&& body) {
+    uint3 b = {0, 0, 0}, t = {0, 0, 0};
+    for (; b.x < grid.x && count > 0; ++b.x, count -= block.x) {
+        const unsigned threads = count < block.x ? static_cast<unsigned>(count) : block.x;
+        for (t.x = 0; t.x < threads; ++t.x) body(t, b, grid, block);
+    }
+}
+
+/// Whether a child grid has fewer than `threshold` threads. False for a grid that CUDA would refuse to
+/// launch (no threads, a block of more than 1024), so that such a launch fails as it would have.
+__device__ __forceinline__ bool below_threshold(dim3 grid, dim3 block, unsigned long long threshold) {
+    if (!detail::valid_grid(grid) || !detail::valid_block(block)) return false;
+    const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
+    return blocks < threshold && blocks * (block.x * block.y * block.z) < threshold;
+}
+
+}   // namespace gridfuse
+
+#endif   // GRIDFUSE_CUH

@@ -1,0 +1,269 @@
+//! Gives a kernel an arena: the parameter, and the argument at every host launch, in every file.
+
+use gridfuse_analysis::db::SourceFile;
+use gridfuse_analysis::hir::{Body, ExprKind, body};
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::Child;
+use gridfuse_analysis::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
+use gridfuse_analysis::span::{FileRange, Span, TextRange};
+
+use crate::edit::EditBuilder;
+use crate::effects::Effects;
+use crate::include::{HEADER_NAME, Header};
+use crate::names::Names;
+use crate::pure;
+use crate::site::{Refusals, Site};
+use crate::target;
+
+/// The parent kernel and everything that has to change when it gets an arena.
+pub struct Parent<'db> {
+    declarations: Vec<FunctionItem<'db>>,
+    launches: Vec<Site<'db>>,
+    /// The arena that an earlier rewrite has added: its index among the parameters, and its name.
+    existing: Option<(usize, String)>,
+}
+
+const ARENA: &str = "gridfuse::Arena";
+
+impl<'db> Parent<'db> {
+    /// Finds all places; what can't be edited is refused. `effects` are those of the parent.
+    pub fn find(site: &Site<'db>, effects: &Effects, refusals: &mut Refusals) -> Parent<'db> {
+        let db = site.db;
+        let parent = site.parent;
+        let name = site.parent_name();
+        let signature = parent.signature(db);
+        let place = |item: FunctionItem<'_>| FileRange {
+            file: item.file(db),
+            range: item.signature(db).name_span.shift(item.start(db)),
+        };
+        let at_name = Some(place(parent));
+        if !signature.kernel {
+            refusals.add(
+                format!("`{name}` is no kernel: only a kernel knows when its last thread leaves"),
+                at_name,
+            );
+        }
+        if signature.conditional {
+            refusals.add(
+                format!("`{name}` is defined under an #if, where another definition may take its place"),
+                at_name,
+            );
+        }
+        if signature.member {
+            refusals.add(
+                format!("`{name}` is defined with a qualified name or in a class"),
+                at_name,
+            );
+        }
+        let others = functions_named(db, site.file, parent.name(db));
+        let other = others
+            .into_iter()
+            .find(|f| f.has_body(db) && f.name(db) == parent.name(db) && *f != parent);
+        if let Some(other) = other {
+            refusals.add(
+                format!("`{name}` has several definitions (an overload or a specialisation)"),
+                Some(place(other)),
+            );
+        }
+        for asm in &effects.asm {
+            let text = asm.place.file.text(db);
+            let statement = text
+                .get(asm.place.range.start as usize..)
+                .and_then(|t| t.split(';').next());
+            if statement.is_none_or(|s| s.contains("exit") || !s.contains('"')) {
+                refusals.add(format!("`{name}` may leave by inline assembly"), Some(asm.place));
+            }
+        }
+        // The runtime header has locals of many names, and knows no kernel of the user's.
+        let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
+        for mention in other_mentions(db, parent).into_iter().filter(of_user).take(3) {
+            refusals.add(
+                format!("`{name}` is mentioned where it isn't launched, so it may be called in ways that aren't seen"),
+                Some(mention),
+            );
+        }
+        let mut launches = Vec::new();
+        if signature.kernel {
+            for id in launch_sites_of(db, parent) {
+                if let Ok(host) = Site::new(db, id) {
+                    refuse_host_launch(&host, parent, name, &site.body, refusals);
+                    launches.push(host);
+                }
+            }
+            if launches.is_empty() {
+                refusals.add(
+                    format!("no launch of `{name}` by the host was found, which would have to pass an arena"),
+                    at_name,
+                );
+            }
+        }
+        let existing = site.body.params.iter().position(|p| {
+            let ty = &site.body.binding(*p).ty;
+            ty.base == ARENA && ty.is_value()
+        });
+        let existing = existing.map(|index| {
+            let name = site.body.binding(site.body.params[index]).name.clone();
+            (index, name)
+        });
+        if let Some((index, _)) = &existing {
+            for host in &launches {
+                if arena_for(host, *index).is_none() {
+                    refusals.add("the arena of this launch is not understood", Some(host.here()));
+                }
+            }
+        }
+        Parent {
+            declarations: declarations_of(db, parent),
+            launches,
+            existing,
+        }
+    }
+
+    /// Marks the names in all files concerned as used.
+    pub fn add_names(&self, site: &Site<'db>, names: &mut Names) {
+        for file in self.files(site) {
+            names.add_file(site.db, file);
+        }
+    }
+
+    fn files(&self, site: &Site<'db>) -> Vec<SourceFile> {
+        let mut files: Vec<SourceFile> = self.launches.iter().map(|l| l.file).collect();
+        files.extend(self.declarations.iter().map(|d| d.file(site.db)));
+        files.push(site.file);
+        files.sort_by_key(|f| f.path(site.db).to_path_buf());
+        files.dedup();
+        files
+    }
+
+    /// Adds the parameter and the arguments; gives the parameter's name.
+    pub fn add_arena(
+        &self,
+        site: &Site<'db>,
+        header: &Header,
+        names: &mut Names,
+        edit: &mut EditBuilder<'db>,
+    ) -> String {
+        let db = site.db;
+        for file in self.files(site) {
+            header.include_in(db, edit, file);
+        }
+        if let Some((index, name)) = &self.existing {
+            for host in &self.launches {
+                if let Some((span, code)) = arena_for(host, *index) {
+                    edit.replace(host.place(span), code);
+                }
+            }
+            return name.clone();
+        }
+        let arena = names.fresh("arena");
+        for item in self.declarations.iter().copied().chain([site.parent]) {
+            let defaulted = body(db, item)
+                .params
+                .last()
+                .is_some_and(|p| body(db, item).binding(*p).default.is_some());
+            let default = if defaulted { " = {}" } else { "" };
+            let list = item.signature(db).params_span.shift(item.start(db));
+            target::append_item(edit, item.file(db), list, &format!("{ARENA} {arena}{default}"));
+        }
+        for host in &self.launches {
+            let mut code = format!(
+                "gridfuse::arena_for({}, {}",
+                target::flat(host.expr_source(host.facts.grid.operand.expr)),
+                target::flat(host.expr_source(host.facts.block.operand.expr))
+            );
+            let literal = |e| matches!(host.body.expr(host.body.strip_parens(e)).kind, ExprKind::Literal(_));
+            if let Some(stream) = host.facts.stream_operand.as_ref().filter(|o| !literal(o.expr)) {
+                code.push_str(", ");
+                code.push_str(&target::flat(host.source(stream.span)));
+            }
+            code.push(')');
+            let list: TextRange = host.launch.args_span.shift(host.start);
+            target::append_item(edit, host.file, list, &code);
+        }
+        arena
+    }
+}
+
+fn refuse_host_launch(
+    host: &Site<'_>,
+    parent: FunctionItem<'_>,
+    name: &str,
+    parent_body: &Body,
+    refusals: &mut Refusals,
+) {
+    let db = host.db;
+    let here = Some(host.here());
+    let signature = host.parent.signature(db);
+    if signature.kernel || signature.device {
+        refusals.add(
+            format!(
+                "`{}` launches `{name}` from the device, where no arena can be made",
+                host.parent_name()
+            ),
+            here,
+        );
+        return;
+    }
+    if !matches!(host.facts.child, Child::Kernel(kernel) if kernel == parent) {
+        refusals.add(format!("whether this launches `{name}` isn't clear"), here);
+    }
+    if host.facts.from_macro {
+        refusals.add(format!("the host launches `{name}` in a macro"), here);
+        return;
+    }
+    if host.launch.config.len() < 2 || host.launch.config.len() > 4 {
+        refusals.add("the configuration of this host launch is not understood", here);
+        return;
+    }
+    if host.launch.args.len() != parent_body.params.len() {
+        refusals.add("this host launch leaves out arguments that have default values", here);
+    }
+    for (index, what) in [(0, "grid size"), (1, "block size"), (3, "stream")] {
+        let Some(expr) = host.launch.config.get(index) else {
+            continue;
+        };
+        if let Some(part) = pure::not_repeatable(host, *expr) {
+            let place = host.place(host.body.expr(part).span);
+            refusals.add(
+                format!("the {what} of this host launch calls or changes something, so it can't be written twice"),
+                Some(place),
+            );
+        }
+    }
+    for (span, reason) in &host.body.problems {
+        if span.start < host.facts.span.end && host.facts.span.start < span.end {
+            refusals.add(
+                format!("this host launch is not understood: {reason}"),
+                Some(host.place(*span)),
+            );
+        }
+    }
+}
+
+/// The argument `arena_for(…)` of a host launch, as it is with one aggregator more.
+fn arena_for(host: &Site<'_>, index: usize) -> Option<(Span, String)> {
+    let arg = *host.launch.args.get(index)?;
+    let ExprKind::Call {
+        name: Some(name), args, ..
+    } = &host.body.expr(arg).kind
+    else {
+        return None;
+    };
+    if name != "gridfuse::arena_for" || args.len() < 2 || args.len() > 5 {
+        return None;
+    }
+    let given = |i: usize, default: &str| {
+        args.get(i)
+            .map_or(default.to_owned(), |a| target::flat(host.expr_source(*a)))
+    };
+    let aggregators: u64 = given(4, "1").parse().ok()?;
+    let code = format!(
+        "gridfuse::arena_for({}, {}, {}, {}, {})",
+        given(0, ""),
+        given(1, ""),
+        given(2, "0"),
+        given(3, "64"),
+        aggregators + 1
+    );
+    Some((host.body.expr(arg).span, code))
+}

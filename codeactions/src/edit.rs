@@ -1,0 +1,363 @@
+//! Edits of source files as plain data, and the builder that collects them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::span::{FileRange, TextRange};
+
+use crate::rewrite::Reason;
+use crate::style::{self, Style};
+
+/// Replacement of one range of the original text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextEdit {
+    /// Byte range in the original text.
+    pub range: TextRange,
+    /// What takes its place.
+    pub insert: String,
+}
+
+/// An edit of several files. Edits of one file are sorted and don't overlap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceEdit {
+    /// Edits of known files.
+    pub edits: BTreeMap<PathBuf, Vec<TextEdit>>,
+    /// Files to create (not overwritten where they exist with the same content).
+    pub creates: BTreeMap<PathBuf, String>,
+    /// What the result takes for granted; shown with the action.
+    pub assumptions: Vec<Reason>,
+}
+
+/// Why an edit can't be applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EditError {
+    /// Two edits want the same bytes.
+    Overlap {
+        /// The file.
+        path: PathBuf,
+        /// One of the ranges.
+        first: TextRange,
+        /// The other one.
+        second: TextRange,
+    },
+    /// A range that doesn't lie in the text, or not on character boundaries.
+    OutOfText {
+        /// The file.
+        path: PathBuf,
+        /// The range.
+        range: TextRange,
+    },
+    /// A file that is to be edited can't be read.
+    Unreadable(PathBuf),
+}
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EditError::Overlap { path, first, second } => write!(
+                f,
+                "edits of {} overlap: bytes {}..{} and {}..{}",
+                path.display(),
+                first.start,
+                first.end,
+                second.start,
+                second.end
+            ),
+            EditError::OutOfText { path, range } => {
+                write!(
+                    f,
+                    "{} has changed: no bytes {}..{}",
+                    path.display(),
+                    range.start,
+                    range.end
+                )
+            }
+            EditError::Unreadable(path) => write!(f, "{} can't be read", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for EditError {}
+
+/// The new texts of all files that `edit` touches or creates. `read` gives a file's present text.
+pub fn apply(
+    edit: &SourceEdit,
+    read: impl Fn(&Path) -> Option<String>,
+) -> Result<BTreeMap<PathBuf, String>, EditError> {
+    let mut texts = edit.creates.clone();
+    for (path, edits) in &edit.edits {
+        let text = read(path).ok_or_else(|| EditError::Unreadable(path.clone()))?;
+        texts.insert(path.clone(), apply_to_text(path, &text, edits)?);
+    }
+    Ok(texts)
+}
+
+fn apply_to_text(path: &Path, text: &str, edits: &[TextEdit]) -> Result<String, EditError> {
+    let mut out = String::with_capacity(text.len());
+    let mut done = TextRange::empty(0);
+    for edit in edits {
+        let out_of_text = || EditError::OutOfText {
+            path: path.to_path_buf(),
+            range: edit.range,
+        };
+        if edit.range.start < done.end {
+            return Err(EditError::Overlap {
+                path: path.to_path_buf(),
+                first: done,
+                second: edit.range,
+            });
+        }
+        text.get(edit.range.start as usize..edit.range.end as usize)
+            .ok_or_else(out_of_text)?;
+        out.push_str(
+            text.get(done.end as usize..edit.range.start as usize)
+                .ok_or_else(out_of_text)?,
+        );
+        out.push_str(&edit.insert);
+        done = edit.range;
+    }
+    out.push_str(text.get(done.end as usize..).unwrap_or(""));
+    Ok(out)
+}
+
+/// Collects edits of several files, in any order.
+pub struct EditBuilder<'db> {
+    db: &'db dyn Db,
+    files: BTreeMap<PathBuf, FileEdits>,
+    creates: BTreeMap<PathBuf, String>,
+    assumptions: Vec<Reason>,
+}
+
+struct FileEdits {
+    text: Arc<str>,
+    style: Style,
+    edits: Vec<TextEdit>,
+}
+
+impl<'db> EditBuilder<'db> {
+    /// No edits yet.
+    pub fn new(db: &'db dyn Db) -> Self {
+        EditBuilder {
+            db,
+            files: BTreeMap::new(),
+            creates: BTreeMap::new(),
+            assumptions: Vec::new(),
+        }
+    }
+
+    fn file(&mut self, file: SourceFile) -> &mut FileEdits {
+        let db = self.db;
+        self.files.entry(file.path(db).to_path_buf()).or_insert_with(|| {
+            let text = file.text(db);
+            FileEdits {
+                style: Style::of(&text),
+                text,
+                edits: Vec::new(),
+            }
+        })
+    }
+
+    /// The text of `file`, unedited.
+    pub fn text(&mut self, file: SourceFile) -> Arc<str> {
+        self.file(file).text.clone()
+    }
+
+    /// The formatting habits of `file`.
+    pub fn style(&mut self, file: SourceFile) -> Style {
+        self.file(file).style.clone()
+    }
+
+    /// Replaces `range` by `insert`, byte for byte.
+    pub fn replace(&mut self, place: FileRange, insert: impl Into<String>) {
+        let insert = insert.into();
+        self.file(place.file).edits.push(TextEdit {
+            range: place.range,
+            insert,
+        });
+    }
+
+    /// Inserts `text` at `offset`, byte for byte. Insertions at one place keep the order in which they were made.
+    pub fn insert(&mut self, file: SourceFile, offset: u32, text: impl Into<String>) {
+        let range = TextRange::empty(offset);
+        self.replace(FileRange { file, range }, text);
+    }
+
+    /// The same, unless it has been inserted there before.
+    pub fn insert_once(&mut self, file: SourceFile, offset: u32, text: impl Into<String>) {
+        let edit = TextEdit {
+            range: TextRange::empty(offset),
+            insert: text.into(),
+        };
+        let edits = &mut self.file(file).edits;
+        if !edits.contains(&edit) {
+            edits.push(edit);
+        }
+    }
+
+    /// Replaces `range` by generated code (`\n`, a tab a level), fitted to the file's habits and to the indentation of the
+    /// line that holds `range`.
+    pub fn replace_code(&mut self, place: FileRange, generated: &str) {
+        let file = self.file(place.file);
+        let indent = style::indent_at(&file.text, place.range.start as usize);
+        let insert = file.style.fit(generated, indent);
+        file.edits.push(TextEdit {
+            range: place.range,
+            insert,
+        });
+    }
+
+    /// Deletes a statement, together with its line where nothing else stands there.
+    pub fn delete_lines(&mut self, place: FileRange) {
+        let file = self.file(place.file);
+        let (start, end) = style::whole_lines(&file.text, place.range.start as usize, place.range.end as usize);
+        file.edits.push(TextEdit {
+            range: TextRange::new(start as u32, end as u32),
+            insert: String::new(),
+        });
+    }
+
+    /// Creates a file.
+    pub fn create(&mut self, path: PathBuf, content: impl Into<String>) {
+        self.creates.insert(path, content.into());
+    }
+
+    /// Notes something that the result takes for granted.
+    pub fn assume(&mut self, reason: Reason) {
+        self.assumptions.push(reason);
+    }
+
+    /// The finished edit; refused when two edits want the same bytes.
+    pub fn finish(self) -> Result<SourceEdit, EditError> {
+        let mut edits = BTreeMap::new();
+        for (path, file) in self.files {
+            let merged = merge(&path, &file.text, file.edits)?;
+            if !merged.is_empty() {
+                edits.insert(path, merged);
+            }
+        }
+        Ok(SourceEdit {
+            edits,
+            creates: self.creates,
+            assumptions: self.assumptions,
+        })
+    }
+}
+
+/// Sorts the edits; those that start at one place become one. An insertion stands before a replacement that starts there.
+fn merge(path: &Path, text: &str, mut edits: Vec<TextEdit>) -> Result<Vec<TextEdit>, EditError> {
+    edits.retain(|e| !(e.range.start == e.range.end && e.insert.is_empty()));
+    edits.sort_by_key(|e| e.range);
+    let mut merged: Vec<TextEdit> = Vec::new();
+    for edit in edits {
+        if text.get(edit.range.start as usize..edit.range.end as usize).is_none() {
+            return Err(EditError::OutOfText {
+                path: path.to_path_buf(),
+                range: edit.range,
+            });
+        }
+        match merged.last_mut() {
+            Some(last) if edit.range.start < last.range.end => {
+                return Err(EditError::Overlap {
+                    path: path.to_path_buf(),
+                    first: last.range,
+                    second: edit.range,
+                });
+            }
+            Some(last) if last.range.start == last.range.end && last.range.start == edit.range.start => {
+                last.insert.push_str(&edit.insert);
+                last.range = edit.range;
+            }
+            _ => merged.push(edit),
+        }
+    }
+    Ok(merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use gridfuse_analysis::db::Host;
+
+    use super::*;
+
+    fn build(text: &str, make: impl Fn(&mut EditBuilder<'_>, SourceFile)) -> Result<String, EditError> {
+        let mut host = Host::new();
+        let file = host.set_file(Path::new("/a.cu"), text);
+        let mut builder = EditBuilder::new(host.db());
+        make(&mut builder, file);
+        let edit = builder.finish()?;
+        let texts = apply(&edit, |_| Some(text.to_owned()))?;
+        Ok(texts.get(Path::new("/a.cu")).cloned().unwrap_or_default())
+    }
+
+    fn at(file: SourceFile, start: u32, end: u32) -> FileRange {
+        FileRange {
+            file,
+            range: TextRange::new(start, end),
+        }
+    }
+
+    #[test]
+    fn order_and_same_place() {
+        let text = build("abcdef", |b, f| {
+            b.replace(at(f, 4, 5), "E");
+            b.insert(f, 2, "1");
+            b.replace(at(f, 2, 3), "C");
+            b.insert(f, 2, "2");
+            b.insert(f, 5, "!");
+        });
+        assert_eq!(text.as_deref(), Ok("ab12CdE!f"));
+    }
+
+    #[test]
+    fn overlaps_are_refused() {
+        let result = build("abcdef", |b, f| {
+            b.replace(at(f, 1, 4), "x");
+            b.replace(at(f, 3, 5), "y");
+        });
+        assert!(matches!(result, Err(EditError::Overlap { .. })));
+        let result = build("abcdef", |b, f| {
+            b.replace(at(f, 1, 4), "x");
+            b.insert(f, 2, "y");
+        });
+        assert!(matches!(result, Err(EditError::Overlap { .. })));
+    }
+
+    #[test]
+    fn ranges_outside_are_refused() {
+        let result = build("aé", |b, f| b.replace(at(f, 2, 3), "x"));
+        assert!(matches!(result, Err(EditError::OutOfText { .. })));
+        let result = build("a", |b, f| b.replace(at(f, 2, 3), "x"));
+        assert!(matches!(result, Err(EditError::OutOfText { .. })));
+    }
+
+    #[test]
+    fn a_stale_text_is_an_error() {
+        let edit = SourceEdit {
+            edits: BTreeMap::from([(
+                PathBuf::from("/a.cu"),
+                vec![TextEdit {
+                    range: TextRange::new(5, 6),
+                    insert: String::new(),
+                }],
+            )]),
+            ..SourceEdit::default()
+        };
+        assert!(apply(&edit, |_| Some("abc".to_owned())).is_err());
+        assert!(apply(&edit, |_| None).is_err());
+    }
+
+    #[test]
+    fn code_follows_the_file() {
+        let text = build("void f() {\r\n\tx();\r\n\ty();\r\n}\r\n", |b, f| {
+            b.replace_code(at(f, 13, 17), "if (a)\n\tb();\nelse\n\tc();");
+            b.delete_lines(at(f, 20, 24));
+        });
+        assert_eq!(
+            text.as_deref(),
+            Ok("void f() {\r\n\tif (a)\r\n\t\tb();\r\n\telse\r\n\t\tc();\r\n}\r\n")
+        );
+    }
+}

@@ -1,0 +1,499 @@
+//! What a device function does that matters when its body is moved into another function: looked up in the tokens of its
+//! text, the macros it uses and the functions it calls. Tokens know no control flow, so every answer errs on the safe side.
+
+use std::collections::{HashMap, HashSet};
+
+use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::hir::{ExprKind, Literal, StmtKind, Storage, body};
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::resolve::{Visible, definitions_by_name, functions_named, unqualified, visible, visible_names};
+use gridfuse_analysis::span::{FileRange, TextRange};
+
+use crate::calls::{self, Library};
+use crate::lex::{self, Token, TokenKind};
+
+/// A place with the words to name what stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// `__syncthreads()`, `a call of f`.
+    pub what: String,
+    /// Where.
+    pub place: FileRange,
+}
+
+/// The result, with the places in the order in which they were met. Callees are included everywhere.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// Built-in variables (`blockIdx`…) that functions other than the one asked about read, with the function's name.
+    pub builtins_in_callees: Vec<(&'static str, String, FileRange)>,
+    /// Barriers of the block.
+    pub barriers: Vec<Found>,
+    /// Exchange with other threads of the warp.
+    pub warp: Vec<Found>,
+    /// `__shared__`.
+    pub shared: Vec<Found>,
+    /// Launches.
+    pub launches: Vec<Found>,
+    /// Waiting for child grids.
+    pub syncs: Vec<Found>,
+    /// Reading of a launch's error.
+    pub errors: Vec<Found>,
+    /// Events.
+    pub events: Vec<Found>,
+    /// `asm`.
+    pub asm: Vec<Found>,
+    /// Waiting for another thread: `while (atomicCAS(…))`.
+    pub waits: Vec<Found>,
+    /// Calls of functions of which nothing is known.
+    pub unknown: Vec<Found>,
+    /// Functions that call themselves.
+    pub recursion: Vec<Found>,
+    /// Loads of memory that nothing may write while the kernel runs: `__ldg`.
+    pub read_only: Vec<Found>,
+    /// `__func__` and the like.
+    pub own_name: Vec<Found>,
+}
+
+pub(crate) const BUILTINS: [&str; 4] = ["threadIdx", "blockIdx", "gridDim", "blockDim"];
+
+/// The effects of `function` and all that it calls.
+pub fn effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Effects {
+    let mut scan = Scan {
+        db,
+        root: function,
+        found: Effects::default(),
+        done: HashSet::new(),
+        active: Vec::new(),
+    };
+    scan.function(function);
+    scan.found
+}
+
+struct Scan<'db> {
+    db: &'db dyn Db,
+    root: FunctionItem<'db>,
+    found: Effects,
+    done: HashSet<FunctionItem<'db>>,
+    active: Vec<FunctionItem<'db>>,
+}
+
+/// What the tokens of one text may refer to.
+struct Context<'a, 'db> {
+    function: FunctionItem<'db>,
+    /// The function whose own words these are; `None` inside of the macro replacement of something unknown.
+    file: SourceFile,
+    visible: &'a Visible<'db>,
+    /// Local variables: whether calling one is a call of something unknown.
+    locals: HashMap<String, bool>,
+    /// Where local variables are declared, relative to the function.
+    declared: HashSet<u32>,
+    template_names: &'a [String],
+}
+
+impl<'db> Scan<'db> {
+    fn function(&mut self, function: FunctionItem<'db>) {
+        if self.active.contains(&function) {
+            let place = self.name_place(function);
+            let what = format!("`{}` calls itself", function.name(self.db));
+            self.found.recursion.push(Found { what, place });
+            return;
+        }
+        if !self.done.insert(function) {
+            return;
+        }
+        if self.active.len() > 60 {
+            let place = self.name_place(function);
+            let what = "calls that are nested too deeply".to_owned();
+            self.found.unknown.push(Found { what, place });
+            return;
+        }
+        self.active.push(function);
+        let db = self.db;
+        let lowered = body(db, function);
+        let mut locals = HashMap::new();
+        let mut declared = HashSet::new();
+        for binding in &lowered.bindings {
+            let opaque = binding.storage == Storage::Param;
+            locals
+                .entry(binding.name.clone())
+                .and_modify(|o| *o |= opaque)
+                .or_insert(opaque);
+            declared.insert(binding.span.start);
+        }
+        for stmt in &lowered.stmts {
+            if let StmtKind::Decl(decls) = &stmt.kind {
+                for decl in decls {
+                    let lambda = decl
+                        .init
+                        .is_some_and(|i| matches!(lowered.expr(i).kind, ExprKind::Lambda { .. }));
+                    if !lambda && let Some(opaque) = locals.get_mut(&lowered.binding(decl.binding).name) {
+                        *opaque = true;
+                    }
+                }
+            }
+        }
+        let file = function.file(db);
+        let signature = function.signature(db);
+        let context = Context {
+            function,
+            file,
+            visible: visible(db, file),
+            locals,
+            declared,
+            template_names: &signature.template_names,
+        };
+        let text = function.text(db);
+        let span = function.body_span(db);
+        if let Some(code) = text.get(span.start as usize..span.end as usize) {
+            self.tokens(code, span.start, None, &context, &mut Vec::new());
+        }
+        for (span, reason) in &lowered.problems {
+            let place = FileRange {
+                file,
+                range: span.shift(function.start(db)),
+            };
+            self.found.unknown.push(Found {
+                what: reason.clone(),
+                place,
+            });
+        }
+        self.active.pop();
+    }
+
+    fn name_place(&self, function: FunctionItem<'db>) -> FileRange {
+        FileRange {
+            file: function.file(self.db),
+            range: function.signature(self.db).name_span.shift(function.start(self.db)),
+        }
+    }
+
+    /// Looks at the tokens of `code`: a function's body (`shift`: its offset in the function), or a macro's replacement, which
+    /// stands for the place `at`.
+    fn tokens(
+        &mut self,
+        code: &str,
+        shift: u32,
+        at: Option<FileRange>,
+        context: &Context<'_, 'db>,
+        macros: &mut Vec<String>,
+    ) {
+        let tokens = lex::code_tokens(code);
+        let place = |token: Token| {
+            at.unwrap_or_else(|| FileRange {
+                file: context.file,
+                range: TextRange::new(token.start as u32 + shift, token.end as u32 + shift)
+                    .moved(context.function.start(self.db)),
+            })
+        };
+        for (index, &token) in tokens.iter().enumerate() {
+            let word = token.text(code);
+            if token.kind == TokenKind::Punct {
+                let launch = word == "<"
+                    && tokens.get(index + 1).is_some_and(|t| t.text(code) == "<")
+                    && tokens.get(index + 2).is_some_and(|t| t.text(code) == "<")
+                    && !(index > 0 && tokens[index - 1].text(code) == "<");
+                if launch {
+                    let what = "a launch".to_owned();
+                    self.found.launches.push(Found {
+                        what,
+                        place: place(token),
+                    });
+                }
+                continue;
+            }
+            if token.kind != TokenKind::Word {
+                continue;
+            }
+            let found = |what: &str| Found {
+                what: what.to_owned(),
+                place: place(token),
+            };
+            match word {
+                "__shared__" => {
+                    self.found.shared.push(found("__shared__ memory"));
+                    continue;
+                }
+                "asm" | "__asm__" | "__asm" => {
+                    self.found.asm.push(found("inline assembly"));
+                    continue;
+                }
+                "__func__" | "__FUNCTION__" | "__PRETTY_FUNCTION__" => {
+                    self.found.own_name.push(found(word));
+                    continue;
+                }
+                "while" => {
+                    if waits(code, &tokens, index) {
+                        self.found.waits.push(found("a loop that waits for another thread"));
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            if let Some(builtin) = BUILTINS.iter().find(|b| **b == word) {
+                // An outlined body has parameters of these names.
+                if context.locals.contains_key(word) {
+                    continue;
+                }
+                if context.function != self.root {
+                    let name = context.function.name(self.db).to_owned();
+                    self.found.builtins_in_callees.push((builtin, name, place(token)));
+                }
+                continue;
+            }
+            let previous = index
+                .checked_sub(1)
+                .and_then(|p| tokens.get(p))
+                .map_or("", |t| t.text(code));
+            let before = index
+                .checked_sub(2)
+                .and_then(|p| tokens.get(p))
+                .map_or("", |t| t.text(code));
+            let member = previous == "." || (previous == ">" && before == "-");
+            let called = is_called(code, &tokens, index);
+            if member {
+                if called {
+                    self.method(word, place(token), context);
+                }
+                continue;
+            }
+            // A name in the middle of a qualified one is looked at with the last part.
+            if tokens.get(index + 1).is_some_and(|t| t.text(code) == ":")
+                && tokens.get(index + 2).is_some_and(|t| t.text(code) == ":")
+            {
+                continue;
+            }
+            let qualified = qualified(code, &tokens, index);
+            if at.is_none() && context.declared.contains(&(token.start as u32 + shift)) {
+                continue;
+            }
+            if let Some(opaque) = context.locals.get(word)
+                && qualified == word
+            {
+                if called && *opaque {
+                    self.found.unknown.push(found(&format!("a call of `{word}`")));
+                }
+                continue;
+            }
+            if calls::is_keyword(word) || context.template_names.iter().any(|n| n == word) {
+                continue;
+            }
+            self.name(&qualified, called, place(token), context, macros);
+        }
+    }
+
+    /// A name that isn't local.
+    fn name(
+        &mut self,
+        name: &str,
+        called: bool,
+        place: FileRange,
+        context: &Context<'_, 'db>,
+        macros: &mut Vec<String>,
+    ) {
+        let db = self.db;
+        let names = visible_names(db, context.file);
+        let last = unqualified(name);
+        if names.ambiguous_macros.contains(last) {
+            let what = format!("`{last}`, a macro with several definitions");
+            self.found.unknown.push(Found { what, place });
+            return;
+        }
+        if let Some(item) = names.macros.get(last) {
+            if !macros.contains(&item.name) && macros.len() < 40 {
+                macros.push(item.name.clone());
+                self.tokens(&item.body, 0, Some(place), context, macros);
+                macros.pop();
+            }
+            return;
+        }
+        let known = context.visible.functions.contains_key(last) || called;
+        let functions = if known {
+            functions_named(db, context.file, name)
+        } else {
+            Vec::new()
+        };
+        if !functions.is_empty() {
+            let bodies: Vec<_> = functions.iter().copied().filter(|f| f.has_body(db)).collect();
+            // A kernel is only ever launched: its body runs elsewhere.
+            if functions.iter().all(|f| f.signature(db).kernel) {
+                return;
+            }
+            if bodies.is_empty() {
+                let what = format!("`{name}`, of which no definition is in sight");
+                self.found.unknown.push(Found { what, place });
+            }
+            for function in bodies {
+                self.function(function);
+            }
+            return;
+        }
+        if !called {
+            return;
+        }
+        if last == "__ldg" || last.starts_with("tex") && calls::library(name).is_some() {
+            let what = format!("{last}()");
+            self.found.read_only.push(Found { what, place });
+        }
+        match calls::library(name) {
+            Some(Library::Pure | Library::Plain) => {}
+            Some(kind) => {
+                let what = format!("{last}()");
+                let list = match kind {
+                    Library::Barrier => &mut self.found.barriers,
+                    Library::Warp => &mut self.found.warp,
+                    Library::DeviceSync => &mut self.found.syncs,
+                    Library::Error => &mut self.found.errors,
+                    _ => &mut self.found.events,
+                };
+                list.push(Found { what, place });
+            }
+            None => {
+                let is_type = calls::PLAIN_TYPES.contains(&last)
+                    || calls::VECTORS.contains(&last)
+                    || names.types.contains(last)
+                    || names.aliases.contains_key(last);
+                if !is_type {
+                    let what = format!("`{name}`, of which no definition is in sight");
+                    self.found.unknown.push(Found { what, place });
+                }
+            }
+        }
+    }
+
+    /// A member function: every function of that name in the workspace may be meant.
+    fn method(&mut self, name: &str, place: FileRange, _context: &Context<'_, 'db>) {
+        let all = definitions_by_name(self.db).get(name).cloned().unwrap_or_default();
+        let members: Vec<_> = all.into_iter().filter(|f| f.signature(self.db).member).collect();
+        if members.is_empty() {
+            let what = format!("`.{name}()`, of which no definition is in sight");
+            self.found.unknown.push(Found { what, place });
+        }
+        for function in members {
+            self.function(function);
+        }
+    }
+}
+
+/// The word at `index` is followed by an argument list, perhaps behind template arguments.
+fn is_called(code: &str, tokens: &[Token], index: usize) -> bool {
+    let text = |i: usize| tokens.get(i).map_or("", |t| t.text(code));
+    match text(index + 1) {
+        "(" => true,
+        "{" => false,
+        "<" if text(index + 2) != "<" => {
+            let mut depth = 0i32;
+            for next in index + 1..(index + 200).min(tokens.len()) {
+                match text(next) {
+                    "<" => depth += 1,
+                    ">" => {
+                        depth -= 1;
+                        if depth == 0 {
+                            return text(next + 1) == "(";
+                        }
+                    }
+                    "(" | ")" | "," | ":" | "*" | "&" => {}
+                    ";" | "{" | "}" | "=" | "|" => return false,
+                    _ => {}
+                }
+            }
+            false
+        }
+        _ => false,
+    }
+}
+
+/// The qualified name that ends at the word `index`.
+fn qualified(code: &str, tokens: &[Token], index: usize) -> String {
+    let text = |i: usize| tokens.get(i).map_or("", |t| t.text(code));
+    let mut name = text(index).to_owned();
+    let mut at = index;
+    while at >= 3 && text(at - 1) == ":" && text(at - 2) == ":" && tokens[at - 3].kind == TokenKind::Word {
+        at -= 3;
+        name = format!("{}::{name}", text(at));
+    }
+    name
+}
+
+/// `while (…)` with an atomic exchange or a volatile load in its condition.
+fn waits(code: &str, tokens: &[Token], index: usize) -> bool {
+    let mut depth = 0i32;
+    for token in tokens.iter().skip(index + 1) {
+        match token.text(code) {
+            "(" => depth += 1,
+            ")" => {
+                depth -= 1;
+                if depth == 0 {
+                    return false;
+                }
+            }
+            "atomicCAS" | "atomicExch" | "volatile" | "__ldcv" | "atomicOr" => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether a function changes nothing that its caller could see and reads no memory but its arguments', so that it may be
+/// called twice: only its own variables are written, only pure functions are called.
+pub fn is_pure<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> bool {
+    use gridfuse_analysis::hir::{Body, ExprId, Name};
+    fn own(body: &Body, place: ExprId) -> bool {
+        match &body.expr(place).kind {
+            ExprKind::Name(Name::Local(b)) => {
+                let binding = body.binding(*b);
+                !binding.ty.reference && matches!(binding.storage, Storage::Local | Storage::Param)
+            }
+            ExprKind::Paren(e)
+            | ExprKind::Field {
+                base: e, arrow: false, ..
+            } => own(body, *e),
+            _ => false,
+        }
+    }
+    if depth > 8 || !function.has_body(db) {
+        return false;
+    }
+    let body = body(db, function);
+    if !body.problems.is_empty() {
+        return false;
+    }
+    let exprs = body.exprs.iter().all(|expr| match &expr.kind {
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => own(&body, *place),
+        ExprKind::Call { name: Some(name), .. } => {
+            calls::library(name) == Some(Library::Pure) || {
+                let functions = functions_named(db, function.file(db), name);
+                !functions.is_empty()
+                    && functions
+                        .iter()
+                        .filter(|f| f.has_body(db))
+                        .all(|f| is_pure(db, *f, depth + 1))
+                    && functions.iter().any(|f| f.has_body(db))
+            }
+        }
+        ExprKind::Literal(Literal::Str)
+        | ExprKind::Call { name: None, .. }
+        | ExprKind::Launch(_)
+        | ExprKind::New(_)
+        | ExprKind::Delete(_)
+        | ExprKind::Lambda { .. }
+        | ExprKind::AddrOf(_)
+        | ExprKind::Unknown { .. } => false,
+        _ => true,
+    });
+    exprs
+        && body
+            .stmts
+            .iter()
+            .all(|stmt| !matches!(stmt.kind, StmtKind::Asm { .. } | StmtKind::Unknown { .. }))
+}
+
+/// A range moved by the offset of the function that it is relative to.
+trait Moved {
+    fn moved(self, by: u32) -> Self;
+}
+
+impl Moved for TextRange {
+    fn moved(self, by: u32) -> Self {
+        TextRange::new(self.start + by, self.end + by)
+    }
+}

@@ -1,0 +1,115 @@
+//! `fire-and-forget`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::launch::{LaunchId, Stream};
+
+use super::{finish, verdict};
+use crate::edit::{EditBuilder, SourceEdit};
+use crate::order;
+use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+use crate::site::{Refusals, Site};
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: "fire-and-forget",
+    title: "Launch fire-and-forget",
+    doc: DOC,
+    options: &[],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Launches child grids into `cudaStreamFireAndForget` rather than the NULL stream.
+
+Grids that the threads of one block launch into the NULL stream run one after the other. A fire-and-forget launch orders a
+grid with nothing: it starts as soon as there is room. The parent grid still isn't complete before its children are.
+
+## Needs
+- The launch goes into the NULL stream, from a kernel or a device function.
+- No device-side synchronisation, events or `cudaGetLastError` in the launching function.
+
+It assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once.
+
+## Before
+```cuda
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expand<<<(count + 127) / 128, 128>>>(col, dist, level, begin, count);
+}
+```
+
+## After
+```cuda
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expand<<<(count + 127) / 128, 128, 0, cudaStreamFireAndForget>>>(col, dist, level, begin, count);
+}
+```
+
+## Source
+CUDA C++ Programming Guide, CUDA Dynamic Parallelism, "The Fire-and-Forget Stream". The hand-tuned variant in the evaluations of
+El Hajj (dissertation, 2018) and Olabi et al. (CGO 2022) is a stream for each thread; this is its cheaper successor.
+"#;
+
+const STREAM: &str = "cudaStreamFireAndForget";
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    let site = Site::new(db, launch)?;
+    let mut refusals = Refusals::default();
+    site.refuse_common(&mut refusals);
+    let stream_place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
+    match site.facts.stream {
+        Stream::Null => {}
+        Stream::FireAndForget => refusals.add(format!("it goes into {STREAM} already"), stream_place),
+        Stream::TailLaunch => refusals.add(
+            "a tail launch runs after the launching grid, a fire-and-forget launch at once",
+            stream_place,
+        ),
+        Stream::PerThread => refusals.add("it goes into cudaStreamPerThread, not the NULL stream", stream_place),
+        Stream::Created(_) => refusals.add("it goes into a stream of its own already", stream_place),
+        Stream::Other => refusals.add("which stream it goes into isn't known", stream_place),
+    }
+    let effects = crate::effects::effects(db, site.parent);
+    for found in effects.syncs.iter().chain(&effects.errors).chain(&effects.events) {
+        if found.place.file == site.file && site.body.exprs.iter().any(|e| site.place(e.span) == found.place) {
+            continue;
+        }
+        let what = format!("`{}` or a function it calls uses {}", site.parent_name(), found.what);
+        if refusals.is_empty() {
+            refusals.add(what, Some(found.place));
+        }
+    }
+    refusals.check()?;
+
+    let mut edit = EditBuilder::new(db);
+    for reason in order::null_stream(&site) {
+        edit.assume(reason);
+    }
+    let config = &site.launch.config;
+    let last = config.last().map_or(site.facts.span, |c| site.body.expr(*c).span);
+    let end = last.shift(site.start).end;
+    match config.len() {
+        2 => edit.insert(site.file, end, format!(", 0, {STREAM}")),
+        3 => edit.insert(site.file, end, format!(", {STREAM}")),
+        _ => edit.replace(site.place(last), STREAM),
+    }
+    finish(edit)
+}

@@ -1,0 +1,31 @@
+//! The table of rewrites: one file each.
+
+mod aggregate_block;
+mod fire_and_forget;
+mod threshold;
+
+use crate::edit::{EditBuilder, SourceEdit};
+use crate::rewrite::{Ineligible, Rewrite, Verdict};
+use crate::site::refuse;
+
+/// Every rewrite, in the order in which a menu shows them.
+pub static REWRITES: &[Rewrite] = &[aggregate_block::REWRITE, threshold::REWRITE, fire_and_forget::REWRITE];
+
+/// The rewrite with this id.
+pub fn rewrite_by_id(id: &str) -> Option<&'static Rewrite> {
+    REWRITES.iter().find(|r| r.id == id)
+}
+
+/// The finished edit; edits that get in each other's way are a refusal.
+fn finish(edit: EditBuilder<'_>) -> Result<SourceEdit, Ineligible> {
+    edit.finish().map_err(|error| refuse(error.to_string(), None))
+}
+
+/// What `check` answers, given what `apply` would do.
+fn verdict(result: Result<SourceEdit, Ineligible>) -> Verdict {
+    match result {
+        Ok(edit) if edit.assumptions.is_empty() => Verdict::Eligible,
+        Ok(edit) => Verdict::Assumes(edit.assumptions),
+        Err(Ineligible(reasons)) => Verdict::Ineligible(reasons),
+    }
+}

@@ -1,0 +1,301 @@
+//! Adds `#include "gridfuse.cuh"` to a file, and the header itself to the workspace.
+
+use std::path::{Component, Path, PathBuf};
+
+use gridfuse_analysis::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::resolve::{included_files, normalize};
+
+use crate::edit::EditBuilder;
+use crate::lex;
+use crate::rewrite::Reason;
+use crate::style;
+
+/// The runtime header's file name.
+pub const HEADER_NAME: &str = "gridfuse.cuh";
+
+/// The runtime header.
+pub const HEADER: &str = include_str!("../runtime/gridfuse.cuh");
+
+/// Words that tell our header from somebody else's file of that name.
+const MARK: &str = "GRIDFUSE_CUH";
+
+/// Where the header is, or will be.
+pub struct Header {
+    path: PathBuf,
+    create: bool,
+}
+
+impl Header {
+    /// Finds the header that `user` (the file with the parent kernel) can include, or plans to create it beside that file.
+    pub fn for_file(db: &dyn Db, user: SourceFile) -> Result<Header, Reason> {
+        let workspace = Workspace::try_get(db);
+        let files = workspace.map(|w| w.files(db)).unwrap_or_default();
+        let own = user.path(db).parent().unwrap_or(Path::new("")).to_path_buf();
+        let is_ours = |file: SourceFile| file.text(db).contains(MARK);
+        for file in included_files(db, user) {
+            if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) && is_ours(*file) {
+                return Ok(Header {
+                    path: file.path(db).to_path_buf(),
+                    create: false,
+                });
+            }
+        }
+        let path = own.join(HEADER_NAME);
+        match files.get(&path) {
+            Some(file) if is_ours(*file) => Ok(Header { path, create: false }),
+            Some(_) => Err(Reason {
+                text: format!("another file named {HEADER_NAME} stands beside the parent kernel"),
+                place: None,
+            }),
+            None => Ok(Header { path, create: true }),
+        }
+    }
+
+    /// Makes `file` include the header, unless it does already.
+    pub fn include_in(&self, db: &dyn Db, edit: &mut EditBuilder<'_>, file: SourceFile) {
+        if self.create {
+            edit.create(self.path.clone(), HEADER);
+        }
+        if included_files(db, file).iter().any(|f| f.path(db) == self.path) {
+            return;
+        }
+        let dir = file.path(db).parent().unwrap_or(Path::new(""));
+        let written = relative(dir, &self.path);
+        let text = edit.text(file);
+        if let Some((at, insert)) = insertion(&text, &written, edit.style(file).newline) {
+            edit.insert_once(file, at as u32, insert);
+        }
+    }
+}
+
+/// `target` as seen from directory `from`, with `/`.
+fn relative(from: &Path, target: &Path) -> String {
+    let (from, target) = (normalize(from), normalize(target));
+    let from: Vec<Component<'_>> = from.components().collect();
+    let target: Vec<Component<'_>> = target.components().collect();
+    let common = from.iter().zip(&target).take_while(|(a, b)| a == b).count();
+    let mut parts: Vec<String> = vec!["..".to_owned(); from.len() - common];
+    parts.extend(
+        target[common..]
+            .iter()
+            .map(|c| c.as_os_str().to_string_lossy().into_owned()),
+    );
+    parts.join("/")
+}
+
+/// A logical line: a directive with its continuation lines, a comment, or a line of code.
+struct Line<'a> {
+    start: usize,
+    /// In front of the newline.
+    end: usize,
+    /// Name and rest of a directive.
+    directive: Option<(&'a str, &'a str)>,
+    /// Holds code.
+    code: bool,
+}
+
+fn logical_lines(text: &str) -> Vec<Line<'_>> {
+    let tokens = lex::tokens(text);
+    let mut lines = Vec::new();
+    let mut at = 0;
+    let mut next = 0;
+    while at < text.len() {
+        let mut end = style::line_end(text, at);
+        // Comments that go on in the next line belong to this one.
+        let first = next;
+        while next < tokens.len() && tokens[next].start < end {
+            if tokens[next].end > end {
+                end = style::line_end(text, tokens[next].end);
+            }
+            next += 1;
+        }
+        let code: Vec<_> = tokens[first..next]
+            .iter()
+            .filter(|t| t.kind != lex::TokenKind::Comment)
+            .collect();
+        let mut directive = None;
+        if code.first().is_some_and(|t| t.text(text) == "#") {
+            while text.get(..end).is_some_and(|t| t.ends_with('\\')) && end < text.len() {
+                let begin = (end + 2).min(text.len());
+                let begin = if text.is_char_boundary(begin) { begin } else { end + 1 };
+                end = style::line_end(text, begin.max(end + 1).min(text.len()));
+                while next < tokens.len() && tokens[next].start < end {
+                    next += 1;
+                }
+            }
+            let name = code.get(1).map_or("", |t| t.text(text));
+            let rest = code.get(1).and_then(|t| text.get(t.end..end)).unwrap_or("");
+            directive = Some((name, rest.trim()));
+        }
+        lines.push(Line {
+            start: at,
+            end,
+            directive,
+            code: directive.is_none() && !code.is_empty(),
+        });
+        let after = text.get(end..).unwrap_or("");
+        let newline = if after.starts_with("\r\n") {
+            2
+        } else {
+            after.len().min(1)
+        };
+        at = end + newline.max(1);
+    }
+    lines
+}
+
+/// Where to insert the line that includes `path`, and the text to insert; `None` when it is there already.
+pub fn insertion(text: &str, path: &str, newline: &str) -> Option<(usize, String)> {
+    let lines = logical_lines(text);
+    let guard = include_guard(&lines);
+    let base = i32::from(guard.is_some());
+    let mut depth = 0;
+    let mut after_include = None;
+    let mut after_head = guard;
+    let mut comment_only = true;
+    let mut code_seen = false;
+    for (index, line) in lines.iter().enumerate() {
+        if line.code {
+            code_seen = true;
+            continue;
+        }
+        let Some((name, rest)) = line.directive else {
+            // A comment at the very top that something other than an item follows is the file's own comment.
+            if comment_only && !code_seen && guard.is_none() && line.start < line.end {
+                let followed_by_blank = lines
+                    .get(index + 1)
+                    .is_none_or(|l| l.start == l.end || l.directive.is_some());
+                if followed_by_blank && text.get(line.start..line.end).is_some_and(|t| !t.trim().is_empty()) {
+                    after_head = Some(index);
+                }
+            }
+            continue;
+        };
+        match name {
+            "if" | "ifdef" | "ifndef" => depth += 1,
+            "endif" => depth -= 1,
+            "include" => {
+                let written = rest.trim_matches(['"', '<', '>']);
+                if depth == base && (written == path || written.rsplit('/').next() == Some(HEADER_NAME)) {
+                    return None;
+                }
+                if depth == base && !code_seen {
+                    after_include = Some(index);
+                }
+            }
+            "pragma" if rest == "once" && !code_seen => after_head = Some(index),
+            _ => {}
+        }
+        comment_only = false;
+    }
+    let line = format!("#include \"{path}\"");
+    if let Some(index) = after_include {
+        return Some((lines[index].end, format!("{newline}{line}")));
+    }
+    match after_head {
+        Some(index) => Some((lines[index].end, format!("{newline}{newline}{line}"))),
+        None => {
+            let mark = if text.starts_with('\u{feff}') { 3 } else { 0 };
+            Some((mark, format!("{line}{newline}{newline}")))
+        }
+    }
+}
+
+/// The index of the `#define` line of an include guard around the whole file.
+fn include_guard(lines: &[Line<'_>]) -> Option<usize> {
+    let mut directives = lines.iter().enumerate().filter(|(_, l)| l.directive.is_some());
+    let (first, opening) = directives.next()?;
+    let (second, define) = directives.next()?;
+    let (("ifndef", name), ("define", rest)) = (opening.directive?, define.directive?) else {
+        return None;
+    };
+    if rest.split_whitespace().next() != Some(name) || lines[..second].iter().any(|l| l.code) || second < first {
+        return None;
+    }
+    let mut depth = 0;
+    for (index, line) in lines.iter().enumerate() {
+        match line.directive.map(|d| d.0) {
+            Some("if" | "ifdef" | "ifndef") => depth += 1,
+            Some("else" | "elif") if depth == 1 => return None,
+            Some("endif") => {
+                depth -= 1;
+                if depth == 0 {
+                    return (!lines[index + 1..].iter().any(|l| l.code || l.directive.is_some())).then_some(second);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inserted(text: &str) -> String {
+        match insertion(text, "gridfuse.cuh", "\n") {
+            Some((at, insert)) => format!("{}{insert}{}", &text[..at], &text[at..]),
+            None => text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn behind_the_last_include_of_the_top() {
+        assert_eq!(
+            inserted("// a\n#include <a>\n#include <b> // c\n\nint x;\n#include \"late.inc\"\n"),
+            "// a\n#include <a>\n#include <b> // c\n#include \"gridfuse.cuh\"\n\nint x;\n#include \"late.inc\"\n"
+        );
+        assert_eq!(
+            inserted("#include <a>\n#ifdef X\n#include <b>\n#endif\nint x;\n"),
+            "#include <a>\n#include \"gridfuse.cuh\"\n#ifdef X\n#include <b>\n#endif\nint x;\n"
+        );
+    }
+
+    #[test]
+    fn not_twice() {
+        let text = "#include <a>\n#include \"sub/gridfuse.cuh\"\nint x;\n";
+        assert_eq!(inserted(text), text);
+    }
+
+    #[test]
+    fn without_includes() {
+        assert_eq!(inserted("int x;\n"), "#include \"gridfuse.cuh\"\n\nint x;\n");
+        assert_eq!(
+            inserted("// License.\n\n// About x.\nint x;\n"),
+            "// License.\n\n#include \"gridfuse.cuh\"\n\n// About x.\nint x;\n"
+        );
+        assert_eq!(
+            inserted("// About x.\nint x;\n"),
+            "#include \"gridfuse.cuh\"\n\n// About x.\nint x;\n"
+        );
+        assert_eq!(
+            inserted("/* a\n b */\n#pragma once\nint x;\n"),
+            "/* a\n b */\n#pragma once\n\n#include \"gridfuse.cuh\"\nint x;\n"
+        );
+        assert_eq!(
+            inserted("#ifndef A\n#define A\n#include <b>\nint x;\n#endif\n"),
+            "#ifndef A\n#define A\n#include <b>\n#include \"gridfuse.cuh\"\nint x;\n#endif\n"
+        );
+        assert_eq!(
+            inserted("#ifndef A\n#define A\nint x;\n#endif\n"),
+            "#ifndef A\n#define A\n\n#include \"gridfuse.cuh\"\nint x;\n#endif\n"
+        );
+        assert_eq!(inserted(""), "#include \"gridfuse.cuh\"\n\n");
+    }
+
+    #[test]
+    fn carriage_returns_and_continuations() {
+        let text = "#include <a>\r\n#define A \\\r\n  1\r\nint x;\r\n";
+        let (at, insert) = insertion(text, "gridfuse.cuh", "\r\n").unwrap_or_default();
+        assert_eq!((at, insert.as_str()), (12, "\r\n#include \"gridfuse.cuh\""));
+    }
+
+    #[test]
+    fn relative_paths() {
+        let show = |from: &str, to: &str| relative(Path::new(from), Path::new(to));
+        assert_eq!(show("/p/src", "/p/src/gridfuse.cuh"), "gridfuse.cuh");
+        assert_eq!(show("/p/app", "/p/src/gridfuse.cuh"), "../src/gridfuse.cuh");
+        assert_eq!(show("/p", "/p/src/gridfuse.cuh"), "src/gridfuse.cuh");
+    }
+}

@@ -1,0 +1,107 @@
+//! Fresh names: never one that occurs anywhere in the files concerned, macros included.
+
+use std::collections::HashSet;
+
+use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::resolve::included_files;
+
+use crate::include::HEADER_NAME;
+use crate::lex;
+
+/// The names in use, to which picked names are added.
+#[derive(Default)]
+pub struct Names {
+    used: HashSet<String>,
+    seen: HashSet<SourceFile>,
+}
+
+impl Names {
+    /// The identifiers in `file` and in everything that it includes but the runtime header, whose names are in a namespace.
+    pub fn add_file(&mut self, db: &dyn Db, file: SourceFile) {
+        for file in included_files(db, file) {
+            let ours = file.path(db).file_name().is_some_and(|n| n == HEADER_NAME);
+            if !ours && self.seen.insert(*file) {
+                self.used.extend(lex::identifiers(&file.text(db)).map(str::to_owned));
+            }
+        }
+    }
+
+    /// Marks a name as used.
+    pub fn add(&mut self, name: &str) {
+        self.used.insert(name.to_owned());
+    }
+
+    /// `wanted`, or `wanted` with a number; from now on in use.
+    pub fn fresh(&mut self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        let mut number = 2;
+        while self.used.contains(&name) {
+            name = if wanted.ends_with(|c: char| c.is_ascii_digit()) {
+                format!("{wanted}_{number}")
+            } else {
+                format!("{wanted}{number}")
+            };
+            number += 1;
+        }
+        self.used.insert(name.clone());
+        name
+    }
+}
+
+/// English plural, for a variable that collects: `expand` gives `expands`, `relax` gives `relaxes`.
+pub fn plural(name: &str) -> String {
+    let ends = |suffixes: &[&str]| suffixes.iter().any(|s| name.ends_with(s));
+    if ends(&["s", "x", "z", "ch", "sh"]) {
+        format!("{name}es")
+    } else if name.ends_with('y') && !ends(&["ay", "ey", "oy", "uy"]) && name.len() > 1 {
+        format!("{}ies", &name[..name.len() - 1])
+    } else if name.ends_with(|c: char| c.is_ascii_digit() || c == '_') {
+        format!("{name}_launches")
+    } else {
+        format!("{name}s")
+    }
+}
+
+/// `CamelCase` of a `snake_case` or `camelCase` name: `expand_row` gives `ExpandRow`.
+pub fn camel(name: &str) -> String {
+    name.split('_')
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            let mut chars = part.chars();
+            chars
+                .next()
+                .map_or(String::new(), |c| c.to_ascii_uppercase().to_string() + chars.as_str())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use gridfuse_analysis::db::Host;
+
+    use super::*;
+
+    #[test]
+    fn fresh_names() {
+        let mut host = Host::new();
+        host.set_file(Path::new("/b.cuh"), "#define expand_body2(x) expand_args(x)\n");
+        let file = host.set_file(Path::new("/a.cu"), "#include \"b.cuh\"\nint expand_body;\n");
+        let mut names = Names::default();
+        names.add_file(host.db(), file);
+        assert_eq!(names.fresh("expand_body"), "expand_body3");
+        assert_eq!(names.fresh("expand_args"), "expand_args2");
+        assert_eq!(names.fresh("free"), "free");
+        assert_eq!(names.fresh("free"), "free2");
+    }
+
+    #[test]
+    fn words() {
+        assert_eq!(plural("relax"), "relaxes");
+        assert_eq!(plural("expand"), "expands");
+        assert_eq!(plural("apply"), "applies");
+        assert_eq!(camel("expand_row"), "ExpandRow");
+        assert_eq!(camel("expandRow"), "ExpandRow");
+    }
+}

@@ -1,0 +1,249 @@
+//! Expressions that may be evaluated twice, or at the top of a kernel instead of where they stand.
+
+use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, Storage, body};
+use gridfuse_analysis::resolve::{Meaning, functions_named, meaning};
+
+use crate::calls::{self, Library};
+use crate::effects::is_pure;
+use crate::site::Site;
+
+/// The operands directly inside an expression that is made of understood parts; `None` for the others.
+fn operands(body: &Body, expr: ExprId) -> Option<Vec<ExprId>> {
+    Some(match &body.expr(expr).kind {
+        ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::SizeOf => Vec::new(),
+        ExprKind::Paren(e)
+        | ExprKind::Unary(_, e)
+        | ExprKind::Deref(e)
+        | ExprKind::AddrOf(e)
+        | ExprKind::Cast { operand: e, .. }
+        | ExprKind::Field { base: e, .. } => vec![*e],
+        ExprKind::Binary(_, a, b)
+        | ExprKind::Comma(a, b)
+        | ExprKind::Logical { lhs: a, rhs: b, .. }
+        | ExprKind::Index { base: a, index: b } => vec![*a, *b],
+        ExprKind::Conditional { cond, then, otherwise } => vec![*cond, *then, *otherwise],
+        ExprKind::Call { args, .. } | ExprKind::Construct { args, .. } | ExprKind::InitList(args) => args.clone(),
+        _ => return None,
+    })
+}
+
+/// Why an expression can't be evaluated a second time: the part that has a side effect or isn't understood.
+pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
+    let body = &site.body;
+    match &body.expr(expr).kind {
+        ExprKind::Call { name, .. } => {
+            let pure = name.as_deref().is_some_and(|name| {
+                if calls::library(name) == Some(Library::Pure) {
+                    return true;
+                }
+                let bodies: Vec<_> = functions_named(site.db, site.file, name)
+                    .into_iter()
+                    .filter(|f| f.has_body(site.db))
+                    .collect();
+                !bodies.is_empty() && bodies.iter().all(|f| is_pure(site.db, *f, 0))
+            });
+            if !pure {
+                return Some(expr);
+            }
+        }
+        ExprKind::Construct { ty, .. } if !is_plain_type(ty) => return Some(expr),
+        ExprKind::Name(Name::Local(binding)) if body.binding(*binding).ty.volatile => return Some(expr),
+        _ => {}
+    }
+    match operands(body, expr) {
+        Some(inner) => inner.into_iter().find_map(|e| not_repeatable(site, e)),
+        None => Some(expr),
+    }
+}
+
+/// Whether a type is one of the language's or CUDA's own.
+pub fn is_plain_type(ty: &str) -> bool {
+    let ty = ty.trim().trim_start_matches("const ").trim();
+    let ty = ty.strip_prefix("std::").unwrap_or(ty);
+    calls::PLAIN_TYPES.contains(&ty) || calls::VECTORS.contains(&ty)
+}
+
+/// Whether evaluating `expr` changes a variable.
+pub fn assigns(body: &Body, expr: ExprId) -> bool {
+    match &body.expr(expr).kind {
+        ExprKind::Assign { .. } | ExprKind::IncDec { .. } => true,
+        ExprKind::Call { callee, args, .. } => assigns(body, *callee) || args.iter().any(|a| assigns(body, *a)),
+        ExprKind::New(parts) | ExprKind::Unknown { parts, .. } => parts.iter().any(|p| assigns(body, *p)),
+        ExprKind::Delete(_) | ExprKind::Lambda { .. } | ExprKind::Launch(_) => true,
+        _ => operands(body, expr)
+            .unwrap_or_default()
+            .into_iter()
+            .any(|e| assigns(body, e)),
+    }
+}
+
+/// Whether an expression holds a part that isn't understood.
+pub fn unknown_part(body: &Body, expr: ExprId) -> Option<ExprId> {
+    match &body.expr(expr).kind {
+        ExprKind::Unknown { .. } | ExprKind::Lambda { .. } | ExprKind::InitList(_) | ExprKind::Launch(_) => Some(expr),
+        ExprKind::Assign { place, value, .. } => unknown_part(body, *place).or_else(|| unknown_part(body, *value)),
+        ExprKind::IncDec { place, .. } => unknown_part(body, *place),
+        ExprKind::Call { callee, args, .. } => {
+            let named = matches!(body.expr(*callee).kind, ExprKind::Name(_) | ExprKind::Field { .. });
+            let args = || args.iter().find_map(|a| unknown_part(body, *a));
+            if named { args() } else { Some(expr) }
+        }
+        _ => operands(body, expr)
+            .unwrap_or_default()
+            .into_iter()
+            .find_map(|e| unknown_part(body, e)),
+    }
+}
+
+/// Whether a parameter keeps the value that the function was called with: nothing writes it or takes its address or binds a
+/// reference to it.
+pub fn is_immutable_parameter(db: &dyn Db, file: SourceFile, body: &Body, binding: BindingId) -> bool {
+    body.params.contains(&binding) && keeps_first_value(db, file, body, binding)
+}
+
+/// Whether a variable keeps the value that it is declared with.
+pub fn keeps_first_value(db: &dyn Db, file: SourceFile, body: &Body, binding: BindingId) -> bool {
+    let variable = body.binding(binding);
+    if !matches!(variable.storage, Storage::Param | Storage::Local)
+        || variable.ty.reference
+        || variable.ty.complex
+        || variable.ty.volatile
+        || variable.name.is_empty()
+    {
+        return false;
+    }
+    let root = |place: ExprId| root_of(body, place) == Some(binding);
+    let whole = |e: ExprId| names_itself(body, e, binding);
+    let value = variable.ty.is_value();
+    let exprs = body.exprs.iter().any(|expr| match &expr.kind {
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } | ExprKind::AddrOf(place) => root(*place),
+        // A function may take its argument by reference. The library's don't write through it, except for `swap`.
+        ExprKind::Call { name, args, callee, .. } => {
+            let method = matches!(&body.expr(*callee).kind, ExprKind::Field { base, arrow: false, .. } if root(*base));
+            let harmless = variable.ty.const_base && value
+                || name
+                    .as_deref()
+                    .is_some_and(|n| !n.ends_with("swap") && calls::library(n).is_some());
+            let by_value = |index: usize| name.as_deref().is_some_and(|n| takes_by_value(db, file, n, index));
+            (method && !variable.ty.const_base)
+                || (!harmless && args.iter().enumerate().any(|(i, a)| whole(*a) && !by_value(i)))
+        }
+        ExprKind::Construct { ty, args } => !is_plain_type(ty) && args.iter().any(|a| whole(*a)),
+        ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
+        _ => false,
+    });
+    let stmts = body.stmts.iter().any(|stmt| {
+        use gridfuse_analysis::hir::StmtKind;
+        match &stmt.kind {
+            StmtKind::Decl(decls) => decls.iter().any(|d| {
+                let ty = &body.binding(d.binding).ty;
+                (ty.reference || ty.complex) && d.init.is_some_and(|i| root(i) || whole(i))
+            }),
+            StmtKind::RangeFor { range, .. } => root(*range),
+            StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } => mentions.contains(&binding),
+            _ => false,
+        }
+    });
+    !exprs && !stmts
+}
+
+/// Every function that `name` may mean has its parameter `index` by value.
+fn takes_by_value(db: &dyn Db, file: SourceFile, name: &str, index: usize) -> bool {
+    let functions = functions_named(db, file, name);
+    !functions.is_empty()
+        && functions.iter().all(|f| {
+            let body = body(db, *f);
+            body.params.get(index).is_some_and(|p| {
+                let ty = &body.binding(*p).ty;
+                !ty.reference && !ty.complex
+            })
+        })
+}
+
+/// The variable whose storage a place denotes.
+fn root_of(body: &Body, place: ExprId) -> Option<BindingId> {
+    match &body.expr(place).kind {
+        ExprKind::Name(Name::Local(binding)) => Some(*binding),
+        ExprKind::Paren(e)
+        | ExprKind::Field {
+            base: e, arrow: false, ..
+        } => root_of(body, *e),
+        ExprKind::Cast { operand, .. } => root_of(body, *operand),
+        ExprKind::Conditional { then, otherwise, .. } => root_of(body, *then).or_else(|| root_of(body, *otherwise)),
+        ExprKind::Comma(_, e) => root_of(body, *e),
+        _ => None,
+    }
+}
+
+fn names_itself(body: &Body, expr: ExprId, binding: BindingId) -> bool {
+    match &body.expr(expr).kind {
+        ExprKind::Conditional { then, otherwise, .. } => {
+            names_itself(body, *then, binding) || names_itself(body, *otherwise, binding)
+        }
+        _ => root_of(body, expr) == Some(binding),
+    }
+}
+
+/// Whether an expression can be evaluated as the first thing in the parent kernel, with the same value and no effect: it is
+/// made of parameters that don't change, literals, constants and the built-in variables that a whole block has in common.
+pub fn at_top(site: &Site<'_>, expr: ExprId) -> bool {
+    let body = &site.body;
+    let all = |inner: &[ExprId]| inner.iter().all(|e| at_top(site, *e));
+    match &body.expr(expr).kind {
+        ExprKind::Literal(Literal::Str) => false,
+        ExprKind::Literal(_) | ExprKind::SizeOf => names_nothing_local(site, expr),
+        ExprKind::Name(Name::Local(binding)) => is_immutable_parameter(site.db, site.file, body, *binding),
+        ExprKind::Name(Name::Builtin(builtin)) => *builtin != Builtin::ThreadIdx,
+        ExprKind::Name(Name::Other(name)) => match meaning(site.db, site.file, name) {
+            Meaning::Enumerator => true,
+            Meaning::Global(global) => (global.constant && !global.shared) || global.constant_memory,
+            Meaning::Unknown => site.parent.signature(site.db).template_names.contains(name),
+            _ => false,
+        },
+        ExprKind::Paren(e) | ExprKind::Unary(_, e) => at_top(site, *e),
+        ExprKind::Field { base, arrow: false, .. } => at_top(site, *base),
+        // Where the launch isn't reached, the division isn't either.
+        ExprKind::Binary(BinOp::Div | BinOp::Rem, a, b) => {
+            at_top(site, *a)
+                && matches!(&body.expr(body.strip_parens(*b)).kind, ExprKind::Literal(Literal::Int(n)) if *n > 0)
+        }
+        ExprKind::Binary(_, a, b) => all(&[*a, *b]),
+        ExprKind::Logical { lhs, rhs, .. } => all(&[*lhs, *rhs]),
+        ExprKind::Conditional { cond, then, otherwise } => all(&[*cond, *then, *otherwise]),
+        ExprKind::Cast {
+            ty,
+            operand,
+            reinterpret,
+        } => (!reinterpret && is_plain_type(ty)) && at_top(site, *operand),
+        _ => false,
+    }
+}
+
+/// Whether an expression is the name of a constant of the host, which has no address in device code: it may be read there, and
+/// not bound to a reference.
+pub fn names_host_constant(site: &Site<'_>, expr: ExprId) -> bool {
+    match &site.body.expr(expr).kind {
+        ExprKind::Paren(e) => names_host_constant(site, *e),
+        ExprKind::Conditional { then, otherwise, .. } => {
+            names_host_constant(site, *then) || names_host_constant(site, *otherwise)
+        }
+        ExprKind::Name(Name::Other(name)) => {
+            matches!(meaning(site.db, site.file, name), Meaning::Global(g) if !g.constant_memory && !g.device)
+        }
+        _ => false,
+    }
+}
+
+/// The words of an expression that isn't lowered into parts (`sizeof x`, a macro's name) name no variable of the function.
+fn names_nothing_local(site: &Site<'_>, expr: ExprId) -> bool {
+    !matches!(site.body.expr(expr).kind, ExprKind::SizeOf)
+        || crate::lex::identifiers(site.expr_source(expr)).all(|word| {
+            word == "sizeof"
+                || !site
+                    .body
+                    .bindings
+                    .iter()
+                    .any(|b| b.name == word && b.storage != Storage::Param)
+        })
+}

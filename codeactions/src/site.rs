@@ -1,0 +1,250 @@
+//! A launch site with everything that rewrites ask about it, and the refusals that they have in common.
+
+use std::sync::Arc;
+
+use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Launch, StmtId, StmtKind, body};
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches};
+use gridfuse_analysis::parse::parse;
+use gridfuse_analysis::resolve::unqualified;
+use gridfuse_analysis::span::{FileRange, Span, TextRange};
+
+use crate::calls::{self, Library};
+use crate::rewrite::{Ineligible, Reason};
+
+/// Reasons against a rewrite, collected so that all of them can be shown.
+#[derive(Default)]
+pub struct Refusals(Vec<Reason>);
+
+impl Refusals {
+    /// Adds a reason.
+    pub fn add(&mut self, text: impl Into<String>, place: Option<FileRange>) {
+        let reason = Reason {
+            text: text.into(),
+            place,
+        };
+        if !self.0.contains(&reason) {
+            self.0.push(reason);
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// An error when there is any.
+    pub fn check(&mut self) -> Result<(), Ineligible> {
+        if self.0.is_empty() {
+            Ok(())
+        } else {
+            Err(Ineligible(std::mem::take(&mut self.0)))
+        }
+    }
+}
+
+/// A single reason as a refusal.
+pub fn refuse(text: impl Into<String>, place: Option<FileRange>) -> Ineligible {
+    Ineligible(vec![Reason {
+        text: text.into(),
+        place,
+    }])
+}
+
+/// The first place in a range of a file that the parser didn't understand.
+pub fn syntax_error(db: &dyn Db, file: SourceFile, range: TextRange) -> Option<FileRange> {
+    let parsed = parse(db, file);
+    let mut todo = vec![parsed.tree().root_node()];
+    while let Some(node) = todo.pop() {
+        let own = TextRange::new(node.start_byte() as u32, node.end_byte() as u32);
+        if !node.has_error() || own.end < range.start || own.start > range.end {
+            continue;
+        }
+        if node.is_error() || node.is_missing() {
+            if range.contains(own) {
+                return Some(FileRange { file, range: own });
+            }
+            if node.is_missing() {
+                continue;
+            }
+        }
+        let mut cursor = node.walk();
+        let children: Vec<_> = node.children(&mut cursor).collect();
+        todo.extend(children.into_iter().rev());
+    }
+    None
+}
+
+/// A launch site.
+pub struct Site<'db> {
+    /// The database.
+    pub db: &'db dyn Db,
+    /// The launch.
+    pub id: LaunchId<'db>,
+    /// The function that launches.
+    pub parent: FunctionItem<'db>,
+    /// Its file.
+    pub file: SourceFile,
+    /// The file's text.
+    pub text: Arc<str>,
+    /// The function's offset in it.
+    pub start: u32,
+    /// The function's lowered body.
+    pub body: Arc<Body>,
+    /// Where its parts stand.
+    pub places: Places,
+    /// The facts of the launch.
+    pub facts: &'db LaunchFacts<'db>,
+    /// The launch expression.
+    pub launch: Launch,
+}
+
+impl<'db> Site<'db> {
+    /// The launch with this id.
+    pub fn new(db: &'db dyn Db, id: LaunchId<'db>) -> Result<Self, Ineligible> {
+        let parent = id.function;
+        let body = body(db, parent);
+        let facts = launches(db, parent)
+            .get(id.index as usize)
+            .ok_or_else(|| refuse("there is no such launch any more", None))?;
+        let ExprKind::Launch(launch) = &body.expr(facts.expr).kind else {
+            return Err(refuse("there is no such launch any more", None));
+        };
+        let launch = (**launch).clone();
+        Ok(Site {
+            db,
+            id,
+            parent,
+            file: parent.file(db),
+            text: parent.file(db).text(db),
+            start: parent.start(db),
+            places: Places::of(&body),
+            body,
+            facts,
+            launch,
+        })
+    }
+
+    /// A span of the parent as a place.
+    pub fn place(&self, span: Span) -> FileRange {
+        FileRange {
+            file: self.file,
+            range: span.shift(self.start),
+        }
+    }
+
+    /// The source of a span of the parent.
+    pub fn source(&self, span: Span) -> &str {
+        span.shift(self.start).text(&self.text)
+    }
+
+    /// The source of an expression of the parent.
+    pub fn expr_source(&self, expr: ExprId) -> &str {
+        self.source(self.body.expr(expr).span)
+    }
+
+    /// The place of the launch.
+    pub fn here(&self) -> FileRange {
+        self.place(self.facts.span)
+    }
+
+    /// The launching function's name without namespaces.
+    pub fn parent_name(&self) -> &'db str {
+        unqualified(self.parent.name(self.db))
+    }
+
+    /// The kernel's name as written, without namespaces.
+    pub fn child_name(&self) -> &str {
+        self.facts.kernel_name.as_deref().map_or("the child", unqualified)
+    }
+
+    /// The statement around the launch statement.
+    pub fn around(&self, stmt: StmtId) -> Option<&StmtKind> {
+        self.places.parent(stmt).map(|p| &self.body.stmt(p).kind)
+    }
+
+    /// The child, when exactly one kernel is meant and its definition can be read.
+    pub fn child(&self, refusals: &mut Refusals) -> Option<FunctionItem<'db>> {
+        let name = self.child_name();
+        match &self.facts.child {
+            Child::Kernel(kernel) => Some(*kernel),
+            Child::Ambiguous(several) => {
+                let second = several.get(1).map(|f| FileRange {
+                    file: f.file(self.db),
+                    range: f.signature(self.db).name_span.shift(f.start(self.db)),
+                });
+                refusals.add(
+                    format!("several kernels named `{name}` fit, and which one is launched isn't clear"),
+                    second,
+                );
+                None
+            }
+            Child::Unknown => {
+                refusals.add(
+                    format!("the definition of `{name}` isn't in the workspace"),
+                    Some(self.place(self.launch.name_span)),
+                );
+                None
+            }
+        }
+    }
+
+    /// What no rewrite of device-side launches can work with.
+    pub fn refuse_common(&self, refusals: &mut Refusals) {
+        let here = Some(self.here());
+        if self.facts.launchers == Launchers::Host {
+            refusals.add("the host launches it, not a kernel", here);
+        }
+        if self.facts.from_macro {
+            refusals.add("the launch comes out of a macro", here);
+        }
+        if self.facts.in_lambda {
+            refusals.add(
+                "the launch stands in a lambda, and who calls that when isn't known",
+                here,
+            );
+        }
+        if self.launch.config.len() < 2 || self.launch.config.len() > 4 {
+            refusals.add("the configuration of the launch is not understood", here);
+        }
+        if let Some(operand) = self
+            .launch
+            .config
+            .iter()
+            .find(|c| matches!(self.body.expr(**c).kind, ExprKind::InitList(_)))
+        {
+            let place = self.place(self.body.expr(*operand).span);
+            refusals.add("the configuration of the launch is not understood", Some(place));
+        }
+        let whole = Span::new(0, self.parent.text(self.db).len() as u32).shift(self.start);
+        if let Some(place) = syntax_error(self.db, self.file, whole) {
+            refusals.add(
+                format!("`{}` isn't understood completely: a syntax error", self.parent_name()),
+                Some(place),
+            );
+        }
+        for (span, reason) in &self.body.problems {
+            refusals.add(
+                format!("`{}` isn't understood completely: {reason}", self.parent_name()),
+                Some(self.place(*span)),
+            );
+        }
+        // Waiting for children and asking for their errors is about the very launches that would be changed.
+        for expr in &self.body.exprs {
+            let ExprKind::Call { name: Some(name), .. } = &expr.kind else {
+                continue;
+            };
+            let what = match calls::library(name) {
+                Some(Library::DeviceSync) => "waits for its children with",
+                Some(Library::Error) => "asks for errors of its launches with",
+                Some(Library::Event) => "orders streams by events with",
+                _ => continue,
+            };
+            refusals.add(
+                format!("`{}` {what} {name}()", self.parent_name()),
+                Some(self.place(expr.span)),
+            );
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Scalarisation (El Hajj 2018, §3.4.1): which arguments of a launch are the same for all launches of a block, and how the others
+//! are written down.
+
+use gridfuse_analysis::hir::{ExprId, ExprKind, Literal};
+use gridfuse_analysis::resolve::visible_names;
+
+use crate::child::{Child, Param};
+use crate::ctype;
+use crate::lex;
+use crate::pure;
+use crate::site::{Refusals, Site};
+use crate::target;
+
+/// The child's parameters: which are the same for a whole block of the parent, and which differ.
+pub struct Split<'a> {
+    /// In the order of the parameters.
+    pub parts: Vec<Part<'a>>,
+}
+
+/// One parameter with its argument.
+pub struct Part<'a> {
+    /// The parameter.
+    pub param: &'a Param,
+    /// The argument at the launch.
+    pub arg: ExprId,
+    /// Passed once for a block.
+    pub uniform: bool,
+    /// The argument as a field's initialiser, or as the aggregator's argument.
+    pub initialiser: String,
+}
+
+impl<'a> Split<'a> {
+    /// Decides for every parameter; what can't be passed on is refused.
+    pub fn of(site: &Site<'_>, child: &'a Child<'_>, refusals: &mut Refusals) -> Split<'a> {
+        let mut parts = Vec::new();
+        let template_args = template_arguments(site, child, refusals);
+        for (param, arg) in child.params.iter().zip(&site.launch.args) {
+            // A null pointer that is written as a number converts in braces, and not as a deduced argument.
+            let number = matches!(
+                &site.body.expr(site.body.strip_parens(*arg)).kind,
+                ExprKind::Literal(Literal::Int(_))
+            );
+            let base = ctype::normalize(&param.ty.base);
+            let named = site.expr_source(site.body.strip_parens(*arg)) == "NULL";
+            let null = (number || named) && (param.ty.pointers > 0 || !pure::is_plain_type(&base));
+            let uniform = pure::at_top(site, *arg) && !null;
+            let source = target::flat(site.expr_source(*arg));
+            let mut initialiser = source.clone();
+            if uniform && pure::names_host_constant(site, *arg) {
+                let base = &param.ty.base;
+                let written = template_args.iter().find(|(name, _)| name == base);
+                let ty = written.map_or(base, |(_, value)| value);
+                initialiser = format!("static_cast<{ty}>({source})");
+            }
+            if !uniform && let Some(wanted) = narrowing(site, child, param, *arg, &template_args) {
+                if !pure::is_plain_type(&wanted) && !target::qualified(site, child, "").is_empty() {
+                    refusals.add(
+                        format!(
+                            "the type of parameter `{}` can't be named in `{}`",
+                            param.name,
+                            site.parent_name()
+                        ),
+                        Some(site.place(site.body.expr(*arg).span)),
+                    );
+                }
+                initialiser = format!("static_cast<{wanted}>({source})");
+            }
+            parts.push(Part {
+                param,
+                arg: *arg,
+                uniform,
+                initialiser,
+            });
+        }
+        Split { parts }
+    }
+
+    /// Those that differ.
+    pub fn varying(&self) -> impl Iterator<Item = &Part<'a>> {
+        self.parts.iter().filter(|p| !p.uniform)
+    }
+
+    /// Those that are the same for a whole block.
+    pub fn uniform(&self) -> impl Iterator<Item = &Part<'a>> {
+        self.parts.iter().filter(|p| p.uniform)
+    }
+}
+
+/// The type to which an argument must be converted so that braces accept it for this parameter; `None` when they do anyway.
+fn narrowing(
+    site: &Site<'_>,
+    child: &Child<'_>,
+    param: &Param,
+    arg: ExprId,
+    template_args: &[(String, String)],
+) -> Option<String> {
+    if param.ty.pointers > 0 {
+        return None;
+    }
+    let base = &param.ty.base;
+    let written = template_args
+        .iter()
+        .find(|(name, _)| name == base)
+        .map_or(base.as_str(), |(_, value)| value.as_str());
+    let names = visible_names(site.db, child.file);
+    // What an alias of a number stands for can be named everywhere.
+    let mut wanted = ctype::normalize(written);
+    for _ in 0..8 {
+        match names.aliases.get(wanted.as_str()) {
+            Some(target) if !target.contains(['(', '*']) => wanted = ctype::normalize(target),
+            _ => break,
+        }
+    }
+    let is_class = names.types.contains(wanted.as_str())
+        || (pure::is_plain_type(&wanted) && crate::calls::VECTORS.contains(&wanted.as_str()));
+    if is_class || ctype::literal_fits(site, arg, &wanted) {
+        return None;
+    }
+    let fits = ctype::type_of(site, arg).is_some_and(|from| ctype::converts_in_braces(&from, &wanted));
+    let near = target::qualified(site, child, "").is_empty();
+    let named = if near || !pure::is_plain_type(&wanted) {
+        written
+    } else {
+        wanted.as_str()
+    };
+    (!fits).then(|| named.to_owned())
+}
+
+/// Names and values of the child's template parameters. Refuses values that aren't written at the launch, or that mean
+/// something at the launch alone.
+fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) -> Vec<(String, String)> {
+    let names = &child.item.signature(site.db).template_names;
+    if child.template.is_none() {
+        return Vec::new();
+    }
+    let place = Some(site.place(site.launch.name_span));
+    let Some(span) = site.launch.template_args else {
+        refusals.add(format!("the template arguments of `{}` are deduced", child.name), place);
+        return Vec::new();
+    };
+    let source = site.source(span);
+    let inner = source.trim().trim_start_matches('<').trim_end_matches('>');
+    let mut values = vec![String::new()];
+    let mut depth = 0i32;
+    for c in inner.chars() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                values.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = values.last_mut() {
+            last.push(c);
+        }
+    }
+    if values.len() != names.len() {
+        refusals.add(
+            format!(
+                "not all template arguments of `{}` are written at the launch",
+                child.name
+            ),
+            place,
+        );
+    }
+    let visible = visible_names(site.db, site.file);
+    let signature = site.parent.signature(site.db);
+    for word in lex::identifiers(inner) {
+        let known = pure::is_plain_type(word)
+            || matches!(word, "true" | "false" | "const" | "sizeof" | "std")
+            || signature.template_names.iter().any(|n| n == word)
+            || visible.types.contains(word)
+            || visible.aliases.contains_key(word)
+            || matches!(
+                gridfuse_analysis::resolve::meaning(site.db, site.file, word),
+                gridfuse_analysis::resolve::Meaning::Enumerator | gridfuse_analysis::resolve::Meaning::Global(_)
+            );
+        let local = site.body.bindings.iter().any(|b| b.name == word);
+        if !known || local {
+            refusals.add(format!("the template argument `{word}` is not understood"), place);
+        }
+    }
+    names
+        .iter()
+        .cloned()
+        .zip(values.iter().map(|v| v.trim().to_owned()))
+        .collect()
+}

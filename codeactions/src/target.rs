@@ -1,0 +1,239 @@
+//! What the rewrites that replace a launch statement share: which statements can be replaced, what is copied from them, and
+//! how the replacement is put in place.
+
+use gridfuse_analysis::db::SourceFile;
+use gridfuse_analysis::hir::{StmtId, StmtKind};
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::span::{FileRange, TextRange};
+
+use crate::child::Child;
+use crate::edit::EditBuilder;
+use crate::lex::{self, TokenKind};
+use crate::pure;
+use crate::site::{Refusals, Site};
+use crate::style;
+
+impl Child<'_> {
+    /// The first byte of the child: of its template header, of `extern "C"`, or of its first word.
+    pub fn front(&self) -> u32 {
+        self.start.min(self.head_start)
+    }
+}
+
+/// Refuses a launch that is not a statement of its own, or that may not be compiled.
+pub fn refuse_place(site: &Site<'_>, refusals: &mut Refusals) {
+    if site.facts.statement.is_none() {
+        refusals.add("the launch is part of a larger expression", Some(site.here()));
+    }
+    let in_head = site.facts.statement.is_some_and(
+        |s| matches!(site.around(s), Some(StmtKind::For { init, .. } | StmtKind::If { init, .. }) if *init == Some(s)),
+    );
+    if in_head {
+        refusals.add("the launch stands in the head of a loop or an `if`", Some(site.here()));
+    }
+    if site.facts.conditional {
+        refusals.add("the launch stands under an #if", Some(site.here()));
+    }
+}
+
+/// Refuses a configuration that can't be evaluated twice.
+pub fn refuse_effects_in_config(site: &Site<'_>, refusals: &mut Refusals) {
+    for (index, config) in site.launch.config.iter().enumerate() {
+        if let Some(part) = pure::not_repeatable(site, *config) {
+            let what = match index {
+                0 => "grid size",
+                1 => "block size",
+                2 => "shared memory size",
+                _ => "stream",
+            };
+            let place = site.place(site.body.expr(part).span);
+            refusals.add(
+                format!("the {what} calls or changes something, so it can't be evaluated twice"),
+                Some(place),
+            );
+        }
+    }
+}
+
+/// Refuses operands that are not understood, and arguments that are left to default values.
+pub fn refuse_operands(site: &Site<'_>, refusals: &mut Refusals) {
+    for operand in site.launch.config.iter().chain(&site.launch.args) {
+        if let Some(part) = pure::unknown_part(&site.body, *operand) {
+            let place = site.place(site.body.expr(part).span);
+            refusals.add("an operand of the launch is not understood", Some(place));
+        }
+    }
+    for arg in &site.launch.args {
+        if pure::assigns(&site.body, *arg) {
+            let place = site.place(site.body.expr(*arg).span);
+            refusals.add("an argument of the launch changes a variable", Some(place));
+        }
+    }
+    if let gridfuse_analysis::launch::Child::Kernel(kernel) = site.facts.child {
+        let wanted = gridfuse_analysis::hir::body(site.db, kernel).params.len();
+        let given = site.launch.args.len();
+        if given < wanted {
+            refusals.add(
+                "the launch leaves out arguments that have default values",
+                Some(site.here()),
+            );
+        } else if given > wanted {
+            refusals.add(
+                "the launch has more arguments than the kernel has parameters",
+                Some(site.here()),
+            );
+        }
+    }
+}
+
+/// Refuses a child whose definition the parent doesn't see.
+pub fn refuse_unseen(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) {
+    if child.is_seen_from(site.file, site.start) {
+        return;
+    }
+    let text = if child.file == site.file {
+        format!("`{}` is defined behind `{}`", child.name, site.parent_name())
+    } else {
+        let path = child.file.path(site.db).file_name().unwrap_or_default();
+        format!(
+            "`{}` is defined in {}, which this file doesn't include",
+            child.name,
+            path.to_string_lossy()
+        )
+    };
+    refusals.add(text, Some(child.place()));
+}
+
+/// A name that stands beside the child, as the parent has to write it.
+pub fn qualified(site: &Site<'_>, child: &Child<'_>, name: &str) -> String {
+    let scope = |function: FunctionItem<'_>| {
+        function
+            .name(site.db)
+            .rsplit_once("::")
+            .map_or(String::new(), |(scope, _)| scope.to_owned())
+    };
+    let (own, parent) = (scope(child.item), scope(site.parent));
+    // What is written may also be an alias, or a scope that a using-declaration has brought the child into.
+    if let Some(written) = site.facts.kernel_name.as_deref()
+        && let Some((scope, _)) = written.rsplit_once("::")
+        && (own == scope.trim_start_matches("::") || own.ends_with(&format!("::{scope}")))
+    {
+        return format!("{scope}::{name}");
+    }
+    let inside = own.is_empty() || parent == own || parent.starts_with(&format!("{own}::"));
+    if inside {
+        name.to_owned()
+    } else {
+        format!("{own}::{name}")
+    }
+}
+
+/// Code on one line: line breaks with their indentation become a space. Code with a `//` comment stays as it is.
+pub fn flat(code: &str) -> String {
+    if !code.contains('\n') || lex::comments(code).iter().any(|c| c.text(code).starts_with("//")) {
+        return code.replace("\r\n", "\n");
+    }
+    let mut out = String::new();
+    for line in code.split('\n') {
+        let line = line.trim();
+        if !out.is_empty() && !line.is_empty() && !out.ends_with('(') && !line.starts_with(')') {
+            out.push(' ');
+        }
+        out.push_str(line);
+    }
+    out
+}
+
+/// The offset in front of the comment lines directly above `at`, which start a line.
+pub fn above_comment(text: &str, at: usize) -> usize {
+    let line = style::line_start(text, at);
+    if text.get(line..at).is_none_or(|t| !t.trim().is_empty()) {
+        return at;
+    }
+    let mut first = line;
+    let comments = lex::comments(text);
+    for comment in comments.iter().rev().filter(|c| c.end <= line) {
+        let own = style::line_start(text, comment.start);
+        let alone = text.get(own..comment.start).is_some_and(|t| t.trim().is_empty());
+        let directly = text
+            .get(comment.end..first)
+            .is_some_and(|t| t.trim().is_empty() && t.matches('\n').count() <= 1);
+        if !alone || !directly {
+            break;
+        }
+        first = own;
+    }
+    // The caller inserts behind the indentation and puts it there again.
+    let indent = style::indent_at(text, first).len();
+    first + indent
+}
+
+/// Whether a statement stands where the grammar wants exactly one: `if (c) launch;`.
+pub fn is_sole(site: &Site<'_>, statement: StmtId) -> bool {
+    !matches!(
+        site.around(statement),
+        Some(StmtKind::Block(_) | StmtKind::Case { .. } | StmtKind::Preprocessor { .. } | StmtKind::Label(..))
+    )
+}
+
+/// Appends an item to a list in parentheses: parameters or arguments. On a line of its own, aligned with the first item, where
+/// the line would get too wide.
+pub fn append_item(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange, item: &str) {
+    let text = edit.text(file);
+    let style = edit.style(file);
+    let (open, close) = (list.start as usize, list.end as usize - 1);
+    let inner = text.get(open + 1..close).unwrap_or("");
+    let tokens = lex::code_tokens(inner);
+    let words: Vec<&str> = tokens.iter().map(|t| t.text(inner)).collect();
+    let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
+        edit.insert(file, close as u32, item);
+        return;
+    };
+    if words == ["void"] {
+        let range = TextRange::new((open + 1 + first.start) as u32, (open + 1 + first.end) as u32);
+        edit.replace(FileRange { file, range }, item);
+        return;
+    }
+    let at = open + 1 + last.end;
+    let line = style::line_start(&text, at);
+    let used = text.get(line..at).unwrap_or("");
+    let rest = text.get(at..style::line_end(&text, at)).unwrap_or("").trim_end();
+    let width = style::columns(style::indent_at(&text, at)) + used.trim_start().chars().count();
+    if width + 2 + item.chars().count() + rest.chars().count() <= style.width {
+        edit.insert(file, at as u32, format!(", {item}"));
+        return;
+    }
+    let first_line = style::line_start(&text, open + 1 + first.start);
+    let align: String = text
+        .get(first_line..open + 1 + first.start)
+        .unwrap_or("")
+        .chars()
+        .map(|c| if c == '\t' { '\t' } else { ' ' })
+        .collect();
+    edit.insert(file, at as u32, format!(",{}{align}{item}", style.newline));
+}
+
+/// Replaces a launch statement by generated code (`\n`, a tab a level). Where only one statement may stand it gets braces.
+pub fn replace_statement(site: &Site<'_>, statement: StmtId, code: &str, edit: &mut EditBuilder<'_>) {
+    let place = site.place(site.body.stmt(statement).span);
+    if !is_sole(site, statement) {
+        edit.replace_code(place, code);
+        return;
+    }
+    // The brace goes behind `if (…)` or `else`, where nothing but white space stands in between.
+    let start = place.range.start as usize;
+    let before = site.text.get(..start).unwrap_or("");
+    let head_end = before.trim_end().len();
+    let comment_before = lex::tokens(before.get(style::line_start(before, head_end)..head_end).unwrap_or(""))
+        .last()
+        .is_some_and(|t| t.kind == TokenKind::Comment);
+    let body = code.replace('\n', "\n\t");
+    if comment_before {
+        edit.replace_code(place, &format!("{{\n\t{body}\n}}"));
+        return;
+    }
+    let range = TextRange::new(head_end as u32, place.range.end);
+    let code = format!(" {{\n\t{body}\n}}");
+    let place = FileRange { file: site.file, range };
+    edit.replace_code(place, &code);
+}

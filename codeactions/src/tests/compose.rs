@@ -1,0 +1,77 @@
+//! Several rewrites one after the other.
+
+use super::{Rewritten, program, refuses, rewrite};
+
+fn mark(text: &str, launch: &str) -> String {
+    text.replacen(launch, &format!("$0{launch}"), 1)
+}
+
+fn again(id: &str, result: &Rewritten, launch: &str) -> Rewritten {
+    rewrite(id, &mark(result.text(), launch))
+}
+
+#[test]
+fn threshold_then_aggregate() {
+    let first = rewrite(
+        "threshold",
+        &program("child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+    );
+    let both = again("aggregate-block", &first, "child<<<");
+    both.has(&[
+        "else\n        childs.launch((count + 31) / 32, 32, {begin, count});",
+        "child_thread(threadIdx, blockIdx, gridDim, blockDim, out, args.begin, args.count);",
+        "childs(arena, out);",
+    ]);
+    assert_eq!(both.text().matches("out[begin + i] += 1;").count(), 1);
+    assert_eq!(both.text().matches("#include").count(), 1);
+}
+
+#[test]
+fn threshold_then_fire_and_forget() {
+    let first = rewrite(
+        "threshold",
+        &program("child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+    );
+    again("fire-and-forget", &first, "child<<<").has(&["child<<<(count + 31) / 32, 32, 0, cudaStreamFireAndForget>>>"]);
+}
+
+#[test]
+fn a_launch_beside_an_aggregator() {
+    let single = program("child<<<1, 32>>>(out, begin, count);");
+    let first = rewrite("aggregate-block", &mark(&single, "child<<<1"));
+    let launch = "childs.launch(1, 32, {begin, count});";
+    let added = first
+        .text()
+        .replace(launch, &format!("{launch}\n    child<<<2, 64>>>(out + v, 0, count);"));
+    let both = rewrite("aggregate-block", &mark(&added, "child<<<2"));
+    both.has(&[
+        "childs2(arena, 0);",
+        "childs2.launch(2, 64, {out + v, count});",
+        "struct child_args2 { int* out; int count; };",
+        "gridfuse::arena_for((n + 127) / 128, 128, 0, 64, 2)",
+    ]);
+    assert_eq!(both.text().matches("out[begin + i] += 1;").count(), 1);
+    refuses("threshold", &mark(&added, "child<<<2"), "apply `threshold` first");
+}
+
+#[test]
+fn launches_are_collected_all_or_none() {
+    let text = program("child<<<1, 32>>>(out, begin, count);\n    child<<<2, 64>>>(out + v, 0, count);");
+    refuses("aggregate-block", &mark(&text, "child<<<1"), "has another launch");
+    let helper = program("helper(out);\n    child<<<1, 32>>>(out, begin, count);").replacen(
+        "__global__ void parent",
+        "__device__ void helper(int* out) { child<<<1, 1>>>(out, 0, 1); }\n__global__ void parent",
+        1,
+    );
+    refuses("aggregate-block", &mark(&helper, "child<<<1, 32"), "has another launch");
+}
+
+#[test]
+fn two_thresholds_share_what_they_can() {
+    let text = program("child<<<begin, 32>>>(out, begin, count);\n    child<<<v, 64>>>(out + v, 0, count);");
+    let first = rewrite("threshold", &mark(&text, "child<<<begin"));
+    let both = again("threshold", &first, "child<<<v");
+    assert_eq!(both.text().matches("constexpr int").count(), 1);
+    assert_eq!(both.text().matches("void child_serial").count(), 1);
+    both.has(&["child_serial(v, 64, out + v, 0, count);"]);
+}

@@ -1,0 +1,150 @@
+//! `fire-and-forget`
+
+use super::{program, refuses, rewrite};
+
+const ID: &str = "fire-and-forget";
+
+#[track_caller]
+fn becomes(launch: &str, expected: &str) -> Vec<String> {
+    let result = rewrite(ID, &program(launch));
+    result.has(&[expected]);
+    result.assumes
+}
+
+#[test]
+fn configurations() {
+    becomes(
+        "child<<<1, 32>>>(out, begin, count);",
+        "child<<<1, 32, 0, cudaStreamFireAndForget>>>(out",
+    );
+    becomes(
+        "child<<<1, 32, 16>>>(out, begin, count);",
+        "child<<<1, 32, 16, cudaStreamFireAndForget>>>(out",
+    );
+    becomes(
+        "child<<<1, 32, 16, 0>>>(out, begin, count);",
+        "<<<1, 32, 16, cudaStreamFireAndForget>>>",
+    );
+    becomes(
+        "child<<<1, 32, 0, (cudaStream_t)0>>>(out, begin, count);",
+        "<<<1, 32, 0, cudaStreamFireAndForget>>>",
+    );
+    becomes(
+        "child<< <1, dim3(32) >> >(out, begin, count);",
+        "child<< <1, dim3(32), 0, cudaStreamFireAndForget >> >(out",
+    );
+    becomes(
+        "child<<<1, 32 /* b */>>>(out, begin, count);",
+        "<<<1, 32, 0, cudaStreamFireAndForget /* b */>>>",
+    );
+    becomes(
+        "if (count > 0) child<<<1, 32>>>(out, begin, count); else out[v] = 0;",
+        "if (count > 0) child<<<1, 32, 0, ",
+    );
+}
+
+#[test]
+fn assumptions() {
+    let many = becomes("child<<<1, 32>>>(out, begin, count);", "Forget");
+    assert_eq!(many.len(), 1);
+    assert!(many[0].contains("different threads of a block"));
+    let looped = becomes("for (int k = 0; k < 4; ++k) child<<<1, 32>>>(out, begin, k);", "Forget");
+    assert!(looped.iter().any(|a| a.contains("successive iterations")));
+    let two = becomes(
+        "child<<<1, 32>>>(out, begin, count);\n    child<<<2, 32>>>(out, begin, count);",
+        "Forget",
+    );
+    assert!(two.iter().any(|a| a.contains("other grids that `parent` launches")));
+}
+
+#[test]
+fn a_single_launch_of_a_block_needs_no_assumption() {
+    let text = "__global__ void child(int* out) { out[threadIdx.x] = 1; }\n\
+        __global__ void parent(int* out) {\n    if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
+    assert!(rewrite(ID, text).assumes.is_empty());
+    let looped = "__global__ void child(int* out) { out[threadIdx.x] = 1; }\n\
+        __global__ void parent(int* out) {\n    for (int i = 0; i < 3; ++i)\n        if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
+    assert_eq!(rewrite(ID, looped).assumes.len(), 1);
+    let device = "__global__ void child(int* out) { out[threadIdx.x] = 1; }\n\
+        __device__ void helper(int* out) {\n    if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
+    assert_eq!(rewrite(ID, device).assumes.len(), 1);
+    let callee = "__global__ void child(int* out) { out[threadIdx.x] = 1; }\n\
+        __device__ void helper(int* out) { child<<<1, 32>>>(out); }\n\
+        __global__ void parent(int* out) {\n    if (threadIdx.x == 0) { $0child<<<1, 32>>>(out); helper(out); }\n}\n";
+    assert_eq!(rewrite(ID, callee).assumes.len(), 1);
+}
+
+#[test]
+fn the_child_need_not_be_known() {
+    let text = "template <class T> __global__ void other(T* out);\n\
+        __global__ void parent(float* out) { other<float><<<1, 32>>>(out); }\n";
+    rewrite(ID, text).has(&["other<float><<<1, 32, 0, cudaStreamFireAndForget>>>(out)"]);
+}
+
+#[test]
+fn line_ends_and_comments_stay() {
+    let text = program("child<<<1, // grid\n            32>>>(out, begin, count); // go").replace('\n', "\r\n");
+    rewrite(ID, &text)
+        .has(&["child<<<1, // grid\r\n            32, 0, cudaStreamFireAndForget>>>(out, begin, count); // go\r\n"]);
+}
+
+#[test]
+fn refusals() {
+    let refuse = |launch: &str, reason: &str| refuses(ID, &program(launch), reason);
+    refuse(
+        "child<<<1, 32, 0, cudaStreamFireAndForget>>>(out, begin, count);",
+        "already",
+    );
+    refuse(
+        "child<<<1, 32, 0, cudaStreamTailLaunch>>>(out, begin, count);",
+        "a tail launch runs after",
+    );
+    refuse(
+        "child<<<1, 32, 0, cudaStreamPerThread>>>(out, begin, count);",
+        "cudaStreamPerThread",
+    );
+    refuse(
+        "child<<<1, 32, 0, streams[v]>>>(out, begin, count);",
+        "which stream it goes into isn't known",
+    );
+    refuse(
+        "cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    child<<<1, 32, 0, s>>>(out, begin, count);",
+        "a stream of its own already",
+    );
+    refuse(
+        "child<<<1, 32>>>(out, begin, count);\n    cudaDeviceSynchronize();",
+        "waits for its children with cudaDeviceSynchronize()",
+    );
+    refuse(
+        "child<<<1, 32>>>(out, begin, count);\n    if (cudaGetLastError() != cudaSuccess) out[v] = -1;",
+        "asks for errors of its launches with cudaGetLastError()",
+    );
+    refuse(
+        "child<<<1, 32>>>(out, begin, count);\n    cudaEventRecord(event, 0);",
+        "orders streams by events",
+    );
+    refuse(
+        "auto go = [&] { child<<<1, 32>>>(out, begin, count); };\n    go();",
+        "lambda",
+    );
+    refuses(
+        ID,
+        &format!("#define GO child<<<1, 32>>>(out, begin, count)\n{}", program("GO;")),
+        "the launch comes out of a macro",
+    );
+    refuses(
+        ID,
+        &program("").replace("parent<<<", "$0parent<<<"),
+        "the host launches it",
+    );
+    refuses(
+        ID,
+        "__global__ void child(int* out) {}\n__device__ void wait() { cudaDeviceSynchronize(); }\n\
+         __global__ void parent(int* out) { child<<<1, 32>>>(out); wait(); }\n",
+        "a function it calls uses cudaDeviceSynchronize()",
+    );
+    refuse(
+        "child<<<1, 32>>>(out, begin, count);\n    out[v] = @ 3;",
+        "isn't understood completely",
+    );
+}

@@ -1,0 +1,474 @@
+//! `threshold`
+
+use super::{program, refuses, refuses_files, rewrite, rewrite_files, with_child};
+
+const ID: &str = "threshold";
+
+#[test]
+fn unbraced_branches_get_braces() {
+    rewrite(ID, &program("if (count > 0)\n        child<<<(count + 31) / 32, 32>>>(out, begin, count);\n    else\n        out[v] = 0;")).has(&[
+        "    if (count > 0) {\n        if (count < kChildThreshold)\n            child_serial((count + 31) / 32, 32, out, begin, count);\n        \
+         else\n            child<<<(count + 31) / 32, 32>>>(out, begin, count);\n    }\n    else\n        out[v] = 0;\n",
+    ]);
+    rewrite(
+        ID,
+        &program("if (count < 0) out[v] = 0;\n    else child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+    )
+    .has(&["    else {\n        if (count < kChildThreshold)\n            child_serial("]);
+    rewrite(
+        ID,
+        &program("if (begin) if (count > 0) $0child<<<(count + 31) / 32, 32>>>(out, begin, count); else out[v] = 1;"),
+    )
+    .has(&[
+        "    if (begin) if (count > 0) {\n        if (count < kChildThreshold)",
+        "\n    } else out[v] = 1;",
+    ]);
+    rewrite(
+        ID,
+        &program(
+            "for (int k = 0; k < 3; ++k) // three\n        child<<<(count + 31) / 32, 32>>>(out, begin, count); // go",
+        ),
+    )
+    .has(&[
+        "// three\n        {\n            if (count < kChildThreshold)",
+        "        } // go\n",
+    ]);
+}
+
+#[test]
+fn without_a_known_count_the_whole_grid_is_compared() {
+    let whole = &[
+        "gridfuse::below_threshold(",
+        "gridfuse::for_each_thread(grid, block, [&](uint3 threadIdx",
+    ];
+    rewrite(ID, &program("child<<<count, 32>>>(out, begin, count);")).has(whole);
+    // Another value than the guard's.
+    rewrite(ID, &program("child<<<(count + 31) / 32, 32>>>(out, begin, begin);")).has(whole);
+    // A block size that CUDA may refuse.
+    rewrite(ID, &program("child<<<(count + v - 1) / v, v>>>(out, begin, count);")).has(whole);
+    rewrite(
+        ID,
+        &program("child<<<(count + 2047) / 2048, 2048>>>(out, begin, count);"),
+    )
+    .has(whole);
+    // Types between which the comparison would change.
+    rewrite(
+        ID,
+        &program("long long c = count;\n    child<<<(c + 31) / 32, 32>>>(out, begin, c);"),
+    )
+    .has(whole);
+    // Something is done outside of the guard.
+    let child = "__global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                 if (i < count) out[begin + i] += 1;\n    else out[0] = 1;\n}\n";
+    rewrite(
+        ID,
+        &with_child(child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+    )
+    .has(whole);
+    let unsigned = "__global__ void child(int* out, int begin, int count) {\n    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                    if (i < count) out[begin + i] += 1;\n}\n";
+    rewrite(
+        ID,
+        &with_child(unsigned, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+    )
+    .has(whole);
+}
+
+#[test]
+fn an_early_return_is_a_guard() {
+    let child = "__global__ void child(int* out, int begin, int count) {\n    const int i = threadIdx.x + blockDim.x * blockIdx.x;\n    \
+                 if (count <= i) { return; }\n    out[begin + i] += 1;\n}\n";
+    rewrite(
+        ID,
+        &with_child(child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+    )
+    .has(&[
+        "if (count < kChildThreshold)",
+        "gridfuse::for_each_thread(grid, block, count, [&]",
+    ]);
+}
+
+#[test]
+fn dim3_variables_and_three_dimensions() {
+    rewrite(
+        ID,
+        &program("dim3 grid((count + 31) / 32);\n    dim3 block(32);\n    child<<<grid, block>>>(out, begin, count);"),
+    )
+    .has(&["child_serial(grid, block, out, begin, count);"]);
+    let child = "__global__ void child(float* out, int3 size) {\n    int x = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                 int y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;\n    \
+                 if (x < size.x && y < size.y) out[(z * size.y + y) * size.x + x] = 1;\n}\n";
+    let text = format!(
+        "{child}\n__global__ void parent(float* out, int3 size) {{\n    dim3 grid(size.x / 8, size.y / 8, size.z);\n    \
+         child<<<grid, dim3(8, 8)>>>(out, size);\n}}\n"
+    );
+    rewrite(ID, &text).has(&[
+        "gridfuse::below_threshold(grid, dim3(8, 8), kChildThreshold)",
+        "child_serial(grid, dim3(8, 8), out, size);",
+    ]);
+}
+
+#[test]
+fn templates() {
+    let text = "template <class T, int N = 4>\n__global__ void child(T* out, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                if (i < count) out[i] += N;\n}\n\ntemplate <class T>\n__global__ void parent(T* out, int count) {\n    \
+                child<T, 8><<<(count + 31) / 32, 32>>>(out, count);\n}\n\nvoid run(float* out) { parent<float><<<1, 1>>>(out, 5); }\n";
+    rewrite(ID, text).has(&[
+        "template <class T, int N = 4>\n__device__ __forceinline__ void child_thread(uint3 threadIdx",
+        "template <class T, int N = 4>\n__global__ void child(T* out, int count) {\n    child_thread<T, N>(threadIdx, blockIdx",
+        "template <class T, int N = 4>\n__device__ inline void child_serial(dim3 grid, dim3 block, T* out, int count) {",
+        "child_serial<T, 8>((count + 31) / 32, 32, out, count);",
+    ]);
+    // Deduced template arguments are deduced again.
+    rewrite(ID, &text.replace("child<T, 8><<<", "child<<<")).has(&["child_serial((count + 31) / 32, 32, out, count);"]);
+}
+
+#[test]
+fn names_in_use_are_avoided() {
+    let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
+    let text = format!("#define kChildThreshold 3\nint child_thread, child_serial;\n{text}");
+    rewrite(ID, &text).has(&[
+        "constexpr int kChildThreshold2 = 64;",
+        "void child_thread2(",
+        "void child_serial2(",
+    ]);
+    let child = "__global__ void child(int* grid, int block, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                 if (i < count) grid[block + i] += 1;\n}\n";
+    rewrite(
+        ID,
+        &with_child(child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+    )
+    .has(&["child_serial(dim3 launch_grid, dim3 launch_block, int* grid, int block, int count)"]);
+}
+
+#[test]
+fn formatting_is_kept() {
+    let text = "#include <cstdio>\r\n\r\n/* The child. */\r\n__global__ void child(int *out, // where\r\n\t\t\t\t\t  int count)\r\n{\r\n\
+                \tint i = blockIdx.x * blockDim.x + threadIdx.x;\r\n\tif (i < count)\r\n\t\tout[i] = 1; // done\r\n}\r\n\r\n\
+                __global__ void parent(int *out, int count)\r\n{\r\n\tif (count > 0)\r\n\t{\r\n\t\tchild<<<(count + 31) / 32, 32>>>(out, /* how many */ count);\r\n\t}\r\n}\r\n";
+    let result = rewrite(ID, text);
+    assert!(!result.text().replace("\r\n", "").contains('\n'));
+    result.has(&[
+        "#include <cstdio>\r\n#include \"gridfuse.cuh\"\r\n\r\n",
+        "constexpr int kChildThreshold = 64;\r\n\r\n/* The child. */\r\n__device__",
+        "int *out, // where\r\n",
+        "\r\n{\r\n\tint i = blockIdx.x * blockDim.x + threadIdx.x;\r\n\tif (i < count)\r\n\t\tout[i] = 1; // done\r\n}\r\n",
+        "\t\tif (count < kChildThreshold)\r\n\t\t\tchild_serial((count + 31) / 32, 32, out, count);\r\n\t\telse\r\n\
+         \t\t\tchild<<<(count + 31) / 32, 32>>>(out, /* how many */ count);\r\n\t}\r\n",
+    ]);
+}
+
+#[test]
+fn unnamed_and_defaulted_parameters() {
+    let child =
+        "__global__ void child(int* out, int, const float*, int count = 3) {\n    out[threadIdx.x] = count;\n}\n";
+    rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, nullptr, count);")).has(&[
+        "const float* arg3, int count) {\n    out[threadIdx.x]",
+        "__global__ void child(int* out, int arg2, const float* arg3, int count = 3) {\n    \
+         child_thread(threadIdx, blockIdx, gridDim, blockDim, out, arg2, arg3, count);",
+    ]);
+    refuses(
+        ID,
+        &with_child(child, "child<<<1, 32>>>(out, begin, nullptr);"),
+        "leaves out arguments",
+    );
+}
+
+#[test]
+fn heads() {
+    let child = "static __global__ void __launch_bounds__(128, 2) child(int* out, int begin, int count) {\n    out[begin + threadIdx.x] = count;\n}\n";
+    rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, count);")).has(&[
+        "static __device__ __forceinline__ void child_thread(",
+        "static __global__ void __launch_bounds__(128, 2) child(int* out",
+        "static __device__ inline void child_serial(",
+    ]);
+    let child = "extern \"C\" __global__ void child(int* out, int begin, int count) {\n    out[begin + threadIdx.x] = count;\n}\n";
+    let result = rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, count);"));
+    result.has(&[
+        "\nextern \"C\" __global__ void child(int* out",
+        "\n__device__ __forceinline__ void child_thread(",
+    ]);
+    assert_eq!(result.text().matches("extern \"C\"").count(), 1);
+    let child = "#define KERNEL __global__ void\nKERNEL child(int* out, int begin, int count) {\n    out[begin + threadIdx.x] = count;\n}\n";
+    rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, count);"))
+        .has(&["\nKERNEL child(int* out, int begin, int count) {\n    child_thread("]);
+}
+
+#[test]
+fn macros_expand_in_place() {
+    let child = "#define GLOBAL_ID (blockIdx.x * blockDim.x + threadIdx.x)\n#define ADD(p, n) atomicAdd(p, n)\n\
+                 __global__ void child(int* out, int begin, int count) {\n    if (GLOBAL_ID < count) ADD(&out[begin], 1);\n}\n";
+    rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, count);"));
+    refuses(
+        ID,
+        &with_child(
+            &child.replace("atomicAdd(p, n)", "(__syncthreads(), atomicAdd(p, n))"),
+            "child<<<1, 32>>>(out, begin, count);",
+        ),
+        "waits at a barrier",
+    );
+}
+
+#[test]
+fn two_files_and_namespaces() {
+    let header = "#pragma once\nnamespace ops {\n__global__ void child(int* out, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                  if (i < count) out[i] = 1;\n}\n}\n";
+    let main = "#include \"sub/ops.cuh\"\n__global__ void parent(int* out, int count) {\n    ops::child<<<(count + 31) / 32, 32>>>(out, count);\n}\n";
+    let result = rewrite_files(ID, &[("a.cu", main), ("sub/ops.cuh", header)], &[]);
+    let result = result.unwrap_or_else(|r| panic!("{r:#?}"));
+    result.has(&[
+        "if (count < ops::kChildThreshold)",
+        "ops::child_serial((count + 31) / 32, 32, out, count);",
+    ]);
+    let header = result.files.get("sub/ops.cuh").map_or("", String::as_str);
+    assert!(
+        header.starts_with("#pragma once\n\n#include \"../gridfuse.cuh\"\nnamespace ops {\n"),
+        "{header}"
+    );
+    refuses_files(
+        ID,
+        &[
+            (
+                "a.cu",
+                "__global__ void child(int* out, int count);\n__global__ void parent(int* out, int n) { child<<<1, 32>>>(out, n); }\n",
+            ),
+            (
+                "b.cu",
+                "__global__ void child(int* out, int count) { out[0] = count; }\n",
+            ),
+        ],
+        "is defined in b.cu, which this file doesn't include",
+    );
+    refuses(
+        ID,
+        "__global__ void child(int* out);\n__global__ void parent(int* out) { child<<<1, 32>>>(out); }\n\
+         __global__ void child(int* out) { out[0] = 1; }\n",
+        "is defined behind `parent`",
+    );
+}
+
+#[test]
+fn streams() {
+    let own = "cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    child<<<1, 32, 0, s>>>(out, begin, count);\n    cudaStreamDestroy(s);";
+    assert!(rewrite(ID, &program(own)).assumes.is_empty());
+    let shared = own.replace("child<<<", "for (int k = 0; k < 3; ++k) child<<<");
+    assert_eq!(rewrite(ID, &program(&shared)).assumes.len(), 1);
+    assert!(
+        rewrite(
+            ID,
+            &program("child<<<1, 32, 0, cudaStreamFireAndForget>>>(out, begin, count);")
+        )
+        .assumes
+        .is_empty()
+    );
+}
+
+#[test]
+fn refusals_because_of_the_child() {
+    let refuse = |body: &str, reason: &str| {
+        let child = format!("__global__ void child(int* out, int begin, int count) {{\n    {body}\n}}\n");
+        refuses(
+            ID,
+            &with_child(&child, "$0child<<<1, 32>>>(out, begin, count);"),
+            reason,
+        );
+    };
+    refuse(
+        "__syncthreads();\n    out[0] = 1;",
+        "`child` waits at a barrier: __syncthreads()",
+    );
+    refuse(
+        "out[0] = __shfl_down_sync(~0u, count, 1);",
+        "works together with its warp",
+    );
+    refuse("__shared__ int s[32];\n    s[threadIdx.x] = 1;", "uses shared memory");
+    refuse(
+        "extern __shared__ int s[];\n    s[threadIdx.x] = 1;",
+        "uses shared memory",
+    );
+    refuse("parent2<<<1, 1>>>(out);", "launches grids itself");
+    refuse("asm volatile(\"exit;\");", "inline assembly");
+    refuse(
+        "while (atomicCAS(out, 0, 1) != 0) {}\n    out[0] = 0;",
+        "may wait for another thread",
+    );
+    refuse(
+        "volatile int* p = out;\n    while (*p == 0) {}\n    out[1] = 0;",
+        "may wait for another thread",
+    );
+    refuse(
+        "auto g = cooperative_groups::this_grid();",
+        "cooperative_groups::this_grid",
+    );
+    refuse(
+        "cub::BlockReduce<int, 32>(out).Sum(count);",
+        "of which no definition is in sight",
+    );
+    refuse("mystery(out, count);", "`mystery`, of which no definition is in sight");
+    refuse("out[0] = cudaGetLastError();", "calls cudaGetLastError()");
+    refuse(
+        "int blockIdx = 3;\n    out[blockIdx] = 1;",
+        "has a variable named `blockIdx`",
+    );
+    refuse("out[0] = @;", "isn't understood completely");
+}
+
+#[test]
+fn refusals_because_of_callees() {
+    let refuse = |helper: &str, reason: &str| {
+        let child = format!(
+            "{helper}\n__global__ void child(int* out, int begin, int count) {{\n    out[0] = help(count);\n}}\n"
+        );
+        refuses(ID, &with_child(&child, "child<<<1, 32>>>(out, begin, count);"), reason);
+    };
+    refuse(
+        "__device__ int help(int n) { return n + threadIdx.x; }",
+        "calls `help`, which reads `threadIdx` itself",
+    );
+    refuse(
+        "__device__ int help(int n) { return n < 2 ? 1 : n * help(n - 1); }",
+        "is recursive",
+    );
+    refuse(
+        "__device__ int help(int n) { __syncwarp(); return n; }",
+        "works together with its warp",
+    );
+    refuse("__device__ int help(int n);", "no definition is in sight");
+    refuse(
+        "__device__ int inner(int n) { return gridDim.x; }\n__device__ int help(int n) { return inner(n); }",
+        "calls `inner`, which reads `gridDim`",
+    );
+    refuse(
+        "#define help(n) (blockId() + n)",
+        "`blockId`, of which no definition is in sight",
+    );
+    refuse(
+        "struct S { __device__ int get() const { return blockIdx.x; } };\n__device__ int help(int n) { S s; return s.get(); }",
+        "which reads `blockIdx`",
+    );
+}
+
+#[test]
+fn refusals_because_of_the_launch() {
+    let refuse = |launch: &str, reason: &str| refuses(ID, &program(launch), reason);
+    refuse(
+        "child<<<++begin, 32>>>(out, begin, count);",
+        "the grid size calls or changes something",
+    );
+    refuse(
+        "child<<<atomicAdd(out, 1), 32>>>(out, begin, count);",
+        "the grid size calls or changes something",
+    );
+    refuse(
+        "child<<<1, 32>>>(out, begin++, count);",
+        "an argument of the launch changes a variable",
+    );
+    refuse(
+        "child<<<1, 32, 0, cudaStreamTailLaunch>>>(out, begin, count);",
+        "a tail launch",
+    );
+    refuse("child<<<1, 32, 0, streams[v]>>>(out, begin, count);", "isn't known");
+    refuse(
+        "#ifdef FAST\n    child<<<1, 32>>>(out, begin, count);\n#endif",
+        "under an #if",
+    );
+    refuse(
+        "count > 0 ? child<<<1, 32>>>(out, begin, count) : (void)0;",
+        "part of a larger expression",
+    );
+    refuse(
+        "nobody<<<1, 32>>>(out, begin, count);",
+        "the definition of `nobody` isn't in the workspace",
+    );
+    refuse(
+        "child<<<1, 32>>>(out, begin, count);\n    cudaDeviceSynchronize();",
+        "cudaDeviceSynchronize()",
+    );
+    refuses(
+        ID,
+        &program("").replace("parent<<<", "$0parent<<<"),
+        "the host launches it",
+    );
+    let twice = "#ifdef A\n__global__ void child(int* out, int begin, int count) { out[0] = 1; }\n#else\n\
+                 __global__ void child(int* out, int begin, int count) { out[0] = 2; }\n#endif\n";
+    refuses(
+        ID,
+        &with_child(twice, "child<<<1, 32>>>(out, begin, count);"),
+        "several",
+    );
+}
+
+#[test]
+fn refusals_because_of_parameters() {
+    let refuse = |params: &str, before: &str, reason: &str| {
+        let child = format!("{before}__global__ void child(int* out, {params}) {{\n    out[0] = 1;\n}}\n");
+        refuses(ID, &with_child(&child, "child<<<1, 32>>>(out, begin, count);"), reason);
+    };
+    refuse("const int& begin, int count", "", "is a reference");
+    refuse(
+        "Unseen begin, int count",
+        "",
+        "has the type `Unseen`, which isn't known",
+    );
+    refuse(
+        "S begin, int count",
+        "struct S { int x; S(int); S(const S&); };\n",
+        "whose copying may run code",
+    );
+    refuse("int (*begin)(int), int count", "", "not understood");
+    refuse(
+        "const __grid_constant__ int begin, int count",
+        "",
+        "is __grid_constant__",
+    );
+    refuses(
+        ID,
+        &with_child(
+            "__cluster_dims__(2) __global__ void child(int* out, int begin, int count) { out[0] = 1; }\n",
+            "child<<<2, 32>>>(out, begin, count);",
+        ),
+        "`__cluster_dims__(2)` in front of `child`",
+    );
+}
+
+#[test]
+fn a_launch_in_the_head_of_a_loop_stays() {
+    refuses(
+        ID,
+        &program("for (child<<<1, 32>>>(out, begin, count); count > 0; --count) ;"),
+        "in the head of a loop",
+    );
+}
+
+#[test]
+fn read_only_loads_are_assumed_to_miss_nothing() {
+    let child = "__global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                 if (i < count) atomicAdd(&out[0], __ldg(&out[begin + i]));\n}\n";
+    let result = rewrite(
+        ID,
+        &with_child(child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+    );
+    assert!(result.assumes.iter().any(|a| a.contains("__ldg()")));
+}
+
+#[test]
+fn implicit_reads_of_the_built_in_variables() {
+    let body = "__global__ void child(int* out, int begin, int count) {\n    out[begin] = twice[3];\n}\n";
+    for class in [
+        "__device__ struct Twice { __device__ int operator[](int i) const { return blockIdx.x + i; } } twice;\n",
+        "struct Twice { int k = blockIdx.x; __device__ int operator[](int i) const { return k; } };\n__device__ int twice[4];\n",
+        "struct Twice { int k; __device__ operator int() const { return blockIdx.x; } };\n__device__ int twice[4];\n",
+    ] {
+        refuses(
+            ID,
+            &with_child(&format!("{class}{body}"), "$0child<<<1, 32>>>(out, begin, count);"),
+            "reads the built-in variables",
+        );
+    }
+    let macros = "#define ID \\\n    (blockIdx.x * blockDim.x + threadIdx.x)\n";
+    let body = "__global__ void child(int* out, int begin, int count) {\n    out[ID] = begin;\n}\n";
+    rewrite(
+        ID,
+        &with_child(&format!("{macros}{body}"), "$0child<<<1, 32>>>(out, begin, count);"),
+    );
+}
