@@ -1,3 +1,22 @@
-//! The `gridfuse` binary.
+//! The `gridfuse` binary: language server and command line for CUDA dynamic parallelism.
 
-fn main() {}
+mod cli;
+mod creates;
+mod describe;
+mod files;
+mod launches;
+mod line_index;
+mod lsp;
+mod schema;
+
+use std::process::ExitCode;
+
+/// Syntax trees are walked recursively, so deeply nested code needs room. Only what is used is ever committed.
+const STACK_BYTES: usize = 256 << 20;
+
+fn main() -> ExitCode {
+    match std::thread::Builder::new().stack_size(STACK_BYTES).spawn(cli::main) {
+        Ok(thread) => thread.join().unwrap_or(ExitCode::from(cli::USAGE_OR_IO)),
+        Err(_) => cli::main(),
+    }
+}

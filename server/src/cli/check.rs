@@ -1,0 +1,146 @@
+//! `gridfuse check`: findings of files and directories.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use gridfuse_analysis::db::SourceFile;
+use gridfuse_analysis::diagnostic::{Diagnostic, Severity};
+use gridfuse_analysis::diagnostics::diagnostics;
+use gridfuse_analysis::items::items;
+
+use super::output::{count, json, note};
+use super::project::Project;
+use super::snippet::Snippets;
+use super::{CLEAN, CliError, CliResult, FINDINGS, Format, Includes};
+use crate::launches::in_file;
+use crate::schema::{self, CheckReport, Finding, Fix, Summary};
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Files, or directories that are searched for .cu, .cuh, .h and .hpp files
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Least severity that makes the exit code 1
+    #[arg(long, value_enum, default_value_t = Deny::Error)]
+    deny: Deny,
+    #[command(flatten)]
+    includes: Includes,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Deny {
+    Error,
+    Warning,
+    Info,
+}
+
+impl Deny {
+    fn severity(self) -> Severity {
+        match self {
+            Deny::Error => Severity::Error,
+            Deny::Warning => Severity::Warning,
+            Deny::Info => Severity::Info,
+        }
+    }
+}
+
+/// Runs `check`.
+pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
+    let project = Project::load(&args.paths, &args.includes)?;
+    let mut summary = Summary::default();
+    let mut found: Vec<(Diagnostic, Finding)> = Vec::new();
+    for file in project.asked() {
+        // A bug in the analysis of one file must not hide the findings of the others.
+        match catch_unwind(AssertUnwindSafe(|| check_file(&project, file, &mut summary))) {
+            Ok(findings) => found.extend(findings),
+            Err(_) => {
+                let path = project.show(file.path(project.host.db()));
+                return Err(format!("internal error while checking {path}; please report it with the file").into());
+            }
+        }
+    }
+    for (diagnostic, _) in &found {
+        match diagnostic.severity {
+            Severity::Error => summary.errors += 1,
+            Severity::Warning => summary.warnings += 1,
+            Severity::Info => summary.infos += 1,
+        }
+    }
+    let denied = found.iter().any(|(d, _)| d.severity >= args.deny.severity());
+    match args.format {
+        Format::Text => text(&project, &found, &summary, out)?,
+        Format::Json => json(
+            out,
+            &CheckReport {
+                schema: schema::VERSION,
+                version: env!("CARGO_PKG_VERSION"),
+                summary,
+                findings: found.into_iter().map(|(_, finding)| finding).collect(),
+                skipped: project.skipped,
+            },
+        )?,
+    }
+    Ok(if denied { FINDINGS } else { CLEAN })
+}
+
+fn check_file(project: &Project, file: SourceFile, summary: &mut Summary) -> Vec<(Diagnostic, Finding)> {
+    project.describe(|db, describe| {
+        let kernels = items(db, file).functions.iter();
+        summary.files += 1;
+        summary.kernels += kernels.filter(|f| f.has_body(db) && f.signature(db).kernel).count();
+        let mut sites = in_file(db, file);
+        sites.retain(|site| site.device_side());
+        summary.launches += sites.len();
+        let launching: BTreeSet<u32> = sites.iter().map(|site| site.id.function.start(db)).collect();
+        summary.launching_functions += launching.len();
+        diagnostics(db, file)
+            .iter()
+            .map(|diagnostic| (diagnostic.clone(), describe.finding(diagnostic, &project.include_dirs)))
+            .collect()
+    })
+}
+
+fn text(
+    project: &Project,
+    found: &[(Diagnostic, Finding)],
+    summary: &Summary,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let path = |path: &Path| project.show(path);
+    let snippets = Snippets {
+        db: project.host.db(),
+        path: &path,
+    };
+    let mut offered: &[Fix] = &[];
+    for (diagnostic, finding) in found {
+        // Several findings about one launch offer the same fixes: once is enough.
+        let again = !offered.is_empty() && offered == finding.fixes;
+        let fixes: &[Fix] = if again { &[] } else { &finding.fixes };
+        writeln!(out, "{}\n", snippets.finding(diagnostic, fixes))?;
+        offered = &finding.fixes;
+    }
+    let total = summary.errors + summary.warnings + summary.infos;
+    writeln!(
+        out,
+        "{} in {}, {} in {}: {}, {}, {}",
+        count(summary.launches, "device-side launch", "device-side launches"),
+        count(summary.launching_functions, "function", "functions"),
+        count(total, "finding", "findings"),
+        count(summary.files, "file", "files"),
+        count(summary.errors, "error", "errors"),
+        count(summary.warnings, "warning", "warnings"),
+        count(summary.infos, "info", "infos"),
+    )?;
+    out.flush()?;
+    for skipped in &project.skipped {
+        note(&format!("skipped {}: {}", skipped.path, skipped.reason));
+    }
+    Ok(())
+}

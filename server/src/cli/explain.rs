@@ -1,0 +1,223 @@
+//! `gridfuse explain`: everything known about each launch site.
+
+use std::io::Write;
+
+use clap::Args;
+use comfy_table::{ContentArrangement, Table, presets};
+
+use super::output::{count, json};
+use super::project::{Project, canonical};
+use super::site::{launches_at, list_places, split_location};
+use super::{CLEAN, CliResult, Format, Includes};
+use crate::describe::launchers;
+use crate::launches::{Site, in_file};
+use crate::schema::{self, ExplainReport, Launch, Note, Operand, Place, Uniformity};
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// File, or one line of it; without a line, text output leaves launches by host code out
+    #[arg(value_name = "FILE[:LINE]")]
+    location: String,
+    /// Form of the output
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    includes: Includes,
+}
+
+/// Runs `explain`.
+pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
+    let (path, at) = split_location(&args.location);
+    if path.is_dir() {
+        return Err(format!("{} is a directory; name one file", path.display()).into());
+    }
+    let project = Project::load(std::slice::from_ref(&path), &args.includes)?;
+    let path = canonical(&path)?;
+    let file = project
+        .host
+        .file(&path)
+        .ok_or_else(|| format!("cannot read {}", path.display()))?;
+    project.describe(|db, describe| {
+        let all = in_file(db, file);
+        let name = project.show(&path);
+        let mut sites = match at {
+            Some(at) => launches_at(db, file, at),
+            None => all.clone(),
+        };
+        if let Some(at) = at
+            && sites.is_empty()
+        {
+            return Err(match list_places(db, &all) {
+                none if none.is_empty() => format!("no kernel launch at {name}:{at}: the file has none"),
+                places => format!("no kernel launch at {name}:{at}; there are launches at {places}"),
+            }
+            .into());
+        }
+        let total = sites.len();
+        if args.format == Format::Text && at.is_none() {
+            sites.retain(Site::device_side);
+        }
+        let launches: Vec<Launch> = sites.iter().map(|site| describe.launch(site)).collect();
+        if args.format == Format::Json {
+            json(
+                out,
+                &ExplainReport {
+                    schema: schema::VERSION,
+                    version: env!("CARGO_PKG_VERSION"),
+                    launches,
+                },
+            )?;
+            return Ok(CLEAN);
+        }
+        for launch in &launches {
+            text(launch, out)?;
+            writeln!(out)?;
+        }
+        if launches.is_empty() {
+            writeln!(out, "{name}: no kernel launches another")?;
+        }
+        if total > launches.len() {
+            let hidden = total - launches.len();
+            writeln!(
+                out,
+                "{} by host code not shown: name the line to see one",
+                count(hidden, "launch", "launches")
+            )?;
+        }
+        Ok(CLEAN)
+    })
+}
+
+fn at(place: &Place) -> String {
+    format!("{}:{}:{}", place.path, place.start.line, place.start.column)
+}
+
+fn note(note: &Note, home: &Place) -> String {
+    match &note.place {
+        Some(place) if place.path == home.path => format!("{} (line {})", note.text, place.start.line),
+        Some(place) => format!("{} ({})", note.text, at(place)),
+        None => note.text.clone(),
+    }
+}
+
+fn why(uniformity: &Uniformity, home: &Place) -> String {
+    let mut parts: Vec<String> = uniformity.why.iter().map(|cause| note(cause, home)).collect();
+    parts.extend(
+        uniformity
+            .assumes
+            .iter()
+            .map(|cause| format!("assumes {}", note(cause, home))),
+    );
+    parts.join("; ")
+}
+
+fn table(header: &[&str]) -> Table {
+    let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let mut table = Table::new();
+    table
+        .load_style(presets::UTF8_FULL_CONDENSED)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(width.unwrap_or(120))
+        .set_header(header);
+    table
+}
+
+fn operand_row(what: &str, operand: &Operand, home: &Place, looped: bool) -> Vec<String> {
+    let mut row = vec![
+        what.to_string(),
+        operand.text.clone(),
+        operand.uniformity.level.to_string(),
+        why(&operand.uniformity, home),
+    ];
+    if looped {
+        row.push(if operand.changes_in_loop { "yes" } else { "no" }.to_string());
+    }
+    row
+}
+
+fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
+    let home = &launch.place;
+    writeln!(out, "{}: {}", at(home), launch.text)?;
+    let name = launch.child.name.as_deref().unwrap_or("a computed callee");
+    let definitions: Vec<String> = launch.child.definitions.iter().map(|f| at(&f.place)).collect();
+    match launch.child.status {
+        "known" => writeln!(out, "  child       {name} ({})", definitions.join(", "))?,
+        "ambiguous" => writeln!(out, "  child       {name}: one of {}", definitions.join(", "))?,
+        _ => writeln!(
+            out,
+            "  child       {name}: no definition found; give its directory with -I"
+        )?,
+    }
+    let parent = &launch.parent;
+    writeln!(
+        out,
+        "  parent      {} {} ({})",
+        parent.kind,
+        parent.name,
+        at(&parent.place)
+    )?;
+    writeln!(out, "  launched by {}", launchers(launch.launchers))?;
+    let cause = why(&launch.divergence, home);
+    let because = if cause.is_empty() {
+        String::new()
+    } else {
+        format!(": {cause}")
+    };
+    writeln!(out, "  reached     {}{because}", launch.divergence.level)?;
+    if !launch.loops.is_empty() {
+        let lines: Vec<String> = launch.loops.iter().map(|place| place.start.line.to_string()).collect();
+        writeln!(out, "  in loops    of line {}", lines.join(", "))?;
+    }
+    writeln!(out, "  recursive   {}", if launch.recursive { "yes" } else { "no" })?;
+    if launch.conditional {
+        writeln!(out, "  conditional in an alternative of #if")?;
+    }
+    writeln!(out, "  stream      {}", launch.stream)?;
+    if let Some(threads) = &launch.threads {
+        writeln!(out, "  threads     {} (from {})", threads.text, threads.form)?;
+    }
+    let looped = !launch.loops.is_empty();
+    let header: &[&str] = if looped {
+        &["", "value", "uniformity", "why", "changes in loop"]
+    } else {
+        &["", "value", "uniformity", "why"]
+    };
+    let mut operands = table(header);
+    for (what, extent) in [("grid", &launch.grid), ("block", &launch.block)] {
+        let mut row = operand_row(what, &extent.operand, home, looped);
+        if let (Some([x, y, z]), Some(text)) = (extent.constant, row.get_mut(1)) {
+            let value = if (y, z) == (1, 1) {
+                format!("{x}")
+            } else {
+                format!("{x} x {y} x {z}")
+            };
+            if *text != value {
+                text.push_str(&format!(" = {value}"));
+            }
+        }
+        operands.add_row(row);
+    }
+    for (what, operand) in [("shared memory", &launch.shared), ("stream", &launch.stream_operand)] {
+        if let Some(operand) = operand {
+            operands.add_row(operand_row(what, operand, home, looped));
+        }
+    }
+    for (index, arg) in launch.args.iter().enumerate() {
+        let name = arg
+            .parameter
+            .as_deref()
+            .map_or_else(|| format!("argument {}", index + 1), str::to_string);
+        operands.add_row(operand_row(&name, arg, home, looped));
+    }
+    writeln!(out, "{operands}")?;
+    if !launch.rewrites.is_empty() {
+        let mut rewrites = table(&["rewrite", "verdict", "because"]);
+        for rewrite in &launch.rewrites {
+            let reasons: Vec<String> = rewrite.reasons.iter().map(|reason| note(reason, home)).collect();
+            rewrites.add_row([rewrite.rewrite, rewrite.verdict, &reasons.join("\n")]);
+        }
+        writeln!(out, "{rewrites}")?;
+    }
+    Ok(())
+}

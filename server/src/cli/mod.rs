@@ -1,0 +1,144 @@
+//! The command line.
+
+mod check;
+mod diff;
+mod edits;
+mod explain;
+mod list;
+mod output;
+mod project;
+mod rewrite;
+mod site;
+mod snippet;
+mod write;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// No finding at or above the limit.
+pub const CLEAN: u8 = 0;
+/// Findings at or above the limit, or a refused rewrite.
+pub const FINDINGS: u8 = 1;
+/// Wrong use, or a file that cannot be read or written.
+pub const USAGE_OR_IO: u8 = 2;
+
+/// Language server and command line for CUDA dynamic parallelism: kernels that launch kernels.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 nothing found, 1 findings at or above --deny or a refused rewrite, 2 wrong use or a file that cannot be read.
+Lines and columns count from 1, columns in bytes of UTF-8.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Speak the language server protocol on standard input and output
+    Lsp {
+        /// Accepted because editors pass it; there is no other way to connect
+        #[arg(long)]
+        stdio: bool,
+    },
+    /// Find slow and wrong device-side launches
+    Check(check::CheckArgs),
+    /// Show everything known about each launch site
+    Explain(explain::ExplainArgs),
+    /// Rewrite a device-side launch
+    Rewrite(rewrite::RewriteArgs),
+    /// List all diagnostics and rewrites with their documentation
+    List(list::ListArgs),
+}
+
+/// Where `#include` looks.
+#[derive(Debug, Args)]
+pub struct Includes {
+    /// Directory in which #include looks after the including file's own
+    #[arg(short = 'I', value_name = "DIR")]
+    pub include_dirs: Vec<PathBuf>,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// What stops a command: wrong use, or a file that cannot be read or written.
+#[derive(Debug)]
+pub enum CliError {
+    /// A sentence that says what to do.
+    Message(String),
+    /// Standard output cannot be written.
+    Output(io::Error),
+}
+
+impl From<io::Error> for CliError {
+    fn from(error: io::Error) -> Self {
+        CliError::Output(error)
+    }
+}
+
+impl From<String> for CliError {
+    fn from(message: String) -> Self {
+        CliError::Message(message)
+    }
+}
+
+/// Exit code of a command, or why it stopped.
+pub type CliResult = Result<u8, CliError>;
+
+/// Runs the command line.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version come this way, too. A closed pipe is no reason to complain.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE_OR_IO));
+        }
+    };
+    if let Command::Lsp { stdio: _ } = cli.command {
+        return crate::lsp::main();
+    }
+    let mut out = io::BufWriter::new(anstream::stdout().lock());
+    let result = match &cli.command {
+        Command::Lsp { .. } => Ok(CLEAN),
+        Command::Check(args) => check::run(args, &mut out),
+        Command::Explain(args) => explain::run(args, &mut out),
+        Command::Rewrite(args) => rewrite::run(args, &mut out),
+        Command::List(args) => list::run(args, &mut out),
+    };
+    let result = result.and_then(|code| out.flush().map(|()| code).map_err(CliError::from));
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(CLEAN),
+        Err(CliError::Output(error)) => {
+            output::error(&format!("cannot write the output: {error}"));
+            ExitCode::from(USAGE_OR_IO)
+        }
+        Err(CliError::Message(message)) => {
+            output::error(&message);
+            ExitCode::from(USAGE_OR_IO)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

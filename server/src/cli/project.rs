@@ -1,0 +1,122 @@
+//! The files that a command works on, with their context.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gridfuse_analysis::db::{Database, Host, SourceFile};
+
+use super::{CliError, Includes};
+use crate::describe::Describe;
+use crate::files::{self, MAX_FOUND_BYTES, MAX_NAMED_BYTES};
+use crate::schema::Skipped;
+
+/// Loaded files.
+pub struct Project {
+    /// The database's owner.
+    pub host: Host,
+    /// The files that the user asked about, sorted.
+    pub files: Vec<PathBuf>,
+    /// Files found in a directory that could not be read.
+    pub skipped: Vec<Skipped>,
+    /// Include directories as given.
+    pub include_dirs: Vec<String>,
+    here: Option<PathBuf>,
+}
+
+/// Shows a path: relative to the current directory where it lies under it.
+fn show(here: Option<&Path>, path: &Path) -> String {
+    let relative = here.and_then(|here| path.strip_prefix(here).ok());
+    match relative {
+        Some(relative) if !relative.as_os_str().is_empty() => relative.display().to_string(),
+        _ => path.display().to_string(),
+    }
+}
+
+impl Project {
+    /// Reads files and directories, and what else is in their workspaces.
+    pub fn load(paths: &[PathBuf], includes: &Includes) -> Result<Project, CliError> {
+        let here = std::env::current_dir().and_then(|here| here.canonicalize()).ok();
+        let mut include_dirs = Vec::new();
+        for directory in &includes.include_dirs {
+            if !directory.is_dir() {
+                return Err(format!("no such directory: -I {}", directory.display()).into());
+            }
+            include_dirs.push(canonical(directory)?);
+        }
+        let mut texts: BTreeMap<PathBuf, Arc<str>> = BTreeMap::new();
+        let mut skipped = Vec::new();
+        let mut roots = BTreeSet::new();
+        for given in paths {
+            let path = canonical(given)?;
+            if path.is_dir() {
+                for found in files::find_sources(&path, true, usize::MAX) {
+                    match files::read(&found, MAX_FOUND_BYTES) {
+                        Ok(text) => {
+                            texts.insert(found, text);
+                        }
+                        Err(error) => skipped.push(Skipped {
+                            path: show(here.as_deref(), &found),
+                            reason: error.to_string(),
+                        }),
+                    }
+                }
+                roots.insert(path);
+            } else {
+                let text = files::read(&path, MAX_NAMED_BYTES)
+                    .map_err(|error| format!("cannot read {}: {error}", given.display()))?;
+                roots.insert(path.parent().map_or_else(|| path.clone(), Path::to_path_buf));
+                texts.insert(path, text);
+            }
+        }
+        let files: Vec<PathBuf> = texts.keys().cloned().collect();
+        for root in roots {
+            for path in files::context_of(&root) {
+                if !texts.contains_key(&path)
+                    && let Ok(text) = files::read(&path, MAX_FOUND_BYTES)
+                {
+                    texts.insert(path, text);
+                }
+            }
+        }
+        let mut host = Host::new();
+        host.set_include_dirs(include_dirs);
+        host.set_files(texts.into_iter().collect());
+        let asked: Vec<SourceFile> = files.iter().filter_map(|path| host.file(path)).collect();
+        files::load_includes(&mut host, &asked);
+        Ok(Project {
+            host,
+            files,
+            skipped,
+            include_dirs: includes
+                .include_dirs
+                .iter()
+                .map(|dir| dir.display().to_string())
+                .collect(),
+            here,
+        })
+    }
+
+    /// Shows a path.
+    pub fn show(&self, path: &Path) -> String {
+        show(self.here.as_deref(), path)
+    }
+
+    /// The files that the user asked about.
+    pub fn asked(&self) -> Vec<SourceFile> {
+        self.files.iter().filter_map(|path| self.host.file(path)).collect()
+    }
+
+    /// Runs `f` with a describer of facts.
+    pub fn describe<R>(&self, f: impl FnOnce(&Database, &Describe<'_>) -> R) -> R {
+        let db = self.host.db();
+        let path = |path: &Path| self.show(path);
+        f(db, &Describe { db, path: &path })
+    }
+}
+
+/// The real path of something that must exist.
+pub fn canonical(path: &Path) -> Result<PathBuf, CliError> {
+    path.canonicalize()
+        .map_err(|error| format!("cannot read {}: {}", path.display(), files::ReadError::Io(error)).into())
+}

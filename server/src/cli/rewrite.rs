@@ -1,0 +1,504 @@
+//! `gridfuse rewrite`: applies rewrites to one launch, one after the other.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use annotate_snippets::Level;
+use clap::Args;
+use gridfuse_analysis::db::SourceFile;
+use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
+
+use super::output::{error, note};
+use super::project::{Project, canonical};
+use super::site::{At, launches_at, list_places};
+use super::snippet::Snippets;
+use super::write::{NewText, WriteError, write_all};
+use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, diff, edits};
+use crate::creates::{Exists, to_create};
+use crate::files::{MAX_NAMED_BYTES, read};
+use crate::launches::{Site, in_file, overlapping};
+
+/// Arguments of `rewrite`.
+#[derive(Debug, Args)]
+pub struct RewriteArgs {
+    /// File with the launch
+    file: PathBuf,
+    /// Place of the launch: its line, and the column where the line has several
+    #[arg(long, value_name = "LINE[:COL]")]
+    at: At,
+    /// Rewrites to apply, in order, each to the result of the one before; `gridfuse list` names them
+    #[arg(long, required = true, value_name = "ID", value_delimiter = ',')]
+    apply: Vec<String>,
+    /// Option of a rewrite
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    set: Vec<(String, String)>,
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    includes: Includes,
+}
+
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Target {
+    /// Print the change as a unified diff (default)
+    #[arg(long)]
+    diff: bool,
+    /// Change the files: all of them or, when something fails, none
+    #[arg(long)]
+    in_place: bool,
+    /// Write changed and new files into a directory
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.trim().to_string())),
+        _ => Err("expected NAME=VALUE, for example threshold=64".to_string()),
+    }
+}
+
+/// Text of a file before and after; `None` before: it is created.
+struct Change {
+    before: Option<Arc<str>>,
+    after: String,
+}
+
+/// Why no edit came out of a rewrite.
+enum Stop {
+    Error(CliError),
+    /// Already reported.
+    Refused,
+}
+
+impl From<String> for Stop {
+    fn from(message: String) -> Self {
+        Stop::Error(message.into())
+    }
+}
+
+/// Runs `rewrite`.
+pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
+    let rewrites = known_rewrites(&args.apply)?;
+    let options = options(&rewrites, &args.set)?;
+    if args.file.is_dir() {
+        return Err(format!("{} is a directory; name the file with the launch", args.file.display()).into());
+    }
+    let mut project = Project::load(std::slice::from_ref(&args.file), &args.includes)?;
+    let path = canonical(&args.file)?;
+    let file = project
+        .host
+        .file(&path)
+        .ok_or_else(|| format!("cannot read {}", args.file.display()))?;
+    let mut target = first_target(&project, file, args.at)?;
+    let mut changes = BTreeMap::new();
+    for (rewrite, options) in rewrites.iter().zip(&options) {
+        match apply(&mut project, &path, target, rewrite, options, &mut changes) {
+            Ok(after) => target = after,
+            Err(Stop::Error(error)) => return Err(error),
+            Err(Stop::Refused) => return Ok(FINDINGS),
+        }
+    }
+    changes.retain(|_, change: &mut Change| change.before.as_deref() != Some(&change.after));
+    if changes.is_empty() {
+        note("nothing to change");
+        return Ok(CLEAN);
+    }
+    if let Some(directory) = &args.target.output {
+        return write_output(&project, &changes, directory, out);
+    }
+    if args.target.in_place {
+        return write_in_place(&project, changes, out);
+    }
+    // New files last: the changes are what one wants to read.
+    let (edited, created): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, change)| change.before.is_some());
+    for (path, change) in edited.into_iter().chain(created) {
+        let text = diff::unified(&project.show(path), change.before.as_deref(), &change.after);
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(CLEAN)
+}
+
+fn known_rewrites(ids: &[String]) -> Result<Vec<&'static Rewrite>, CliError> {
+    let known = |id: &String| {
+        crate::describe::rewrite(id.trim()).ok_or_else(|| {
+            let all: Vec<&str> = REWRITES.iter().map(|rewrite| rewrite.id).collect();
+            CliError::Message(format!("no rewrite is called `{id}`; there are: {}", all.join(", ")))
+        })
+    };
+    ids.iter().map(known).collect()
+}
+
+/// Each rewrite's share of the settings. A name that none of them knows is an error.
+fn options(rewrites: &[&'static Rewrite], set: &[(String, String)]) -> Result<Vec<Options>, CliError> {
+    let knows = |rewrite: &Rewrite, name: &str| rewrite.options.iter().any(|option| option.name == name);
+    for (name, _) in set {
+        if !rewrites.iter().any(|rewrite| knows(rewrite, name)) {
+            let all: Vec<&str> = rewrites
+                .iter()
+                .flat_map(|rewrite| rewrite.options.iter().map(|option| option.name))
+                .collect();
+            let hint = if all.is_empty() {
+                "the applied rewrites have no options".to_string()
+            } else {
+                format!("there are: {}", all.join(", "))
+            };
+            return Err(format!("no applied rewrite has an option `{name}`; {hint}").into());
+        }
+    }
+    let share = |rewrite: &&'static Rewrite| {
+        let mine = set.iter().filter(|(name, _)| knows(rewrite, name));
+        Options(mine.cloned().collect())
+    };
+    Ok(rewrites.iter().map(share).collect())
+}
+
+/// The launch that the user means.
+fn first_target(project: &Project, file: SourceFile, at: At) -> Result<TextRange, CliError> {
+    let db = project.host.db();
+    let here = launches_at(db, file, at);
+    let device: Vec<Site<'_>> = here.iter().filter(|site| site.device_side()).copied().collect();
+    let path = project.show(file.path(db));
+    match device.as_slice() {
+        [site] => Ok(site.place.range),
+        [] if !here.is_empty() => {
+            Err(format!("host code launches at {path}:{at}; rewrites apply to launches by kernels").into())
+        }
+        [] => {
+            let mut all = in_file(db, file);
+            all.retain(Site::device_side);
+            Err(if all.is_empty() {
+                format!("no kernel launch at {path}:{at}: no kernel in this file launches another")
+            } else {
+                format!(
+                    "no kernel launch at {path}:{at}; there are launches at {}",
+                    list_places(db, &all)
+                )
+            }
+            .into())
+        }
+        several => {
+            let places = list_places(db, several);
+            Err(format!("several kernel launches at {path}:{at}; choose with --at one of {places}").into())
+        }
+    }
+}
+
+/// Applies one rewrite and returns where the launch is afterwards.
+fn apply(
+    project: &mut Project,
+    path: &Path,
+    target: TextRange,
+    rewrite: &'static Rewrite,
+    options: &Options,
+    changes: &mut BTreeMap<PathBuf, Change>,
+) -> Result<TextRange, Stop> {
+    let edit = {
+        let db = project.host.db();
+        let file = project
+            .host
+            .file(path)
+            .ok_or_else(|| format!("cannot read {}", path.display()))?;
+        let sites = overlapping(db, file, target);
+        let device: Vec<&Site<'_>> = sites.iter().filter(|site| site.device_side()).collect();
+        let Some(site) = device
+            .iter()
+            .find(|site| site.place.range == target)
+            .or_else(|| device.first())
+        else {
+            let id = rewrite.id;
+            error(&format!(
+                "`{id}` cannot be applied: the rewrite before it left no launch; try another order"
+            ));
+            return Err(Stop::Refused);
+        };
+        match (rewrite.apply)(db, site.id, options) {
+            Ok(edit) => {
+                let title = format!("`{}` is right only if what it assumes holds", rewrite.id);
+                report(project, Level::NOTE, &title, site.place, &edit.assumptions);
+                edit
+            }
+            Err(refusal) => {
+                let title = format!("`{}` cannot be applied to this launch", rewrite.id);
+                report(project, Level::ERROR, &title, site.place, &refusal.0);
+                return Err(Stop::Refused);
+            }
+        }
+    };
+    let unfit = |path: &Path| {
+        format!(
+            "internal error: the edit of {} does not fit; please report it",
+            path.display()
+        )
+    };
+    let mut after_edits = target;
+    let mut texts: Vec<(PathBuf, Option<Arc<str>>, String)> = Vec::new();
+    for (edited, list) in &edit.edits {
+        let before = project.host.file(edited).map(|file| file.text(project.host.db()));
+        let before = before.ok_or_else(|| unfit(edited))?;
+        let after = edits::apply(&before, list).ok_or_else(|| unfit(edited))?;
+        if edited == path {
+            after_edits = edits::map(target, list);
+        }
+        texts.push((edited.clone(), Some(before), after));
+    }
+    let existing = |path: &Path| {
+        let known = project.host.file(path).map(|file| file.text(project.host.db()));
+        known
+            .or_else(|| read(path, MAX_NAMED_BYTES).ok())
+            .map(|text| text.to_string())
+    };
+    let creates = to_create(&edit.creates, existing).map_err(|Exists(path)| Exists::message(&project.show(&path)))?;
+    for (created, text) in creates {
+        texts.push((created, None, text));
+    }
+    for (path, before, after) in texts {
+        project.host.set_file(&path, after.as_str());
+        match changes.get_mut(&path) {
+            Some(change) => change.after = after,
+            None => {
+                changes.insert(path, Change { before, after });
+            }
+        }
+    }
+    Ok(after_edits)
+}
+
+/// Tells reasons or assumptions on standard error.
+fn report(project: &Project, level: Level<'static>, title: &str, place: FileRange, reasons: &[Reason]) {
+    if reasons.is_empty() {
+        return;
+    }
+    let path = |path: &Path| project.show(path);
+    let snippets = Snippets {
+        db: project.host.db(),
+        path: &path,
+    };
+    // Nothing is left to do when standard error is closed.
+    let _ = writeln!(anstream::stderr(), "{}", snippets.reasons(level, title, place, reasons));
+}
+
+fn write_in_place(project: &Project, changes: BTreeMap<PathBuf, Change>, out: &mut dyn Write) -> CliResult {
+    let files: Vec<NewText> = changes
+        .into_iter()
+        .map(|(path, change)| NewText {
+            path,
+            text: change.after,
+            replaces: change.before.map(|text| text.to_string()),
+        })
+        .collect();
+    write_all(&files).map_err(|WriteError(message)| message)?;
+    for file in &files {
+        let verb = if file.replaces.is_some() { "changed" } else { "created" };
+        writeln!(out, "{verb} {}", project.show(&file.path))?;
+    }
+    Ok(CLEAN)
+}
+
+/// Writes the changed files under `directory`, at their places relative to the deepest directory that holds them all.
+fn write_output(
+    project: &Project,
+    changes: &BTreeMap<PathBuf, Change>,
+    directory: &Path,
+    out: &mut dyn Write,
+) -> CliResult {
+    std::fs::create_dir_all(directory).map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
+    let directory = canonical(directory)?;
+    let common = common_directory(changes.keys());
+    let mut files = Vec::new();
+    for (path, change) in changes {
+        let target = directory.join(path.strip_prefix(&common).unwrap_or(path));
+        if target == *path {
+            let text = format!(
+                "--output would overwrite {}; use --in-place for that",
+                project.show(path)
+            );
+            return Err(text.into());
+        }
+        if let Some(parent) = target.parent() {
+            std::fs::create_dir_all(parent).map_err(|error| format!("cannot create {}: {error}", parent.display()))?;
+        }
+        let replaces = read(&target, MAX_NAMED_BYTES).ok().map(|text| text.to_string());
+        if change.before.is_none() {
+            let wanted = BTreeMap::from([(target.clone(), change.after.clone())]);
+            let missing = to_create(&wanted, |_| replaces.clone());
+            if missing
+                .map_err(|Exists(path)| Exists::message(&project.show(&path)))?
+                .is_empty()
+            {
+                continue;
+            }
+        }
+        files.push(NewText {
+            path: target,
+            text: change.after.clone(),
+            replaces,
+        });
+    }
+    write_all(&files).map_err(|WriteError(message)| message)?;
+    for file in &files {
+        writeln!(out, "wrote {}", project.show(&file.path))?;
+    }
+    Ok(CLEAN)
+}
+
+fn common_directory<'a>(mut paths: impl Iterator<Item = &'a PathBuf>) -> PathBuf {
+    let first = paths.next().and_then(|path| path.parent()).unwrap_or(Path::new(""));
+    let mut common = first.to_path_buf();
+    for path in paths {
+        while !path.starts_with(&common) && common.pop() {}
+    }
+    common
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gridfuse_analysis::db::Db;
+    use gridfuse_analysis::launch::{LaunchId, launches};
+    use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
+    use gridfuse_codeactions::rewrite::{Ineligible, OptionSpec, Verdict};
+
+    type Applied = Result<SourceEdit, Ineligible>;
+
+    fn place(db: &dyn Db, id: LaunchId<'_>) -> (PathBuf, TextRange) {
+        let range = launches(db, id.function)
+            .get(id.index as usize)
+            .map(|facts| facts.span.shift(id.function.start(db)))
+            .unwrap_or_default();
+        (id.function.file(db).path(db).to_path_buf(), range)
+    }
+
+    fn eligible<'db>(_: &'db dyn Db, _: LaunchId<'db>, _: &Options) -> Verdict {
+        Verdict::Eligible
+    }
+
+    /// Puts something before the launch.
+    fn wrap<'db>(db: &'db dyn Db, id: LaunchId<'db>, options: &Options) -> Applied {
+        let (path, range) = place(db, id);
+        let edit = TextEdit {
+            range: TextRange::empty(range.start),
+            insert: format!("if (n >= {}) ", options.0.get("limit").map_or("7", String::as_str)),
+        };
+        Ok(SourceEdit {
+            edits: BTreeMap::from([(path, vec![edit])]),
+            ..SourceEdit::default()
+        })
+    }
+
+    /// Replaces the launch and needs a header.
+    fn replace<'db>(db: &'db dyn Db, id: LaunchId<'db>, _: &Options) -> Applied {
+        let (path, range) = place(db, id);
+        let include = TextEdit {
+            range: TextRange::empty(0),
+            insert: "#include \"h.cuh\"\r\n".to_string(),
+        };
+        let launch = TextEdit {
+            range,
+            insert: "collect(n)".to_string(),
+        };
+        Ok(SourceEdit {
+            creates: BTreeMap::from([(path.with_file_name("h.cuh"), "#pragma once\n".to_string())]),
+            edits: BTreeMap::from([(path, vec![include, launch])]),
+            ..SourceEdit::default()
+        })
+    }
+
+    const LIMIT: &[OptionSpec] = &[OptionSpec {
+        name: "limit",
+        default: "7",
+        doc: "Least.",
+    }];
+    static WRAP: Rewrite = Rewrite {
+        id: "wrap",
+        title: "Wrap",
+        doc: "",
+        options: LIMIT,
+        check: eligible,
+        apply: wrap,
+    };
+    static REPLACE: Rewrite = Rewrite {
+        id: "replace",
+        title: "Replace",
+        doc: "",
+        options: &[],
+        check: eligible,
+        apply: replace,
+    };
+
+    const PROGRAM: &str = "__global__ void c(int n) {}\r\n__global__ void p(int n) {\r\n\tc<<<n, 32>>>(n);\r\n}\r\n";
+
+    /// Applies rewrites to a copy of the program: the new texts by file name, or the number of those that worked.
+    fn applied(rewrites: &[&'static Rewrite], header: Option<&str>) -> Result<BTreeMap<String, String>, usize> {
+        let directory = tempfile::tempdir().map_err(|_| 99_usize)?;
+        let path = directory.path().canonicalize().map_err(|_| 99_usize)?.join("x.cu");
+        std::fs::write(&path, PROGRAM).map_err(|_| 99_usize)?;
+        if let Some(header) = header {
+            std::fs::write(path.with_file_name("h.cuh"), header).map_err(|_| 99_usize)?;
+        }
+        let none = Includes {
+            include_dirs: Vec::new(),
+        };
+        let mut project = Project::load(std::slice::from_ref(&path), &none).map_err(|_| 99_usize)?;
+        let file = project.host.file(&path).ok_or(99_usize)?;
+        let at = At { line: 3, column: None };
+        let mut target = first_target(&project, file, at).map_err(|_| 99_usize)?;
+        let mut changes = BTreeMap::new();
+        for (done, rewrite) in rewrites.iter().enumerate() {
+            let options = Options::default();
+            target = apply(&mut project, &path, target, rewrite, &options, &mut changes).map_err(|_| done)?;
+        }
+        let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(changes
+            .iter()
+            .map(|(path, change)| (name(path), change.after.clone()))
+            .collect())
+    }
+
+    #[test]
+    fn rewrites_follow_the_launch() {
+        let texts = applied(&[&WRAP, &WRAP, &REPLACE], None).unwrap_or_default();
+        let body = "#include \"h.cuh\"\r\n__global__ void c(int n) {}\r\n__global__ void p(int n) {\r\n\tif (n >= 7) if (n >= 7) collect(n);\r\n}\r\n";
+        assert_eq!(texts.get("x.cu").map(String::as_str), Some(body));
+        assert_eq!(texts.get("h.cuh").map(String::as_str), Some("#pragma once\n"));
+    }
+
+    #[test]
+    fn a_launch_that_is_gone_stops_the_next() {
+        assert_eq!(applied(&[&REPLACE, &WRAP], None), Err(1));
+    }
+
+    #[test]
+    fn existing_headers_are_kept_or_refused() {
+        let same = applied(&[&REPLACE], Some("#pragma once\r\n")).unwrap_or_default();
+        assert_eq!(same.keys().collect::<Vec<_>>(), ["x.cu"]);
+        assert_eq!(applied(&[&REPLACE], Some("mine")), Err(0));
+    }
+
+    #[test]
+    fn options_go_to_those_who_know_them() {
+        let set = [("limit".to_string(), "9".to_string())];
+        let shares = options(&[&REPLACE, &WRAP], &set).unwrap_or_default();
+        assert_eq!(shares, [Options::default(), Options(BTreeMap::from(set.clone()))]);
+        assert!(options(&[&REPLACE], &set).is_err());
+    }
+
+    #[test]
+    fn settings() {
+        assert_eq!(setting("threshold=64"), Ok(("threshold".into(), "64".into())));
+        assert!(setting("threshold").is_err());
+        assert!(setting("=1").is_err());
+    }
+
+    #[test]
+    fn common_directories() {
+        let paths = ["/a/b/x.cu", "/a/b/c/y.cu", "/a/z.cuh"].map(PathBuf::from);
+        assert_eq!(common_directory(paths.iter()), Path::new("/a"));
+        assert_eq!(common_directory(paths[..1].iter()), Path::new("/a/b"));
+    }
+}

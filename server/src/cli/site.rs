@@ -1,0 +1,114 @@
+//! `LINE[:COL]` and `FILE[:LINE]` on the command line, and the launches there.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use gridfuse_analysis::db::{Db, SourceFile};
+
+use crate::launches::{Site, in_file};
+use crate::line_index::line_index;
+
+/// A line and perhaps a column, both from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// Line.
+    pub line: u32,
+    /// Column in bytes.
+    pub column: Option<u32>,
+}
+
+impl FromStr for At {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |part: &str| part.parse().ok().filter(|n| *n > 0);
+        let (line, column) = match text.split_once(':') {
+            Some((line, column)) => (number(line), number(column).map(Some)),
+            None => (number(text), Some(None)),
+        };
+        match (line, column) {
+            (Some(line), Some(column)) => Ok(At { line, column }),
+            _ => Err("expected LINE or LINE:COL, both from 1, for example 41:9".to_string()),
+        }
+    }
+}
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.column {
+            Some(column) => write!(f, "{}:{column}", self.line),
+            None => write!(f, "{}", self.line),
+        }
+    }
+}
+
+/// Splits `FILE`, `FILE:LINE` and `FILE:LINE:COL`. A file whose name ends like that is taken as a file.
+pub fn split_location(argument: &str) -> (PathBuf, Option<At>) {
+    let whole = PathBuf::from(argument);
+    if whole.exists() {
+        return (whole, None);
+    }
+    let colons: Vec<usize> = argument.match_indices(':').map(|(at, _)| at).rev().take(2).collect();
+    for colon in colons.into_iter().rev() {
+        if let Ok(at) = argument[colon + 1..].parse() {
+            return (PathBuf::from(&argument[..colon]), Some(at));
+        }
+    }
+    (whole, None)
+}
+
+/// The launches at a line, narrowed down by the column where it helps: those that start there, else those that reach there.
+pub fn launches_at<'db>(db: &'db dyn Db, file: SourceFile, at: At) -> Vec<Site<'db>> {
+    let index = line_index(db, file);
+    let line = at.line - 1;
+    let mut sites = in_file(db, file);
+    sites.retain(|site| {
+        let range = site.place.range;
+        (index.line(range.start).0..=index.line(range.end).0).contains(&line)
+    });
+    if let (Some(column), Some(start)) = (at.column, index.start(line)) {
+        let offset = start.saturating_add(column - 1);
+        if sites.iter().any(|site| site.place.range.touches(offset)) {
+            sites.retain(|site| site.place.range.touches(offset));
+        }
+    }
+    let starts_here = |site: &Site<'_>| index.line(site.place.range.start).0 == line;
+    if sites.iter().any(starts_here) {
+        sites.retain(starts_here);
+    }
+    sites
+}
+
+/// The lines on which launches start, for a message: `12, 40:5 and 40:31`.
+pub fn list_places(db: &dyn Db, sites: &[Site<'_>]) -> String {
+    let places: Vec<String> = sites
+        .iter()
+        .map(|site| {
+            let (line, column) = line_index(db, site.place.file).line_column(site.place.range.start);
+            format!("{}:{}", line + 1, column + 1)
+        })
+        .collect();
+    match places.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations() {
+        let at = |line, column| Some(At { line, column });
+        assert_eq!(split_location("a.cu"), ("a.cu".into(), None));
+        assert_eq!(split_location("a.cu:12"), ("a.cu".into(), at(12, None)));
+        assert_eq!(split_location("a.cu:12:3"), ("a.cu".into(), at(12, Some(3))));
+        assert_eq!(split_location("a:b.cu"), ("a:b.cu".into(), None));
+        assert_eq!(split_location("a.cu:0"), ("a.cu:0".into(), None));
+        assert!("0".parse::<At>().is_err());
+        assert!("1:x".parse::<At>().is_err());
+        assert!("".parse::<At>().is_err());
+    }
+}

@@ -1,0 +1,177 @@
+//! Source snippets with carets, in the style of rustc.
+
+use std::path::Path;
+
+use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
+use gridfuse_analysis::db::{Database, SourceFile};
+use gridfuse_analysis::diagnostic::{Diagnostic, Severity};
+use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_codeactions::rewrite::Reason;
+
+use super::output::shell;
+use crate::describe::clamp;
+use crate::line_index::line_index;
+use crate::schema::Fix;
+
+/// Related places at most this many lines away share the snippet of the finding.
+const SHARED_LINES: u32 = 60;
+
+/// Longer lines are not shown: nobody would find the caret.
+const MAX_SHOWN_BYTES: u32 = 4_000;
+
+/// Draws snippets.
+pub struct Snippets<'a> {
+    /// The database.
+    pub db: &'a Database,
+    /// Shows a path.
+    pub path: &'a dyn Fn(&Path) -> String,
+}
+
+/// Level of a severity.
+fn level(severity: Severity) -> Level<'static> {
+    match severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Info => Level::INFO,
+    }
+}
+
+struct Mark {
+    kind: AnnotationKind,
+    range: TextRange,
+    label: String,
+}
+
+impl Snippets<'_> {
+    fn lines(&self, file: SourceFile, range: TextRange) -> (u32, u32) {
+        let index = line_index(self.db, file);
+        (index.line(range.start).0, index.line(range.end).0)
+    }
+
+    /// The lines around the marks, with carets; only the place when they are too long to show.
+    fn snippet(&self, file: SourceFile, marks: Vec<Mark>) -> Element<'static> {
+        let text = file.text(self.db);
+        let index = line_index(self.db, file);
+        let path = (self.path)(file.path(self.db));
+        let first = marks
+            .iter()
+            .map(|mark| index.line(mark.range.start).0)
+            .min()
+            .unwrap_or(0);
+        let last = marks
+            .iter()
+            .map(|mark| index.line(mark.range.end).0)
+            .max()
+            .unwrap_or(first);
+        let start = index.start(first).unwrap_or(0);
+        let end = index.content(&text, last).map_or(start, |(_, end)| end);
+        let window = clamp(&text, TextRange::new(start, end));
+        if window.len() as u32 > MAX_SHOWN_BYTES.max((last - first) * 500) {
+            let primary = marks.first().map_or(0, |mark| mark.range.start);
+            let (line, start) = index.line(primary);
+            let before = text
+                .get(clamp(&text, TextRange::new(start, primary)))
+                .unwrap_or_default();
+            return Origin::path(path)
+                .line(line as usize + 1)
+                .char_column(before.chars().count() + 1)
+                .into();
+        }
+        let shown = text.get(window.clone()).unwrap_or_default().to_string();
+        let mut snippet = Snippet::source(shown).line_start(first as usize + 1).path(path);
+        for mark in marks {
+            let range = clamp(&text, mark.range);
+            let span = range.start.clamp(window.start, window.end) - window.start
+                ..range.end.clamp(window.start, window.end) - window.start;
+            snippet = snippet.annotation(mark.kind.span(span).label(mark.label));
+        }
+        snippet.into()
+    }
+
+    fn note(&self, text: &str, place: Option<FileRange>) -> Group<'static> {
+        let group = Group::with_title(Level::NOTE.secondary_title(text.to_string()));
+        match place {
+            Some(place) => group.element(self.snippet(
+                place.file,
+                vec![Mark {
+                    kind: AnnotationKind::Primary,
+                    range: place.range,
+                    label: String::new(),
+                }],
+            )),
+            None => group,
+        }
+    }
+
+    /// A finding with its causes, and the fixes on offer.
+    pub fn finding(&self, diagnostic: &Diagnostic, fixes: &[Fix]) -> String {
+        let place = diagnostic.place;
+        let (first, last) = self.lines(place.file, place.range);
+        let (shared, apart): (Vec<_>, Vec<_>) = diagnostic.related.iter().partition(|related| {
+            related.place.file == place.file && {
+                let (start, end) = self.lines(place.file, related.place.range);
+                start + SHARED_LINES >= first && end <= last + SHARED_LINES
+            }
+        });
+        let mut marks = vec![Mark {
+            kind: AnnotationKind::Primary,
+            range: place.range,
+            label: diagnostic.label.clone(),
+        }];
+        marks.extend(shared.into_iter().map(|related| Mark {
+            kind: AnnotationKind::Context,
+            range: related.place.range,
+            label: related.message.clone(),
+        }));
+        let mut main = level(diagnostic.severity)
+            .primary_title(diagnostic.message.clone())
+            .id(diagnostic.id)
+            .element(self.snippet(place.file, marks));
+        if let Some(help) = &diagnostic.help {
+            main = main.element(Level::HELP.message(help.clone()));
+        }
+        let mut groups = vec![main];
+        groups.extend(
+            apart
+                .into_iter()
+                .map(|related| self.note(&related.message, Some(related.place))),
+        );
+        for fix in fixes {
+            let mut text = format!("{}: {}", fix.title, shell(&fix.command));
+            for assumption in &fix.assumptions {
+                text.push_str(&format!("\n      assumes {}", assumption.text));
+            }
+            groups.push(Group::with_title(Level::HELP.secondary_title(text)));
+        }
+        render(&groups)
+    }
+
+    /// A headline with a place, and reasons each with its own.
+    pub fn reasons(&self, level: Level<'static>, title: &str, place: FileRange, reasons: &[Reason]) -> String {
+        let mark = Mark {
+            kind: AnnotationKind::Primary,
+            range: place.range,
+            label: String::new(),
+        };
+        let mut main = level
+            .primary_title(title.to_string())
+            .element(self.snippet(place.file, vec![mark]));
+        let (here, elsewhere): (Vec<_>, Vec<_>) = reasons
+            .iter()
+            .partition(|reason| reason.place.is_none_or(|at| at == place));
+        for reason in here {
+            main = main.element(Level::NOTE.message(reason.text.clone()));
+        }
+        let mut groups = vec![main];
+        groups.extend(
+            elsewhere
+                .into_iter()
+                .map(|reason| self.note(&reason.text, reason.place)),
+        );
+        render(&groups)
+    }
+}
+
+fn render(groups: &[Group<'static>]) -> String {
+    Renderer::styled().term_width(140).render(groups)
+}

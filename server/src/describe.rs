@@ -1,0 +1,276 @@
+//! From the analyses' facts to the plain data of [`schema`], which the command line prints and the editor shows.
+
+use std::path::Path;
+
+use gridfuse_analysis::db::{Database, SourceFile};
+use gridfuse_analysis::diagnostic::Diagnostic;
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::{self, Launchers, Stream};
+use gridfuse_analysis::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::uniformity::{self, Cause};
+use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite, Verdict};
+
+use crate::launches::{Site, around, place_in};
+use crate::line_index::line_index;
+use crate::schema;
+
+/// Describes facts; knows how paths are shown.
+pub struct Describe<'a> {
+    /// The database.
+    pub db: &'a Database,
+    /// Shows a path.
+    pub path: &'a dyn Fn(&Path) -> String,
+}
+
+/// The rewrite with this id.
+pub fn rewrite(id: &str) -> Option<&'static Rewrite> {
+    REWRITES.iter().find(|rewrite| rewrite.id == id)
+}
+
+/// Verdict and reasons in words.
+pub fn verdict_parts(verdict: Verdict) -> (&'static str, Vec<Reason>) {
+    match verdict {
+        Verdict::Eligible => ("eligible", Vec::new()),
+        Verdict::Assumes(reasons) => ("assumes", reasons),
+        Verdict::Ineligible(reasons) => ("ineligible", reasons),
+    }
+}
+
+/// Who launches, in words.
+pub fn launchers(launchers: Launchers) -> &'static str {
+    match launchers {
+        Launchers::ManyThreads => "many threads",
+        Launchers::OnePerWarp => "one thread of each warp",
+        Launchers::OnePerBlock => "one thread of each block",
+        Launchers::OnePerGrid => "one thread of the grid",
+        Launchers::Host => "host code",
+    }
+}
+
+impl<'a> Describe<'a> {
+    /// A position.
+    pub fn position(&self, file: SourceFile, offset: u32) -> schema::Position {
+        let (line, column) = line_index(self.db, file).line_column(offset);
+        schema::Position {
+            line: line + 1,
+            column: column + 1,
+            offset,
+        }
+    }
+
+    /// A place.
+    pub fn place(&self, place: FileRange) -> schema::Place {
+        schema::Place {
+            path: (self.path)(place.file.path(self.db)),
+            start: self.position(place.file, place.range.start),
+            end: self.position(place.file, place.range.end),
+        }
+    }
+
+    /// A reason.
+    pub fn reason(&self, reason: &Reason) -> schema::Note {
+        schema::Note {
+            text: reason.text.clone(),
+            place: reason.place.map(|place| self.place(place)),
+        }
+    }
+
+    fn reasons(&self, reasons: &[Reason]) -> Vec<schema::Note> {
+        reasons.iter().map(|reason| self.reason(reason)).collect()
+    }
+
+    fn cause(&self, function: FunctionItem<'_>, cause: &Cause) -> schema::Note {
+        let known = cause.span != Span::default();
+        schema::Note {
+            text: cause.text.clone(),
+            place: known.then(|| self.place(place_in(self.db, function, cause.span))),
+        }
+    }
+
+    fn uniformity(&self, function: FunctionItem<'_>, of: &uniformity::Uniformity) -> schema::Uniformity {
+        schema::Uniformity {
+            level: of.level.name(),
+            why: of.why.as_ref().map(|cause| self.cause(function, cause)),
+            assumes: of.assumes.iter().map(|cause| self.cause(function, cause)).collect(),
+        }
+    }
+
+    fn operand(&self, function: FunctionItem<'_>, operand: &launch::Operand) -> schema::Operand {
+        let place = place_in(self.db, function, operand.span);
+        schema::Operand {
+            text: self.text(place),
+            place: self.place(place),
+            parameter: operand.parameter.clone(),
+            uniformity: self.uniformity(function, &operand.uniformity),
+            changes_in_loop: operand.changes_in_loop,
+        }
+    }
+
+    fn extent(&self, function: FunctionItem<'_>, extent: &launch::Extent) -> schema::Extent {
+        schema::Extent {
+            operand: self.operand(function, &extent.operand),
+            constant: extent.constant,
+        }
+    }
+
+    /// The source at a place, on one line.
+    pub fn text(&self, place: FileRange) -> String {
+        let text = place.file.text(self.db);
+        place.range.text(&text).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// A function.
+    pub fn function(&self, function: FunctionItem<'_>) -> schema::Function {
+        let signature = function.signature(self.db);
+        schema::Function {
+            name: function.name(self.db).to_string(),
+            kind: if signature.kernel {
+                "kernel"
+            } else if signature.device {
+                "device"
+            } else {
+                "host"
+            },
+            place: self.place(place_in(self.db, function, signature.name_span)),
+        }
+    }
+
+    /// Everything about a launch site.
+    pub fn launch(&self, site: &Site<'_>) -> schema::Launch {
+        let function = site.id.function;
+        let facts = site.facts;
+        let (status, definitions) = match &facts.child {
+            launch::Child::Kernel(kernel) => ("known", vec![self.function(*kernel)]),
+            launch::Child::Ambiguous(kernels) => ("ambiguous", kernels.iter().map(|k| self.function(*k)).collect()),
+            launch::Child::Unknown => ("unknown", Vec::new()),
+        };
+        schema::Launch {
+            place: self.place(site.place),
+            text: self.text(site.place),
+            child: schema::Child {
+                name: facts.kernel_name.clone(),
+                status,
+                definitions,
+            },
+            parent: self.function(function),
+            launchers: facts.launchers,
+            loops: facts
+                .loops
+                .iter()
+                .map(|l| self.place(site.at(self.db, l.span)))
+                .collect(),
+            divergence: self.uniformity(function, &facts.divergence),
+            recursive: facts.recursive,
+            conditional: facts.conditional,
+            grid: self.extent(function, &facts.grid),
+            block: self.extent(function, &facts.block),
+            shared: facts.shared.as_ref().map(|operand| self.operand(function, operand)),
+            stream: match facts.stream {
+                Stream::Null => "null",
+                Stream::FireAndForget => "fire-and-forget",
+                Stream::TailLaunch => "tail-launch",
+                Stream::PerThread => "per-thread",
+                Stream::Created(_) => "created",
+                Stream::Other => "other",
+            },
+            stream_operand: facts
+                .stream_operand
+                .as_ref()
+                .map(|operand| self.operand(function, operand)),
+            threads: facts.threads.as_ref().map(|threads| {
+                let place = site.at(self.db, threads.span);
+                schema::Threads {
+                    text: self.text(place),
+                    form: threads.form,
+                    place: self.place(place),
+                }
+            }),
+            args: facts.args.iter().map(|arg| self.operand(function, arg)).collect(),
+            rewrites: if site.device_side() {
+                self.verdicts(site)
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    fn verdicts(&self, site: &Site<'_>) -> Vec<schema::RewriteVerdict> {
+        REWRITES
+            .iter()
+            .map(|rewrite| {
+                let (verdict, reasons) = verdict_parts((rewrite.check)(self.db, site.id, &Options::default()));
+                schema::RewriteVerdict {
+                    rewrite: rewrite.id,
+                    title: rewrite.title,
+                    verdict,
+                    reasons: self.reasons(&reasons),
+                }
+            })
+            .collect()
+    }
+
+    /// The rewrites that mend a diagnostic and can be applied, best first.
+    pub fn fixes(&self, diagnostic: &Diagnostic, include_dirs: &[String]) -> Vec<schema::Fix> {
+        if diagnostic.rewrites.is_empty() {
+            return Vec::new();
+        }
+        let Some(site) = around(self.db, diagnostic.place) else {
+            return Vec::new();
+        };
+        let place = self.place(site.place);
+        diagnostic
+            .rewrites
+            .iter()
+            .filter_map(|id| {
+                let rewrite = rewrite(id)?;
+                let assumptions = match (rewrite.check)(self.db, site.id, &Options::default()) {
+                    Verdict::Eligible => Vec::new(),
+                    Verdict::Assumes(reasons) => self.reasons(&reasons),
+                    Verdict::Ineligible(_) => return None,
+                };
+                let at = format!("{}:{}", place.start.line, place.start.column);
+                let mut command: Vec<String> = ["gridfuse", "rewrite", &place.path, "--at", &at, "--apply", rewrite.id]
+                    .map(str::to_string)
+                    .to_vec();
+                for directory in include_dirs {
+                    command.extend(["-I".to_string(), directory.clone()]);
+                }
+                Some(schema::Fix {
+                    rewrite: rewrite.id,
+                    title: rewrite.title,
+                    assumptions,
+                    command,
+                })
+            })
+            .collect()
+    }
+
+    /// A diagnostic with its fixes.
+    pub fn finding(&self, diagnostic: &Diagnostic, include_dirs: &[String]) -> schema::Finding {
+        schema::Finding {
+            id: diagnostic.id,
+            severity: diagnostic.severity,
+            message: diagnostic.message.clone(),
+            label: diagnostic.label.clone(),
+            place: self.place(diagnostic.place),
+            related: diagnostic
+                .related
+                .iter()
+                .map(|related| schema::Note {
+                    text: related.message.clone(),
+                    place: Some(self.place(related.place)),
+                })
+                .collect(),
+            help: diagnostic.help.clone(),
+            fixes: self.fixes(diagnostic, include_dirs),
+        }
+    }
+}
+
+/// `range`, cut to the text and moved outwards to character boundaries.
+pub fn clamp(text: &str, range: TextRange) -> std::ops::Range<usize> {
+    let start = text.floor_char_boundary(range.start as usize);
+    let end = text.ceil_char_boundary(range.end as usize);
+    start..end.max(start)
+}

@@ -1,0 +1,243 @@
+//! Files on disk: which belong to a workspace, and reading them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use gridfuse_analysis::db::{Db, Host, SourceFile, Workspace};
+use gridfuse_analysis::items::items;
+use ignore::WalkBuilder;
+
+/// Suffixes of the files that are looked at when a directory is searched.
+pub const SUFFIXES: &[&str] = &["cu", "cuh", "h", "hpp"];
+
+/// A workspace's files beyond this number are left out.
+pub const MAX_WORKSPACE_FILES: usize = 5_000;
+
+/// Files found by searching are left out when they are larger. A file that is named is read up to [`MAX_NAMED_BYTES`].
+pub const MAX_FOUND_BYTES: u64 = 16 << 20;
+
+/// Offsets have 32 bits; this leaves room for what a rewrite adds.
+pub const MAX_NAMED_BYTES: u64 = 1 << 30;
+
+/// Directories that hold results of builds, not sources.
+const SKIPPED_DIRECTORIES: &[&str] = &["build", "target", "node_modules"];
+
+/// A directory with one of these is the root of a workspace.
+const ROOT_MARKERS: &[&str] = &[".git", "gridfuse.toml", "compile_commands.json"];
+
+/// Why a file could not be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The system says no.
+    Io(io::Error),
+    /// Not text: the offset of the first byte that isn't UTF-8, or of a NUL.
+    Binary(usize),
+    /// Too many bytes.
+    TooLarge(u64),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Io(error) => match error.kind() {
+                io::ErrorKind::NotFound => f.write_str("no such file or directory"),
+                io::ErrorKind::PermissionDenied => f.write_str("permission denied"),
+                _ => write!(f, "{error}"),
+            },
+            ReadError::Binary(offset) => {
+                write!(
+                    f,
+                    "not UTF-8 text (byte {offset} is invalid); convert the file to UTF-8 first"
+                )
+            }
+            ReadError::TooLarge(bytes) => write!(f, "too large ({} MiB)", bytes >> 20),
+        }
+    }
+}
+
+/// Reads a source file of at most `limit` bytes.
+pub fn read(path: &Path, limit: u64) -> Result<Arc<str>, ReadError> {
+    let size = std::fs::metadata(path).map_err(ReadError::Io)?.len();
+    if size > limit {
+        return Err(ReadError::TooLarge(size));
+    }
+    let bytes = std::fs::read(path).map_err(ReadError::Io)?;
+    if let Some(nul) = bytes.iter().position(|byte| *byte == 0) {
+        return Err(ReadError::Binary(nul));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text.into()),
+        Err(error) => Err(ReadError::Binary(error.utf8_error().valid_up_to())),
+    }
+}
+
+/// The name says that it is a CUDA source or a header.
+pub fn is_source(path: &Path) -> bool {
+    path.extension()
+        .and_then(|suffix| suffix.to_str())
+        .is_some_and(|suffix| SUFFIXES.iter().any(|known| known.eq_ignore_ascii_case(suffix)))
+}
+
+/// The sources under `directory`, sorted, at most `limit`. Ignored and hidden files and the results of builds are left out.
+pub fn find_sources(directory: &Path, recursive: bool, limit: usize) -> Vec<PathBuf> {
+    let mut walk = WalkBuilder::new(directory);
+    walk.sort_by_file_path(|a, b| a.cmp(b)).filter_entry(|entry| {
+        entry.depth() == 0
+            || !entry.file_type().is_some_and(|kind| kind.is_dir())
+            || !entry
+                .file_name()
+                .to_str()
+                .is_some_and(|name| SKIPPED_DIRECTORIES.contains(&name))
+    });
+    if !recursive {
+        walk.max_depth(Some(1));
+    }
+    walk.build()
+        .filter_map(Result::ok)
+        .filter(|entry| entry.path().is_file() && is_source(entry.path()))
+        .map(|entry| entry.into_path())
+        .take(limit)
+        .collect()
+}
+
+/// The nearest directory at or above `path` that is marked as the root of a workspace.
+pub fn workspace_root(path: &Path) -> Option<PathBuf> {
+    path.ancestors()
+        .find(|directory| ROOT_MARKERS.iter().any(|marker| directory.join(marker).exists()))
+        .map(Path::to_path_buf)
+}
+
+/// The other sources that may concern `path`: all of its workspace, or those beside it when it isn't in one.
+pub fn context_of(path: &Path) -> Vec<PathBuf> {
+    let directory = if path.is_dir() { Some(path) } else { path.parent() };
+    let Some(directory) = directory else { return Vec::new() };
+    let mut found = find_sources(directory, false, MAX_WORKSPACE_FILES);
+    if let Some(root) = workspace_root(directory) {
+        let have: BTreeSet<PathBuf> = found.iter().cloned().collect();
+        let rest = MAX_WORKSPACE_FILES.saturating_sub(found.len());
+        found.extend(
+            find_sources(&root, true, MAX_WORKSPACE_FILES)
+                .into_iter()
+                .filter(|path| !have.contains(path))
+                .take(rest),
+        );
+    }
+    found
+}
+
+/// Removes `.` and `..` from a path without asking the disk.
+pub fn normalize(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Files on disk that `from` include, directly or through others that are known, and that aren't known yet.
+pub fn missing_includes(db: &dyn Db, from: impl IntoIterator<Item = SourceFile>) -> Vec<PathBuf> {
+    let workspace = Workspace::get(db);
+    let known = workspace.files(db);
+    let directories = workspace.include_dirs(db);
+    let mut pending: Vec<SourceFile> = from.into_iter().collect();
+    let mut seen: std::collections::HashSet<SourceFile> = pending.iter().copied().collect();
+    let mut missing = BTreeSet::new();
+    while let Some(file) = pending.pop() {
+        let own = file.path(db).parent();
+        for include in &items(db, file).includes {
+            let own = own.filter(|_| !include.system);
+            let candidates = own
+                .into_iter()
+                .chain(directories.iter().map(PathBuf::as_path))
+                .map(|directory| normalize(&directory.join(&include.path)));
+            for candidate in candidates {
+                if let Some(file) = known.get(&candidate) {
+                    if seen.insert(*file) {
+                        pending.push(*file);
+                    }
+                    break;
+                }
+                if candidate.is_absolute() && candidate.is_file() {
+                    missing.insert(candidate);
+                    break;
+                }
+            }
+        }
+    }
+    missing.into_iter().collect()
+}
+
+/// Adds the files that `from` include, transitively, as far as they can be read.
+pub fn load_includes(host: &mut Host, from: &[SourceFile]) {
+    let mut unreadable = BTreeSet::new();
+    let mut budget = MAX_WORKSPACE_FILES;
+    loop {
+        let missing = missing_includes(host.db(), from.iter().copied());
+        let mut texts = Vec::new();
+        for path in missing {
+            if unreadable.contains(&path) || texts.len() >= budget {
+                continue;
+            }
+            match read(&path, MAX_FOUND_BYTES) {
+                Ok(text) => texts.push((path, text)),
+                Err(_) => {
+                    unreadable.insert(path);
+                }
+            }
+        }
+        budget = budget.saturating_sub(texts.len());
+        if texts.is_empty() {
+            return;
+        }
+        host.set_files(texts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normalizes_without_the_disk() {
+        assert_eq!(normalize(Path::new("/a/./b/../c")), Path::new("/a/c"));
+        assert_eq!(normalize(Path::new("../a")), Path::new("../a"));
+        assert_eq!(normalize(Path::new("/a/b/../../c.cuh")), Path::new("/c.cuh"));
+    }
+
+    #[test]
+    fn finds_sources_and_skips_builds() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        for path in ["a.cu", "sub/b.cuh", "build/c.cu", "sub/node_modules/d.cu", "e.txt"] {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap_or(dir.path()))?;
+            std::fs::write(path, "")?;
+        }
+        let found = find_sources(dir.path(), true, 10);
+        assert_eq!(found, [dir.path().join("a.cu"), dir.path().join("sub/b.cuh")]);
+        assert_eq!(find_sources(dir.path(), false, 10), [dir.path().join("a.cu")]);
+        assert_eq!(find_sources(&dir.path().join("build"), true, 10).len(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn refuses_what_is_not_text() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let path = dir.path().join("x.cu");
+        std::fs::write(&path, b"ab\xff")?;
+        assert!(matches!(read(&path, 100), Err(ReadError::Binary(2))));
+        std::fs::write(&path, b"a\0b")?;
+        assert!(matches!(read(&path, 100), Err(ReadError::Binary(1))));
+        assert!(matches!(read(&path, 2), Err(ReadError::TooLarge(3))));
+        assert!(matches!(read(&dir.path().join("y.cu"), 2), Err(ReadError::Io(_))));
+        Ok(())
+    }
+}

@@ -1,0 +1,132 @@
+//! Finding launch sites: in a file, at a place, of a kernel.
+
+use gridfuse_analysis::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::items::{FunctionItem, items};
+use gridfuse_analysis::launch::{Child, LaunchFacts, LaunchId, Launchers, launches};
+use gridfuse_analysis::span::{FileRange, Span, TextRange};
+
+/// A launch site with its facts and its place in the file.
+#[derive(Clone, Copy)]
+pub struct Site<'db> {
+    /// Identity.
+    pub id: LaunchId<'db>,
+    /// What is known about it.
+    pub facts: &'db LaunchFacts<'db>,
+    /// Where it stands.
+    pub place: FileRange,
+}
+
+impl<'db> Site<'db> {
+    /// A kernel or a device function launches, not host code.
+    pub fn device_side(&self) -> bool {
+        self.facts.launchers != Launchers::Host
+    }
+
+    /// A span of the launching function as a place in the file.
+    pub fn at(&self, db: &dyn Db, span: Span) -> FileRange {
+        place_in(db, self.id.function, span)
+    }
+}
+
+/// A span of a function as a place in its file.
+pub fn place_in(db: &dyn Db, function: FunctionItem<'_>, span: Span) -> FileRange {
+    FileRange {
+        file: function.file(db),
+        range: span.shift(function.start(db)),
+    }
+}
+
+/// The launches in one function, in source order.
+pub fn by_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Site<'db>> {
+    // No launch without it, and the test saves lowering the many functions that have none.
+    if !function.has_body(db) || !function.text(db).contains("<<") {
+        return Vec::new();
+    }
+    launches(db, function)
+        .iter()
+        .enumerate()
+        .map(|(index, facts)| Site {
+            id: LaunchId {
+                function,
+                index: index as u32,
+            },
+            facts,
+            place: place_in(db, function, facts.span),
+        })
+        .collect()
+}
+
+/// Every launch of a file, in source order.
+pub fn in_file<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<Site<'db>> {
+    let mut sites: Vec<Site<'db>> = items(db, file)
+        .functions
+        .iter()
+        .flat_map(|function| by_function(db, *function))
+        .collect();
+    sites.sort_by_key(|site| site.place.range);
+    sites
+}
+
+/// Two ranges have a byte in common, or touch where one of them is empty.
+pub fn overlap(a: TextRange, b: TextRange) -> bool {
+    if a.start == a.end || b.start == b.end {
+        a.start <= b.end && b.start <= a.end
+    } else {
+        a.start < b.end && b.start < a.end
+    }
+}
+
+/// The launches of a file that have a byte in common with `range`.
+pub fn overlapping<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> Vec<Site<'db>> {
+    let mut sites = in_file(db, file);
+    sites.retain(|site| overlap(site.place.range, range));
+    sites
+}
+
+/// The launch that a diagnostic at `place` speaks of: the smallest one around it, else the first one in it.
+pub fn around<'db>(db: &'db dyn Db, place: FileRange) -> Option<Site<'db>> {
+    let sites = overlapping(db, place.file, place.range);
+    sites
+        .iter()
+        .filter(|site| site.place.range.contains(place.range))
+        .min_by_key(|site| site.place.range.end - site.place.range.start)
+        .or_else(|| sites.first())
+        .copied()
+}
+
+/// The function whose text covers `offset`.
+pub fn function_at<'db>(db: &'db dyn Db, file: SourceFile, offset: u32) -> Option<FunctionItem<'db>> {
+    items(db, file)
+        .functions
+        .iter()
+        .filter(|function| {
+            let start = function.start(db);
+            let end = start + function.text(db).len() as u32;
+            TextRange::new(start, end).touches(offset)
+        })
+        .min_by_key(|function| function.text(db).len())
+        .copied()
+}
+
+/// The launch's kernel is, or may be, `kernel`.
+pub fn may_launch(site: &Site<'_>, kernel: FunctionItem<'_>) -> bool {
+    match &site.facts.child {
+        Child::Kernel(child) => *child == kernel,
+        Child::Ambiguous(children) => children.contains(&kernel),
+        Child::Unknown => false,
+    }
+}
+
+/// Every launch of `kernel` in the workspace, by file and place.
+pub fn of_kernel<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<Site<'db>> {
+    let name = kernel.name(db).rsplit("::").next().unwrap_or_default();
+    let files = Workspace::get(db).files(db);
+    let mut sites = Vec::new();
+    for file in files.values() {
+        let text = file.text(db);
+        if text.contains("<<") && text.contains(name) {
+            sites.extend(in_file(db, *file).into_iter().filter(|site| may_launch(site, kernel)));
+        }
+    }
+    sites
+}

@@ -1,0 +1,214 @@
+//! Code actions: the rewrites of the launches in the selection.
+
+use gridfuse_analysis::db::SourceFile;
+use gridfuse_analysis::diagnostic;
+use gridfuse_analysis::diagnostics::diagnostics;
+use gridfuse_analysis::span::TextRange;
+use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite, Verdict};
+use serde::{Deserialize, Serialize};
+use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp_server::ls_types::{
+    CodeAction, CodeActionDisabled, CodeActionKind, CodeActionOrCommand, CodeActionParams, Uri, WorkspaceEdit,
+};
+
+use super::convert::path_of;
+use super::state::Snapshot;
+use crate::creates::{Exists, to_create};
+use crate::files::{MAX_NAMED_BYTES, read};
+use crate::launches::{Site, overlap, overlapping};
+
+/// The protocol's code for a request that is right but cannot be fulfilled.
+const REQUEST_FAILED: i64 = -32803;
+
+/// What an action needs to be resolved later.
+#[derive(Debug, Serialize, Deserialize)]
+struct Data {
+    uri: Uri,
+    version: Option<i32>,
+    /// First byte of the launch.
+    offset: u32,
+    rewrite: String,
+}
+
+fn failed(message: String) -> Error {
+    Error {
+        code: ErrorCode::ServerError(REQUEST_FAILED),
+        message: message.into(),
+        data: None,
+    }
+}
+
+/// The actions for a selection.
+pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
+    let uri = &params.text_document.uri;
+    let Some(file) = snapshot.file(&path_of(uri)) else {
+        return Vec::new();
+    };
+    if !snapshot.session.code_actions {
+        return Vec::new();
+    }
+    let range = snapshot.text_range(file, params.range);
+    let wanted = |kind: &CodeActionKind| match &params.context.only {
+        Some(only) => only.iter().any(|only| includes(only, kind)),
+        None => true,
+    };
+    let mut actions = Vec::new();
+    for site in overlapping(&snapshot.db, file, range) {
+        if site.device_side() {
+            actions.extend(of_launch(snapshot, uri, file, &site));
+        }
+    }
+    actions.retain(|action| action.kind.as_ref().is_none_or(wanted));
+    // The preferred fix, other fixes, then the rest; the order within is the table's.
+    actions.sort_by_key(|action| {
+        let fix = action.kind == Some(CodeActionKind::QUICKFIX);
+        (action.disabled.is_some(), !fix, action.is_preferred != Some(true))
+    });
+    actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
+}
+
+/// `kind` is `wanted` or one of its sub-kinds.
+fn includes(wanted: &CodeActionKind, kind: &CodeActionKind) -> bool {
+    let (wanted, kind) = (wanted.as_str(), kind.as_str());
+    match kind.strip_prefix(wanted) {
+        Some(rest) => wanted.is_empty() || rest.is_empty() || rest.starts_with('.'),
+        None => false,
+    }
+}
+
+fn of_launch(snapshot: &Snapshot, uri: &Uri, file: SourceFile, site: &Site<'_>) -> Vec<CodeAction> {
+    let db = &snapshot.db;
+    let found: Vec<&diagnostic::Diagnostic> = diagnostics(db, file)
+        .iter()
+        .filter(|diagnostic| overlap(diagnostic.place.range, site.place.range))
+        .collect();
+    let verdicts: Vec<(&'static Rewrite, Verdict)> = REWRITES
+        .iter()
+        .map(|rewrite| (rewrite, (rewrite.check)(db, site.id, &Options::default())))
+        .collect();
+    // Only a proven fix may be applied without being looked at.
+    let proven = |id: &&&str| {
+        verdicts
+            .iter()
+            .any(|(rewrite, v)| rewrite.id == **id && *v == Verdict::Eligible)
+    };
+    let preferred = found
+        .iter()
+        .flat_map(|diagnostic| diagnostic.rewrites)
+        .find(|id| proven(id));
+    verdicts
+        .iter()
+        .filter_map(|(rewrite, verdict)| {
+            let mends: Vec<_> = found.iter().filter(|d| d.rewrites.contains(&rewrite.id)).collect();
+            let mut action = CodeAction {
+                title: rewrite.title.to_string(),
+                kind: Some(CodeActionKind::REFACTOR_REWRITE),
+                ..CodeAction::default()
+            };
+            let refused = match verdict {
+                Verdict::Ineligible(reasons) => Some(join(reasons)),
+                Verdict::Assumes(reasons) => {
+                    action.title = format!("{} — assumes {}", rewrite.title, join(reasons));
+                    None
+                }
+                Verdict::Eligible => None,
+            };
+            let refused = match refused {
+                None if snapshot.session.resolve_edits => {
+                    action.data = serde_json::to_value(Data {
+                        uri: uri.clone(),
+                        version: snapshot.version(file.path(db)),
+                        offset: site.place.range.start,
+                        rewrite: rewrite.id.to_string(),
+                    })
+                    .ok();
+                    None
+                }
+                None => match edit(snapshot, site, rewrite) {
+                    Ok(edit) => {
+                        action.edit = Some(edit);
+                        None
+                    }
+                    Err(error) => Some(error.message.into_owned()),
+                },
+                refused => refused,
+            };
+            if let Some(reason) = refused {
+                action.disabled = Some(CodeActionDisabled { reason });
+                return snapshot.session.disabled_actions.then_some(action);
+            }
+            if !mends.is_empty() {
+                action.kind = Some(CodeActionKind::QUICKFIX);
+                action.diagnostics = Some(mends.iter().map(|d| snapshot.diagnostic(d)).collect());
+                let best = preferred == Some(&rewrite.id);
+                action.is_preferred = (best && snapshot.session.preferred_actions).then_some(true);
+            }
+            Some(action)
+        })
+        .collect()
+}
+
+fn join(reasons: &[Reason]) -> String {
+    let texts: Vec<&str> = reasons.iter().map(|reason| reason.text.as_str()).collect();
+    texts.join("; ")
+}
+
+/// Fills in the edit of an action.
+pub fn resolve(snapshot: &Snapshot, mut action: CodeAction) -> Result<CodeAction> {
+    if action.edit.is_some() || action.disabled.is_some() {
+        return Ok(action);
+    }
+    let data = action.data.clone().unwrap_or_default();
+    let data: Data = serde_json::from_value(data)
+        .map_err(|error| Error::invalid_params(format!("not an action of gridfuse: {error}")))?;
+    let rewrite = crate::describe::rewrite(&data.rewrite)
+        .ok_or_else(|| Error::invalid_params(format!("no rewrite is called `{}`", data.rewrite)))?;
+    let path = path_of(&data.uri);
+    let modified = || Error {
+        code: ErrorCode::ContentModified,
+        message: "the document changed since the action was offered; ask for actions again".into(),
+        data: None,
+    };
+    if snapshot.version(&path) != data.version {
+        return Err(modified());
+    }
+    let file = snapshot.file(&path).ok_or_else(modified)?;
+    let here = overlapping(&snapshot.db, file, TextRange::empty(data.offset));
+    let site = here
+        .iter()
+        .find(|site| site.place.range.start == data.offset)
+        .ok_or_else(modified)?;
+    action.edit = Some(edit(snapshot, site, rewrite)?);
+    Ok(action)
+}
+
+fn edit(snapshot: &Snapshot, site: &Site<'_>, rewrite: &Rewrite) -> Result<WorkspaceEdit> {
+    let edit = (rewrite.apply)(&snapshot.db, site.id, &Options::default())
+        .map_err(|refusal| failed(format!("cannot be applied: {}", join(&refusal.0))))?;
+    let existing = |path: &std::path::Path| {
+        let known = snapshot.file(path).map(|file| file.text(&snapshot.db));
+        let text = known.or_else(|| read(path, MAX_NAMED_BYTES).ok());
+        text.map(|text| text.to_string())
+    };
+    let creates = to_create(&edit.creates, existing)
+        .map_err(|Exists(path)| failed(Exists::message(&path.display().to_string())))?;
+    snapshot
+        .workspace_edit(&edit, &creates)
+        .ok_or_else(|| failed("the edit is of a file that is not known; save all files and try again".to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_include_their_sub_kinds() {
+        let rewrite = CodeActionKind::REFACTOR_REWRITE;
+        assert!(includes(&CodeActionKind::REFACTOR, &rewrite));
+        assert!(includes(&CodeActionKind::EMPTY, &rewrite));
+        assert!(includes(&rewrite, &rewrite));
+        assert!(!includes(&CodeActionKind::QUICKFIX, &rewrite));
+        assert!(!includes(&CodeActionKind::from("refactor.re"), &rewrite));
+    }
+}

@@ -1,0 +1,145 @@
+//! What client and server can do.
+
+use std::path::PathBuf;
+
+use tower_lsp_server::ls_types::*;
+
+use super::convert::{Encoding, path_of};
+
+/// What was agreed on in `initialize`.
+#[derive(Clone, Debug, Default)]
+pub struct Session {
+    /// How positions count.
+    pub encoding: Encoding,
+    /// Workspace folders.
+    pub folders: Vec<PathBuf>,
+    /// The client asks for diagnostics; none are pushed.
+    pub pull_diagnostics: bool,
+    /// The client can be told to ask again.
+    pub refresh_diagnostics: bool,
+    /// Diagnostics may have related information.
+    pub related_information: bool,
+    /// The client understands code actions (not only commands).
+    pub code_actions: bool,
+    /// Edits of code actions may be filled in later.
+    pub resolve_edits: bool,
+    /// Refused code actions may be shown with the reason.
+    pub disabled_actions: bool,
+    /// Preferred actions may be marked.
+    pub preferred_actions: bool,
+    /// Edits may name versions.
+    pub document_changes: bool,
+    /// Edits may create files.
+    pub create_files: bool,
+    /// Watched files can be registered.
+    pub watch_files: bool,
+    /// The configuration can be asked for.
+    pub ask_configuration: bool,
+    /// Changes of the configuration can be registered.
+    pub register_configuration: bool,
+}
+
+impl Session {
+    /// Reads the client's capabilities.
+    pub fn new(params: &InitializeParams) -> Session {
+        let yes = |flag: Option<bool>| flag.unwrap_or(false);
+        let workspace = params.capabilities.workspace.clone().unwrap_or_default();
+        let document = params.capabilities.text_document.clone().unwrap_or_default();
+        let general = params.capabilities.general.clone().unwrap_or_default();
+        let edit = workspace.workspace_edit.unwrap_or_default();
+        let action = document.code_action.unwrap_or_default();
+        let resolves = |property: &str| {
+            let properties = action.resolve_support.as_ref().map(|support| &support.properties);
+            properties.is_some_and(|properties| properties.iter().any(|p| p == property))
+        };
+        let operations = edit.resource_operations.unwrap_or_default();
+        Session {
+            encoding: Encoding::negotiate(general.position_encodings.as_deref()),
+            folders: folders(params),
+            pull_diagnostics: document.diagnostic.is_some(),
+            refresh_diagnostics: yes(workspace.diagnostics.and_then(|d| d.refresh_support)),
+            related_information: yes(document.publish_diagnostics.and_then(|d| d.related_information))
+                || yes(document.diagnostic.and_then(|d| d.related_information)),
+            code_actions: action.code_action_literal_support.is_some(),
+            resolve_edits: resolves("edit") && yes(action.data_support),
+            disabled_actions: yes(action.disabled_support),
+            preferred_actions: yes(action.is_preferred_support),
+            document_changes: yes(edit.document_changes),
+            create_files: operations.contains(&ResourceOperationKind::Create),
+            watch_files: yes(workspace.did_change_watched_files.and_then(|w| w.dynamic_registration)),
+            ask_configuration: yes(workspace.configuration),
+            register_configuration: yes(workspace.did_change_configuration.and_then(|c| c.dynamic_registration)),
+        }
+    }
+
+    /// The answer to `initialize`.
+    pub fn capabilities(&self) -> ServerCapabilities {
+        ServerCapabilities {
+            position_encoding: Some(self.encoding.kind()),
+            text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
+                open_close: Some(true),
+                change: Some(TextDocumentSyncKind::INCREMENTAL),
+                save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions {
+                    include_text: Some(false),
+                })),
+                ..TextDocumentSyncOptions::default()
+            })),
+            hover_provider: Some(HoverProviderCapability::Simple(true)),
+            code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR_REWRITE]),
+                resolve_provider: Some(true),
+                ..CodeActionOptions::default()
+            })),
+            diagnostic_provider: self.pull_diagnostics.then(|| {
+                DiagnosticServerCapabilities::Options(DiagnosticOptions {
+                    identifier: Some("gridfuse".to_string()),
+                    inter_file_dependencies: true,
+                    workspace_diagnostics: false,
+                    ..DiagnosticOptions::default()
+                })
+            }),
+            workspace: Some(WorkspaceServerCapabilities {
+                workspace_folders: Some(WorkspaceFoldersServerCapabilities {
+                    supported: Some(true),
+                    change_notifications: Some(OneOf::Left(true)),
+                }),
+                ..WorkspaceServerCapabilities::default()
+            }),
+            ..ServerCapabilities::default()
+        }
+    }
+
+    /// What to register once the client is ready.
+    pub fn registrations(&self) -> Vec<Registration> {
+        let mut registrations = Vec::new();
+        if self.watch_files {
+            let options = DidChangeWatchedFilesRegistrationOptions {
+                watchers: vec![FileSystemWatcher {
+                    glob_pattern: GlobPattern::String("**/*.{cu,cuh,h,hpp}".to_string()),
+                    kind: None,
+                }],
+            };
+            registrations.push(Registration {
+                id: "gridfuse-files".to_string(),
+                method: "workspace/didChangeWatchedFiles".to_string(),
+                register_options: serde_json::to_value(options).ok(),
+            });
+        }
+        if self.register_configuration {
+            registrations.push(Registration {
+                id: "gridfuse-configuration".to_string(),
+                method: "workspace/didChangeConfiguration".to_string(),
+                register_options: Some(serde_json::json!({ "section": super::config::SECTION })),
+            });
+        }
+        registrations
+    }
+}
+
+#[expect(deprecated, reason = "old clients send only rootUri")]
+fn folders(params: &InitializeParams) -> Vec<PathBuf> {
+    match &params.workspace_folders {
+        Some(folders) if !folders.is_empty() => folders.iter().map(|folder| path_of(&folder.uri)).collect(),
+        _ => params.root_uri.iter().map(path_of).collect(),
+    }
+}

@@ -1,0 +1,62 @@
+//! The language server: speaks the protocol on standard input and output.
+
+mod actions;
+mod capabilities;
+mod config;
+mod convert;
+mod disk;
+mod hover;
+mod input;
+mod publish;
+mod server;
+mod state;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use tower_lsp_server::{LspService, Server};
+
+use self::server::Backend;
+use self::state::State;
+
+/// Requests that may be in flight before `$/cancelRequest` has to wait.
+const CONCURRENCY: usize = 64;
+
+/// Queries walk syntax trees recursively on the pool's threads. Only what is used is ever committed.
+const STACK_BYTES: usize = 256 << 20;
+
+/// Between reading a message and understanding it.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// Runs the server until the client says `exit` or closes the connection. Does not return while standard input is open.
+pub fn main() -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_stack_size(STACK_BYTES)
+        .enable_time()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("gridfuse: cannot start the server: {error}");
+            return ExitCode::from(crate::cli::USAGE_OR_IO);
+        }
+    };
+    let orderly = runtime.block_on(async {
+        let mut state = None;
+        let (service, socket) = LspService::build(|client| {
+            let shared = State::new(client);
+            state = Some(shared.clone());
+            Backend::new(shared)
+        })
+        .finish();
+        let (messages, input) = tokio::io::duplex(PIPE_BYTES);
+        tokio::spawn(input::pass(tokio::io::stdin(), messages));
+        let server = Server::new(input, tokio::io::stdout(), socket);
+        server.concurrency_level(CONCURRENCY).serve(service).await;
+        state.is_some_and(|state: Arc<State>| state.is_shut_down())
+    });
+    // A thread may still wait for standard input; the runtime would wait for that thread.
+    runtime.shutdown_background();
+    if orderly { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

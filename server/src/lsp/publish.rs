@@ -1,0 +1,129 @@
+//! Pushes diagnostics of all open documents after every change, the newest version only.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gridfuse_analysis::diagnostics::diagnostics;
+use tower_lsp_server::ls_types::{Diagnostic, Uri};
+
+use super::disk::Job;
+use super::state::{Snapshot, State, Stopped};
+use crate::files::missing_includes;
+
+/// After this long without a change, the next one is answered at once.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// Else changes that follow each other within this time are answered once.
+const DEBOUNCE: Duration = Duration::from_millis(20);
+
+/// What the client was told last about a document.
+struct Told {
+    uri: Uri,
+    version: i32,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// The diagnostics of one file.
+pub fn of_file(snapshot: &Snapshot, path: &std::path::Path) -> Vec<Diagnostic> {
+    let Some(file) = snapshot.file(path) else {
+        return Vec::new();
+    };
+    let found = diagnostics(&snapshot.db, file);
+    found.iter().map(|diagnostic| snapshot.diagnostic(diagnostic)).collect()
+}
+
+/// Works until the server ends. All pushing is done here, so that an older result never follows a newer one.
+pub async fn run(state: Arc<State>) {
+    let mut told = BTreeMap::new();
+    let mut tried = HashSet::new();
+    let mut last: Option<Instant> = None;
+    loop {
+        state.changed.notified().await;
+        loop {
+            if last.is_some_and(|last| last.elapsed() < QUIET) {
+                tokio::time::sleep(DEBOUNCE).await;
+            }
+            last = Some(Instant::now());
+            load_includes(&state, &mut tried).await;
+            if state.session().pull_diagnostics || round(&state, &mut told).await {
+                break;
+            }
+        }
+    }
+}
+
+/// Has files read that open documents include and that aren't known yet. A file is tried once.
+async fn load_includes(state: &State, tried: &mut HashSet<PathBuf>) {
+    let missing = state.query(|snapshot: &Snapshot| {
+        let files = snapshot.documents.keys().filter_map(|path| snapshot.file(path));
+        missing_includes(&snapshot.db, files)
+    });
+    // When the text changes meanwhile, the next round asks again.
+    let mut missing = missing.await.unwrap_or_default();
+    missing.retain(|path| tried.insert(path.clone()));
+    if !missing.is_empty() {
+        // The receiver lives as long as the server.
+        let _ = state.disk.send(Job::Reload(missing));
+    }
+}
+
+/// One pass over the open documents, the last changed first. `false`: the texts changed meanwhile.
+async fn round(state: &State, told: &mut BTreeMap<PathBuf, Told>) -> bool {
+    let open = {
+        let shared = state.lock();
+        let mut open: Vec<_> = shared
+            .documents
+            .iter()
+            .map(|(path, d)| (d.changed, path.clone()))
+            .collect();
+        open.sort_by_key(|(changed, _)| std::cmp::Reverse(*changed));
+        open
+    };
+    let closed: Vec<PathBuf> = told
+        .keys()
+        .filter(|path| !open.iter().any(|(_, o)| o == *path))
+        .cloned()
+        .collect();
+    for path in closed {
+        if let Some(told) = told.remove(&path)
+            && !told.diagnostics.is_empty()
+        {
+            state.client.publish_diagnostics(told.uri, Vec::new(), None).await;
+        }
+    }
+    for (_, path) in open {
+        let asked = path.clone();
+        let result = state.query(move |snapshot: &Snapshot| {
+            let document = snapshot.documents.get(&asked)?.clone();
+            Some((document, of_file(snapshot, &asked)))
+        });
+        match result.await {
+            Ok(Some((document, diagnostics))) => {
+                let same = |told: &Told| {
+                    told.uri == document.uri && told.version == document.version && told.diagnostics == diagnostics
+                };
+                if told.get(&path).is_some_and(same) {
+                    continue;
+                }
+                let (uri, version) = (document.uri, document.version);
+                told.insert(
+                    path,
+                    Told {
+                        uri: uri.clone(),
+                        version,
+                        diagnostics: diagnostics.clone(),
+                    },
+                );
+                state.client.publish_diagnostics(uri, diagnostics, Some(version)).await;
+            }
+            // Closed meanwhile: the next round clears it.
+            Ok(None) => {}
+            Err(Stopped::Changed) => return false,
+            // Reported already; the other documents still count.
+            Err(Stopped::Cancelled | Stopped::Panicked) => {}
+        }
+    }
+    true
+}

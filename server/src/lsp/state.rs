@@ -1,0 +1,224 @@
+//! What all requests share: the database, the open documents, and what the client can do.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use gridfuse_analysis::db::{Database, Host, SourceFile, Workspace};
+use salsa::{Cancelled, Database as _};
+use tokio::sync::{Notify, mpsc};
+use tower_lsp_server::Client;
+use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp_server::ls_types::{MessageType, Uri};
+
+use super::capabilities::Session;
+use super::disk;
+
+/// A document that is open in the editor.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// As the client spells it.
+    pub uri: Uri,
+    /// Version of the text in the database.
+    pub version: i32,
+    /// Grows with every change of any document: the highest was changed last.
+    pub changed: u64,
+}
+
+/// Changes together, under one lock: a version always belongs to the text in the database.
+pub struct Shared {
+    /// The database's owner.
+    pub host: Host,
+    /// The open documents.
+    pub documents: BTreeMap<PathBuf, Document>,
+    changes: u64,
+}
+
+impl Shared {
+    /// No file, no document.
+    pub fn new() -> Self {
+        Shared {
+            host: Host::new(),
+            documents: BTreeMap::new(),
+            changes: 0,
+        }
+    }
+
+    /// Number of a new change.
+    pub fn next_change(&mut self) -> u64 {
+        self.changes += 1;
+        self.changes
+    }
+}
+
+/// The state of the server.
+pub struct State {
+    /// The editor.
+    pub client: Client,
+    /// Set by `initialize`.
+    pub session: OnceLock<Session>,
+    /// Something changed that may change diagnostics.
+    pub changed: Notify,
+    /// Jobs for [`disk`].
+    pub disk: mpsc::UnboundedSender<disk::Job>,
+    /// The receiving end, until [`disk::run`] takes it.
+    pub disk_jobs: Mutex<Option<mpsc::UnboundedReceiver<disk::Job>>>,
+    shared: Mutex<Shared>,
+    shut_down: AtomicBool,
+}
+
+/// A consistent view of everything, for one request. Must be dropped soon: changes wait for it.
+pub struct Snapshot {
+    /// The database.
+    pub db: Database,
+    /// The open documents.
+    pub documents: BTreeMap<PathBuf, Document>,
+    /// What the client can do.
+    pub session: Session,
+    changes: u64,
+}
+
+impl Snapshot {
+    /// The file at `path`.
+    pub fn file(&self, path: &Path) -> Option<SourceFile> {
+        Workspace::get(&self.db).files(&self.db).get(path).copied()
+    }
+
+    /// Version of an open document.
+    pub fn version(&self, path: &Path) -> Option<i32> {
+        self.documents.get(path).map(|document| document.version)
+    }
+}
+
+/// Why a query gave no result.
+pub enum Stopped {
+    /// The text changed meanwhile.
+    Changed,
+    /// The client cancelled the request.
+    Cancelled,
+    /// A bug.
+    Panicked,
+}
+
+impl From<Stopped> for Error {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Changed => Error::new(ErrorCode::ContentModified),
+            Stopped::Cancelled => Error::request_cancelled(),
+            Stopped::Panicked => Error::internal_error(),
+        }
+    }
+}
+
+/// Cancels the queries of a request whose future is dropped.
+struct CancelOnDrop(salsa::CancellationToken);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl State {
+    /// The state of a server that knows no files yet.
+    pub fn new(client: Client) -> Arc<State> {
+        let (disk, jobs) = mpsc::unbounded_channel();
+        Arc::new(State {
+            client,
+            session: OnceLock::new(),
+            changed: Notify::new(),
+            disk,
+            disk_jobs: Mutex::new(Some(jobs)),
+            shared: Mutex::new(Shared::new()),
+            shut_down: AtomicBool::new(false),
+        })
+    }
+
+    /// The lock. Never await, and never take another lock, while holding it.
+    pub fn lock(&self) -> MutexGuard<'_, Shared> {
+        // A panic under the lock leaves text and version as they were or as they should be: go on with them.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the client can do.
+    pub fn session(&self) -> Session {
+        self.session.get().cloned().unwrap_or_default()
+    }
+
+    /// A view for one request. To be taken before the handler's first await, so that it sees what was sent before it.
+    pub fn snapshot(&self) -> Snapshot {
+        let session = self.session();
+        let shared = self.lock();
+        Snapshot {
+            db: shared.host.snapshot(),
+            documents: shared.documents.clone(),
+            session,
+            changes: shared.changes,
+        }
+    }
+
+    /// `shutdown` was requested.
+    pub fn is_shut_down(&self) -> bool {
+        self.shut_down.load(Ordering::Relaxed)
+    }
+
+    /// Notes that `shutdown` was requested.
+    pub fn set_shut_down(&self) {
+        self.shut_down.store(true, Ordering::Relaxed);
+    }
+
+    /// Runs a query on another thread. The snapshot is taken before the first await, and dropped before the result arrives.
+    /// A query that a change on disk interrupted runs again; the client knows nothing of such changes.
+    pub async fn query<T: Send + 'static>(
+        &self,
+        query: impl Fn(&Snapshot) -> T + Send + Sync + 'static,
+    ) -> std::result::Result<T, Stopped> {
+        let query = Arc::new(query);
+        let mut snapshot = self.snapshot();
+        let asked = snapshot.changes;
+        loop {
+            let _guard = CancelOnDrop(snapshot.db.cancellation_token());
+            let query = query.clone();
+            let task = tokio::task::spawn_blocking(move || {
+                let snapshot = snapshot;
+                Cancelled::catch(AssertUnwindSafe(|| query(&snapshot)))
+            });
+            match task.await {
+                Ok(Ok(result)) => return Ok(result),
+                Ok(Err(Cancelled::PendingWrite)) => {}
+                Ok(Err(Cancelled::Local)) => return Err(Stopped::Cancelled),
+                Ok(Err(_)) | Err(_) => {
+                    self.log_bug("a query failed").await;
+                    return Err(Stopped::Panicked);
+                }
+            }
+            snapshot = self.snapshot();
+            if snapshot.changes != asked {
+                return Err(Stopped::Changed);
+            }
+        }
+    }
+
+    /// The same for a request's handler.
+    pub async fn request<T: Send + 'static>(
+        &self,
+        query: impl Fn(&Snapshot) -> Result<T> + Send + Sync + 'static,
+    ) -> Result<T> {
+        self.query(query).await.map_err(Error::from)?
+    }
+
+    /// Changes the shared state; a panic in there is a bug that must not end the server.
+    pub fn update<T>(&self, update: impl FnOnce(&mut Shared) -> T) -> Option<T> {
+        let result = catch_unwind(AssertUnwindSafe(|| update(&mut self.lock()))).ok();
+        self.changed.notify_one();
+        result
+    }
+
+    /// Tells the client's log of a bug. The panic's message is on standard error.
+    pub async fn log_bug(&self, what: &str) {
+        let text = format!("internal error: {what}; please report it with the file");
+        self.client.log_message(MessageType::ERROR, text).await;
+    }
+}

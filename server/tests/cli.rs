@@ -1,0 +1,219 @@
+//! The command line as a user meets it: exit codes, messages, files.
+
+#![allow(clippy::expect_used, reason = "a test that cannot start has failed")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const PROGRAM: &str = "\
+__global__ void child(int* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = i;
+}
+
+__global__ void parent(int* out, const int* row, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int count = row[v + 1] - row[v];
+    if (count > 0)
+        child<<<(count + 127) / 128, 128>>>(out + row[v], count);
+}
+
+int main() { parent<<<1, 32>>>(nullptr, nullptr, 3); }
+";
+
+fn gridfuse(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gridfuse"))
+        .current_dir(directory)
+        .args(arguments)
+        .output()
+        .expect("gridfuse starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("the output is JSON")
+}
+
+fn directory(files: &[(&str, &[u8])]) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    for (name, content) in files {
+        let path = directory.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        std::fs::write(path, content).expect("a file");
+    }
+    directory
+}
+
+#[test]
+fn clean_file_and_summary() {
+    let dir = directory(&[("a.cu", b"__global__ void k(int* a) { a[threadIdx.x] = 1; }\n")]);
+    let output = gridfuse(dir.path(), &["check", "a.cu"]);
+    assert_eq!(output.status.code(), Some(0));
+    let expected = "0 device-side launches in 0 functions, 0 findings in 1 file: 0 errors, 0 warnings, 0 infos\n";
+    assert_eq!(stdout(&output), expected);
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn deny_decides_the_exit_code() {
+    let dir = directory(&[("a.cu", PROGRAM.as_bytes())]);
+    let check = |deny: &[&str]| gridfuse(dir.path(), &[&["check", "a.cu"], deny].concat());
+    let output = check(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert!(
+        stdout(&output).contains("warning[serialized-launches]"),
+        "{}",
+        stdout(&output)
+    );
+    assert!(stdout(&output).contains("--> a.cu:11:9"), "{}", stdout(&output));
+    assert!(!stdout(&output).contains('\u{1b}'), "no colour in a pipe");
+    assert_eq!(check(&["--deny", "warning"]).status.code(), Some(1));
+    assert_eq!(check(&["--deny", "info"]).status.code(), Some(1));
+}
+
+#[test]
+fn check_as_json() {
+    let dir = directory(&[("a.cu", PROGRAM.replace('\n', "\r\n").as_bytes())]);
+    let report = json(&gridfuse(dir.path(), &["check", ".", "--format", "json"]));
+    assert_eq!(report["schema"], 1);
+    assert_eq!(report["summary"]["launches"], 1);
+    assert_eq!(report["summary"]["kernels"], 2);
+    let place = &report["findings"][0]["place"];
+    assert_eq!(place["path"], "a.cu");
+    assert_eq!(place["start"]["line"], 11);
+    assert_eq!(place["start"]["column"], 9);
+    let offset = PROGRAM.find("child<<<").expect("the launch") + 10;
+    assert_eq!(place["start"]["offset"], offset);
+}
+
+#[test]
+fn wrong_use_and_missing_files_are_2() {
+    let dir = directory(&[("a.cu", PROGRAM.as_bytes()), ("latin.cu", b"// M\xfcller\n")]);
+    let fails = |arguments: &[&str], message: &str| {
+        let output = gridfuse(dir.path(), arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(message), "{arguments:?}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+    };
+    fails(&["check"], "<PATH>");
+    fails(&["frobnicate"], "unrecognized subcommand");
+    fails(&["check", "b.cu"], "cannot read b.cu: no such file or directory");
+    fails(&["check", "latin.cu"], "not UTF-8 text (byte 4 is invalid)");
+    fails(&["check", "a.cu", "-I", "nowhere"], "no such directory: -I nowhere");
+    fails(
+        &["explain", "a.cu:2"],
+        "no kernel launch at a.cu:2; there are launches at 11:9 and 14:14",
+    );
+    fails(&["explain", "."], "name one file");
+    fails(
+        &["rewrite", "a.cu", "--at", "11", "--apply", "no-such"],
+        "no rewrite is called `no-such`",
+    );
+    fails(
+        &["rewrite", "a.cu", "--at", "x", "--apply", "a"],
+        "expected LINE or LINE:COL",
+    );
+    fails(
+        &["rewrite", "a.cu", "--at", "11", "--apply", "a", "--set", "b"],
+        "expected NAME=VALUE",
+    );
+    fails(
+        &["rewrite", "a.cu", "--at", "11", "--apply", "a", "--diff", "--in-place"],
+        "cannot be used with",
+    );
+}
+
+#[test]
+fn odd_files_are_survived() {
+    let files: &[(&str, &[u8])] = &[
+        ("binary.cu", b"\x7fELF\0\0\xff"),
+        ("empty.cu", b""),
+        (
+            "broken.cu",
+            b"__global__ void k( {{{ <<< }}} ) k<<<,>>>(((\n#if\n\"\n/*",
+        ),
+        ("bom.cu", b"\xef\xbb\xbf__global__ void k() {\tk<<<1,\t1>>>(); }\r\n"),
+        (
+            "umlaut.cu",
+            "__global__ void k() { /* ü😀 */ k<<<1, 1>>>(); }".as_bytes(),
+        ),
+    ];
+    let dir = directory(files);
+    let output = gridfuse(dir.path(), &["check", "."]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("skipped binary.cu: not UTF-8 text"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(stdout(&output).contains("in 4 files"), "{}", stdout(&output));
+    for (name, _) in &files[1..] {
+        assert_eq!(
+            gridfuse(dir.path(), &["explain", name]).status.code(),
+            Some(0),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn kernels_are_found_in_other_files() {
+    let (child, parent) = PROGRAM.split_at(PROGRAM.find("__global__ void parent").expect("the parent"));
+    let parent = format!("#include <child.cuh>\n{parent}");
+    let files: &[(&str, &[u8])] = &[
+        ("src/parent.cu", parent.as_bytes()),
+        ("include/child.cuh", child.as_bytes()),
+        ("gridfuse.toml", b""),
+    ];
+    let dir = directory(files);
+    let arguments = ["explain", "src/parent.cu:7", "--format", "json", "-I", "include"];
+    let report = json(&gridfuse(dir.path(), &arguments));
+    let launch = &report["launches"][0];
+    assert_eq!(launch["child"]["status"], "known", "{launch:#}");
+    assert_eq!(launch["child"]["definitions"][0]["place"]["path"], "include/child.cuh");
+    assert_eq!(launch["args"][1]["parameter"], "n");
+    assert_eq!(launch["parent"]["name"], "parent");
+    assert_eq!(launch["threads"]["text"], "count");
+}
+
+#[test]
+fn findings_are_of_the_named_files_only() {
+    let dir = directory(&[("a.cu", PROGRAM.as_bytes()), ("b.cu", b"__global__ void k() {}\n")]);
+    let report = json(&gridfuse(dir.path(), &["check", "b.cu", "--format", "json"]));
+    assert_eq!(report["summary"]["files"], 1);
+    assert_eq!(report["findings"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn explain_shows_the_launch() {
+    let dir = directory(&[("a.cu", PROGRAM.as_bytes())]);
+    let text = stdout(&gridfuse(dir.path(), &["explain", "a.cu"]));
+    assert!(
+        text.starts_with("a.cu:11:9: child<<<(count + 127) / 128, 128>>>"),
+        "{text}"
+    );
+    assert!(text.contains("kernel parent (a.cu:6:17)"), "{text}");
+    assert!(text.contains("1 launch by host code not shown"), "{text}");
+    let text = stdout(&gridfuse(dir.path(), &["explain", "a.cu:14"]));
+    assert!(text.contains("launched by host code"), "{text}");
+}
+
+#[test]
+fn list_names_every_diagnostic() {
+    let dir = directory(&[]);
+    let report = json(&gridfuse(dir.path(), &["list", "--format", "json"]));
+    let kinds = report["diagnostics"].as_array().expect("a list");
+    assert!(kinds.iter().any(|kind| kind["id"] == "launch-in-loop"), "{report:#}");
+    let text = stdout(&gridfuse(dir.path(), &["list"]));
+    assert!(text.contains("## launch-in-loop (warning)"), "{text}");
+}
