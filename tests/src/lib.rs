@@ -1,1 +1,19 @@
-//! End-to-end tests, corpus and GPU measurements of gridfuse.
+//! Support for the end-to-end tests, the corpus and the GPU measurements of gridfuse.
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`cli`] | the command line, temporary directories, work on two threads |
+//! | [`docs`] | the pages that are made from the source |
+//! | [`fixture`] | CUDA sources with a cursor and expected diagnostics in comments |
+//! | [`lsp_client`] | a language client that talks to a real server process |
+//! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
+//! | [`workspace`] | where the repository and its binaries are |
+//! | [`gpu`] | the measuring driver behind `gpu-bench` and `gpu-tables` |
+
+pub mod cli;
+pub mod docs;
+pub mod fixture;
+pub mod gpu;
+pub mod lsp_client;
+pub mod nvcc;
+pub mod workspace;

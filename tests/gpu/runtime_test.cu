@@ -1,0 +1,654 @@
+// Test of gridfuse.cuh on a GPU.
+//
+//   nvcc -std=c++17 -rdc=true -I codeactions/runtime tests/gpu/runtime_test.cu -lcudadevrt -o runtime_test
+//   ./runtime_test [--quick] [GROUP]
+//
+// A test is a list of launches for each thread of a parent kernel. The CPU works out what all their
+// threads would leave behind, the GPU does it with an Aggregator. --quick leaves out what takes long
+// under compute-sanitizer, and launches that CUDA refuses, which it reports as invalid writes; GROUP runs one group of tests alone (see main). The last line is "N passed, N failed".
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gridfuse.cuh"
+
+#define CHECK(call)                                                                                      \
+    do {                                                                                                 \
+        cudaError_t error_ = (call);                                                                     \
+        if (error_ != cudaSuccess) {                                                                     \
+            std::printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(error_));       \
+            std::exit(2);                                                                                \
+        }                                                                                                \
+    } while (0)
+
+// ------------------------------------------------------------------------------- launches as data
+
+struct Launch {
+    dim3 grid{1}, block{1};
+    unsigned shared = 0;     // bytes
+    long long offset = 0;    // of its first thread's result
+    int id = 0;
+    bool refused = false;    // by CUDA: no thread of it runs
+};
+
+__host__ __device__ inline unsigned mix(unsigned hash, unsigned value) { return (hash ^ value) * 0x9e3779b1u + (hash >> 15); }
+
+// What one thread of a launch leaves behind: depends on all that it can see.
+__host__ __device__ inline unsigned result_of(dim3 t, dim3 b, dim3 grid, dim3 block, int id, unsigned written) {
+    unsigned hash = mix(mix(1, id), written);
+    hash = mix(mix(mix(hash, t.x), t.y), t.z);
+    hash = mix(mix(mix(hash, b.x), b.y), b.z);
+    hash = mix(mix(mix(hash, grid.x), grid.y), grid.z);
+    return mix(mix(mix(hash, block.x), block.y), block.z);
+}
+
+__host__ __device__ inline long long place_of(dim3 t, dim3 b, dim3 grid, dim3 block) {
+    long long in_block = t.x + block.x * (t.y + block.y * t.z);
+    long long block_number = b.x + (long long)grid.x * (b.y + (long long)grid.y * b.z);
+    return block_number * (block.x * block.y * block.z) + in_block;
+}
+
+// ----------------------------------------------------------------------------------- child kernels
+
+// The child's body, as a rewrite would move it. `written` was written by the launching thread. Results
+// are added, so that a block that runs twice is seen.
+__device__ __forceinline__ void work(uint3 blockIdx, dim3 gridDim, dim3 blockDim, unsigned* out, const unsigned* written,
+                                     int id, long long offset) {
+    dim3 t(threadIdx.x, threadIdx.y, threadIdx.z), b(blockIdx.x, blockIdx.y, blockIdx.z);
+    atomicAdd(&out[offset + place_of(t, b, gridDim, blockDim)], result_of(t, b, gridDim, blockDim, id, written[id]));
+}
+
+struct plain_args { int id; long long offset; };
+__global__ void plain(gridfuse::Batch<plain_args> batch, unsigned* out, const unsigned* written) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const plain_args& args) {
+        work(blockIdx, gridDim, blockDim, out, written, args.id, args.offset);
+    });
+}
+
+// Another kernel, a template, with more arguments than anyone needs.
+template <class T>
+struct wide_args {
+    wide_args() = delete;
+    __host__ __device__ wide_args(int i, T o) : id(i), offset(o) {
+        for (int k = 0; k < 5; ++k) more[k] = i * k;
+    }
+    char small = 7;
+    int id;
+    T offset;
+    double more[5];
+};
+template <class T, int Add>
+__global__ void wide(gridfuse::Batch<wide_args<T>> batch, unsigned* out, const unsigned* written) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const wide_args<T>& args) {
+        bool right = args.small == 7;
+        for (int k = 0; k < 5; ++k) right = right && args.more[k] == args.id * k;
+        work(blockIdx, gridDim, blockDim, out, written, right ? args.id : 0, args.offset + Add);
+    });
+}
+
+// One that uses dynamic shared memory and barriers.
+struct shared_args { int id; long long offset; unsigned words; };
+template <int StaticBytes>
+__global__ void with_shared(gridfuse::Batch<shared_args> batch, unsigned* out, const unsigned* written) {
+    extern __shared__ unsigned dynamic[];
+    __shared__ char fixed[StaticBytes];
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const shared_args& args) {
+        for (unsigned i = threadIdx.x; i < args.words; i += blockDim.x) dynamic[i] = i + args.id;
+        fixed[threadIdx.x % StaticBytes] = 1;
+        __syncthreads();
+        bool right = fixed[(threadIdx.x + 1) % blockDim.x % StaticBytes] == 1;
+        for (unsigned i = threadIdx.x; i < args.words; i += blockDim.x) {
+            unsigned other = args.words - 1 - i;
+            right = right && dynamic[other] == other + args.id;
+        }
+        __syncthreads();
+        if (right) work(blockIdx, gridDim, blockDim, out, written, args.id, args.offset);
+    });
+}
+
+// Takes part only with its last block, and takes no arguments in common.
+struct corner_args { unsigned* out; };
+__global__ void corner(gridfuse::Batch<corner_args> batch) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3, const corner_args& args) {
+        if (blockIdx.x == gridDim.x - 1 && threadIdx.x == 0) atomicAdd(args.out, gridDim.x);
+    });
+}
+
+// ---------------------------------------------------------------------------------- parent kernels
+
+struct Work {
+    const Launch* launches;
+    const int* begin;      // of each thread's launches; one more than threads
+    int threads;           // those with launches; the others leave at once
+    unsigned* out;
+    unsigned* written;
+};
+
+__device__ inline int thread_number() {
+    int in_block = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    return block * (blockDim.x * blockDim.y * blockDim.z) + in_block;
+}
+
+__global__ void parent_plain(Work w, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerBlock, plain> children(arena, w.out, w.written);
+    int t = thread_number();
+    if (t >= w.threads) return;
+    if (w.begin[t] == w.begin[t + 1]) return;
+    for (int i = w.begin[t]; i < w.begin[t + 1]; ++i) {
+        const Launch& l = w.launches[i];
+        w.written[l.id] = 77 * l.id + 1;
+        children.launch(l.grid, l.block, {l.id, l.offset});
+        if (i - w.begin[t] > 100000) return;
+    }
+}
+
+template <class T>
+__global__ void parent_wide(Work w, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerBlock, wide<T, 0>> children(arena, w.out, w.written);
+    int t = thread_number();
+    if (t >= w.threads) return;
+    for (int i = w.begin[t]; i < w.begin[t + 1]; ++i) {
+        const Launch& l = w.launches[i];
+        w.written[l.id] = 77 * l.id + 1;
+        children.launch(l.grid, l.block, {l.id, T(l.offset)});
+    }
+}
+
+template <int StaticBytes>
+__global__ void parent_shared(Work w, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerBlock, with_shared<StaticBytes>> children(arena, w.out, w.written);
+    int t = thread_number();
+    if (t >= w.threads) return;
+    for (int i = w.begin[t]; i < w.begin[t + 1]; ++i) {
+        const Launch& l = w.launches[i];
+        w.written[l.id] = 77 * l.id + 1;
+        children.launch(l.grid, l.block, l.shared, {l.id, l.offset, l.shared / 4});
+    }
+}
+
+// Three aggregators, two of them with the same kernel, used in turn; with barriers and shared memory of its own.
+__global__ void parent_three(Work w, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerBlock, plain> one(arena, w.out, w.written);
+    gridfuse::Aggregator<gridfuse::PerBlock, plain, 1> two(arena, w.out, w.written);
+    gridfuse::Aggregator<gridfuse::PerBlock, wide<long long, 0>> three(arena, w.out, w.written);
+    __shared__ int numbers[1024];
+    int in_block = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    numbers[in_block] = thread_number();
+    __syncthreads();
+    int t = numbers[in_block];
+    __syncthreads();
+    if (t >= w.threads) return;
+    for (int i = w.begin[t]; i < w.begin[t + 1]; ++i) {
+        const Launch& l = w.launches[i];
+        w.written[l.id] = 77 * l.id + 1;
+        if (l.id % 3 == 0) one.launch(l.grid, l.block, {l.id, l.offset});
+        else if (l.id % 3 == 1) two.launch(l.grid, l.block, {l.id, l.offset});
+        else three.launch(l.grid, l.block, {l.id, l.offset});
+    }
+}
+
+__global__ void parent_corner(dim3 grid, unsigned* out, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerBlock, corner> children(arena);
+    children.launch(grid, 32, {out + threadIdx.x});
+}
+
+// Not aggregated: every launch runs in the launching thread.
+__global__ void parent_serial(Work w) {
+    int t = thread_number();
+    if (t >= w.threads) return;
+    for (int i = w.begin[t]; i < w.begin[t + 1]; ++i) {
+        const Launch& l = w.launches[i];
+        gridfuse::for_each_thread(l.grid, l.block, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+            dim3 ti(threadIdx.x, threadIdx.y, threadIdx.z), bi(blockIdx.x, blockIdx.y, blockIdx.z);
+            atomicAdd(&w.out[l.offset + place_of(ti, bi, gridDim, blockDim)], result_of(ti, bi, gridDim, blockDim, l.id, 77 * l.id + 1));
+        });
+    }
+}
+
+// ------------------------------------------------------------------------------------ making tests
+
+struct Random {
+    uint64_t state = 1;
+    int below(int n) {
+        state = state * 6364136223846793005ull + 1442695040888963407ull;
+        return int((state >> 33) % uint64_t(n));
+    }
+};
+
+struct Test {
+    dim3 grid{1}, block{256};
+    std::vector<std::vector<Launch>> of_thread;   // as many as there are threads with launches
+    size_t bytes_per_thread = 64;
+    unsigned aggregators = 1;
+    bool arena = true;
+    dim3 arena_grid{0};    // another grid than the parent's
+    int repeat = 2;
+
+    void add(int thread, Launch l) {
+        if (int(of_thread.size()) <= thread) of_thread.resize(thread + 1);
+        of_thread[thread].push_back(l);
+    }
+};
+
+using Parent = std::function<void(const Test&, Work, cudaStream_t)>;
+
+template <class Kernel>
+Parent with_arena(Kernel kernel) {
+    return [kernel](const Test& test, Work w, cudaStream_t stream) {
+        if (test.arena)
+            kernel<<<test.grid, test.block, 0, stream>>>(
+                w, gridfuse::arena_for(test.arena_grid.x ? test.arena_grid : test.grid, test.block, stream, test.bytes_per_thread, test.aggregators));
+        else
+            kernel<<<test.grid, test.block, 0, stream>>>(w, gridfuse::Arena());
+    };
+}
+
+int passed = 0, failed = 0;
+void verdict(const std::string& name, bool right) {
+    std::printf("%s %s\n", right ? "ok  " : "FAIL", name.c_str());
+    std::fflush(stdout);
+    ++(right ? passed : failed);
+}
+
+template <class T>
+T* upload(const std::vector<T>& values) {
+    T* there = nullptr;
+    CHECK(cudaMalloc(&there, std::max<size_t>(values.size(), 1) * sizeof(T)));
+    CHECK(cudaMemcpy(there, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return there;
+}
+
+// `captured`: through a graph, launched `repeat` times.
+bool run(const Test& test, const Parent& parent, bool captured = false) {
+    std::vector<Launch> launches;
+    std::vector<int> begin{0};
+    long long results = 0;
+    for (auto& of_thread : test.of_thread) {
+        for (Launch l : of_thread) {
+            l.id = int(launches.size()) + 1;
+            l.offset = results;
+            if (!l.refused) results += 1ll * l.grid.x * l.grid.y * l.grid.z * (l.block.x * l.block.y * l.block.z);
+            launches.push_back(l);
+        }
+        begin.push_back(int(launches.size()));
+    }
+    std::vector<unsigned> expected(results + 1, 0), got(results + 1);
+    for (const Launch& l : launches) {
+        if (l.refused) continue;
+        dim3 b(0, 0, 0), t(0, 0, 0);
+        for (b.z = 0; b.z < l.grid.z; ++b.z)
+            for (b.y = 0; b.y < l.grid.y; ++b.y)
+                for (b.x = 0; b.x < l.grid.x; ++b.x)
+                    for (t.z = 0; t.z < l.block.z; ++t.z)
+                        for (t.y = 0; t.y < l.block.y; ++t.y)
+                            for (t.x = 0; t.x < l.block.x; ++t.x)
+                                expected[l.offset + place_of(t, b, l.grid, l.block)] +=
+                                    result_of(t, b, l.grid, l.block, l.id, 77 * l.id + 1);
+    }
+    Work w;
+    Launch* launches_there = upload(launches);
+    int* begin_there = upload(begin);
+    w.launches = launches_there;
+    w.begin = begin_there;
+    w.threads = int(test.of_thread.size());
+    CHECK(cudaMalloc(&w.out, (results + 1) * sizeof(unsigned)));
+    CHECK(cudaMalloc(&w.written, (launches.size() + 2) * sizeof(unsigned)));
+    cudaStream_t stream;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    cudaGraphExec_t graph = nullptr;
+    if (captured) {
+        cudaGraph_t made;
+        CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        parent(test, w, stream);
+        CHECK(cudaStreamEndCapture(stream, &made));
+        CHECK(cudaGraphInstantiate(&graph, made, 0));
+        CHECK(cudaGraphDestroy(made));
+    }
+    bool right = true;
+    for (int i = 0; i < test.repeat; ++i) {
+        CHECK(cudaMemsetAsync(w.out, 0, (results + 1) * sizeof(unsigned), stream));
+        CHECK(cudaMemsetAsync(w.written, 0, (launches.size() + 2) * sizeof(unsigned), stream));
+        if (captured) CHECK(cudaGraphLaunch(graph, stream));
+        else parent(test, w, stream);
+        CHECK(cudaGetLastError());
+        CHECK(cudaMemcpyAsync(got.data(), w.out, (results + 1) * sizeof(unsigned), cudaMemcpyDeviceToHost, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        right = right && got == expected;
+    }
+    if (graph) CHECK(cudaGraphExecDestroy(graph));
+    CHECK(cudaStreamDestroy(stream));
+    CHECK(cudaFree(launches_there));
+    CHECK(cudaFree(begin_there));
+    CHECK(cudaFree(w.out));
+    CHECK(cudaFree(w.written));
+    return right;
+}
+
+Launch shaped(dim3 grid, dim3 block, unsigned shared = 0) {
+    Launch l;
+    l.grid = grid;
+    l.block = block;
+    l.shared = shared;
+    l.refused = grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x * block.y * block.z > 1024 || block.x * block.y * block.z == 0 ||
+                block.z > 64 || grid.y > 65535 || grid.z > 65535 || shared > 48 * 1024;
+    return l;
+}
+
+// ------------------------------------------------------------------------------------------- tests
+
+void test_counts() {
+    for (int count : {0, 1, 2, 31, 32, 33, 100, 500, 1023, 1024, 1025, 2100})
+        for (int threads : {1, 50, 128}) {
+            Test one_block_each, several;
+            one_block_each.block = several.block = 1024;
+            one_block_each.bytes_per_thread = several.bytes_per_thread = 128;
+            Random random;
+            for (int i = 0; i < count; ++i) {
+                one_block_each.add(i % 1024, shaped(1, threads));
+                several.add(i % 1024, shaped(1 + random.below(5), threads));
+            }
+            std::string what = std::to_string(count) + " launches of " + std::to_string(threads) + " threads a block, ";
+            verdict(what + "one block each", run(one_block_each, with_arena(parent_plain)));
+            verdict(what + "some blocks each", run(several, with_arena(parent_plain)));
+        }
+}
+
+Test random_test(int blocks, int launchers, int most_launches, unsigned seed) {
+    Random random;
+    random.state = seed;
+    Test test;
+    test.grid = blocks;
+    for (int t = 0; t < launchers; ++t) {
+        if (int(test.of_thread.size()) <= t) test.of_thread.resize(t + 1);
+        if (random.below(3) == 0) continue;   // leaves early
+        for (int i = random.below(most_launches + 1); i > 0; --i) test.add(t, shaped(1 + random.below(4), 64));
+    }
+    return test;
+}
+
+void test_control_flow() {
+    verdict("threads leave before others launch", run(random_test(7, 7 * 256 - 100, 1, 3), with_arena(parent_plain)));
+    verdict("divergent loops that fit", [] {
+        Test test = random_test(3, 600, 4, 5);
+        test.bytes_per_thread = 512;
+        return run(test, with_arena(parent_plain));
+    }());
+    verdict("divergent loops that overflow", run(random_test(3, 600, 9, 6), with_arena(parent_plain)));
+    verdict("tiny arena", [] {
+        Test test = random_test(3, 600, 3, 7);
+        test.bytes_per_thread = 8;
+        return run(test, with_arena(parent_plain));
+    }());
+    verdict("arena for one thread's worth of bytes", [] {
+        Test test = random_test(1, 20, 2, 8);
+        test.block = 32;
+        test.bytes_per_thread = 1;
+        return run(test, with_arena(parent_plain));
+    }());
+    verdict("empty arena", [] {
+        Test test = random_test(2, 500, 2, 9);
+        test.arena = false;
+        return run(test, with_arena(parent_plain));
+    }());
+    verdict("arena for fewer blocks than the parent has", [] {
+        Test test = random_test(5, 5 * 256, 1, 10);
+        test.arena_grid = 2;
+        return run(test, with_arena(parent_plain));
+    }());
+    verdict("no thread launches", run(random_test(4, 0, 1, 11), with_arena(parent_plain)));
+    verdict("many blocks", run(random_test(300, 300 * 256, 1, 12), with_arena(parent_plain)));
+}
+
+void test_shapes() {
+    Random random;
+    Test grids, varying, shapes, parents;
+    for (int t = 0; t < 200; ++t) {
+        grids.add(t, shaped(dim3(1 + random.below(5), 1 + random.below(4), 1 + random.below(3)), dim3(8, 4, 2)));
+        varying.add(t, shaped(1 + random.below(3), 1 + random.below(300)));
+        shapes.add(t, shaped(1 + random.below(3), dim3(1 + random.below(9), 1 + random.below(5), 1 + random.below(3))));
+        parents.add(t, shaped(1 + random.below(3), 64));
+    }
+    verdict("three-dimensional grids and blocks", run(grids, with_arena(parent_plain)));
+    verdict("block sizes that differ", run(varying, with_arena(parent_plain)));
+    verdict("block shapes that differ in all dimensions", run(shapes, with_arena(parent_plain)));
+    parents.grid = dim3(2, 2, 2);
+    parents.block = dim3(5, 3, 2);
+    verdict("three-dimensional parent", run(parents, with_arena(parent_plain)));
+    Test empty;
+    for (int t = 0; t < 200; ++t) empty.add(t, shaped(random.below(2) * random.below(4), 64));
+    verdict("grids of no blocks among others", run(empty, with_arena(parent_plain)));
+    Test nothing;
+    nothing.add(3, shaped(0, 64));
+    verdict("nothing but a grid of no blocks", run(nothing, with_arena(parent_plain)));
+    Test full;
+    for (int t = 0; t < 8; ++t) full.add(t, shaped(2, 1024));
+    verdict("blocks of 1024 threads", run(full, with_arena(parent_plain)));
+    Test wide_grid;
+    wide_grid.add(0, shaped(dim3(3, 300, 2), 4));
+    wide_grid.add(1, shaped(70000, 4));
+    wide_grid.add(2, shaped(1, 4));
+    verdict("large grids", run(wide_grid, with_arena(parent_plain)));
+}
+
+// Launches that CUDA refuses, among others.
+void test_refused() {
+    Random random;
+    Test invalid;
+    for (int t = 0; t < 200; ++t) {
+        Launch odd[] = {shaped(0, 64), shaped(dim3(2, 0, 1), 64), shaped(3, 64), shaped(1, 1025), shaped(1, dim3(32, 33)), shaped(1, 64),
+                        shaped(2, 0), shaped(1, dim3(4, 1, 65)), shaped(dim3(1, 65536), 64), shaped(dim3(1, 1, 65536), 64),
+                        shaped(dim3(0, 65536), 64)};
+        invalid.add(t, odd[random.below(sizeof odd / sizeof *odd)]);
+    }
+    verdict("launches that CUDA refuses", run(invalid, with_arena(parent_plain)));
+}
+
+void test_kernels() {
+    verdict("template kernels, wide arguments", run(random_test(3, 600, 2, 21), with_arena(parent_wide<long long>)));
+    verdict("template kernels, other type", run(random_test(3, 600, 2, 22), with_arena(parent_wide<int>)));
+    Test three = random_test(3, 700, 3, 23);
+    three.aggregators = 3;
+    three.bytes_per_thread = 256;
+    verdict("three aggregators", run(three, with_arena(parent_three)));
+    three.arena = false;
+    verdict("three aggregators, no memory", run(three, with_arena(parent_three)));
+}
+
+// An arena with parts for some of the aggregators only: the others put their launches aside.
+void test_starved() {
+    Test three = random_test(3, 700, 3, 23);
+    three.bytes_per_thread = 256;
+    three.aggregators = 1;
+    verdict("three aggregators, memory for one", run(three, with_arena(parent_three)));
+}
+
+// Launches from loops of different lengths and from several branches, with too little memory for all of them: threads of one
+// warp write down, put aside and do other things at the same time.
+struct counter_args { int turn; };
+__global__ void counter(gridfuse::Batch<counter_args> batch, unsigned* count) {
+    batch.for_each_block([&](uint3, dim3, dim3, const counter_args&) { atomicAdd(count, 1u); });
+}
+__device__ inline int turns(int t, int most) { return (t * 7 + 3) % (most + 1); }
+template <int Mode>
+__global__ void parent_overflow(unsigned* count, int n, int most, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerBlock, counter> counters(arena, count);
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t >= n) return;
+    for (int i = 0; i < turns(t, most); ++i) {
+        int kind = t * 5 + i;
+        if (Mode == 0) {
+            counters.launch(1, 64, {i});
+        } else if (Mode == 1) {
+            if (kind % 3 == 0) counters.launch(1, 64, {i});
+            else if (kind % 3 == 1) counters.launch(2, 32, {i});
+            else atomicAdd(count, 64u);
+        } else if (Mode == 2) {
+            if (kind % 2 == 0) counters.launch(1 + (t & 1), 64 >> (t & 1), {i});
+            else for (int k = 0; k < 64; ++k) atomicAdd(count, 1u);
+        } else if (Mode == 3) {
+            unsigned seen = *(volatile unsigned*)count;
+            if (kind % 2 == 0) counters.launch(1, 64, {i});
+            else while (atomicCAS(count, seen, seen + 64) != seen) seen = *(volatile unsigned*)count;
+        } else {
+            if (t % 11 == 3 && i == 2) {
+                atomicAdd(count, 64u * (turns(t, most) - i));
+                return;
+            }
+            counters.launch(1, 64, {i});
+        }
+    }
+}
+
+template <int Mode>
+void overflow(const char* name) {
+    const int n = 700;
+    unsigned* count;
+    CHECK(cudaMalloc(&count, sizeof(unsigned)));
+    bool right = true;
+    for (int most : {2, 3, 4, 5, 7, 11})
+        for (int bytes : {64, 24, 8, 0}) {
+            CHECK(cudaMemset(count, 0, sizeof(unsigned)));
+            parent_overflow<Mode><<<3, 256>>>(count, n, most, gridfuse::arena_for(3, 256, 0, bytes));
+            CHECK(cudaDeviceSynchronize());
+            unsigned found = 0, expected = 0;
+            CHECK(cudaMemcpy(&found, count, sizeof(unsigned), cudaMemcpyDeviceToHost));
+            for (int t = 0; t < n; ++t) expected += 64u * ((t * 7 + 3) % (most + 1));
+            right = right && found == expected;
+        }
+    CHECK(cudaFree(count));
+    verdict(name, right);
+}
+
+void test_overflow() {
+    overflow<0>("too little memory, one place");
+    overflow<1>("too little memory, two places");
+    overflow<2>("too little memory, other loops beside it");
+    overflow<3>("too little memory, other waiting beside it");
+    overflow<4>("too little memory, early return");
+}
+
+void test_shared() {
+    Random random;
+    Test small, mixed;
+    for (int t = 0; t < 200; ++t) {
+        small.add(t, shaped(1 + random.below(3), 64, 4 * random.below(1000)));
+        Launch l = shaped(1 + random.below(2), 32 + random.below(50), random.below(2) ? 20000 : 1000);
+        l.refused = l.shared + 40000 > 48 * 1024;
+        if (random.below(10) == 0) {
+            l.shared = 60000;   // more than any kernel gets unasked
+            l.refused = true;
+        }
+        mixed.add(t, l);
+    }
+    verdict("dynamic shared memory", run(small, with_arena(parent_shared<16>)));
+    verdict("too much shared memory for some", run(mixed, with_arena(parent_shared<40000>)));
+}
+
+void test_host() {
+    Test test = random_test(3, 600, 2, 31);
+    verdict("captured in a graph", run(test, with_arena(parent_plain), true));
+    bool right[6] = {};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 6; ++i)
+        threads.emplace_back([&, i] { right[i] = run(random_test(5, 5 * 200, 2, 40 + i), with_arena(parent_plain)); });
+    for (auto& thread : threads) thread.join();
+    verdict("several host threads and streams", std::all_of(right, right + 6, [](bool r) { return r; }));
+
+    // More memory than there is: fewer bytes a thread, or none; no error is left behind.
+    gridfuse::Arena arena = gridfuse::arena_for(dim3(1u << 30), 1024, 0, 1u << 20);
+    (void)arena;
+    verdict("too large an arena leaves no error", cudaGetLastError() == cudaSuccess);
+    (void)gridfuse::arena_for(0, 1024);
+    (void)gridfuse::arena_for(1, 0);
+    verdict("arena for nothing", cudaGetLastError() == cudaSuccess);
+    (void)cudaMemset(nullptr, 0, 4);
+    cudaError_t before = cudaPeekAtLastError();
+    (void)gridfuse::arena_for(1, 32);
+    verdict("an earlier error stays", cudaGetLastError() == before && before != cudaSuccess);
+    CHECK(cudaDeviceSynchronize());
+}
+
+// More blocks in a batch than a grid can have.
+void test_huge() {
+    unsigned* out;
+    CHECK(cudaMalloc(&out, 4 * sizeof(unsigned)));
+    CHECK(cudaMemset(out, 0, 4 * sizeof(unsigned)));
+    parent_corner<<<1, 4>>>(dim3(1u << 30), out, gridfuse::arena_for(1, 4));
+    CHECK(cudaDeviceSynchronize());
+    unsigned got[4];
+    CHECK(cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost));
+    CHECK(cudaFree(out));
+    verdict("more than 2^31 - 1 blocks together", std::all_of(got, got + 4, [](unsigned g) { return g == 1u << 30; }));
+}
+
+__global__ void ask_threshold(const Launch* launches, int count, unsigned long long threshold, bool* answer) {
+    for (int i = 0; i < count; ++i) answer[i] = gridfuse::below_threshold(launches[i].grid, launches[i].block, threshold);
+}
+// With a count: how many threads ran, and the sum of their numbers.
+__global__ void serial_count(int blocks, int threads, long long count, long long* out) {
+    out[0] = out[1] = 0;
+    gridfuse::for_each_thread(blocks, threads, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+        out[0] += 1;
+        out[1] += blockIdx.x * blockDim.x + threadIdx.x;
+        if (gridDim.x != blocks) out[0] = -1000;
+    });
+}
+
+void test_threshold() {
+    std::vector<Launch> launches = {shaped(1, 63), shaped(1, 64), shaped(2, 31), shaped(2, 32), shaped(0, 1), shaped(1, 0), shaped(1, 1025),
+                                    shaped(dim3(0x7fffffff, 65535, 65535), 1024), shaped(dim3(0x80000000u), 1), shaped(dim3(2, 2, 3), dim3(5)),
+                                    shaped(dim3(1, 65536), 1), shaped(1, dim3(1, 1, 65))};
+    std::vector<bool> expected = {true, false, true, false, false, false, false, false, false, true, false, false};
+    Launch* there = upload(launches);
+    bool* answer;
+    CHECK(cudaMalloc(&answer, launches.size()));
+    ask_threshold<<<1, 1>>>(there, int(launches.size()), 64, answer);
+    std::vector<char> got(launches.size());
+    CHECK(cudaMemcpy(got.data(), answer, got.size(), cudaMemcpyDeviceToHost));
+    bool right = true;
+    for (size_t i = 0; i < got.size(); ++i) right = right && bool(got[i]) == expected[i];
+    verdict("below_threshold", right);
+    long long *out, sums[2];
+    CHECK(cudaMalloc(&out, sizeof sums));
+    right = true;
+    for (long long count : {-5, 0, 1, 63, 64, 65, 128, 129, 500}) {
+        serial_count<<<1, 1>>>(2, 64, count, out);
+        CHECK(cudaMemcpy(sums, out, sizeof sums, cudaMemcpyDeviceToHost));
+        long long ran = std::max(0ll, std::min(count, 128ll));
+        right = right && sums[0] == ran && sums[1] == ran * (ran - 1) / 2;
+    }
+    verdict("for_each_thread with a count", right);
+    Random random;
+    Test test;
+    for (int t = 0; t < 200; ++t)
+        test.add(t, shaped(dim3(1 + random.below(4), 1 + random.below(3), random.below(3)), dim3(1 + random.below(5), 1 + random.below(3), 2)));
+    verdict("for_each_thread", run(test, [](const Test& t, Work w, cudaStream_t stream) { parent_serial<<<t.grid, t.block, 0, stream>>>(w); }));
+}
+
+int main(int argc, char** argv) {
+    bool quick = false;
+    std::string only;
+    for (int i = 1; i < argc; ++i) {
+        if (std::string(argv[i]) == "--quick") quick = true;
+        else only = argv[i];
+    }
+    CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 32768));
+    const std::pair<const char*, void (*)()> groups[] = {
+        {"threshold", test_threshold}, {"control_flow", test_control_flow}, {"shapes", test_shapes}, {"kernels", test_kernels},
+        {"shared", test_shared},       {"host", test_host},                 {"counts", test_counts}, {"huge", test_huge},
+        {"refused", test_refused},     {"starved", test_starved},           {"overflow", test_overflow}};
+    for (auto& group : groups)
+        if (only.empty() ? !(quick && (group.second == test_huge || group.second == test_refused)) : only == group.first)
+            group.second();
+    std::printf("%d passed, %d failed\n", passed, failed);
+    return failed == 0 ? 0 : 1;
+}

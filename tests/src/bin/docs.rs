@@ -1,0 +1,41 @@
+//! Writes the generated pages of `docs/`, or checks them.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use gridfuse_tests::{docs, workspace};
+
+/// Make docs/diagnostics, docs/rewrites and docs/README.md from what `gridfuse list` says
+#[derive(Debug, Parser)]
+struct Args {
+    /// Change nothing; fail when a page is missing, stale or left over
+    #[arg(long)]
+    check: bool,
+}
+
+fn main() -> Result<ExitCode> {
+    let args = Args::parse();
+    let output = Command::new(workspace::gridfuse_bin())
+        .args(["list", "--format", "json"])
+        .output()?;
+    if !output.status.success() {
+        bail!("gridfuse list failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let report = serde_json::from_slice(&output.stdout).context("gridfuse list printed no JSON")?;
+    let pages = docs::pages(&report).map_err(anyhow::Error::msg)?;
+    let directory = workspace::root().join("docs");
+    let differences = docs::differences(&directory, &pages).context("docs cannot be read")?;
+    if args.check && !differences.is_empty() {
+        for difference in &differences {
+            eprintln!("docs/{difference}");
+        }
+        eprintln!("run: cargo run -p gridfuse-tests --bin docs");
+        return Ok(ExitCode::FAILURE);
+    }
+    if !args.check {
+        docs::write(&directory, &pages).context("docs cannot be written")?;
+    }
+    println!("{} pages, {} changed", pages.len(), differences.len());
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,148 @@
+//! The pages of `docs/` that are made from what `gridfuse list` says: one for each diagnostic and each rewrite, and the index.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// The directories in which every file is a generated one.
+const DIRECTORIES: [&str; 2] = ["diagnostics", "rewrites"];
+
+const NOTE: &str = "<!-- Made by `cargo run -p gridfuse-tests --bin docs` from the source; changes belong there. -->";
+
+/// The pages for the report of `gridfuse list --format json`: path under `docs/`, and text.
+pub fn pages(report: &Value) -> Result<BTreeMap<String, String>, String> {
+    let list = |name: &str| {
+        report[name]
+            .as_array()
+            .ok_or_else(|| format!("the report has no list `{name}`"))
+    };
+    let text = |entry: &Value, name: &str| {
+        let found = entry[name].as_str().map(str::to_owned);
+        found.ok_or_else(|| format!("an entry has no `{name}`: {entry}"))
+    };
+    let mut pages = BTreeMap::new();
+    let mut index = format!(
+        "{NOTE}\n\n# gridfuse\n\nWhat gridfuse finds, and what it can do about it. `gridfuse list` prints the same.\n\n\
+         ## Diagnostics\n\n| diagnostic | severity | |\n|---|---|---|\n"
+    );
+    for entry in list("diagnostics")? {
+        let (id, severity, doc) = (text(entry, "id")?, text(entry, "severity")?, text(entry, "doc")?);
+        index.push_str(&format!(
+            "| [{id}](diagnostics/{id}.md) | {severity} | {} |\n",
+            summary(&doc)
+        ));
+        let page = format!("{NOTE}\n\n# {id}\n\nSeverity: {severity}.\n\n{}\n", doc.trim());
+        pages.insert(format!("diagnostics/{id}.md"), page);
+    }
+    index.push_str("\n## Rewrites\n\n| rewrite | |\n|---|---|\n");
+    for entry in list("rewrites")? {
+        let (id, title, doc) = (text(entry, "id")?, text(entry, "title")?, text(entry, "doc")?);
+        index.push_str(&format!("| [{id}](rewrites/{id}.md) | {title} |\n"));
+        let mut page = format!("{NOTE}\n\n# {id}: {title}\n\n{}\n", doc.trim());
+        let options = entry["options"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if !options.is_empty() {
+            page.push_str("\n## Options\n\n| option | default | |\n|---|---|---|\n");
+        }
+        for option in options {
+            let (name, default, doc) = (text(option, "name")?, text(option, "default")?, text(option, "doc")?);
+            page.push_str(&format!("| `--set {name}=…` | {default} | {doc} |\n"));
+        }
+        pages.insert(format!("rewrites/{id}.md"), page);
+    }
+    pages.insert("README.md".to_owned(), index);
+    Ok(pages)
+}
+
+/// The first sentence, on one line.
+fn summary(doc: &str) -> String {
+    let paragraph = doc.trim().split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    match paragraph.split_once(". ") {
+        Some((first, _)) => format!("{first}."),
+        None => paragraph,
+    }
+}
+
+/// What differs between the pages and the files in `docs`: one line for each file that is missing, stale or left over.
+pub fn differences(docs: &Path, pages: &BTreeMap<String, String>) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for (name, page) in pages {
+        match fs::read_to_string(docs.join(name)) {
+            // A checkout may have changed the line ends.
+            Ok(text) if text.replace("\r\n", "\n") == *page => {}
+            Ok(_) => found.push(format!("{name} is stale")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => found.push(format!("{name} is missing")),
+            Err(error) => return Err(error),
+        }
+    }
+    for name in left_over(docs, pages)? {
+        found.push(format!("{name} is left over"));
+    }
+    Ok(found)
+}
+
+fn left_over(docs: &Path, pages: &BTreeMap<String, String>) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for directory in DIRECTORIES {
+        let entries = match fs::read_dir(docs.join(directory)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let name = format!("{directory}/{}", entry?.file_name().to_string_lossy());
+            if !pages.contains_key(&name) {
+                found.push(name);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Makes the files in `docs` what they should be.
+pub fn write(docs: &Path, pages: &BTreeMap<String, String>) -> io::Result<()> {
+    for directory in DIRECTORIES {
+        fs::create_dir_all(docs.join(directory))?;
+    }
+    for name in left_over(docs, pages)? {
+        fs::remove_file(docs.join(name))?;
+    }
+    for (name, page) in pages {
+        fs::write(docs.join(name), page)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn pages_are_written_and_compared() {
+        let report = json!({
+            "diagnostics": [{ "id": "a", "severity": "warning", "doc": "First\nsentence. Second.\n\n## More\n" }],
+            "rewrites": [{ "id": "b", "title": "Does b", "doc": "Text.", "options": [{ "name": "n", "default": "1", "doc": "N." }] }],
+        });
+        let pages = pages(&report).unwrap();
+        assert!(
+            pages["README.md"].contains("| [a](diagnostics/a.md) | warning | First sentence. |"),
+            "{pages:?}"
+        );
+        assert!(pages["rewrites/b.md"].contains("| `--set n=…` | 1 | N. |"));
+        let docs = tempfile::tempdir().unwrap();
+        assert_eq!(differences(docs.path(), &pages).unwrap().len(), 3);
+        write(docs.path(), &pages).unwrap();
+        fs::write(docs.path().join("rewrites/old.md"), "").unwrap();
+        fs::write(docs.path().join("diagnostics/a.md"), "").unwrap();
+        let wanted = ["diagnostics/a.md is stale", "rewrites/old.md is left over"];
+        assert_eq!(differences(docs.path(), &pages).unwrap(), wanted);
+        write(docs.path(), &pages).unwrap();
+        assert!(differences(docs.path(), &pages).unwrap().is_empty());
+        assert!(super::pages(&json!({})).is_err());
+    }
+}

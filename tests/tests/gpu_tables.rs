@@ -1,0 +1,111 @@
+//! The tables of `docs/measurements.md`: made of the results, and up to date.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use gridfuse_tests::gpu::plan::{self, Plan};
+use gridfuse_tests::gpu::tables;
+use gridfuse_tests::workspace;
+
+const RESULTS: &str = r#"{
+  "schema": 1, "program": "bfs", "commit": "0123456789abcdef0123", "date": "2026-01-02T03:04:05Z",
+  "machine": { "gpu": "NVIDIA H200", "gpu_memory": null, "driver": "580.10", "cuda": "13.0.88", "cpu": "CPU", "cores": 16 },
+  "variants": ["serial", "naive", "aggregate-block", "klap"], "inputs": ["tree", "road"], "builds": [],
+  "runs": [
+    { "variant": "serial", "input": "tree", "command": "", "status": "pass", "time_ms": 0.31, "wall_s": 1 },
+    { "variant": "serial", "input": "road", "command": "", "status": "pass", "time_ms": 1234.5, "wall_s": 1 },
+    { "variant": "naive", "input": "tree", "command": "", "status": "pass", "time_ms": 15.46, "wall_s": 1 },
+    { "variant": "naive", "input": "road", "command": "", "status": "did-not-finish", "wall_s": 60 },
+    { "variant": "aggregate-block", "input": "tree", "command": "", "status": "pass", "time_ms": 0.0991, "wall_s": 1 },
+    { "variant": "aggregate-block", "input": "road", "command": "", "status": "wrong", "wall_s": 1 },
+    { "variant": "klap", "baseline": true, "input": "tree", "command": "", "status": "pass", "time_ms": 0.1, "wall_s": 1 }
+  ],
+  "sanitize": [
+    { "tool": "memcheck", "variant": "aggregate-block", "command": "", "status": "clean", "message": "", "wall_s": 1 },
+    { "tool": "racecheck", "variant": "aggregate-block", "command": "", "status": "findings", "message": "", "wall_s": 1 }
+  ]
+}"#;
+
+const TABLE: &str = "\
+| time in ms | tree | road |
+| --- | ---: | ---: |
+| serial | 0.310 | **1234** |
+| naive | 15.5 | did not finish |
+| aggregate-block | **0.0991** | wrong |
+| klap (by hand) | 0.100 | – |
+
+NVIDIA H200, driver 580.10, CUDA 13.0.88, CPU; commit 0123456789ab, 2026-01-02.
+
+| compute-sanitizer | memcheck | racecheck |
+| --- | --- | --- |
+| aggregate-block | clean | findings |
+";
+
+fn gpu_tables(directory: &Path, extra: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_gpu-tables"))
+        .current_dir(directory)
+        .args(extra)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn tables_are_made_checked_and_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    assert!(!gpu_tables(root, &[]).status.success(), "no results");
+    let results = root.join("tests/gpu/results");
+    fs::create_dir_all(&results).unwrap();
+    fs::write(results.join("bfs.json"), RESULTS).unwrap();
+
+    assert!(!gpu_tables(root, &["--check"]).status.success());
+    let document = root.join("docs/measurements.md");
+    assert!(!document.exists(), "--check writes nothing");
+    assert!(gpu_tables(root, &[]).status.success());
+    let text = fs::read_to_string(&document).unwrap();
+    assert!(text.contains(TABLE), "{text}");
+    assert!(gpu_tables(root, &["--check"]).status.success());
+
+    let edited = text.replace("# Measurements\n", "# Measurements\n\nBy hand.\n");
+    fs::write(&document, edited.replace("15.5", "14.5") + "\nThe end.\n").unwrap();
+    let output = gpu_tables(root, &["--check"]);
+    assert!(!output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("gpu-tables"));
+    assert!(gpu_tables(root, &[]).status.success());
+    assert_eq!(fs::read_to_string(&document).unwrap(), edited + "\nThe end.\n");
+
+    fs::remove_file(results.join("bfs.json")).unwrap();
+    assert!(!gpu_tables(root, &["--check"]).status.success(), "a table of nothing");
+}
+
+#[test]
+fn the_measurements_are_up_to_date() {
+    let results = workspace::root().join("tests/gpu/results");
+    if tables::load_all(&results).unwrap().is_empty() {
+        return;
+    }
+    let document = workspace::root().join("docs/measurements.md");
+    if let Err(error) = tables::generate(&results, &document, true) {
+        panic!("{error:#}");
+    }
+}
+
+#[test]
+fn the_plan_fits_the_corpus() {
+    let root = workspace::root();
+    let plan = Plan::load(&root.join("tests/gpu/plan.toml")).unwrap();
+    assert!(!plan.programs.is_empty());
+    for program in &plan.programs {
+        for (variant, _) in program.all_variants() {
+            let source = variant.source.as_ref().unwrap_or(&program.source);
+            let name = format!("{}/{}", program.name, variant.name);
+            let text = fs::read_to_string(root.join(source))
+                .unwrap_or_else(|error| panic!("{name}: {}: {error}", source.display()));
+            if let Some(at) = &variant.at {
+                plan::launch_line(&text, at).unwrap_or_else(|error| panic!("{name}: {error:#}"));
+            }
+        }
+    }
+}

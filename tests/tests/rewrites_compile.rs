@@ -1,0 +1,475 @@
+//! What the rewrites make compiles: the examples of their documentation, the corpus, and small nasty programs.
+//!
+//! The programs of `tests/fixtures/rewrites` begin with a comment that says what `gridfuse explain` has to say about their
+//! launch: `// expect: aggregate-block=assumes threshold=refused(part of the reason) fire-and-forget=eligible`. A file
+//! with several launches by kernels has `// <- here` on the line of the one that is meant. A directory is one program.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gridfuse_tests::cli::{Directory, copy, directory, files_of, gridfuse, in_parallel};
+use gridfuse_tests::fixture::before_after;
+use gridfuse_tests::nvcc::Nvcc;
+use gridfuse_tests::workspace;
+use serde_json::Value;
+
+/// A warning in what a rewrite made is a mistake as well. But for one: the child stays when nothing launches it any more, and
+/// an unused kernel that no other file can launch is warned of.
+const STRICT: [&str; 6] = ["-Xcicc", "-O0", "-Werror", "all-warnings", "-diag-suppress", "177"];
+
+const HERE: &str = "// <- here";
+
+/// Sequences of rewrites that are applied one after the other, beside each rewrite alone.
+const SEQUENCES: [&str; 1] = ["threshold,aggregate-block"];
+
+fn rewrites() -> Vec<Value> {
+    let report = gridfuse(workspace::root(), &["list", "--format", "json"])
+        .expect_code(0)
+        .json();
+    report["rewrites"].as_array().expect("rewrites").clone()
+}
+
+fn id(rewrite: &Value) -> String {
+    rewrite["id"].as_str().expect("an id").to_owned()
+}
+
+/// The launches by kernels and device functions of a file.
+fn device_launches(directory: &Path, file: &str) -> Vec<Value> {
+    let report = gridfuse(directory, &["explain", file, "--format", "json"])
+        .expect_code(0)
+        .json();
+    let launches = report["launches"].as_array().expect("launches");
+    launches
+        .iter()
+        .filter(|launch| launch["parent"]["kind"] != "host")
+        .cloned()
+        .collect()
+}
+
+fn place(launch: &Value) -> String {
+    let start = &launch["place"]["start"];
+    format!("{}:{}", start["line"], start["column"])
+}
+
+#[test]
+fn examples_of_the_documentation() {
+    let rewrites = rewrites();
+    assert!(!rewrites.is_empty());
+    let failures = in_parallel(&rewrites, |rewrite| {
+        let id = id(rewrite);
+        let example = before_after(rewrite["doc"].as_str().expect("a doc")).unwrap_or_else(|e| panic!("{id}: {e}"));
+        let program = directory(&[("example.cu", example.before.as_bytes())]);
+        let mut failures = String::new();
+        if let Err(failure) = Nvcc::get().check_compiles_with(&program.file("example.cu"), &STRICT) {
+            let _ = writeln!(failures, "{id}: Before: {failure}");
+        }
+        let launches = device_launches(program.path(), "example.cu");
+        let [launch] = launches.as_slice() else {
+            panic!("{id}: Before has {} launches", launches.len())
+        };
+        let arguments = [
+            "rewrite",
+            "example.cu",
+            "--at",
+            &place(launch),
+            "--apply",
+            &id,
+            "--in-place",
+        ];
+        gridfuse(program.path(), &arguments).expect_code(0);
+        assert_eq!(program.read("example.cu"), example.after, "{id}: After");
+        if let Err(failure) = Nvcc::get().check_compiles_with(&program.file("example.cu"), &STRICT) {
+            let _ = writeln!(failures, "{id}: After: {failure}");
+        }
+        failures
+    });
+    assert_eq!(failures.concat(), "");
+}
+
+#[test]
+fn the_corpus_links() {
+    let corpus = workspace::root().join("tests/corpus");
+    let mut ids: Vec<String> = rewrites().iter().map(id).collect();
+    ids.extend(SEQUENCES.map(str::to_owned));
+    let mut jobs = Vec::new();
+    for (file, _) in files_of(&corpus).iter().filter(|(name, _)| name.ends_with(".cu")) {
+        let launches = device_launches(&corpus, file);
+        assert!(!launches.is_empty(), "{file} has no launch by a kernel");
+        for launch in launches {
+            jobs.extend(ids.iter().map(|ids| (file.clone(), launch.clone(), ids.clone())));
+        }
+    }
+    let failures = in_parallel(&jobs, |(file, launch, ids)| {
+        let program = Directory::copy_of(&corpus);
+        let at = place(launch);
+        let run = gridfuse(
+            program.path(),
+            &["rewrite", file, "--at", &at, "--apply", ids, "--in-place"],
+        );
+        let refused =
+            |rewrite: &&Value| ids.split(',').any(|id| rewrite["rewrite"] == id) && rewrite["verdict"] == "ineligible";
+        let verdicts = launch["rewrites"].as_array().expect("verdicts");
+        if let Some(refused) = verdicts.iter().find(refused) {
+            assert_eq!(run.code, Some(1), "{}", run.story());
+            return format!("{file}:{at}: {ids} is refused: {}\n", refused["reasons"]);
+        }
+        if run.code != Some(0) {
+            return format!("{}\n", run.story());
+        }
+        match Nvcc::get().compile(&[&program.file(file)], None, &["-Xptxas", "-O0", "-Xcicc", "-O0"]) {
+            Ok(()) => String::new(),
+            Err(failure) => format!("{file}:{at}: {ids}: {failure}\n"),
+        }
+    });
+    assert_eq!(failures.concat(), "");
+}
+
+/// A program of `tests/fixtures/rewrites`.
+#[derive(Debug)]
+struct Program {
+    name: String,
+    /// Its directory.
+    root: PathBuf,
+    /// The file with the launch, relative to the directory.
+    file: String,
+    single: bool,
+    expected: Vec<(String, Expected)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Expected {
+    Eligible,
+    /// Some assumption contains the text.
+    Assumes(String),
+    /// Some reason contains the text.
+    Refused(String),
+}
+
+/// Reads `id=verdict id=verdict(part of a reason)`.
+fn expectations(mut text: &str) -> Result<Vec<(String, Expected)>, String> {
+    let mut found = Vec::new();
+    loop {
+        text = text.trim_start();
+        let Some((id, rest)) = text.split_once('=') else {
+            return if text.is_empty() {
+                Ok(found)
+            } else {
+                Err(format!("expected `id=verdict`, found `{text}`"))
+            };
+        };
+        let end = rest.find(['(', ' ']).unwrap_or(rest.len());
+        let (verdict, rest) = rest.split_at(end);
+        let (reason, rest) = match rest.strip_prefix('(') {
+            Some(rest) => rest.split_once(')').ok_or("a reason without `)`")?,
+            None => ("", rest),
+        };
+        let expected = match verdict {
+            "eligible" => Expected::Eligible,
+            "assumes" => Expected::Assumes(reason.to_owned()),
+            "refused" if !reason.is_empty() => Expected::Refused(reason.to_owned()),
+            _ => return Err(format!("`{verdict}` is not eligible, assumes or refused(reason)")),
+        };
+        found.push((id.to_owned(), expected));
+        text = rest;
+    }
+}
+
+fn programs() -> Vec<Program> {
+    let fixtures = workspace::root().join("tests/fixtures/rewrites");
+    let mut found = Vec::new();
+    for (path, bytes) in files_of(&fixtures) {
+        let text = String::from_utf8(bytes).expect("UTF-8");
+        let Some(expected) = text.lines().next().and_then(|line| line.strip_prefix("// expect: ")) else {
+            continue;
+        };
+        let expected = expectations(expected).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let (name, root, file) = match path.split_once('/') {
+            Some((directory, file)) => (directory.to_owned(), fixtures.join(directory), file.to_owned()),
+            None => (path.clone(), fixtures.clone(), path.clone()),
+        };
+        let single = !path.contains('/');
+        found.push(Program {
+            name,
+            root,
+            file,
+            single,
+            expected,
+        });
+    }
+    found
+}
+
+impl Program {
+    fn copy(&self) -> Directory {
+        if self.single {
+            let text = fs::read(self.root.join(&self.file)).expect("the program");
+            return directory(&[(&self.file, &text)]);
+        }
+        let copied = Directory::new();
+        copy(&self.root, copied.path());
+        copied
+    }
+
+    /// The launch that is meant.
+    fn launch(&self, directory: &Directory) -> Result<Value, String> {
+        let mut launches = device_launches(directory.path(), &self.file);
+        let text = directory.read(&self.file);
+        if let Some(line) = text.lines().position(|line| line.contains(HERE)) {
+            launches.retain(|launch| launch["place"]["start"]["line"] == line + 1);
+        }
+        match launches.as_slice() {
+            [launch] => Ok(launch.clone()),
+            _ => Err(format!("{}: {} launches are meant\n", self.name, launches.len())),
+        }
+    }
+
+    /// What `explain` says that isn't expected.
+    fn surprises(&self, launch: &Value) -> String {
+        let mut surprises = String::new();
+        let verdicts = launch["rewrites"].as_array().expect("verdicts");
+        for verdict in verdicts {
+            let id = verdict["rewrite"].as_str().expect("an id");
+            let reasons: Vec<&str> = verdict["reasons"]
+                .as_array()
+                .expect("reasons")
+                .iter()
+                .filter_map(|r| r["text"].as_str())
+                .collect();
+            let found = verdict["verdict"].as_str().expect("a verdict");
+            let expected = self
+                .expected
+                .iter()
+                .find(|(expected, _)| expected == id)
+                .map(|(_, expected)| expected);
+            let fits = match expected {
+                Some(Expected::Eligible) => found == "eligible",
+                Some(Expected::Assumes(part)) => {
+                    found == "assumes" && reasons.iter().any(|reason| reason.contains(part))
+                }
+                Some(Expected::Refused(part)) => {
+                    found == "ineligible" && reasons.iter().any(|reason| reason.contains(part))
+                }
+                None => false,
+            };
+            if !fits {
+                let _ = writeln!(
+                    surprises,
+                    "{}: {id} is {found} {reasons:#?}, expected {expected:?}",
+                    self.name
+                );
+            }
+        }
+        for (id, _) in &self.expected {
+            if !verdicts.iter().any(|verdict| verdict["rewrite"] == id.as_str()) {
+                let _ = writeln!(surprises, "{}: there is no rewrite {id}", self.name);
+            }
+        }
+        surprises
+    }
+}
+
+/// One way to rewrite a program, done.
+struct Rewritten {
+    what: String,
+    directory: Directory,
+}
+
+/// Checks the verdicts, and applies what is offered.
+fn rewrite(program: &Program) -> (Vec<Rewritten>, String) {
+    let original = program.copy();
+    let launch = match program.launch(&original) {
+        Ok(launch) => launch,
+        Err(message) => return (Vec::new(), message),
+    };
+    let mut failures = program.surprises(&launch);
+    let verdicts = launch["rewrites"].as_array().expect("verdicts");
+    let offered = |id: &str| {
+        verdicts
+            .iter()
+            .any(|v| v["rewrite"] == id && v["verdict"] != "ineligible")
+    };
+    let mut ids: Vec<String> = verdicts
+        .iter()
+        .map(|v| v["rewrite"].as_str().expect("an id").to_owned())
+        .collect();
+    ids.extend(SEQUENCES.map(str::to_owned));
+    let at = place(&launch);
+    let mut done = vec![Rewritten {
+        what: program.name.clone(),
+        directory: original,
+    }];
+    for ids in ids {
+        let directory = program.copy();
+        let run = gridfuse(
+            directory.path(),
+            &["rewrite", &program.file, "--at", &at, "--apply", &ids, "--in-place"],
+        );
+        let wanted = i32::from(!ids.split(',').all(offered));
+        if run.code != Some(wanted) {
+            let _ = writeln!(failures, "{}: {}", program.name, run.story());
+        } else if wanted == 1 {
+            let untouched = files_of(directory.path()) == files_of(done[0].directory.path());
+            assert!(untouched, "{}: {ids} is refused, but files changed", program.name);
+        } else {
+            let (before, after) = (done[0].directory.read(&program.file), directory.read(&program.file));
+            failures.push_str(
+                &odd_text(&before, &after)
+                    .map(|odd| format!("{} {ids}: {odd}\n", program.name))
+                    .unwrap_or_default(),
+            );
+            let what = format!("{} after {ids}", program.name);
+            done.push(Rewritten { what, directory });
+        }
+    }
+    (done, failures)
+}
+
+/// What is wrong with the looks of a rewritten text.
+fn odd_text(before: &str, after: &str) -> Option<String> {
+    let bare = |text: &str| text.matches('\n').count() - text.matches("\r\n").count();
+    if before.contains("\r\n") && bare(after) > 0 {
+        return Some("line ends of both kinds".to_owned());
+    }
+    if !before.contains('\r') && after.contains('\r') {
+        return Some("carriage returns that weren't there".to_owned());
+    }
+    let trailing = |text: &str| text.lines().filter(|line| line.trim_end() != *line).count();
+    if trailing(after) > trailing(before) {
+        return Some("blanks at the end of a line".to_owned());
+    }
+    if after.contains("gridfuse::") && !after.contains("#include \"gridfuse.cuh\"") {
+        return Some("no include of gridfuse.cuh".to_owned());
+    }
+    (before.contains("threadIdx") && !after.contains("threadIdx")).then(|| "lost code".to_owned())
+}
+
+/// Compiles the units of a program, and links them when it has several.
+fn compile(rewritten: &Rewritten) -> String {
+    let root = rewritten.directory.path();
+    let units: Vec<PathBuf> = files_of(root)
+        .iter()
+        .filter(|(name, _)| name.ends_with(".cu"))
+        .map(|(name, _)| root.join(name))
+        .collect();
+    let result = match units.as_slice() {
+        [unit] => Nvcc::get().check_compiles_with(unit, &STRICT),
+        units => {
+            let units: Vec<&Path> = units.iter().map(PathBuf::as_path).collect();
+            Nvcc::get().compile(&units, None, &[&STRICT[..], &["-Xptxas", "-O0"]].concat())
+        }
+    };
+    result.map_or_else(|failure| format!("{}: {failure}\n", rewritten.what), |()| String::new())
+}
+
+/// Compiles programs of one file together, each in a namespace of its own: the headers of CUDA take most of the time.
+fn compile_together(programs: &[&Rewritten]) -> bool {
+    let together = Directory::new();
+    let mut unit = String::from("#include <cstdio>\n");
+    for (index, program) in programs.iter().enumerate() {
+        for (name, bytes) in files_of(program.directory.path()) {
+            if name.ends_with(".cu") {
+                together.write(&format!("p{index}.cu"), &bytes);
+                let _ = writeln!(unit, "namespace p{index} {{\n#include \"p{index}.cu\"\n}}");
+            } else if !together.file(&name).exists() {
+                // First of all: what a program includes must not end up in its namespace.
+                unit.insert_str(0, &format!("#include \"{name}\"\n"));
+                together.write(&name, &bytes);
+            }
+        }
+    }
+    let unit = together.write("unit.cu", unit.as_bytes());
+    let result = Nvcc::get().check_compiles_with(&unit, &STRICT);
+    if let Err(failure) = &result {
+        // Seen only when a test fails: then, or when this takes long, it tells what doesn't go together.
+        println!("not together: {failure}");
+    }
+    result.is_ok()
+}
+
+#[test]
+fn nasty_programs() {
+    let programs = programs();
+    assert!(programs.len() >= 15);
+    let results = in_parallel(&programs, rewrite);
+    let mut failures: String = results.iter().map(|(_, failures)| failures.as_str()).collect();
+    let (alone, together): (Vec<_>, Vec<_>) = programs
+        .iter()
+        .zip(&results)
+        // A namespace can't be put around these.
+        .partition(|(program, _)| {
+            !program.single || ["anonymous_namespace.cu", "extern_c.cu"].contains(&program.name.as_str())
+        });
+    let alone: Vec<&Rewritten> = alone.iter().flat_map(|(_, (done, _))| done).collect();
+    let together: Vec<&Rewritten> = together.iter().flat_map(|(_, (done, _))| done).collect();
+    let batches: Vec<&[&Rewritten]> = together.chunks(24).collect();
+    failures.extend(in_parallel(&batches, |batch| {
+        // What counts is each by itself, which also tells which one it is.
+        if compile_together(batch) {
+            String::new()
+        } else {
+            batch.iter().map(|program| compile(program)).collect()
+        }
+    }));
+    failures.extend(in_parallel(&alone, |program| compile(program)));
+    assert!(failures.is_empty(), "{failures}");
+}
+
+/// Rewriting a second launch builds on what the first one made.
+#[test]
+fn one_rewrite_after_the_other() {
+    let fixtures = workspace::root().join("tests/fixtures/rewrites");
+    let jobs = [
+        (
+            "two_launches.cu",
+            "threshold",
+            ["child<<<(count + 255)", "child<<<(count + 127)"],
+        ),
+        ("two_children.cu", "threshold", ["child<<<", "other<<<"]),
+        ("two_parents.cu", "aggregate-block", ["child<<<(count", "child<<<1"]),
+        ("two_parents.cu", "threshold", ["child<<<(count", "child<<<1"]),
+    ];
+    let failures = in_parallel(&jobs, |(name, id, texts)| {
+        let program = directory(&[(name, &fs::read(fixtures.join(name)).expect("the program"))]);
+        let mut failures = String::new();
+        for text in texts {
+            let launches = device_launches(program.path(), name);
+            let launch = launches
+                .iter()
+                .find(|l| l["text"].as_str().is_some_and(|t| t.starts_with(text)));
+            let Some(launch) = launch else {
+                panic!("{name}: no launch {text}")
+            };
+            let at = place(launch);
+            let run = gridfuse(
+                program.path(),
+                &["rewrite", name, "--at", &at, "--apply", id, "--in-place"],
+            );
+            if run.code != Some(0) {
+                let _ = writeln!(failures, "{}", run.story());
+            }
+        }
+        if let Err(failure) = Nvcc::get().check_compiles_with(&program.file(name), &STRICT) {
+            let _ = writeln!(failures, "{name} {id}: {failure}{}", program.read(name));
+        }
+        failures
+    });
+    assert_eq!(failures.concat(), "");
+}
+
+#[test]
+fn expectations_are_read() {
+    let read = expectations("a=eligible b=refused(x = y, z) c=assumes d=assumes(more)").unwrap();
+    let owned = |text: &str| text.to_owned();
+    let wanted = [
+        (owned("a"), Expected::Eligible),
+        (owned("b"), Expected::Refused(owned("x = y, z"))),
+        (owned("c"), Expected::Assumes(String::new())),
+        (owned("d"), Expected::Assumes(owned("more"))),
+    ];
+    assert_eq!(read, wanted);
+    assert!(expectations("a=refused").is_err());
+    assert!(expectations("a=maybe").is_err());
+    assert!(expectations("a").is_err());
+}

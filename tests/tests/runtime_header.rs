@@ -1,0 +1,137 @@
+//! The runtime header and the programs that are measured compile and link.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::path::{Path, PathBuf};
+
+use gridfuse_tests::cli::{directory, files_of, in_parallel};
+use gridfuse_tests::nvcc::Nvcc;
+use gridfuse_tests::workspace;
+
+fn header() -> Vec<u8> {
+    std::fs::read(workspace::root().join("codeactions/runtime/gridfuse.cuh")).expect("the header")
+}
+
+fn includes() -> Vec<String> {
+    let root = workspace::root();
+    ["codeactions/runtime", "tests/gpu/baselines", "tests/corpus"]
+        .iter()
+        .map(|directory| format!("-I{}", root.join(directory).display()))
+        .collect()
+}
+
+/// The programs that are measured.
+fn programs() -> Vec<PathBuf> {
+    let tests = workspace::root().join("tests");
+    let mut found = vec![tests.join("gpu/runtime_test.cu")];
+    for directory in ["gpu/baselines", "corpus"] {
+        let files = files_of(&tests.join(directory));
+        found.extend(
+            files
+                .iter()
+                .filter(|(name, _)| name.ends_with(".cu"))
+                .map(|(name, _)| tests.join(directory).join(name)),
+        );
+    }
+    found
+}
+
+#[test]
+fn programs_link() {
+    let programs = programs();
+    assert!(programs.len() >= 5, "{programs:?}");
+    let includes = includes();
+    let mut flags: Vec<&str> = includes.iter().map(String::as_str).collect();
+    flags.extend(["-Xptxas", "-O0"]);
+    let failures = in_parallel(&programs, |program| {
+        Nvcc::get()
+            .compile(&[program], None, &flags)
+            .err()
+            .map(|failure| failure.to_string())
+            .unwrap_or_default()
+    });
+    assert_eq!(failures.concat(), "");
+}
+
+const USER: &str = r#"
+#include "gridfuse.cuh"
+#include "gridfuse.cuh"
+
+namespace {
+struct args { int begin; int count; };
+
+__device__ void body(uint3 blockIdx, dim3 gridDim, dim3 blockDim, int* out, args a) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < a.count) out[a.begin + i] = i + gridDim.x;
+}
+
+__global__ void child_aggregated(gridfuse::Batch<args> batch, int* out) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const args& a) {
+        body(blockIdx, gridDim, blockDim, out, a);
+    });
+}
+
+__global__ void parent(int* out, const int* row, int n, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> children(arena, out);
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int count = row[v + 1] - row[v];
+    if (gridfuse::below_threshold((count + 127) / 128, 128, 32))
+        gridfuse::for_each_thread((count + 127) / 128, 128, [&](uint3, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+            body(blockIdx, gridDim, blockDim, out, {row[v], count});
+        });
+    else
+        children.launch((count + 127) / 128, 128, {row[v], count});
+}
+}
+
+void NAME(cudaStream_t stream) {
+    parent<<<4, 128, 0, stream>>>(nullptr, nullptr, 512, gridfuse::arena_for(4, 128, stream));
+}
+"#;
+
+#[test]
+fn two_units_share_the_header() {
+    let main = "void one(cudaStream_t);\nvoid two(cudaStream_t);\nint main() { one(nullptr); two(nullptr); }\n";
+    let files = directory(&[
+        ("gridfuse.cuh", &header()),
+        ("one.cu", USER.replace("NAME", "one").as_bytes()),
+        ("two.cu", USER.replace("NAME", "two").as_bytes()),
+        ("main.cu", main.as_bytes()),
+    ]);
+    let units = ["one.cu", "two.cu", "main.cu"].map(|name| files.file(name));
+    let units: Vec<&Path> = units.iter().map(PathBuf::as_path).collect();
+    let strict = [
+        "-Werror",
+        "all-warnings",
+        "-Xcompiler",
+        "-Wall,-Wextra,-Wno-unused-parameter",
+        "-Xptxas",
+        "-O0",
+    ];
+    Nvcc::get()
+        .compile(&units, None, &strict)
+        .unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+#[test]
+fn standards_and_architectures() {
+    let files = directory(&[
+        ("gridfuse.cuh", &header()),
+        ("one.cu", USER.replace("NAME", "one").as_bytes()),
+    ]);
+    let unit = files.file("one.cu");
+    let jobs: [&[&str]; 3] = [
+        &["-std=c++20"],
+        &["-arch=sm_75", "--default-stream", "per-thread"],
+        &["-arch=sm_100", "-O3", "-lineinfo"],
+    ];
+    let failures = in_parallel(&jobs, |flags| {
+        let all = [flags, &["-Werror", "all-warnings"][..]].concat();
+        Nvcc::get()
+            .check_compiles_with(&unit, &all)
+            .err()
+            .map(|failure| failure.to_string())
+            .unwrap_or_default()
+    });
+    assert_eq!(failures.concat(), "");
+}
