@@ -547,12 +547,13 @@ public:
     /// The thread leaves; the last one of the block launches.
     __device__ __forceinline__ ~Aggregator() {
         // Threads of a warp that leave together count together. Release: what any of them wrote, its
-        // records and everything before, comes before the count for whoever acquires it.
+        // records and everything before, comes before the count for whoever acquires it. That is a thread
+        // of the same block, so the block's scope is enough; the one that launches fences for the device.
         const unsigned together = __activemask();
         const bool wrote = __any_sync(together, wrote_);
         __syncwarp(together);
         if ((together & detail::lanes_below()) != 0) return;
-        if (wrote) __threadfence();
+        if (wrote) __threadfence_block();
         const unsigned threads = __popc(together);
         if (atomicAdd(&state().left, threads) + threads == detail::block_threads())
             launch_all(uniform_, records_, capacity_);
@@ -676,7 +677,7 @@ private:
     }
 
     static __device__ __noinline__ void launch_all(Common uniform, const Record* records, unsigned capacity) {
-        __threadfence();   // acquire, see the destructor
+        __threadfence();   // acquire, see the destructor; and release, to the children
         launch_written(uniform, records, capacity);
         unsigned long long next = atomicAdd(&state().aside, 0ull);
         while (next != 0) {

@@ -94,6 +94,9 @@ __global__ void sssp_round_grid(const int* row, const int* col, const int* weigh
     }
 }
 
+// Writes a number into the host's memory: sooner there than by a copy.
+__global__ void publish(const int* from, int* to) { *to = *from; }
+
 struct DeviceGraph {
     int *row, *col, *weight, *dist, *last_round, *last_round_host;
     char* active[2];
@@ -114,7 +117,8 @@ void relax_all(const DeviceGraph& g, bool by_block, int threads, cudaStream_t st
             sssp_round_grid<<<blocks, threads, 0, stream>>>(g.row, g.col, g.weight, g.dist, active, next, g.last_round, round,
                                                             g.n, g.launches, g.state);
         CHECK(cudaGetLastError());
-        CHECK(cudaMemcpyAsync(g.last_round_host, g.last_round, sizeof(int), cudaMemcpyDeviceToHost, stream));
+        publish<<<1, 1, 0, stream>>>(g.last_round, g.last_round_host);
+        CHECK(cudaGetLastError());
         CHECK(cudaStreamSynchronize(stream));
     }
 }
