@@ -95,7 +95,8 @@ pub fn apply(
     Ok(texts)
 }
 
-fn apply_to_text(path: &Path, text: &str, edits: &[TextEdit]) -> Result<String, EditError> {
+/// The new text of the file `path`, whose present text is `text`. Fails when an edit doesn't fit it.
+pub fn apply_to_text(path: &Path, text: &str, edits: &[TextEdit]) -> Result<String, EditError> {
     let mut out = String::with_capacity(text.len());
     let mut done = TextRange::empty(0);
     for edit in edits {

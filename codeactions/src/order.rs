@@ -1,6 +1,6 @@
 //! What a rewrite takes for granted about the order of child grids, given the stream that they are launched into.
 
-use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, Stmt, StmtId, StmtKind};
+use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind};
 use gridfuse_analysis::launch::{Launchers, Stream, launches};
 
 use crate::effects::{Effects, effects};
@@ -43,8 +43,12 @@ pub fn null_stream(site: &Site<'_>) -> Vec<Reason> {
 
 /// One thread may come to the launch more than once: by a loop, or by a jump back to a label.
 fn repeats(site: &Site<'_>) -> bool {
-    let jumps = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Goto(_));
-    !site.facts.loops.is_empty() || site.body.stmts.iter().any(jumps)
+    !site.facts.loops.is_empty() || jumps(&site.body)
+}
+
+/// The function has a `goto`.
+fn jumps(body: &Body) -> bool {
+    body.stmts.iter().any(|stmt| matches!(stmt.kind, StmtKind::Goto(_)))
 }
 
 fn others_in_null_stream(site: &Site<'_>, effects: &Effects) -> bool {
@@ -68,7 +72,7 @@ pub struct CreatedStream {
     pub destroy: Vec<StmtId>,
     /// A use that is none of these and not the launch.
     pub other: Option<ExprId>,
-    /// The launch may go into the same stream again: it is created outside of a loop around the launch.
+    /// The launch may go into the same stream again: it is repeated, and the stream isn't created anew each time.
     pub shared_by_iterations: bool,
 }
 
@@ -132,11 +136,26 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
             found.declaration = Some(StmtId(index as u32));
         }
     }
-    if let Some(innermost) = site.facts.loops.first() {
-        let inside = body.stmt(innermost.stmt).span;
-        found.shared_by_iterations = !found.create.iter().any(|c| inside.contains(body.stmt(*c).span));
-    }
+    found.shared_by_iterations = repeats(site) && !created_each_time(site, &found.create);
     found
+}
+
+/// Whether a stream is created again before each execution of the launch: its creation stands in the innermost loop around the
+/// launch, in a block that the launch is in as well (not under a condition of its own), and nothing jumps.
+fn created_each_time(site: &Site<'_>, create: &[StmtId]) -> bool {
+    let body = &site.body;
+    let Some(innermost) = site.facts.loops.first() else {
+        return false;
+    };
+    let inside = body.stmt(innermost.stmt).span;
+    !jumps(body)
+        && create.iter().any(|stmt| {
+            inside.contains(body.stmt(*stmt).span)
+                && site.places.parent(*stmt).is_some_and(|block| {
+                    matches!(body.stmt(block).kind, StmtKind::Block(_))
+                        && body.stmt(block).span.contains(site.facts.span)
+                })
+        })
 }
 
 impl CreatedStream {

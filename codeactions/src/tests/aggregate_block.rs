@@ -104,6 +104,24 @@ fn shared_memory_and_streams() {
 }
 
 #[test]
+fn a_created_stream_that_several_launches_share() {
+    let create = "cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);";
+    let launch = "child<<<1, 32, 0, s>>>(out, begin, count);";
+    let assumes = |body: String| rewrite(ID, &program(&body)).assumes.len();
+    let each_time =
+        format!("for (int i = 0; i < 3; ++i) {{\n        cudaStream_t s;\n        {create}\n        {launch}\n    }}");
+    assert_eq!(assumes(each_time), 0);
+    let before = format!("cudaStream_t s;\n    {create}\n    for (int i = 0; i < 3; ++i) {{\n        {launch}\n    }}");
+    assert_eq!(assumes(before), 1);
+    let once = format!(
+        "cudaStream_t s;\n    for (int i = 0; i < 3; ++i) {{\n        if (i == 0) {{\n            {create}\n        }}\n        {launch}\n    }}"
+    );
+    assert_eq!(assumes(once), 1);
+    let jump = format!("cudaStream_t s;\n    {create}\nagain:\n    {launch}\n    if (--count > 0) goto again;");
+    assert_eq!(assumes(jump), 1);
+}
+
+#[test]
 fn three_dimensions() {
     let child = "__global__ void child(float* out, int3 at) {\n    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y, z = blockIdx.z;\n    \
                  out[(z * gridDim.y + y) * 64 + x] = at.x;\n}\n";

@@ -1,21 +1,7 @@
-//! Applying edits to texts, and where things are afterwards.
+//! Where things are after edits.
 
 use gridfuse_analysis::span::TextRange;
 use gridfuse_codeactions::edit::TextEdit;
-
-/// The text after the edits, which are sorted and don't overlap. `None` when they don't fit the text.
-pub fn apply(text: &str, edits: &[TextEdit]) -> Option<String> {
-    let mut out = String::with_capacity(text.len() + edits.iter().map(|edit| edit.insert.len()).sum::<usize>());
-    let mut done = 0;
-    for edit in edits {
-        out.push_str(text.get(done..edit.range.start as usize)?);
-        text.get(edit.range.start as usize..edit.range.end as usize)?;
-        out.push_str(&edit.insert);
-        done = edit.range.end as usize;
-    }
-    out.push_str(text.get(done..)?);
-    Some(out)
-}
 
 /// Where `range` is after the edits. What is inserted directly before or behind it stays outside; an edit that reaches into
 /// it widens it to the inserted text.
@@ -39,6 +25,8 @@ pub fn map(range: TextRange, edits: &[TextEdit]) -> TextRange {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn edit(start: u32, end: u32, insert: &str) -> TextEdit {
@@ -48,12 +36,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn applies_several() {
-        let edits = [edit(0, 0, "x"), edit(1, 2, ""), edit(3, 3, "yz")];
-        assert_eq!(apply("abc", &edits).as_deref(), Some("xacyz"));
-        assert_eq!(apply("aä", &[edit(2, 3, "")]), None);
-        assert_eq!(apply("ab", &[edit(1, 9, "")]), None);
+    fn apply(text: &str, edits: &[TextEdit]) -> String {
+        gridfuse_codeactions::edit::apply_to_text(Path::new("a.cu"), text, edits).unwrap_or_default()
     }
 
     #[test]
@@ -61,10 +45,10 @@ mod tests {
         let text = "int a; launch(); int b;";
         let launch = TextRange::new(7, 15);
         let edits = [edit(0, 3, "long"), edit(7, 7, "if (x) "), edit(16, 16, " // y")];
-        let new = apply(text, &edits).unwrap_or_default();
+        let new = apply(text, &edits);
         assert_eq!(map(launch, &edits).text(&new), "launch()");
         let edits = [edit(5, 8, "; { l"), edit(14, 16, ", z); }")];
-        let new = apply(text, &edits).unwrap_or_default();
+        let new = apply(text, &edits);
         assert_eq!(map(launch, &edits).text(&new), "; { launch(, z); }");
     }
 }

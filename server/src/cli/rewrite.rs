@@ -9,6 +9,7 @@ use annotate_snippets::Level;
 use clap::Args;
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_codeactions::edit::apply_to_text;
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
 
@@ -241,7 +242,7 @@ fn apply(
     for (edited, list) in &edit.edits {
         let before = project.host.file(edited).map(|file| file.text(project.host.db()));
         let before = before.ok_or_else(|| unfit(edited))?;
-        let after = edits::apply(&before, list).ok_or_else(|| unfit(edited))?;
+        let after = apply_to_text(edited, &before, list).map_err(|_| unfit(edited))?;
         if edited == path {
             after_edits = edits::map(target, list);
         }
