@@ -210,7 +210,7 @@ impl Emulator {
 /// The runtime in the cache.
 const RUNTIME: &str = "runtime.o";
 
-const LINK: [&str; 2] = ["-pthread", "-rdynamic"];
+const LINK: [&str; 1] = ["-pthread"];
 
 impl Compiler {
     fn find(executable: OsString) -> Result<Compiler, String> {

@@ -1,9 +1,6 @@
-//! What the emulator reports about a run, and which lines of the program it means.
+//! What the emulator reports about a run.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
-use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
@@ -71,7 +68,7 @@ pub struct Access {
     /// Its size.
     pub bytes: u64,
     /// Where.
-    pub address: u64,
+    pub address: String,
     /// What is there.
     pub allocation: Option<String>,
     /// Where in it.
@@ -82,12 +79,12 @@ pub struct Access {
     pub block: Option<[u32; 3]>,
     /// The thread in its block.
     pub thread: Option<[u32; 3]>,
-    /// The instruction behind the access, as an address in the executable file.
-    pub pc: Option<u64>,
     /// File, where it is known.
     pub file: Option<String>,
     /// Line, from 1.
     pub line: Option<u32>,
+    /// The function that the line is in, as C++ writes it.
+    pub function: Option<String>,
 }
 
 impl fmt::Display for Access {
@@ -133,46 +130,6 @@ pub fn parse(text: &str) -> Result<Vec<Event>, String> {
         .collect()
 }
 
-/// Finds file and line of the accesses that know their instruction only.
-pub fn resolve(events: &mut [Event], executable: &Path) {
-    let accesses = || events.iter().flat_map(|event| &event.accesses);
-    let mut places: BTreeMap<u64, Option<(String, u32)>> = accesses()
-        .filter(|access| access.file.is_none())
-        .filter_map(|access| Some((access.pc?, None)))
-        .collect();
-    if places.is_empty() {
-        return;
-    }
-    // The instruction before, as these are return addresses.
-    let addresses = places.keys().map(|pc| format!("{:#x}", pc.saturating_sub(1)));
-    let output = Command::new("addr2line")
-        .arg("-e")
-        .arg(executable)
-        .args(addresses)
-        .stdin(Stdio::null())
-        .output();
-    // Without binutils there are no lines.
-    let Ok(output) = output else { return };
-    let text = String::from_utf8_lossy(&output.stdout);
-    for (place, line) in places.values_mut().zip(text.lines()) {
-        *place = place_of(line);
-    }
-    for access in events.iter_mut().flat_map(|event| &mut event.accesses) {
-        if let Some((file, line)) = access.pc.and_then(|pc| places.get(&pc)).cloned().flatten() {
-            access.file.get_or_insert(file);
-            access.line.get_or_insert(line);
-        }
-    }
-}
-
-/// `file:line` or `file:line (discriminator 2)`; unknown ones are `??:0`.
-fn place_of(text: &str) -> Option<(String, u32)> {
-    let text = text.split(" (").next()?;
-    let (file, line) = text.rsplit_once(':')?;
-    let line = line.parse().ok().filter(|line| *line > 0)?;
-    Some((file.to_owned(), line))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
@@ -181,7 +138,7 @@ mod tests {
     #[test]
     fn reads_events() {
         let text = "{\"kind\":\"race\",\"seed\":7,\"message\":\"a race\",\"accesses\":[{\"what\":\"write\",\"bytes\":4,\
-                    \"address\":4096,\"allocation\":\"cudaMalloc #3\",\"offset\":8,\"kernel\":\"child\",\"block\":[1,0,0],\
+                    \"address\":\"0x1000\",\"allocation\":\"cudaMalloc #3\",\"offset\":8,\"kernel\":\"child\",\"block\":[1,0,0],\
                     \"thread\":[2,0,0],\"file\":\"a.cu\",\"line\":3}]}\n\n{\"kind\":\"new-kind\",\"message\":\"m\"}\n";
         let events = parse(text).unwrap();
         assert_eq!(events[0].kind, Kind::Race);
@@ -191,15 +148,5 @@ mod tests {
             "a race (seed 7)\n  write of 4 bytes at cudaMalloc #3 + 8 by child, block (1, 0, 0), thread (2, 0, 0), a.cu:3"
         );
         assert!(parse("no json").is_err());
-    }
-
-    #[test]
-    fn places() {
-        assert_eq!(
-            place_of("/a/b.cu:12 (discriminator 3)"),
-            Some(("/a/b.cu".to_owned(), 12))
-        );
-        assert_eq!(place_of("??:0"), None);
-        assert_eq!(place_of("b.cu:?"), None);
     }
 }

@@ -199,8 +199,7 @@ impl Executable {
         // A program that is killed may leave half a line.
         let text = String::from_utf8_lossy(&report);
         let complete = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
-        let mut events = report::parse(complete).map_err(io::Error::other)?;
-        report::resolve(&mut events, &self.path);
+        let events = report::parse(complete).map_err(io::Error::other)?;
         Ok(Outcome {
             end,
             stdout,
