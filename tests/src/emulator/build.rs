@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use super::program::Program;
 use super::run::Executable;
-use super::translate::{self, HEADER, Translation, Unsupported};
+use super::translate::{self, HEADER, Translation, Unsupported, include_of_line};
 use crate::workspace;
 
 /// Names another compiler than `g++`.
@@ -38,41 +38,64 @@ const INSTRUMENTATION: [&str; 6] = [
     "-ffp-contract=off",
 ];
 
-/// What is precompiled besides the emulator's interface.
-const STANDARD_HEADERS: [&str; 32] = [
-    "algorithm",
-    "array",
-    "atomic",
-    "cassert",
-    "chrono",
-    "climits",
-    "cmath",
-    "cstddef",
-    "cstdint",
-    "cstdio",
-    "cstdlib",
-    "cstring",
-    "deque",
-    "functional",
-    "iostream",
-    "limits",
-    "list",
-    "map",
-    "memory",
-    "mutex",
-    "numeric",
-    "queue",
-    "random",
-    "set",
-    "sstream",
-    "string",
-    "thread",
-    "tuple",
-    "type_traits",
-    "unordered_map",
-    "utility",
-    "vector",
+/// What is precompiled besides the emulator's interface. The more, the longer every compilation takes that uses it: so there
+/// are two of them.
+const PRECOMPILED: [Precompiled; 2] = [
+    Precompiled {
+        directory: "small",
+        // Those of gridfuse.cuh, and what programs print with.
+        headers: &[
+            "atomic",
+            "cassert",
+            "climits",
+            "cstddef",
+            "cstdint",
+            "cstdio",
+            "cstdlib",
+            "cstring",
+            "mutex",
+            "type_traits",
+        ],
+    },
+    Precompiled {
+        directory: "large",
+        headers: &[
+            "algorithm",
+            "array",
+            "atomic",
+            "cassert",
+            "climits",
+            "cmath",
+            "cstddef",
+            "cstdint",
+            "cstdio",
+            "cstdlib",
+            "cstring",
+            "functional",
+            "iostream",
+            "limits",
+            "map",
+            "memory",
+            "mutex",
+            "numeric",
+            "queue",
+            "random",
+            "set",
+            "string",
+            "thread",
+            "type_traits",
+            "utility",
+            "vector",
+        ],
+    },
 ];
+
+/// A precompiled header.
+#[derive(Hash)]
+struct Precompiled {
+    directory: &'static str,
+    headers: &'static [&'static str],
+}
 
 /// A compiler with the emulator's runtime, ready for programs.
 #[derive(Debug, Clone)]
@@ -164,8 +187,7 @@ impl Emulator {
         }
     }
 
-    /// Makes executables of several programs, of all together where that is possible, and says for each program in which
-    /// executable it is and under which number.
+    /// Makes an executable of each program; they share one file where that is possible.
     pub fn build_all(&self, programs: &[&Program]) -> Vec<Result<Executable, BuildFailure>> {
         if let Ok(Some(executable)) = self.build_together(programs) {
             return (0..programs.len())
@@ -182,6 +204,7 @@ impl Emulator {
         for (name, text) in &translation.files {
             fs::write(at(name), text)?;
         }
+        let precompiled = self.installed.join(suitable(translation).directory);
         let mut link = self.compiler.command();
         for unit in &translation.units {
             let object = at(&format!("{unit}.o"));
@@ -190,7 +213,7 @@ impl Emulator {
                 .args(LANGUAGE)
                 .args(INSTRUMENTATION)
                 .arg("-I")
-                .arg(&self.installed)
+                .arg(&precompiled)
                 .arg("-I")
                 .arg(workspace::root().join("tests/emulator/include"))
                 .args(["-c", "-o"])
@@ -327,7 +350,9 @@ fn install(compiler: Compiler, sources: &Path, base: &Path) -> Result<Emulator, 
         .tempdir_in(base)
         .map_err(problem)?;
     compile_runtime(&emulator.compiler, sources, unfinished.path())?;
-    precompile_header(&emulator.compiler, sources, unfinished.path())?;
+    for precompiled in &PRECOMPILED {
+        precompile(&emulator.compiler, precompiled, sources, unfinished.path())?;
+    }
     fs::rename(unfinished.path(), &emulator.installed).map_err(problem)?;
     remove_old(base, &name);
     Ok(emulator)
@@ -362,13 +387,16 @@ fn compile_runtime(compiler: &Compiler, sources: &Path, into: &Path) -> Result<(
     run(together)
 }
 
-fn precompile_header(compiler: &Compiler, sources: &Path, into: &Path) -> Result<(), String> {
+fn precompile(compiler: &Compiler, precompiled: &Precompiled, sources: &Path, into: &Path) -> Result<(), String> {
+    let directory = into.join(precompiled.directory);
     let mut text = format!("#include \"{}\"\n", sources.join("include").join(HEADER).display());
-    for header in STANDARD_HEADERS {
+    for header in precompiled.headers {
         text.push_str(&format!("#include <{header}>\n"));
     }
-    let header = into.join("precompiled.hpp");
-    fs::write(&header, text).map_err(|error| error.to_string())?;
+    let header = directory.join("precompiled.hpp");
+    fs::create_dir_all(&directory)
+        .and_then(|()| fs::write(&header, text))
+        .map_err(|error| error.to_string())?;
     let mut compile = compiler.command();
     compile
         .args(LANGUAGE)
@@ -376,9 +404,24 @@ fn precompile_header(compiler: &Compiler, sources: &Path, into: &Path) -> Result
         .arg("-I")
         .arg(sources.join("include"))
         .args(["-x", "c++-header", "-o"])
-        .arg(into.join(format!("{HEADER}.gch")))
+        .arg(directory.join(format!("{HEADER}.gch")))
         .arg(&header);
     run(compile)
+}
+
+/// The precompiled header that suits a translated program.
+fn suitable(translation: &Translation) -> &'static Precompiled {
+    let [small, large] = &PRECOMPILED;
+    let mut included = translation
+        .files
+        .iter()
+        .flat_map(|(_, text)| text.lines().filter_map(include_of_line));
+    let only_in_large = |name: &&str| large.headers.contains(name) && !small.headers.contains(name);
+    if included.any(|(name, _)| only_in_large(&name)) {
+        large
+    } else {
+        small
+    }
 }
 
 /// Removes what was built of older sources: it takes much space. What was made today may be in use.

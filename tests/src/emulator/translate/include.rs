@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use gridfuse_codeactions::include::HEADER;
+
 use super::edits::Edits;
 use super::launch::literal;
 use super::stream::{File, line_of};
-use super::{Includes, Pass, Unsupported, shown};
+use super::{Includes, Inlined, Pass, Unsupported, shown};
 
 /// The name that a line includes, and whether it is quoted.
 pub fn include_of_line(line: &str) -> Option<(&str, bool)> {
@@ -20,6 +22,17 @@ fn included(rest: &str) -> Option<(&str, bool)> {
         return Some((rest.split_once('"')?.0, true));
     }
     Some((rest.strip_prefix('<')?.split_once('>')?.0, false))
+}
+
+/// The runtime header of rewritten code needs nothing of what surrounds it: it stands before all programs, once.
+fn share(pass: &mut Pass<'_>, path: &Path, inlined: &mut Inlined) -> Result<(), Unsupported> {
+    if inlined.runtime.is_empty() {
+        let mut of_its_own = Inlined::default();
+        inlined.runtime = pass.inlined(path, &mut of_its_own)?;
+        inlined.runtime.push_str(&of_its_own.undefine());
+        inlined.headers.extend(of_its_own.headers);
+    }
+    Ok(())
 }
 
 /// Translates the includes of a file.
@@ -56,7 +69,12 @@ pub fn translate(
                 if inlined.open.contains(&own) && !inlined.once.contains(&own) {
                     return Err(unsupported("a file that includes itself"));
                 }
-                let inner = pass.inlined(&own, inlined)?;
+                let inner = if pass.program.files().get(&own).is_some_and(|text| **text == *HEADER) {
+                    share(pass, &own, inlined)?;
+                    String::new()
+                } else {
+                    pass.inlined(&own, inlined)?
+                };
                 let back = format!("{inner}\n#line {line} {}\n", literal(&shown(path)));
                 edits.replace_exactly(range, back);
             }

@@ -94,6 +94,7 @@ pub fn separate(program: &Program) -> Result<Translation, Unsupported> {
 /// `None` if some program can't stand in a namespace; that has nothing to do with whether it can be translated.
 pub fn together(programs: &[&Program]) -> Result<Option<Translation>, Unsupported> {
     let mut headers = BTreeSet::new();
+    let mut common = String::new();
     let mut body = String::new();
     let mut calls = String::new();
     for (index, program) in programs.iter().enumerate() {
@@ -106,11 +107,12 @@ pub fn together(programs: &[&Program]) -> Result<Option<Translation>, Unsupporte
         if inlined.global || !inlined.main {
             return Ok(None);
         }
-        headers.extend(inlined.headers);
-        let _ = write!(body, "namespace emu_program_{index} {{\n{text}\n}}\n");
-        for name in inlined.macros {
-            let _ = writeln!(body, "#undef {name}");
+        headers.append(&mut inlined.headers);
+        if common.is_empty() {
+            common = std::mem::take(&mut inlined.runtime);
         }
+        let undefine = inlined.undefine();
+        let _ = write!(body, "namespace emu_program_{index} {{\n{text}\n}}\n{undefine}");
         let _ = writeln!(
             calls,
             "    if (number == {index}) return emu_call(emu_program_{index}::emu_main, argc, argv);"
@@ -121,6 +123,7 @@ pub fn together(programs: &[&Program]) -> Result<Option<Translation>, Unsupporte
         // Some are for other systems, behind conditions that aren't here any more.
         let _ = write!(text, "#if __has_include({header})\n#include {header}\n#endif\n");
     }
+    text.push_str(&common);
     text.push_str(&body);
     text.push_str(DISPATCH);
     let _ = write!(
@@ -167,12 +170,21 @@ enum Includes<'i> {
 #[derive(Default)]
 struct Inlined {
     headers: BTreeSet<String>,
+    /// The runtime header of rewritten code, if it was included. It needs nothing of the programs, so one will do.
+    runtime: String,
     macros: BTreeSet<String>,
     once: BTreeSet<PathBuf>,
     open: Vec<PathBuf>,
     /// Something that means another thing in a namespace.
     global: bool,
     main: bool,
+}
+
+impl Inlined {
+    /// Directives that forget all macros.
+    fn undefine(&self) -> String {
+        self.macros.iter().map(|name| format!("#undef {name}\n")).collect()
+    }
 }
 
 impl<'p> Pass<'p> {

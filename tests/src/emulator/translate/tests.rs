@@ -537,6 +537,25 @@ fn programs_together() {
 }
 
 #[test]
+fn the_runtime_header_is_shared() {
+    let text = "#include \"gridfuse.cuh\"\nint main() { }\n";
+    let header = gridfuse_codeactions::include::HEADER;
+    let one = Program::new("a.cu", text).with_file("gridfuse.cuh", header);
+    let translation = together(&[&one, &one]).unwrap().unwrap();
+    let text = &translation.files[0].1;
+    assert_eq!(text.matches("class Aggregator<PerBlock").count(), 1);
+    let (before, _) = text.split_once("namespace emu_program_0").unwrap();
+    assert!(before.contains("class Aggregator<PerBlock"));
+    assert!(before.contains("#undef GRIDFUSE_CUH"));
+    // Another version of it is a file like others.
+    let other = one
+        .clone()
+        .with_file("gridfuse.cuh", header.replace("kMaxBlockZ = 64", "kMaxBlockZ = 1"));
+    let translation = together(&[&one, &other]).unwrap().unwrap();
+    assert_eq!(translation.files[0].1.matches("class Aggregator<PerBlock").count(), 2);
+}
+
+#[test]
 fn odd_text() {
     for text in [
         "<<<",
