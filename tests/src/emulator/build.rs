@@ -317,14 +317,7 @@ fn files_under(directory: &Path) -> io::Result<Vec<PathBuf>> {
 fn install(compiler: Compiler, sources: &Path, base: &Path) -> Result<Emulator, String> {
     let problem = |error: io::Error| format!("the emulator can't be built: {error}");
     let mut hasher = DefaultHasher::new();
-    (
-        &compiler.version,
-        LANGUAGE,
-        INSTRUMENTATION,
-        STANDARD_HEADERS,
-        RUNTIME_FLAGS,
-    )
-        .hash(&mut hasher);
+    (&compiler.version, LANGUAGE, INSTRUMENTATION, PRECOMPILED, RUNTIME_FLAGS).hash(&mut hasher);
     for directory in ["include", "runtime"] {
         for file in files_under(&sources.join(directory)).map_err(problem)? {
             file.hash(&mut hasher);
