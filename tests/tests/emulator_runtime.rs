@@ -1,9 +1,8 @@
 //! The emulator's runtime finds what it is there to find, and nothing else: every program of `tests/emulator/selftest`
 //! says in its first line what must happen. `// expect: pass` ends with exit code 0 under every seed; `// expect: race`
-//! (or several kinds) is stopped for that reason under at least one seed, and never for another.
+//! (or several kinds) is stopped for one of these reasons under at least one seed, and never for another.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -168,20 +167,16 @@ fn run(program: &Program, seed: u64) -> (Option<i32>, Option<String>, String) {
 fn complaint(program: &Program) -> Option<String> {
     let pass = program.expected == ["pass"];
     let seeds = if pass { SEEDS } else { FAULTY_SEEDS };
-    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    let mut found = 0;
     for seed in 1..=seeds {
         let (code, kind, written) = run(program, seed);
         match kind {
-            Some(kind) if !pass && program.expected.contains(&kind) => *found.entry(kind).or_default() += 1,
+            Some(kind) if !pass && program.expected.contains(&kind) => found += 1,
             None if code == Some(0) || (!pass && code == Some(1)) => {}
             _ => return Some(format!("{}, seed {seed}: exit code {code:?}\n{written}", program.name)),
         }
     }
-    program
-        .expected
-        .iter()
-        .find(|kind| !pass && !found.contains_key(*kind))
-        .map(|kind| format!("{}: no seed of {seeds} finds {kind}, but {found:?}", program.name))
+    (!pass && found == 0).then(|| format!("{}: no seed of {seeds} finds a fault", program.name))
 }
 
 #[test]
