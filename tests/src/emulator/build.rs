@@ -31,14 +31,9 @@ const LANGUAGE: [&str; 3] = ["-std=c++17", "-gdwarf-4", "-g1"];
 
 /// Every access to memory becomes a call of the runtime. Most of the time goes into compiling: `-Og` takes little longer than
 /// `-O0`, and makes code that is about as fast as that of `-O1`.
-const INSTRUMENTATION: [&str; 10] = [
+const INSTRUMENTATION: [&str; 6] = [
     "-Og",
     "-w",
-    // The pass that looks for these crashes in GCC 12 on some programs, even if nobody wants its warnings.
-    "-Wno-free-nonheap-object",
-    "-Wno-mismatched-new-delete",
-    "-Wno-use-after-free",
-    "-Wno-dangling-pointer",
     "-fsanitize=thread",
     "--param=tsan-distinguish-volatile=1",
     "--param=tsan-instrument-func-entry-exit=0",
