@@ -636,12 +636,12 @@ private:
             const unsigned rank = __popc(below);
             unsigned before = rank * blocks, sum = __popc(together) * blocks;
             if (!same_blocks) {
+                // A vote for each bit: most grids are small, and any set of threads may be together here.
                 before = sum = 0;
-                for (unsigned rest = together; rest != 0; rest &= rest - 1) {
-                    const unsigned other = __ffs(rest) - 1;
-                    const unsigned value = __shfl_sync(together, blocks, other);
-                    sum += value;
-                    if (below >> other & 1) before += value;
+                for (unsigned bit = 0; __any_sync(together, blocks >> bit != 0); ++bit) {
+                    const unsigned holders = __ballot_sync(together, blocks >> bit & 1);
+                    sum += __popc(holders) << bit;
+                    before += __popc(holders & below) << bit;
                 }
             }
             unsigned long long at = 0;
