@@ -562,7 +562,7 @@ public:
 private:
     using Record = detail::Record<Args>;
 
-    // Kept in shared memory, and read and written by atomic operations alone but for the constructor.
+    // Kept in shared memory; but for the constructor, read and written by atomic and volatile accesses alone.
     struct State {
         unsigned long long cursor;   // launches written down (upper half) and the sum of their blocks (lower half)
         unsigned block_least;        // least and greatest pack_block
@@ -676,41 +676,50 @@ private:
         launch_kernel(uniform, grid, block, shared_bytes, Batch<Args>(args));
     }
 
-    static __device__ __noinline__ void launch_all(Common uniform, const Record* records, unsigned capacity) {
+    template <class T>
+    static __device__ __forceinline__ T strong_read(const T& place) { return *const_cast<const volatile T*>(&place); }
+
+    // What nearly every block needs is inlined: a call costs more than it does.
+    static __device__ __forceinline__ void launch_all(const Common& uniform, const Record* records, unsigned capacity) {
         __threadfence();   // acquire, see the destructor; and release, to the children
-        launch_written(uniform, records, capacity);
-        unsigned long long next = atomicAdd(&state().aside, 0ull);
-        while (next != 0) {
-            Aside* const aside = reinterpret_cast<Aside*>(next);
-            next = aside->next;
-            launch_alone(uniform, aside->grid, aside->block, aside->shared_bytes, aside->args);
-            free(aside);
+        const State& s = state();
+        const unsigned long long cursor = strong_read(s.cursor), aside = strong_read(s.aside);
+        const unsigned least = strong_read(s.block_least), most = strong_read(s.block_most), shared_bytes = strong_read(s.shared_most);
+        const unsigned count = static_cast<unsigned>(cursor >> 32);
+        if (count != 0) {
+            if (least == most && shared_bytes == 0)
+                launch_kernel(uniform, dim3(static_cast<unsigned>(cursor)), detail::unpack_block(most), 0, batch_of(records, capacity, count));
+            else
+                launch_mixed(uniform, records, capacity, count, static_cast<unsigned>(cursor), least, most, shared_bytes);
         }
+        if (aside != 0) launch_aside(uniform, aside);
     }
 
-    static __device__ __forceinline__ void launch_written(const Common& uniform, const Record* records, unsigned capacity) {
-        State& s = state();
-        const unsigned long long cursor = atomicAdd(&s.cursor, 0ull);
-        const unsigned count = static_cast<unsigned>(cursor >> 32);
-        if (count == 0) return;
-        const unsigned least = atomicAdd(&s.block_least, 0u), most = atomicAdd(&s.block_most, 0u);
-        const unsigned shared_bytes = atomicAdd(&s.shared_most, 0u);
-        const Batch<Args> batch(records, reinterpret_cast<const unsigned*>(records + capacity), count);
-        const dim3 grid(static_cast<unsigned>(cursor)), block = detail::unpack_block(most);
-        if (least == most && shared_bytes == 0) {
-            launch_kernel(uniform, grid, block, 0, batch);
-            return;
-        }
-        // Where the launches differ, the largest block and the most shared memory may be too much together
-        // though none of them was by itself; and blocks may differ in more than one dimension.
+    static __device__ __forceinline__ Batch<Args> batch_of(const Record* records, unsigned capacity, unsigned count) {
+        return Batch<Args>(records, reinterpret_cast<const unsigned*>(records + capacity), count);
+    }
+
+    // Where the launches differ, the largest block and the most shared memory may be too much together
+    // though none of them was by itself; and blocks may differ in more than one dimension.
+    static __device__ __noinline__ void launch_mixed(Common uniform, const Record* records, unsigned capacity, unsigned count,
+                                                     unsigned blocks, unsigned least, unsigned most, unsigned shared_bytes) {
         if (least == most || detail::packed_is_linear(most)) {
             (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
-            launch_kernel(uniform, grid, block, shared_bytes, batch);
+            launch_kernel(uniform, dim3(blocks), detail::unpack_block(most), shared_bytes, batch_of(records, capacity, count));
             if (cudaGetLastError() == cudaSuccess) return;
         }
         for (unsigned slot = 0; slot < count; ++slot) {
             const Record record = records[slot];
             launch_alone(uniform, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
+        }
+    }
+
+    static __device__ __noinline__ void launch_aside(Common uniform, unsigned long long next) {
+        while (next != 0) {
+            Aside* const aside = reinterpret_cast<Aside*>(next);
+            next = aside->next;
+            launch_alone(uniform, aside->grid, aside->block, aside->shared_bytes, aside->args);
+            free(aside);
         }
     }
 
