@@ -35,7 +35,7 @@ __global__ void tiles(int* out) {
     mine[1] = tile_sum<32>(warp, 1);
     mine[2] = 100 * tile.meta_group_rank() + tile.thread_rank();
     mine[3] = tile.ballot(rank % 3 == 0);
-    mine[4] = tile.any(rank == 13) + 2 * tile.all(rank > 7);
+    mine[4] = (tile.any(rank == 13) != 0) + 2 * (tile.all(rank > 7) != 0);
     mine[5] = tile.shfl_xor(rank, 3);
     mine[6] = tile.shfl_up(rank, 1);
     mine[7] = tile.match_any(rank / 3);

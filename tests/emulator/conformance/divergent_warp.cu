@@ -13,7 +13,7 @@ __global__ void branches(int* out) {
         break;
     default:
         __syncwarp(0x24924924);
-        result = __any_sync(0x24924924, lane == 2) + 10 * __all_sync(0x24924924, lane != 2);
+        result = (__any_sync(0x24924924, lane == 2) != 0) + 10 * (__all_sync(0x24924924, lane != 2) != 0);
         break;
     }
     __syncwarp();
