@@ -137,16 +137,13 @@ pub fn aggregate<'db>(
     let arena = parent.add_arena(&site, &header, &mut names, &mut edit);
     let kernel = aggregated_kernel(&site, child, granularity, &split, &mut names, &mut edit);
     let aggregator = names.fresh(&plural(&child.name));
-    declare_aggregator(
-        &site,
-        child,
+    let declaration = Declaration {
         granularity,
-        &split,
-        &kernel,
-        &aggregator,
-        &arena,
-        &mut edit,
-    );
+        kernel: &kernel,
+        name: &aggregator,
+        arena: &arena,
+    };
+    declare_aggregator(&site, child, &split, &declaration, &mut edit);
     replace_launch(&site, &split, &aggregator, &mut edit);
     if let Some(stream) = stream {
         for stmt in stream.declaration.iter().chain(&stream.create).chain(&stream.destroy) {
@@ -447,15 +444,23 @@ fn aggregated_kernel<'db>(
     kernel
 }
 
+/// What the parent's aggregator is declared with.
+struct Declaration<'a> {
+    granularity: Granularity,
+    /// The aggregated kernel's name.
+    kernel: &'a str,
+    /// The variable.
+    name: &'a str,
+    /// The arena's name.
+    arena: &'a str,
+}
+
 /// Declares the aggregator as the first statement of the parent.
 fn declare_aggregator(
     site: &Site<'_>,
     child: &Child<'_>,
-    granularity: Granularity,
     split: &Split<'_>,
-    kernel: &str,
-    aggregator: &str,
-    arena: &str,
+    declaration: &Declaration<'_>,
     edit: &mut EditBuilder<'_>,
 ) {
     let style = edit.style(site.file);
@@ -466,11 +471,12 @@ fn declare_aggregator(
     let template_args = site.launch.template_args.map_or("", |t| site.source(t));
     let template_args = if child.template.is_some() { template_args } else { "" };
     let prefix = format!(
-        "gridfuse::Aggregator<{}, {}{template_args}> {aggregator}(",
-        granularity.type_name(),
-        target::qualified(site, child, kernel)
+        "gridfuse::Aggregator<{}, {}{template_args}> {}(",
+        declaration.granularity.type_name(),
+        target::qualified(site, child, declaration.kernel),
+        declaration.name
     );
-    let mut items = vec![arena.to_owned()];
+    let mut items = vec![declaration.arena.to_owned()];
     items.extend(split.uniform().map(|p| p.initialiser.clone()));
     let code = style.list(style::columns(&indent), &prefix, &items, ");");
     let code = style.fit(&code, &indent);
