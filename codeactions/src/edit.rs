@@ -124,6 +124,26 @@ pub fn apply_to_text(path: &Path, text: &str, edits: &[TextEdit]) -> Result<Stri
     Ok(out)
 }
 
+/// Where `range` is after the edits. What is inserted directly before or behind it stays outside; an edit that reaches into
+/// it widens it to the inserted text.
+pub fn map_range(range: TextRange, edits: &[TextEdit]) -> TextRange {
+    let (mut start, mut end) = (i64::from(range.start), i64::from(range.end));
+    let (mut before, mut through) = (0, 0);
+    for edit in edits {
+        let grows = edit.insert.len() as i64 - i64::from(edit.range.end - edit.range.start);
+        if edit.range.end <= range.start {
+            before += grows;
+            through += grows;
+        } else if edit.range.start < range.end {
+            start = start.min(i64::from(edit.range.start));
+            end = end.max(i64::from(edit.range.end));
+            through += grows;
+        }
+    }
+    let clamp = |offset: i64| u32::try_from(offset.max(0)).unwrap_or(u32::MAX);
+    TextRange::new(clamp(start + before), clamp(end + through))
+}
+
 /// Collects edits of several files, in any order.
 pub struct EditBuilder<'db> {
     db: &'db dyn Db,

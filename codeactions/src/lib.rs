@@ -10,7 +10,7 @@ pub mod edit;
 mod effects;
 pub mod handlers;
 pub mod include;
-mod lex;
+pub mod lex;
 mod names;
 mod order;
 mod outline;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cli`] | the command line, temporary directories, work on two threads |
 //! | [`docs`] | the pages that are made from the source |
+//! | [`emulator`] | runs CUDA programs on the CPU |
 //! | [`fixture`] | CUDA sources with a cursor and expected diagnostics in comments |
 //! | [`lsp_client`] | a language client that talks to a real server process |
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
@@ -12,6 +13,7 @@
 
 pub mod cli;
 pub mod docs;
+pub mod emulator;
 pub mod fixture;
 pub mod gpu;
 pub mod lsp_client;

@@ -2,7 +2,6 @@
 
 mod check;
 mod diff;
-mod edits;
 mod explain;
 mod list;
 mod output;

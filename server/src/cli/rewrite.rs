@@ -9,7 +9,7 @@ use annotate_snippets::Level;
 use clap::Args;
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::span::{FileRange, TextRange};
-use gridfuse_codeactions::edit::apply_to_text;
+use gridfuse_codeactions::edit::{apply_to_text, map_range};
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
 
@@ -18,7 +18,7 @@ use super::project::{Project, canonical};
 use super::site::{At, launches_at, list_places};
 use super::snippet::Snippets;
 use super::write::{NewText, WriteError, write_all};
-use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, diff, edits};
+use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, diff};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::launches::{Site, in_file, overlapping};
@@ -244,7 +244,7 @@ fn apply(
         let before = before.ok_or_else(|| unfit(edited))?;
         let after = apply_to_text(edited, &before, list).map_err(|_| unfit(edited))?;
         if edited == path {
-            after_edits = edits::map(target, list);
+            after_edits = map_range(target, list);
         }
         texts.push((edited.clone(), Some(before), after));
     }

@@ -1,0 +1,208 @@
+//! What gridfuse's rewrites make of a program, without files: for programs that the emulator runs.
+
+use std::path::{Path, PathBuf};
+
+use gridfuse_analysis::db::{Host, SourceFile};
+use gridfuse_analysis::items::items;
+use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
+use gridfuse_analysis::span::TextRange;
+use gridfuse_codeactions::edit::{apply_to_text, map_range};
+use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::rewrite::{Options, rewrite_by_id};
+
+use super::program::Program;
+
+/// A launch by device code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The file.
+    pub file: PathBuf,
+    /// Its line, from 1.
+    pub line: usize,
+    range: TextRange,
+}
+
+/// A rewritten program.
+#[derive(Clone, Debug)]
+pub struct Rewritten {
+    /// The rewrites, in order.
+    pub ids: Vec<&'static str>,
+    /// What came out.
+    pub program: Program,
+    /// What the rewrites take for granted.
+    pub assumptions: Vec<String>,
+    /// Where the launch, or what it has become, stands now.
+    site: Site,
+}
+
+/// The root of programs in the database.
+const ROOT: &str = "/program";
+
+fn host(program: &Program) -> Host {
+    let mut host = Host::new();
+    host.set_include_dirs(
+        program
+            .include_dirs()
+            .iter()
+            .map(|dir| Path::new(ROOT).join(dir))
+            .collect(),
+    );
+    let texts = program.files().iter();
+    host.set_files(
+        texts
+            .map(|(path, text)| (Path::new(ROOT).join(path), text.clone()))
+            .collect(),
+    );
+    host
+}
+
+/// The launches by device code in a file.
+fn in_file(host: &Host, file: SourceFile) -> Vec<(LaunchId<'_>, TextRange)> {
+    let db = host.db();
+    let mut found = Vec::new();
+    for function in items(db, file)
+        .functions
+        .iter()
+        .filter(|function| function.has_body(db))
+    {
+        for (index, facts) in launches(db, *function).iter().enumerate() {
+            if facts.launchers != Launchers::Host {
+                let id = LaunchId {
+                    function: *function,
+                    index: u32::try_from(index).unwrap_or(u32::MAX),
+                };
+                found.push((id, facts.span.shift(function.start(db))));
+            }
+        }
+    }
+    found.sort_by_key(|(_, range)| *range);
+    found
+}
+
+/// The launches by device code in a program.
+pub fn device_launches(program: &Program) -> Vec<Site> {
+    let host = host(program);
+    let mut found = Vec::new();
+    for (path, text) in program.files() {
+        let Some(file) = host.file(&Path::new(ROOT).join(path)) else {
+            continue;
+        };
+        for (_, range) in in_file(&host, file) {
+            let before = text.as_bytes().iter().take(range.start as usize);
+            found.push(Site {
+                file: path.clone(),
+                line: 1 + before.filter(|byte| **byte == b'\n').count(),
+                range,
+            });
+        }
+    }
+    found
+}
+
+/// Applies a rewrite with its default options to a launch; an error is the reason why it can't be.
+pub fn rewrite(program: &Program, site: &Site, id: &str) -> Result<Rewritten, String> {
+    let start = Rewritten {
+        ids: Vec::new(),
+        program: program.clone(),
+        assumptions: Vec::new(),
+        site: site.clone(),
+    };
+    start.and(id)
+}
+
+impl Rewritten {
+    /// Applies one more rewrite to the same launch.
+    pub fn and(&self, id: &str) -> Result<Rewritten, String> {
+        let rewrite = rewrite_by_id(id).ok_or_else(|| format!("there is no rewrite `{id}`"))?;
+        let host = host(&self.program);
+        let path = Path::new(ROOT).join(&self.site.file);
+        let file = host.file(&path).ok_or("there is no such file")?;
+        let here = in_file(&host, file);
+        let overlaps = |range: &TextRange| range.start < self.site.range.end && self.site.range.start < range.end;
+        let exact = here.iter().find(|(_, range)| *range == self.site.range);
+        let (launch, range) = exact
+            .or_else(|| here.iter().find(|(_, range)| overlaps(range)))
+            .ok_or("there is no such launch any more")?;
+        let edit = (rewrite.apply)(host.db(), *launch, &Options::default()).map_err(|refusal| {
+            let reasons: Vec<&str> = refusal.0.iter().map(|reason| reason.text.as_str()).collect();
+            reasons.join("; ")
+        })?;
+        let mut after = self.clone();
+        after.ids.push(rewrite.id);
+        after
+            .assumptions
+            .extend(edit.assumptions.iter().map(|reason| reason.text.clone()));
+        after.site.range = *range;
+        let relative = |path: &Path| path.strip_prefix(ROOT).unwrap_or(path).to_owned();
+        for (created, text) in &edit.creates {
+            after.program = after.program.with_file(relative(created), text.as_str());
+        }
+        for (edited, edits) in &edit.edits {
+            let name = relative(edited);
+            let before = self.program.files().get(&name).ok_or("an edit of an unknown file")?;
+            let text = apply_to_text(edited, before, edits).map_err(|error| error.to_string())?;
+            if name == self.site.file {
+                after.site.range = map_range(*range, edits);
+            }
+            after.program = after.program.with_file(name, text);
+        }
+        Ok(after)
+    }
+}
+
+/// Everything that gridfuse offers at a launch: each rewrite alone, and each pair of different ones, one after the other.
+pub fn offered(program: &Program, site: &Site) -> Vec<Rewritten> {
+    let mut found: Vec<Rewritten> = REWRITES
+        .iter()
+        .filter_map(|one| rewrite(program, site, one.id).ok())
+        .collect();
+    for first in found.clone() {
+        let others = REWRITES.iter().filter(|second| !first.ids.contains(&second.id));
+        found.extend(others.filter_map(|second| first.and(second.id).ok()));
+    }
+    found
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "__global__ void child(int* out, int count) { if (threadIdx.x < count) atomicAdd(out, 1); }\n\
+                        __global__ void parent(int* out, int n) {\n    if (threadIdx.x < n) child<<<1, 32>>>(out, threadIdx.x);\n}\n\
+                        int main() { parent<<<1, 32>>>(nullptr, 5); }\n";
+
+    #[test]
+    fn rewrites_alone_and_in_pairs() {
+        let program = Program::new("a.cu", TEXT);
+        let sites = device_launches(&program);
+        assert_eq!(sites.len(), 1);
+        assert_eq!(sites[0].line, 3);
+        let offered = offered(&program, &sites[0]);
+        let ids: Vec<String> = offered.iter().map(|rewritten| rewritten.ids.join(",")).collect();
+        for wanted in [
+            "aggregate-block",
+            "threshold",
+            "fire-and-forget",
+            "threshold,aggregate-block",
+        ] {
+            assert!(ids.iter().any(|ids| ids == wanted), "{wanted} is not among {ids:?}");
+        }
+        let aggregated = &offered[0];
+        assert!(!aggregated.assumptions.is_empty());
+        assert!(aggregated.program.files().contains_key(Path::new("gridfuse.cuh")));
+        assert!(aggregated.program.files()[Path::new("a.cu")].contains("Aggregator"));
+    }
+
+    #[test]
+    fn refusals_have_a_reason() {
+        let program = Program::new(
+            "a.cu",
+            TEXT.replace("child<<<1, 32>>>", "child<<<1, 32, 0, cudaStreamTailLaunch>>>"),
+        );
+        let site = &device_launches(&program)[0];
+        let reason = rewrite(&program, site, "aggregate-block").unwrap_err();
+        assert!(reason.contains("tail launch"), "{reason}");
+        assert_eq!(rewrite(&program, site, "x").unwrap_err(), "there is no rewrite `x`");
+    }
+}
