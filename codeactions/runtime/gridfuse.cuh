@@ -158,8 +158,10 @@ struct Record {
 /// and volatile accesses alone while several threads can.
 struct State {
     // Launches written down (upper 28 bits) and the sum of their blocks (lower 36). Threads add what they
-    // want and take it back where it is too much: at most 2^14 warps are at it at a time, with 2^20 blocks each.
+    // want. The first that is too much stays in, so that no later one fits; those take theirs back (at most
+    // 2^14 warps are at it at a time, with 2^20 blocks each).
     unsigned long long cursor;
+    unsigned long long full_at;  // the cursor before the first that was too much
     unsigned block_least;        // the least pack_block, inverted: so that it is a greatest, too
     unsigned block_most;         // the greatest pack_block
     unsigned shared_most;        // most dynamic shared memory
@@ -708,9 +710,16 @@ private:
     __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks) {
         const unsigned long long step = static_cast<unsigned long long>(launches) << detail::kBlockBits | blocks;
         const unsigned long long before = atomicAdd(&state().cursor, step);
-        if (detail::launches_in(before) + launches <= capacity_ && detail::blocks_in(before) + blocks <= detail::kMaxGridX) return before;
-        atomicAdd(&state().cursor, 0 - step);
+        if (fits(before + step, capacity_)) return before;
+        if (fits(before, capacity_))
+            strong_write(state().full_at, before);
+        else
+            atomicAdd(&state().cursor, 0 - step);
         return kNoRoom;
+    }
+
+    static __device__ __forceinline__ bool fits(unsigned long long cursor, unsigned capacity) {
+        return detail::launches_in(cursor) <= capacity && detail::blocks_in(cursor) <= detail::kMaxGridX;
     }
 
     __device__ __forceinline__ void widen(unsigned block, unsigned shared_bytes) {
@@ -772,7 +781,9 @@ private:
     // What nearly every group needs is inlined: a call costs more than it does.
     static __device__ __forceinline__ void launch_all(const Common& uniform, const State& s, const Record* records, unsigned capacity) {
         __threadfence();   // acquire, see the destructor; and release, to the children
-        const unsigned long long cursor = strong_read(s.cursor), aside = strong_read(s.aside);
+        unsigned long long cursor = strong_read(s.cursor);
+        const unsigned long long aside = strong_read(s.aside);
+        if (!fits(cursor, capacity)) cursor = strong_read(s.full_at);
         const unsigned least = ~strong_read(s.block_least), most = strong_read(s.block_most), shared_bytes = strong_read(s.shared_most);
         const unsigned count = detail::launches_in(cursor), blocks = static_cast<unsigned>(detail::blocks_in(cursor));
         if (count != 0) {

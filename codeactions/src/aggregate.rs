@@ -71,8 +71,8 @@ impl Granularity {
     /// Shared memory that the aggregator takes, in bytes.
     fn shared_bytes(self) -> u32 {
         match self {
-            Granularity::Warp => 32 * 40,
-            Granularity::Block => 40,
+            Granularity::Warp => 32 * 48,
+            Granularity::Block => 48,
             Granularity::MultiBlock(_) | Granularity::Grid => 4,
         }
     }
@@ -465,7 +465,7 @@ fn shared_memory(site: &Site<'_>, needed: u32, used: Option<FileRange>) -> Optio
         bytes += size * count;
     }
     let own = body.bindings.iter().any(|b| b.storage == Storage::Shared);
-    (!known || !own || bytes > 48 * 1024 - 216 - i128::from(needed)).then(|| Reason {
+    (!known || !own || bytes > 48 * 1024 - 208 - i128::from(needed)).then(|| Reason {
         text: format!(
             "a block of `{}` leaves {needed} bytes of the shared memory that it may use",
             site.parent_name()
