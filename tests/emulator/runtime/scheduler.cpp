@@ -352,6 +352,18 @@ Thread* other_lane(const Thread& thread) {
     return nullptr;
 }
 
+std::uint64_t picks = 0;
+
+Thread* some_runnable() {
+    ++picks;
+    Thread* chosen = nullptr;
+    for (int attempt = 0; attempt < 8; ++attempt) {
+        chosen = runnable[static_cast<std::size_t>(chance.below(runnable.size()))];
+        if (chosen->delayed_until <= picks) break;
+    }
+    return chosen;
+}
+
 // The thread to run, or null for the host.
 Thread* pick() {
     if (++steps > settings.step_limit)
@@ -377,7 +389,7 @@ Thread* pick() {
             }
             report_deadlock(true);
         }
-        Thread* chosen = runnable[static_cast<std::size_t>(chance.below(runnable.size()))];
+        Thread* chosen = some_runnable();
         if (chosen->waiting == Waiting::Convergence) {
             // Mostly, lanes that are on their way are let come first.
             if (!chance.one_in(16))
@@ -496,6 +508,11 @@ void count_down() {
     const std::uint64_t next = every == 0 ? 100'000 : 1 + chance.below(2 * every);
     accesses_to_switch = static_cast<int>(next);
     steps += next;
+    leave();
+}
+
+void delay() {
+    current->delayed_until = picks + 1 + chance.below(300);
     leave();
 }
 

@@ -49,6 +49,9 @@ void read_settings() {
     settings.children = static_cast<Children>(derive.below(4));
     settings.block_order = static_cast<BlockOrder>(derive.below(3));
     settings.host_patience = static_cast<unsigned>(derive.below(4));
+    // Several threads between two steps of a protocol at the same time: rare unless they are held there.
+    constexpr unsigned kDelayOneIn[] = {0, 0, 3, 10, 30};
+    settings.delay_one_in = kDelayOneIn[derive.below(sizeof kDelayOneIn / sizeof *kDelayOneIn)];
 
     std::uint64_t value = 0;
     if (number("GRIDFUSE_EMU_STEPS", value)) settings.step_limit = value;
