@@ -247,7 +247,7 @@ inline bool usable(const Allocation& a, std::uintptr_t address, std::size_t byte
 
 // Device code uses an address that is neither in the arena nor on its own stack.
 __attribute__((noinline)) Cell* outside_cells(Thread& by, std::uintptr_t address, std::size_t bytes, bool write, const char* what, Site site) {
-    if (in_parameters(address)) return nullptr;
+    if (in_parameters(address) || (!write && is_builtin(address))) return nullptr;
     if (Global* const global = global_at(address)) {
         if (address + bytes > global->allocation.begin + global->allocation.bytes)
             bad_address(by, address, bytes, what, site, "out-of-bounds", "an access over the end of " + describe(global->allocation));

@@ -287,16 +287,23 @@ public:
         return result;
     }
 
-    /// A kernel whose parameters are known: the arguments are converted to them, as in a call.
+    /// A kernel whose parameters are known: the arguments are converted to them, as in a call. Like a launch, the call is void.
     template <class... P>
     auto kernel(void (*function)(P...), const char* name = nullptr) const {
-        return [shape = shape_, function, name](P... args) { return start<void (*)(P...), std::tuple<P...>>(shape, function, reinterpret_cast<const void*>(function), name, static_cast<P&&>(args)...); };
+        return [shape = shape_, function, name](P... args) { (void)start<void (*)(P...), std::tuple<P...>>(shape, function, reinterpret_cast<const void*>(function), name, static_cast<P&&>(args)...); };
     }
 
     /// A kernel whose template arguments, or default arguments, depend on the launch's arguments.
     template <class F>
     auto deduced(F function, const char* name = nullptr) const {
-        return [shape = shape_, function, name](auto... args) { return start<F, std::tuple<decltype(args)...>>(shape, function, nullptr, name, std::move(args)...); };
+        return [shape = shape_, function, name](auto... args) { (void)start<F, std::tuple<decltype(args)...>>(shape, function, nullptr, name, std::move(args)...); };
+    }
+
+    /// The same with the arguments as an array of pointers to them.
+    template <class... P, std::size_t... I>
+    cudaError_t with_array(void (*function)(P...), void** args, std::index_sequence<I...>) const {
+        return start<void (*)(P...), std::tuple<P...>>(shape_, function, reinterpret_cast<const void*>(function), nullptr,
+                                                       *static_cast<std::remove_reference_t<P>*>(args[I])...);
     }
 
 private:
@@ -325,27 +332,20 @@ private:
     rt::LaunchShape shape_;
 };
 
-namespace detail {
-template <class... P, std::size_t... I>
-cudaError_t launch_with_array(const Launch& launch, void (*function)(P...), void** args, std::index_sequence<I...>) {
-    return launch.kernel(function)(*static_cast<std::remove_reference_t<P>*>(args[I])...);
-}
-}   // namespace detail
-
 }   // namespace emu
 
 // Functions that take a kernel or a variable by its type
 template <class... P>
 cudaError_t cudaLaunchKernel(void (*function)(P...), dim3 grid, dim3 block, void** args, std::size_t shared_bytes = 0,
                              cudaStream_t stream = nullptr) {
-    return emu::detail::launch_with_array(emu::Launch("cudaLaunchKernel", 0, grid, block, shared_bytes, stream), function, args,
-                                          std::index_sequence_for<P...>());
+    return emu::Launch("cudaLaunchKernel", 0, grid, block, shared_bytes, stream).with_array(function, args, std::index_sequence_for<P...>());
 }
 template <class... P>
 cudaError_t cudaLaunchCooperativeKernel(void (*function)(P...), dim3 grid, dim3 block, void** args, std::size_t shared_bytes = 0,
                                         cudaStream_t stream = nullptr) {
-    return emu::detail::launch_with_array(emu::Launch("cudaLaunchCooperativeKernel", 0, grid, block, shared_bytes, stream).cooperative(),
-                                          function, args, std::index_sequence_for<P...>());
+    return emu::Launch("cudaLaunchCooperativeKernel", 0, grid, block, shared_bytes, stream)
+        .cooperative()
+        .with_array(function, args, std::index_sequence_for<P...>());
 }
 /// Without the kernel's type there is no way to read the arguments: an "unsupported" fault.
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** args, std::size_t shared_bytes = 0, cudaStream_t stream = nullptr);
