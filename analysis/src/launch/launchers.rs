@@ -31,13 +31,7 @@ pub(super) fn launchers(
     levels: &FunctionUniformity,
     launch: ExprId,
 ) -> Launchers {
-    let context = Context {
-        db,
-        function,
-        body,
-        levels,
-        multi_dimensional: uses_higher_dimensions(body),
-    };
+    let context = Pins::new(db, function, body, levels);
     let mut found: Vec<ThreadNumber> = Vec::new();
     let mut inner: Option<StmtId> = None;
     for stmt in places.around(launch) {
@@ -136,7 +130,8 @@ fn uses_higher_dimensions(body: &Body) -> bool {
     })
 }
 
-struct Context<'a, 'db> {
+/// Finds conditions that pick one thread.
+pub(super) struct Pins<'a, 'db> {
     db: &'db dyn Db,
     function: FunctionItem<'db>,
     body: &'a Body,
@@ -144,7 +139,53 @@ struct Context<'a, 'db> {
     multi_dimensional: bool,
 }
 
-impl Context<'_, '_> {
+impl<'a, 'db> Pins<'a, 'db> {
+    /// For the conditions of a function.
+    pub fn new(
+        db: &'db dyn Db,
+        function: FunctionItem<'db>,
+        body: &'a Body,
+        levels: &'a FunctionUniformity,
+    ) -> Pins<'a, 'db> {
+        Pins {
+            db,
+            function,
+            body,
+            levels,
+            multi_dimensional: uses_higher_dimensions(body),
+        }
+    }
+
+    /// Where `cond` has this outcome, one thread of a warp, block or grid is left, and it depends on nothing else.
+    pub fn picks_one_thread(&self, cond: ExprId, outcome: bool) -> bool {
+        self.picks(cond, outcome, false)
+    }
+
+    /// The same, and the thread is number 0, which every grid has.
+    pub fn picks_thread_zero(&self, cond: ExprId, outcome: bool) -> bool {
+        self.picks(cond, outcome, true)
+    }
+
+    fn picks(&self, cond: ExprId, outcome: bool, zero: bool) -> bool {
+        match &self.body.expr(cond).kind {
+            ExprKind::Paren(e) => self.picks(*e, outcome, zero),
+            ExprKind::Logical { and, lhs, rhs } => {
+                *and == outcome && self.picks(*lhs, outcome, zero) && self.picks(*rhs, outcome, zero)
+            }
+            ExprKind::Unary(UnOp::Not, e) if self.number(*e).is_none() => self.picks(*e, !outcome, zero),
+            ExprKind::Binary(BinOp::Eq | BinOp::Ne, a, b)
+                if zero && self.constant(*a) != Some(0) && self.constant(*b) != Some(0) =>
+            {
+                false
+            }
+            _ => {
+                let mut found = Vec::new();
+                self.pinned(cond, outcome, &mut found);
+                !found.is_empty()
+            }
+        }
+    }
+
     /// Collects the thread numbers that are fixed where `cond` evaluated to `outcome`.
     fn pinned(&self, cond: ExprId, outcome: bool, found: &mut Vec<ThreadNumber>) {
         match &self.body.expr(cond).kind {

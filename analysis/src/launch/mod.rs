@@ -1,6 +1,7 @@
 //! Launch sites: everything known about each `child<<<…>>>(…)`.
 
 mod config;
+mod count;
 mod launchers;
 mod places;
 mod recursion;
@@ -14,6 +15,7 @@ use crate::span::Span;
 use crate::uniformity::{FunctionUniformity, Level, Uniformity, uniformity};
 
 pub use config::{constant_value, depends_on_thread_index};
+pub use count::{Amount, Bound, GridSize, LaunchCount, Recursion, WARP, launch_counts};
 pub use launchers::who_launches;
 pub use places::Places;
 
