@@ -6,6 +6,7 @@
 pub mod db;
 pub mod diagnostic;
 pub mod diagnostics;
+pub mod escape;
 pub mod flow;
 pub mod hir;
 pub mod items;

@@ -1,6 +1,7 @@
 //! The table of diagnostics: one file each.
 
 mod device_sync;
+mod inaccessible_pointer;
 mod launch_in_loop;
 mod serialized_launches;
 
@@ -10,7 +11,12 @@ use crate::items::{FunctionItem, items};
 use crate::span::FileRange;
 
 /// Every kind of diagnostic.
-pub static KINDS: &[Kind] = &[device_sync::KIND, serialized_launches::KIND, launch_in_loop::KIND];
+pub static KINDS: &[Kind] = &[
+    device_sync::KIND,
+    inaccessible_pointer::KIND,
+    serialized_launches::KIND,
+    launch_in_loop::KIND,
+];
 
 /// All diagnostics of a file, by place.
 #[salsa::tracked]
