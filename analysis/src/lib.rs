@@ -14,6 +14,7 @@ pub mod launch;
 pub mod mask;
 pub mod parse;
 pub mod resolve;
+pub mod settings;
 pub mod span;
 pub mod summary;
 pub mod uniformity;

@@ -1,37 +1,52 @@
 //! The table of diagnostics: one file each.
 
 mod device_sync;
+mod empty_grid;
 mod inaccessible_pointer;
 mod launch_in_loop;
+mod oversized_block;
+mod partial_warp;
 mod serialized_launches;
+mod tiny_child_grid;
+mod unchecked_launch;
 
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Diagnostic, Finding, Kind, Related};
 use crate::items::{FunctionItem, items};
+use crate::settings::settings;
 use crate::span::FileRange;
 
 /// Every kind of diagnostic.
 pub static KINDS: &[Kind] = &[
     device_sync::KIND,
     inaccessible_pointer::KIND,
+    oversized_block::KIND,
+    empty_grid::KIND,
     serialized_launches::KIND,
     launch_in_loop::KIND,
+    tiny_child_grid::KIND,
+    partial_warp::KIND,
+    unchecked_launch::KIND,
 ];
 
 /// All diagnostics of a file, by place.
 #[salsa::tracked]
 pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    let settings = settings(db);
     for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
         for (index, finding) in findings(db, *function) {
             let kind = &KINDS[*index];
+            let Some(severity) = settings.severity(kind.id, kind.severity) else {
+                continue;
+            };
             let place = |function: FunctionItem<'_>, span: crate::span::Span| FileRange {
                 file: function.file(db),
                 range: span.shift(function.start(db)),
             };
             found.push(Diagnostic {
                 id: kind.id,
-                severity: kind.severity,
+                severity,
                 place: place(*function, finding.span),
                 message: finding.message.clone(),
                 label: finding.label.clone(),

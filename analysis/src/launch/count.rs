@@ -14,6 +14,9 @@ use crate::uniformity::{changes_around, immutable_parameter, uniformity};
 /// Child grids with fewer threads than this use a part of one warp.
 pub const WARP: u64 = 32;
 
+/// Launches that may be pending at once, unless the program sets another limit.
+pub const PENDING_LAUNCHES: u64 = 2048;
+
 /// A number that isn't below `at_least` nor above `at_most`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
 pub struct Amount {

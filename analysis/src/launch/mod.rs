@@ -14,8 +14,9 @@ use crate::resolve::resolve_kernel;
 use crate::span::Span;
 use crate::uniformity::{FunctionUniformity, Level, Uniformity, uniformity};
 
+pub(crate) use config::single_definition;
 pub use config::{constant_value, depends_on_thread_index};
-pub use count::{Amount, Bound, GridSize, LaunchCount, Recursion, WARP, launch_counts};
+pub use count::{Amount, Bound, GridSize, LaunchCount, PENDING_LAUNCHES, Recursion, WARP, launch_counts};
 pub use launchers::who_launches;
 pub use places::Places;
 
