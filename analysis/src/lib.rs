@@ -16,5 +16,6 @@ pub mod parse;
 pub mod resolve;
 pub mod settings;
 pub mod span;
+pub mod streams;
 pub mod summary;
 pub mod uniformity;

@@ -181,10 +181,10 @@ impl Suspect {
                 ExprKind::Conditional { cond, .. } => todo.push(*cond),
                 // `min`, `max`, `assert`: what comes out, or goes on behind it, isn't the number itself.
                 ExprKind::Call { args, .. } => todo.extend(args),
-                ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => {
-                    if mentions.iter().any(|b| self.variables.contains(b)) {
-                        return true;
-                    }
+                ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. }
+                    if mentions.iter().any(|b| self.variables.contains(b)) =>
+                {
+                    return true;
                 }
                 _ => {}
             }

@@ -1,14 +1,22 @@
 //! The table of diagnostics: one file each.
 
+mod device_malloc;
 mod device_sync;
+mod divergent_barrier;
 mod empty_grid;
+mod endless_recursion;
 mod inaccessible_pointer;
 mod launch_in_loop;
+mod leaked_stream;
+mod nesting_depth;
 mod oversized_block;
 mod partial_warp;
+mod pending_launch_limit;
 mod serialized_launches;
 mod tiny_child_grid;
 mod unchecked_launch;
+mod unused_stream;
+mod varying_block_size;
 
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Diagnostic, Finding, Kind, Related};
@@ -21,10 +29,18 @@ pub static KINDS: &[Kind] = &[
     device_sync::KIND,
     inaccessible_pointer::KIND,
     oversized_block::KIND,
+    divergent_barrier::KIND,
+    endless_recursion::KIND,
+    nesting_depth::KIND,
     empty_grid::KIND,
+    pending_launch_limit::KIND,
     serialized_launches::KIND,
     launch_in_loop::KIND,
     tiny_child_grid::KIND,
+    unused_stream::KIND,
+    leaked_stream::KIND,
+    device_malloc::KIND,
+    varying_block_size::KIND,
     partial_warp::KIND,
     unchecked_launch::KIND,
 ];

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::db::Db;
 use crate::diagnostic::{Finding, Kind, Severity};
 use crate::items::FunctionItem;
-use crate::launch::{Bound, Launchers, PENDING_LAUNCHES, launch_counts, launches};
+use crate::launch::{Bound, Launchers, launch_counts, launches, pending_launch_limit};
 use crate::resolve::visible_names;
 use crate::summary::direct;
 
@@ -61,8 +61,10 @@ const ASKS: [&str; 2] = ["cudaGetLastError", "cudaPeekAtLastError"];
 fn unchecked_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
     let all = launches(db, function).iter().zip(launch_counts(db, function));
     let within = |bound: &Bound, limit: u64| matches!(bound, Bound::Constant(n) if *n <= limit);
+    let limit = pending_launch_limit(db);
     let mut many = all.filter(|(facts, count)| {
-        let few = within(&count.per_block.at_most, FEW) || within(&count.per_grid.at_most, PENDING_LAUNCHES);
+        let few =
+            within(&count.per_block.at_most, FEW) || limit.is_some_and(|limit| within(&count.per_grid.at_most, limit));
         facts.launchers != Launchers::Host && !few
     });
     let Some((facts, _)) = many.next() else {

@@ -22,8 +22,8 @@ enum ThreadNumber {
     OfBlock,
 }
 
-/// Who launches, by the conditions around the launch and by the early returns before it.
-pub(super) fn launchers(
+/// Who executes an expression, by the conditions around it and by the early returns before it.
+pub(crate) fn launchers(
     db: &dyn Db,
     function: FunctionItem<'_>,
     body: &Body,
@@ -85,25 +85,31 @@ pub fn who_launches<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> Launchers {
     let Some(facts) = launches(db, id.function).get(id.index as usize) else {
         return Launchers::ManyThreads;
     };
-    if !matches!(facts.launchers, Launchers::ManyThreads | Launchers::OnePerWarp) || !id.function.signature(db).kernel {
+    if !matches!(facts.launchers, Launchers::ManyThreads | Launchers::OnePerWarp) {
         return facts.launchers;
+    }
+    single_threaded(db, id.function).unwrap_or(facts.launchers)
+}
+
+/// Who runs a kernel that the whole workspace launches with blocks of one thread; `None` for other functions.
+pub(crate) fn single_threaded<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Launchers> {
+    if !function.signature(db).kernel {
+        return None;
     }
     let mut single_block = true;
     let mut any = false;
-    for site in launch_sites_of(db, id.function) {
-        let Some(site) = launches(db, site.function).get(site.index as usize) else {
-            return facts.launchers;
-        };
+    for site in launch_sites_of(db, function) {
+        let site = launches(db, site.function).get(site.index as usize)?;
         if site.block.constant != Some([1, 1, 1]) {
-            return facts.launchers;
+            return None;
         }
         any = true;
         single_block &= site.grid.constant == Some([1, 1, 1]);
     }
     match (any, single_block) {
-        (false, _) => facts.launchers,
-        (true, false) => Launchers::OnePerBlock,
-        (true, true) => Launchers::OnePerGrid,
+        (false, _) => None,
+        (true, false) => Some(Launchers::OnePerBlock),
+        (true, true) => Some(Launchers::OnePerGrid),
     }
 }
 
@@ -131,7 +137,7 @@ fn uses_higher_dimensions(body: &Body) -> bool {
 }
 
 /// Finds conditions that pick one thread.
-pub(super) struct Pins<'a, 'db> {
+pub(crate) struct Pins<'a, 'db> {
     db: &'db dyn Db,
     function: FunctionItem<'db>,
     body: &'a Body,
@@ -164,6 +170,11 @@ impl<'a, 'db> Pins<'a, 'db> {
     /// The same, and the thread is number 0, which every grid has.
     pub fn picks_thread_zero(&self, cond: ExprId, outcome: bool) -> bool {
         self.picks(cond, outcome, true)
+    }
+
+    /// The expression is a different number for all threads of a block.
+    pub fn numbers_threads(&self, expr: ExprId) -> bool {
+        matches!(self.number(expr), Some(ThreadNumber::InBlock | ThreadNumber::InGrid))
     }
 
     fn picks(&self, cond: ExprId, outcome: bool, zero: bool) -> bool {
