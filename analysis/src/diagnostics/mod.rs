@@ -15,6 +15,7 @@ mod pending_launch_limit;
 mod serialized_launches;
 mod tiny_child_grid;
 mod unchecked_launch;
+mod unordered_child_result;
 mod unused_stream;
 mod varying_block_size;
 
@@ -32,6 +33,7 @@ pub static KINDS: &[Kind] = &[
     divergent_barrier::KIND,
     endless_recursion::KIND,
     nesting_depth::KIND,
+    unordered_child_result::KIND,
     empty_grid::KIND,
     pending_launch_limit::KIND,
     serialized_launches::KIND,
