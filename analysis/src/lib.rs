@@ -18,4 +18,5 @@ pub mod settings;
 pub mod span;
 pub mod streams;
 pub mod summary;
+pub mod suppress;
 pub mod uniformity;

@@ -15,6 +15,7 @@ mod pending_launch_limit;
 mod serialized_launches;
 mod tiny_child_grid;
 mod unchecked_launch;
+mod unknown_suppression;
 mod unordered_child_result;
 mod unused_stream;
 mod varying_block_size;
@@ -24,6 +25,7 @@ use crate::diagnostic::{Diagnostic, Finding, Kind, Related};
 use crate::items::{FunctionItem, items};
 use crate::settings::settings;
 use crate::span::FileRange;
+use crate::suppress::allowed;
 
 /// Every kind of diagnostic.
 pub static KINDS: &[Kind] = &[
@@ -45,9 +47,10 @@ pub static KINDS: &[Kind] = &[
     varying_block_size::KIND,
     partial_warp::KIND,
     unchecked_launch::KIND,
+    unknown_suppression::KIND,
 ];
 
-/// All diagnostics of a file, by place.
+/// All diagnostics of a file, by place, without those that are switched off or that a comment allows.
 #[salsa::tracked]
 pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = Vec::new();
@@ -80,6 +83,12 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
                 rewrites: kind.rewrites,
             });
         }
+    }
+    let allowed = allowed(db, file);
+    found.retain(|d| !allowed.iter().any(|allow| allow.silences(d.id, d.place.range.start)));
+    let own = &unknown_suppression::KIND;
+    if let Some(severity) = settings.severity(own.id, own.severity) {
+        found.extend(unknown_suppression::unknown_suppressions(db, file, severity));
     }
     found.sort_by_key(|d| (d.place.range, d.id));
     found
