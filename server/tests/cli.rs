@@ -82,6 +82,37 @@ fn deny_decides_the_exit_code() {
 }
 
 #[test]
+fn the_manifest_decides_severities_and_include_directories() {
+    let head = PROGRAM.find("__global__ void parent").expect("the parent");
+    let (child, parent) = PROGRAM.split_at(head);
+    let parent = format!("#include \"child.cuh\"\n{parent}");
+    let manifest = "include-dirs = ['inc']\n[severity]\nserialized-launches = 'error'\n";
+    let dir = directory(&[
+        ("gridfuse.toml", manifest.as_bytes()),
+        ("inc/child.cuh", child.as_bytes()),
+        ("src/a.cu", parent.as_bytes()),
+    ]);
+    let output = gridfuse(dir.path(), &["check", "src/a.cu", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let finding = &json(&output)["findings"][0];
+    assert_eq!(
+        (&finding["id"], &finding["severity"]),
+        (&"serialized-launches".into(), &"error".into())
+    );
+    let explained = json(&gridfuse(dir.path(), &["explain", "src/a.cu:7", "--format", "json"]));
+    assert_eq!(explained["launches"][0]["child"]["status"], "known");
+    let wrong = "[severity]\nserialized-launches = 'loud'\n";
+    std::fs::write(dir.path().join("gridfuse.toml"), wrong).expect("the manifest");
+    let output = gridfuse(dir.path(), &["check", "src/a.cu"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("gridfuse.toml:2:23: `loud` is no severity"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn check_as_json() {
     let dir = directory(&[("a.cu", PROGRAM.replace('\n', "\r\n").as_bytes())]);
     let report = json(&gridfuse(dir.path(), &["check", ".", "--format", "json"]));
@@ -150,7 +181,8 @@ fn odd_files_are_survived() {
     ];
     let dir = directory(files);
     let output = gridfuse(dir.path(), &["check", "."]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // Two of the kernels launch themselves in every run.
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(
         stderr(&output).contains("skipped binary.cu: not UTF-8 text"),
         "{}",

@@ -479,6 +479,45 @@ fn configuration_changes_what_is_found() {
 }
 
 #[test]
+fn the_manifest_is_read() {
+    let (child, parent) = child_and_parent();
+    let root = directory(&[
+        (
+            "gridfuse.toml",
+            b"include-dirs = ['inc']\n[severity]\nserialized-launches = 'error'\n",
+        ),
+        ("inc/child.cuh", child.as_bytes()),
+        ("src/main.cu", parent.as_bytes()),
+    ]);
+    let (path, manifest) = (root.file("src/main.cu"), root.file("gridfuse.toml"));
+    let mut client = start(root.path(), &utf8());
+    client.open(&path, &parent);
+    let severity = |diagnostics: &[Value]| {
+        let found = diagnostics.iter().find(|d| d["code"] == "serialized-launches");
+        found.map(|d| d["severity"].as_u64().unwrap_or_default())
+    };
+    client.wait_published(&path, |published| severity(&published.diagnostics) == Some(1));
+    eventually_hover(&mut client, &path, SMALL_LAUNCH, |text| text.contains("child.cuh"));
+    let rewrite = |client: &Client, text: &str| {
+        fs::write(&manifest, text).unwrap();
+        let change = json!({ "changes": [{ "uri": uri(&manifest), "type": 2 }] });
+        client.notify("workspace/didChangeWatchedFiles", change);
+    };
+    rewrite(&client, "[severity]\nserialized-launches = 'loud'\n");
+    let wrong = client.wait_published(&manifest, |published| !published.diagnostics.is_empty());
+    let start = &wrong.diagnostics[0]["range"]["start"];
+    assert_eq!(
+        (&start["line"], &start["character"]),
+        (&json!(1), &json!(22)),
+        "{wrong:?}"
+    );
+    rewrite(&client, "[severity]\nserialized-launches = 'off'\n");
+    client.wait_published(&path, |published| severity(&published.diagnostics).is_none());
+    client.wait_published(&manifest, |published| published.diagnostics.is_empty());
+    client.shutdown();
+}
+
+#[test]
 fn watched_files_are_followed() {
     let (child, parent) = child_and_parent();
     let root = directory(&[("main.cu", parent.as_bytes())]);

@@ -61,7 +61,9 @@ fn device_sync<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding
     if !(signature.kernel || signature.device) || signature.host {
         return Vec::new();
     }
-    let old = settings(db).cuda.is_some_and(|version| version < (12, 0));
+    let settings = settings(db);
+    // The last toolkit that had it, and only for architectures before sm_90.
+    let old = settings.cuda.is_some_and(|version| version < (12, 0)) && settings.arch.is_none_or(|arch| arch < 90);
     let body = body(db, function);
     body.exprs
         .iter()
