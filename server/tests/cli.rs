@@ -128,6 +128,43 @@ fn check_as_json() {
 }
 
 #[test]
+fn check_for_other_programs() {
+    let program = PROGRAM
+        .replace("if (count > 0)", "if (/* ü😀 */ count > 0)")
+        .replace(")\n        child", ") child");
+    let dir = directory(&[("a b.cu", program.as_bytes())]);
+    let sarif = json(&gridfuse(dir.path(), &["check", "a b.cu", "--format", "sarif"]));
+    assert_eq!(sarif["version"], "2.1.0");
+    let run = &sarif["runs"][0];
+    assert_eq!(
+        (&run["tool"]["driver"]["name"], &run["columnKind"]),
+        (&"gridfuse".into(), &"unicodeCodePoints".into())
+    );
+    let result = &run["results"][0];
+    assert_eq!(
+        (&result["ruleId"], &result["level"]),
+        (&"serialized-launches".into(), &"warning".into())
+    );
+    let rule = result["ruleIndex"].as_u64().expect("an index") as usize;
+    assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], "serialized-launches");
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "a%20b.cu");
+    let line = program.lines().nth(9).expect("the launch's line");
+    let column = line.chars().count() - "child<<<(count + 127) / 128, 128>>>(out + row[v], count);".len() + 1;
+    assert_eq!(place["region"]["startLine"], 10);
+    assert_eq!(place["region"]["startColumn"], column);
+    assert!(result["relatedLocations"][0]["message"]["text"].is_string(), "{result}");
+    let github = gridfuse(dir.path(), &["check", "a b.cu", "--format", "github"]);
+    let expected = format!("::warning file=a b.cu,line=10,endLine=10,col={column},endColumn=");
+    assert!(stdout(&github).starts_with(&expected), "{}", stdout(&github));
+    assert!(
+        stdout(&github).contains(",title=gridfuse serialized-launches::many threads"),
+        "{}",
+        stdout(&github)
+    );
+}
+
+#[test]
 fn wrong_use_and_missing_files_are_2() {
     let dir = directory(&[("a.cu", PROGRAM.as_bytes()), ("latin.cu", b"// M\xfcller\n")]);
     let fails = |arguments: &[&str], message: &str| {
