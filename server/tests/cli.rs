@@ -165,6 +165,26 @@ fn check_for_other_programs() {
 }
 
 #[test]
+fn the_launch_graph_is_drawn() {
+    let program = format!("{PROGRAM}__device__ void helper() {{ unknown<<<1, 32>>>(); }}\n");
+    let dir = directory(&[("a.cu", program.as_bytes())]);
+    let dot = stdout(&gridfuse(dir.path(), &["graph", "a.cu"]));
+    for part in [
+        "digraph launches {",
+        "n0 [label=\"parent\", shape=box];",
+        "n1 [label=\"child\", shape=box];",
+        "n0 -> n1 [label=\"up to 32 per grid\"];",
+        "[label=\"main\", shape=ellipse];",
+        "[label=\"unknown\", shape=box, style=dashed];",
+    ] {
+        assert!(dot.contains(part), "{part}: {dot}");
+    }
+    let mermaid = stdout(&gridfuse(dir.path(), &["graph", "a.cu", "--format", "mermaid"]));
+    assert!(mermaid.starts_with("flowchart TD\n  n0[\"parent\"]\n"), "{mermaid}");
+    assert!(mermaid.contains("n0 -->|\"up to 32 per grid\"| n1"), "{mermaid}");
+}
+
+#[test]
 fn wrong_use_and_missing_files_are_2() {
     let dir = directory(&[("a.cu", PROGRAM.as_bytes()), ("latin.cu", b"// M\xfcller\n")]);
     let fails = |arguments: &[&str], message: &str| {

@@ -5,6 +5,7 @@ mod diff;
 mod edits;
 mod explain;
 mod github;
+mod graph;
 mod list;
 mod output;
 mod project;
@@ -52,6 +53,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Show everything known about each launch site
     Explain(explain::ExplainArgs),
+    /// Draw which function launches which kernel, and how often
+    Graph(graph::GraphArgs),
     /// Rewrite a device-side launch
     Rewrite(rewrite::RewriteArgs),
     /// List all diagnostics and rewrites with their documentation
@@ -117,6 +120,7 @@ pub fn main() -> ExitCode {
         Command::Lsp { .. } => Ok(CLEAN),
         Command::Check(args) => check::run(args, &mut out),
         Command::Explain(args) => explain::run(args, &mut out),
+        Command::Graph(args) => graph::run(args, &mut out),
         Command::Rewrite(args) => rewrite::run(args, &mut out),
         Command::List(args) => list::run(args, &mut out),
     };
