@@ -137,8 +137,9 @@ fn diagnostics_and_hover_of_the_corpus() {
         let path = root.file("bfs.cu");
         client.open(&path, &root.read("bfs.cu"));
         let found = client.diagnostics(&path);
-        assert_eq!(found.len(), 1, "{found:#?}");
+        assert_eq!(found.len(), 2, "{found:#?}");
         assert_eq!(found[0]["code"], "serialized-launches");
+        assert_eq!(found[1]["code"], "unchecked-launch");
         assert_eq!(found[0]["source"], "gridfuse");
         assert_eq!(found[0]["severity"], 2);
         assert_eq!(marked(&client, client.text(&path), &found[0]), LAUNCH);
@@ -794,7 +795,7 @@ fn garbage_is_survived() {
     // Documents that are no CUDA sources are none of the server's business.
     client.open_as(&root.file("notes.md"), "markdown", "# child<<<1, 1>>>()");
     assert!(hover_text(&mut client, &path, LAUNCH).contains("launch of `expand`"));
-    assert_eq!(client.diagnostics(&path).len(), 1);
+    assert_eq!(client.diagnostics(&path).len(), 2);
     assert!(!client.stderr().contains("panicked"), "{}", client.stderr());
     client.shutdown();
 }
@@ -815,7 +816,7 @@ fn bytes_that_are_no_messages() {
         let mut client = Client::over(server.stdout.take().unwrap(), input);
         client.initialize(Some(root.path()), &utf8());
         client.open(&path, &root.read("bfs.cu"));
-        assert_eq!(client.diagnostics(&path).len(), 1, "after {garbage:?}");
+        assert_eq!(client.diagnostics(&path).len(), 2, "after {garbage:?}");
         client.shutdown();
         assert_eq!(server.wait().unwrap().code(), Some(0), "after {garbage:?}");
     }
