@@ -166,7 +166,7 @@ fn diagnostics_and_hover_of_the_corpus() {
 
         // A newer version is answered with its number.
         client.replace(&path, "if (count > 0)", "if (count >  0)");
-        assert_eq!(client.diagnostics(&path).len(), 1);
+        assert_eq!(client.diagnostics(&path).len(), 2);
         assert_eq!(client.published(&path).last().expect("a publication").version, Some(2));
         client.replace(&path, LAUNCH, "dist[0] = 1");
         assert_eq!(client.diagnostics(&path), [] as [Value; 0]);
