@@ -65,6 +65,10 @@ pub fn escapes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Escape<
         return Vec::new();
     }
     let body = body(db, function);
+    // What wasn't understood may set any pointer.
+    if !body.problems.is_empty() {
+        return Vec::new();
+    }
     let flow = Flow::of(&body);
     let analysis = Analysis {
         db,

@@ -69,6 +69,9 @@ fn divergent_barrier<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<F
         return Vec::new();
     }
     let body = body(db, function);
+    if !body.problems.is_empty() {
+        return Vec::new();
+    }
     let levels = uniformity(db, function);
     let flow = Flow::of(&body);
     let places = Places::of(&body);

@@ -80,6 +80,9 @@ fn empty_grid<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<
                     None,
                 ));
             }
+            if !body.problems.is_empty() {
+                return None;
+            }
             let (wanted, form) = wanted_blocks(facts)?;
             let suspect = Suspect::of(&body, wanted)?;
             if suspect.is_looked_at(&body) {

@@ -65,7 +65,7 @@ fn unchecked_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Fi
     let mut many = all.filter(|(facts, count)| {
         let few =
             within(&count.per_block.at_most, FEW) || limit.is_some_and(|limit| within(&count.per_grid.at_most, limit));
-        facts.launchers != Launchers::Host && !few
+        facts.launchers != Launchers::Host && !facts.in_lambda && !few
     });
     let Some((facts, _)) = many.next() else {
         return Vec::new();

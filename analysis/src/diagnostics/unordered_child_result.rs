@@ -110,6 +110,9 @@ fn unordered_child_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
         return Vec::new();
     }
     let body = body(db, function);
+    if !body.problems.is_empty() {
+        return Vec::new();
+    }
     let flow = Flow::of(&body);
     let parent = Accesses::of(db, function, &body);
     let mut found: Vec<Finding<'db>> = Vec::new();

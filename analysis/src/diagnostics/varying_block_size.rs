@@ -2,8 +2,9 @@
 
 use crate::db::Db;
 use crate::diagnostic::{Finding, Kind, Severity};
+use crate::hir::body;
 use crate::items::FunctionItem;
-use crate::launch::{LaunchId, Launchers, launches, who_launches};
+use crate::launch::{LaunchId, Launchers, depends_on_thread_index, launches, who_launches};
 use crate::uniformity::Level;
 
 pub(super) const KIND: Kind = Kind {
@@ -49,6 +50,7 @@ __global__ void parent(int* out, const int* row) {
 
 fn varying_block_size<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
     let mut found = Vec::new();
+    let body = body(db, function);
     for (index, facts) in launches(db, function).iter().enumerate() {
         let id = LaunchId {
             function,
@@ -61,7 +63,8 @@ fn varying_block_size<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
         let operands = operands.chain(facts.shared.iter().map(|shared| (shared, "amount of shared memory")));
         for (operand, what) in operands {
             let Some(why) = &operand.uniformity.why else { continue };
-            if operand.uniformity.level <= Level::Warp {
+            // What isn't understood counts as varying, too: only what a thread's number decides is reported.
+            if operand.uniformity.level <= Level::Warp || !depends_on_thread_index(&body, operand.expr) {
                 continue;
             }
             found.push(Finding {

@@ -324,7 +324,8 @@ impl<'db> Counter<'_, 'db> {
             }
             inner = Some(stmt);
         }
-        if facts.in_lambda {
+        // What wasn't understood may hide a condition.
+        if facts.in_lambda || !body.problems.is_empty() {
             add(None, true, facts.span);
         }
         (conditions, loops)

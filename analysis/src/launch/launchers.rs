@@ -238,7 +238,8 @@ impl<'a, 'db> Pins<'a, 'db> {
                     ThreadNumber::InBlock => Level::Block,
                     ThreadNumber::InGrid | ThreadNumber::OfBlock => Level::Grid,
                 };
-                if self.levels.of(other) <= enough {
+                // A constant is one even where the function as a whole can't be analysed.
+                if self.levels.of(other) <= enough || self.constant(other).is_some() {
                     found.push(number);
                 }
             }
