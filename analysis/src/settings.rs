@@ -19,8 +19,8 @@ pub struct Settings {
     pub tiny_grid: u64,
     /// Launches that may be pending at once, where the program sets it in a place that isn't analysed.
     pub pending_launches: Option<u64>,
-    /// Levels of grids that may be nested.
-    pub nesting_depth: u64,
+    /// Levels of grids that may be nested. `None`: as many as launches may be pending.
+    pub nesting_depth: Option<u64>,
 }
 
 impl Default for Settings {
@@ -31,7 +31,7 @@ impl Default for Settings {
             severities: BTreeMap::new(),
             tiny_grid: crate::launch::WARP,
             pending_launches: None,
-            nesting_depth: 24,
+            nesting_depth: None,
         }
     }
 }

@@ -145,7 +145,7 @@ impl Manifest {
             nesting_depth,
         } = written.thresholds;
         settings.tiny_grid = tiny_grid.unwrap_or(settings.tiny_grid);
-        settings.nesting_depth = nesting_depth.unwrap_or(settings.nesting_depth);
+        settings.nesting_depth = nesting_depth.or(settings.nesting_depth);
         settings.pending_launches = pending_launches;
         let home = path.parent().unwrap_or(Path::new(""));
         Ok(Manifest {
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(settings.severity("device-sync", Severity::Error), Some(Severity::Error));
         assert_eq!(
             (settings.tiny_grid, settings.pending_launches, settings.nesting_depth),
-            (64, Some(4096), 8)
+            (64, Some(4096), Some(8))
         );
         let dirs: Vec<PathBuf> = ["/w/inc", "/usr/inc", "/x"].map(PathBuf::from).to_vec();
         assert_eq!(manifest.include_dirs, dirs);

@@ -19,7 +19,7 @@ const DOC: &str = r#"A kernel that launches itself in every run.
 Finds kernels that launch themselves under no condition but one that only picks a thread (`threadIdx.x == 0`).
 
 ## Why is this bad
-Nothing ends it but the limit of 24 nested grids, at which a launch fails and the host does not learn of it. Launched into
+Nothing ends it but the limit of pending launches (2048), at which a launch fails and the host does not learn of it. Launched into
 `cudaStreamTailLaunch`, where one grid runs after the other, it never ends.
 
 ## Example
