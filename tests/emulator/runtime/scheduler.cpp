@@ -29,7 +29,7 @@ Thread host_thread;
 
 namespace {
 
-constexpr unsigned kMaxDepth = 64;
+constexpr unsigned kMaxDepth = 64;   // the grids of all deeper levels share their places
 // More than any loop that gives up by itself will do.
 constexpr std::uint32_t kStuckSpins = 16384;
 
@@ -42,6 +42,7 @@ std::vector<Thread*> held;             // launchers that wait for a child becaus
 unsigned starting_cooperative = 0;
 unsigned deepest = 0;                  // depth of any grid so far
 unsigned resident[kMaxDepth];          // blocks, by the depth of their grid
+unsigned level(const Grid& grid) { return std::min(grid.depth, kMaxDepth - 1); }
 std::uint64_t unfinished = 0;          // operations submitted and not done
 std::uint64_t steps = 0;
 std::uint32_t next_block_id = 2;       // 1 is the host
@@ -123,7 +124,7 @@ void start_block(Grid& grid) {
         add_runnable(thread);
     }
     live_blocks.push_back(block);
-    ++resident[grid.depth];
+    ++resident[level(grid)];
 }
 
 void complete(Op& op);
@@ -159,7 +160,7 @@ void finish_block(Block* block) {
     }
     idle_threads[size_class(block->threads)].push_back(block->thread);
     live_blocks.erase(std::find(live_blocks.begin(), live_blocks.end(), block));
-    --resident[grid.depth];
+    --resident[level(grid)];
     block->joining = KnowledgePtr();
     block->null_stream.last = Ptr<Op>();
     idle_blocks.push_back(block);
@@ -219,9 +220,9 @@ void start(const Ptr<Op>& op) {
         grid.first_id = take_block_ids(grid.blocks);
         remember_blocks(grid.first_id, grid.blocks, &grid, nullptr);
         starting.push_back(Ptr<Grid>(&grid));
-        ++starting_at[grid.depth];
+        ++starting_at[level(grid)];
         starting_cooperative += grid.shape.cooperative;
-        deepest = std::max(deepest, grid.depth);
+        deepest = std::max(deepest, level(grid));
         ++grid.references;   // its blocks'
         return;
     }
@@ -247,7 +248,7 @@ void start(const Ptr<Op>& op) {
 
 // ----------------------------------------------------------------------------------------------- what is next
 
-bool block_may_start(const Grid& grid) { return resident[grid.depth] < settings.resident || grid.shape.cooperative; }
+bool block_may_start(const Grid& grid) { return resident[level(grid)] < settings.resident || grid.shape.cooperative; }
 
 // Starts a block, if one may start.
 bool start_some_block() {
@@ -264,7 +265,7 @@ bool start_some_block() {
         do start_block(grid);   // the blocks of a cooperative grid are there together
         while (grid.shape.cooperative && grid.started_blocks < grid.blocks);
         if (grid.started_blocks == grid.blocks) {
-            --starting_at[grid.depth];
+            --starting_at[level(grid)];
             starting_cooperative -= grid.shape.cooperative;
             starting[at] = starting.back();
             starting.pop_back();
@@ -469,6 +470,9 @@ void leave() {
 
 // The host runs the device until `host_may_go`, until its turns are used up, or until nothing is left.
 void run_device() {
+    // The host may have changed what threads wait for.
+    ++progress;
+    stuck = 0;
     for (;;) {
         Thread* const next = pick();
         if (next == nullptr) return;

@@ -59,6 +59,10 @@ void read_settings() {
         if (value == 0 || value > 1024) refuse("GRIDFUSE_EMU_RESIDENT", std::getenv("GRIDFUSE_EMU_RESIDENT"));
         settings.resident = static_cast<unsigned>(value);
     }
+    if (number("GRIDFUSE_EMU_NESTING", value)) {
+        if (value > 1'000'000) refuse("GRIDFUSE_EMU_NESTING", std::getenv("GRIDFUSE_EMU_NESTING"));
+        settings.nesting = static_cast<unsigned>(value);
+    }
     if (const char* const children = std::getenv("GRIDFUSE_EMU_SCHEDULE"); children != nullptr && *children != 0) {
         if (std::strcmp(children, "eager") == 0) settings.children = Children::Eager;
         else if (std::strcmp(children, "late") == 0) settings.children = Children::Late;
