@@ -13,6 +13,7 @@ use salsa::Setter;
 use tree_sitter::Tree;
 
 use crate::mask;
+use crate::settings::Settings;
 use crate::span::TextRange;
 
 /// One source file: from disk, or as it stands unsaved in an editor.
@@ -38,6 +39,9 @@ pub struct Workspace {
     /// Directories in which `#include` looks after the including file's own.
     #[returns(clone)]
     pub include_dirs: Arc<Vec<PathBuf>>,
+    /// What the project says about itself.
+    #[returns(clone)]
+    pub settings: Arc<Settings>,
 }
 
 /// A syntax tree in which the edits since it was made are recorded.
@@ -103,7 +107,7 @@ impl Host {
     /// An empty workspace.
     pub fn new() -> Self {
         let db = Database::default();
-        Workspace::new(&db, Arc::default(), Arc::default());
+        Workspace::new(&db, Arc::default(), Arc::default(), Arc::default());
         Host { db }
     }
 
@@ -196,6 +200,14 @@ impl Host {
         let workspace = Workspace::get(&self.db);
         if *workspace.include_dirs(&self.db) != dirs {
             workspace.set_include_dirs(&mut self.db).to(Arc::new(dirs));
+        }
+    }
+
+    /// Sets what the project says about itself.
+    pub fn set_settings(&mut self, settings: Settings) {
+        let workspace = Workspace::get(&self.db);
+        if *workspace.settings(&self.db) != settings {
+            workspace.set_settings(&mut self.db).to(Arc::new(settings));
         }
     }
 

@@ -6,6 +6,7 @@
 pub mod db;
 pub mod diagnostic;
 pub mod diagnostics;
+pub mod escape;
 pub mod flow;
 pub mod hir;
 pub mod items;
@@ -13,6 +14,9 @@ pub mod launch;
 pub mod mask;
 pub mod parse;
 pub mod resolve;
+pub mod settings;
 pub mod span;
+pub mod streams;
 pub mod summary;
+pub mod suppress;
 pub mod uniformity;

@@ -170,11 +170,17 @@ pub fn meaning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Meaning<'d
     if let Some(item) = names.macros.get(last) {
         return Meaning::Macro(item.clone());
     }
+    let visible = visible(db, file);
+    // A variable in sight hides functions of files that aren't.
+    if let Some(global) = visible.globals.get(last)
+        && !visible.functions.contains_key(last)
+    {
+        return Meaning::Global(global.clone());
+    }
     let functions = functions_named(db, file, name);
     if !functions.is_empty() {
         return Meaning::Functions(functions);
     }
-    let visible = visible(db, file);
     if let Some(global) = visible.globals.get(last) {
         return Meaning::Global(global.clone());
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use gridfuse_analysis::db::{Database, SourceFile};
 use gridfuse_analysis::diagnostic::Diagnostic;
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{self, Launchers, Stream};
+use gridfuse_analysis::launch::{self, GridSize, Launchers, Recursion, Stream, launch_counts};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 use gridfuse_analysis::uniformity::{self, Cause};
 use gridfuse_codeactions::handlers::REWRITES;
@@ -163,6 +163,7 @@ impl<'a> Describe<'a> {
             divergence: self.uniformity(function, &facts.divergence),
             recursive: facts.recursive,
             conditional: facts.conditional,
+            count: self.count(site),
             grid: self.extent(function, &facts.grid),
             block: self.extent(function, &facts.block),
             shared: facts.shared.as_ref().map(|operand| self.operand(function, operand)),
@@ -192,6 +193,31 @@ impl<'a> Describe<'a> {
             } else {
                 Vec::new()
             },
+        }
+    }
+
+    fn count(&self, site: &Site<'_>) -> schema::Count {
+        let count = &launch_counts(self.db, site.id.function)[site.id.index as usize];
+        let (recursion, levels) = match count.recursion {
+            Recursion::None => ("none", None),
+            Recursion::Endless => ("endless", None),
+            Recursion::Bounded(levels) => ("bounded", levels),
+            Recursion::Open => ("open", None),
+        };
+        schema::Count {
+            per_thread: count.per_thread.to_string(),
+            per_block: count.per_block.to_string(),
+            per_grid: count.per_grid.to_string(),
+            guard: count.guard.map(|span| self.place(site.at(self.db, span))),
+            child_threads: count.child_threads.to_string(),
+            child_size: match count.size {
+                GridSize::Tiny => "tiny",
+                GridSize::Constant => "constant",
+                GridSize::Symbolic => "symbolic",
+            },
+            total_threads: count.total_threads.to_string(),
+            recursion,
+            levels,
         }
     }
 
@@ -265,6 +291,17 @@ impl<'a> Describe<'a> {
             help: diagnostic.help.clone(),
             fixes: self.fixes(diagnostic, include_dirs),
         }
+    }
+}
+
+/// Recursion in words.
+pub fn recursion(count: &schema::Count) -> String {
+    match (count.recursion, count.levels) {
+        ("none", _) => "no".to_string(),
+        ("endless", _) => "endless: every run launches the kernel again".to_string(),
+        ("bounded", Some(levels)) => format!("up to {levels} levels deep"),
+        ("bounded", None) => "as deep as a parameter says".to_string(),
+        _ => "as deep as the data say".to_string(),
     }
 }
 

@@ -7,6 +7,7 @@ mod files;
 mod launches;
 mod line_index;
 mod lsp;
+mod manifest;
 mod schema;
 
 use std::process::ExitCode;

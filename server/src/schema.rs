@@ -211,6 +211,29 @@ pub struct RewriteVerdict {
     pub reasons: Vec<Note>,
 }
 
+/// How often a launch site launches. Counts in words: `1`, `0 or 1`, `up to (end - begin) * blockDim`, `0 or more`.
+#[derive(Debug, Serialize)]
+pub struct Count {
+    /// By one thread of the launching function.
+    pub per_thread: String,
+    /// By one block.
+    pub per_block: String,
+    /// By one grid.
+    pub per_grid: String,
+    /// The condition that keeps threads from launching, but for one that only picks a thread.
+    pub guard: Option<Place>,
+    /// Threads of one child grid.
+    pub child_threads: String,
+    /// `tiny` (fewer threads than a warp), `constant` or `symbolic`.
+    pub child_size: &'static str,
+    /// Threads of all child grids of one parent grid, at most.
+    pub total_threads: String,
+    /// `none`, `endless`, `bounded` or `open` (data decide how deep it goes).
+    pub recursion: &'static str,
+    /// Levels of a bounded recursion, where they are known.
+    pub levels: Option<u64>,
+}
+
 /// Everything known about a launch site.
 #[derive(Debug, Serialize)]
 pub struct Launch {
@@ -232,6 +255,8 @@ pub struct Launch {
     pub recursive: bool,
     /// It stands in an alternative of `#if`.
     pub conditional: bool,
+    /// How often it launches.
+    pub count: Count,
     /// Grid size.
     pub grid: Extent,
     /// Block size.

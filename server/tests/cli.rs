@@ -82,6 +82,37 @@ fn deny_decides_the_exit_code() {
 }
 
 #[test]
+fn the_manifest_decides_severities_and_include_directories() {
+    let head = PROGRAM.find("__global__ void parent").expect("the parent");
+    let (child, parent) = PROGRAM.split_at(head);
+    let parent = format!("#include \"child.cuh\"\n{parent}");
+    let manifest = "include-dirs = ['inc']\n[severity]\nserialized-launches = 'error'\n";
+    let dir = directory(&[
+        ("gridfuse.toml", manifest.as_bytes()),
+        ("inc/child.cuh", child.as_bytes()),
+        ("src/a.cu", parent.as_bytes()),
+    ]);
+    let output = gridfuse(dir.path(), &["check", "src/a.cu", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let finding = &json(&output)["findings"][0];
+    assert_eq!(
+        (&finding["id"], &finding["severity"]),
+        (&"serialized-launches".into(), &"error".into())
+    );
+    let explained = json(&gridfuse(dir.path(), &["explain", "src/a.cu:7", "--format", "json"]));
+    assert_eq!(explained["launches"][0]["child"]["status"], "known");
+    let wrong = "[severity]\nserialized-launches = 'loud'\n";
+    std::fs::write(dir.path().join("gridfuse.toml"), wrong).expect("the manifest");
+    let output = gridfuse(dir.path(), &["check", "src/a.cu"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("gridfuse.toml:2:23: `loud` is no severity"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn check_as_json() {
     let dir = directory(&[("a.cu", PROGRAM.replace('\n', "\r\n").as_bytes())]);
     let report = json(&gridfuse(dir.path(), &["check", ".", "--format", "json"]));
@@ -94,6 +125,63 @@ fn check_as_json() {
     assert_eq!(place["start"]["column"], 9);
     let offset = PROGRAM.find("child<<<").expect("the launch") + 10;
     assert_eq!(place["start"]["offset"], offset);
+}
+
+#[test]
+fn check_for_other_programs() {
+    let program = PROGRAM
+        .replace("if (count > 0)", "if (/* ü😀 */ count > 0)")
+        .replace(")\n        child", ") child");
+    let dir = directory(&[("a b.cu", program.as_bytes())]);
+    let sarif = json(&gridfuse(dir.path(), &["check", "a b.cu", "--format", "sarif"]));
+    assert_eq!(sarif["version"], "2.1.0");
+    let run = &sarif["runs"][0];
+    assert_eq!(
+        (&run["tool"]["driver"]["name"], &run["columnKind"]),
+        (&"gridfuse".into(), &"unicodeCodePoints".into())
+    );
+    let result = &run["results"][0];
+    assert_eq!(
+        (&result["ruleId"], &result["level"]),
+        (&"serialized-launches".into(), &"warning".into())
+    );
+    let rule = result["ruleIndex"].as_u64().expect("an index") as usize;
+    assert_eq!(run["tool"]["driver"]["rules"][rule]["id"], "serialized-launches");
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "a%20b.cu");
+    let line = program.lines().nth(9).expect("the launch's line");
+    let column = line.chars().count() - "child<<<(count + 127) / 128, 128>>>(out + row[v], count);".len() + 1;
+    assert_eq!(place["region"]["startLine"], 10);
+    assert_eq!(place["region"]["startColumn"], column);
+    assert!(result["relatedLocations"][0]["message"]["text"].is_string(), "{result}");
+    let github = gridfuse(dir.path(), &["check", "a b.cu", "--format", "github"]);
+    let expected = format!("::warning file=a b.cu,line=10,endLine=10,col={column},endColumn=");
+    assert!(stdout(&github).starts_with(&expected), "{}", stdout(&github));
+    assert!(
+        stdout(&github).contains(",title=gridfuse serialized-launches::many threads"),
+        "{}",
+        stdout(&github)
+    );
+}
+
+#[test]
+fn the_launch_graph_is_drawn() {
+    let program = format!("{PROGRAM}__device__ void helper() {{ unknown<<<1, 32>>>(); }}\n");
+    let dir = directory(&[("a.cu", program.as_bytes())]);
+    let dot = stdout(&gridfuse(dir.path(), &["graph", "a.cu"]));
+    for part in [
+        "digraph launches {",
+        "n0 [label=\"parent\", shape=box];",
+        "n1 [label=\"child\", shape=box];",
+        "n0 -> n1 [label=\"up to 32 per grid\"];",
+        "[label=\"main\", shape=ellipse];",
+        "[label=\"unknown\", shape=box, style=dashed];",
+    ] {
+        assert!(dot.contains(part), "{part}: {dot}");
+    }
+    let mermaid = stdout(&gridfuse(dir.path(), &["graph", "a.cu", "--format", "mermaid"]));
+    assert!(mermaid.starts_with("flowchart TD\n  n0[\"parent\"]\n"), "{mermaid}");
+    assert!(mermaid.contains("n0 -->|\"up to 32 per grid\"| n1"), "{mermaid}");
 }
 
 #[test]
@@ -150,7 +238,8 @@ fn odd_files_are_survived() {
     ];
     let dir = directory(files);
     let output = gridfuse(dir.path(), &["check", "."]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // Two of the kernels launch themselves in every run.
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(
         stderr(&output).contains("skipped binary.cu: not UTF-8 text"),
         "{}",

@@ -28,7 +28,7 @@ fn the_readme_names_what_there_is() {
         );
     }
     let help = gridfuse(workspace::root(), &["--help"]).expect_code(0).stdout;
-    for command in ["lsp", "check", "explain", "rewrite", "list"] {
+    for command in ["lsp", "check", "explain", "graph", "rewrite", "list"] {
         assert!(
             help.contains(command) && readme.contains(&format!("`gridfuse {command}")),
             "{command}"

@@ -137,8 +137,9 @@ fn diagnostics_and_hover_of_the_corpus() {
         let path = root.file("bfs.cu");
         client.open(&path, &root.read("bfs.cu"));
         let found = client.diagnostics(&path);
-        assert_eq!(found.len(), 1, "{found:#?}");
+        assert_eq!(found.len(), 2, "{found:#?}");
         assert_eq!(found[0]["code"], "serialized-launches");
+        assert_eq!(found[1]["code"], "unchecked-launch");
         assert_eq!(found[0]["source"], "gridfuse");
         assert_eq!(found[0]["severity"], 2);
         assert_eq!(marked(&client, client.text(&path), &found[0]), LAUNCH);
@@ -165,7 +166,7 @@ fn diagnostics_and_hover_of_the_corpus() {
 
         // A newer version is answered with its number.
         client.replace(&path, "if (count > 0)", "if (count >  0)");
-        assert_eq!(client.diagnostics(&path).len(), 1);
+        assert_eq!(client.diagnostics(&path).len(), 2);
         assert_eq!(client.published(&path).last().expect("a publication").version, Some(2));
         client.replace(&path, LAUNCH, "dist[0] = 1");
         assert_eq!(client.diagnostics(&path), [] as [Value; 0]);
@@ -480,6 +481,45 @@ fn configuration_changes_what_is_found() {
 }
 
 #[test]
+fn the_manifest_is_read() {
+    let (child, parent) = child_and_parent();
+    let root = directory(&[
+        (
+            "gridfuse.toml",
+            b"include-dirs = ['inc']\n[severity]\nserialized-launches = 'error'\n",
+        ),
+        ("inc/child.cuh", child.as_bytes()),
+        ("src/main.cu", parent.as_bytes()),
+    ]);
+    let (path, manifest) = (root.file("src/main.cu"), root.file("gridfuse.toml"));
+    let mut client = start(root.path(), &utf8());
+    client.open(&path, &parent);
+    let severity = |diagnostics: &[Value]| {
+        let found = diagnostics.iter().find(|d| d["code"] == "serialized-launches");
+        found.map(|d| d["severity"].as_u64().unwrap_or_default())
+    };
+    client.wait_published(&path, |published| severity(&published.diagnostics) == Some(1));
+    eventually_hover(&mut client, &path, SMALL_LAUNCH, |text| text.contains("child.cuh"));
+    let rewrite = |client: &Client, text: &str| {
+        fs::write(&manifest, text).unwrap();
+        let change = json!({ "changes": [{ "uri": uri(&manifest), "type": 2 }] });
+        client.notify("workspace/didChangeWatchedFiles", change);
+    };
+    rewrite(&client, "[severity]\nserialized-launches = 'loud'\n");
+    let wrong = client.wait_published(&manifest, |published| !published.diagnostics.is_empty());
+    let start = &wrong.diagnostics[0]["range"]["start"];
+    assert_eq!(
+        (&start["line"], &start["character"]),
+        (&json!(1), &json!(22)),
+        "{wrong:?}"
+    );
+    rewrite(&client, "[severity]\nserialized-launches = 'off'\n");
+    client.wait_published(&path, |published| severity(&published.diagnostics).is_none());
+    client.wait_published(&manifest, |published| published.diagnostics.is_empty());
+    client.shutdown();
+}
+
+#[test]
 fn watched_files_are_followed() {
     let (child, parent) = child_and_parent();
     let root = directory(&[("main.cu", parent.as_bytes())]);
@@ -756,7 +796,7 @@ fn garbage_is_survived() {
     // Documents that are no CUDA sources are none of the server's business.
     client.open_as(&root.file("notes.md"), "markdown", "# child<<<1, 1>>>()");
     assert!(hover_text(&mut client, &path, LAUNCH).contains("launch of `expand`"));
-    assert_eq!(client.diagnostics(&path).len(), 1);
+    assert_eq!(client.diagnostics(&path).len(), 2);
     assert!(!client.stderr().contains("panicked"), "{}", client.stderr());
     client.shutdown();
 }
@@ -777,7 +817,7 @@ fn bytes_that_are_no_messages() {
         let mut client = Client::over(server.stdout.take().unwrap(), input);
         client.initialize(Some(root.path()), &utf8());
         client.open(&path, &root.read("bfs.cu"));
-        assert_eq!(client.diagnostics(&path).len(), 1, "after {garbage:?}");
+        assert_eq!(client.diagnostics(&path).len(), 2, "after {garbage:?}");
         client.shutdown();
         assert_eq!(server.wait().unwrap().code(), Some(0), "after {garbage:?}");
     }

@@ -4,6 +4,7 @@ use crate::db::Db;
 use crate::diagnostic::{Finding, Kind, Severity};
 use crate::hir::{ExprKind, body};
 use crate::items::FunctionItem;
+use crate::settings::settings;
 
 pub(super) const KIND: Kind = Kind {
     id: "device-sync",
@@ -16,7 +17,8 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"Device-side synchronization with child grids.
 
 ## What it does
-Finds `cudaDeviceSynchronize()` and `cudaThreadSynchronize()` in device code.
+Finds `cudaDeviceSynchronize()` and `cudaThreadSynchronize()` in device code. For a project that says `cuda = "11.8"` in its
+`gridfuse.toml`, the message is that they are deprecated.
 
 ## Why is this bad
 CUDA 12 took them out of device code: the program no longer compiles for sm_90, and for older architectures only in a legacy
@@ -59,16 +61,24 @@ fn device_sync<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding
     if !(signature.kernel || signature.device) || signature.host {
         return Vec::new();
     }
+    let settings = settings(db);
+    // The last toolkit that had it, and only for architectures before sm_90.
+    let old = settings.cuda.is_some_and(|version| version < (12, 0)) && settings.arch.is_none_or(|arch| arch < 90);
     let body = body(db, function);
     body.exprs
         .iter()
         .filter_map(|expr| {
             let ExprKind::Call { name: Some(name), .. } = &expr.kind else { return None };
             let name = name.trim_start_matches("::");
+            let (message, label) = if old {
+                ("is deprecated in device code and gone in CUDA 12", "slow, and deprecated")
+            } else {
+                ("does not exist in device code since CUDA 12", "does not compile")
+            };
             matches!(name, "cudaDeviceSynchronize" | "cudaThreadSynchronize").then(|| Finding {
                 span: expr.span,
-                message: format!("`{name}` does not exist in device code since CUDA 12"),
-                label: "does not compile".to_owned(),
+                message: format!("`{name}` {message}"),
+                label: label.to_owned(),
                 related: Vec::new(),
                 help: Some(
                     "launch what depends on the children into `cudaStreamTailLaunch`, or behind them in the same stream".to_owned(),

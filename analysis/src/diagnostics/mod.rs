@@ -1,31 +1,73 @@
 //! The table of diagnostics: one file each.
 
+mod device_malloc;
 mod device_sync;
+mod divergent_barrier;
+mod empty_grid;
+mod endless_recursion;
+mod inaccessible_pointer;
 mod launch_in_loop;
+mod leaked_stream;
+mod nesting_depth;
+mod oversized_block;
+mod partial_warp;
+mod pending_launch_limit;
 mod serialized_launches;
+mod tiny_child_grid;
+mod unchecked_launch;
+mod unknown_suppression;
+mod unordered_child_result;
+mod unused_stream;
+mod varying_block_size;
 
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Diagnostic, Finding, Kind, Related};
 use crate::items::{FunctionItem, items};
+use crate::settings::settings;
 use crate::span::FileRange;
+use crate::suppress::allowed;
 
 /// Every kind of diagnostic.
-pub static KINDS: &[Kind] = &[device_sync::KIND, serialized_launches::KIND, launch_in_loop::KIND];
+pub static KINDS: &[Kind] = &[
+    device_sync::KIND,
+    inaccessible_pointer::KIND,
+    oversized_block::KIND,
+    divergent_barrier::KIND,
+    endless_recursion::KIND,
+    nesting_depth::KIND,
+    unordered_child_result::KIND,
+    empty_grid::KIND,
+    pending_launch_limit::KIND,
+    serialized_launches::KIND,
+    launch_in_loop::KIND,
+    tiny_child_grid::KIND,
+    unused_stream::KIND,
+    leaked_stream::KIND,
+    device_malloc::KIND,
+    varying_block_size::KIND,
+    partial_warp::KIND,
+    unchecked_launch::KIND,
+    unknown_suppression::KIND,
+];
 
-/// All diagnostics of a file, by place.
+/// All diagnostics of a file, by place, without those that are switched off or that a comment allows.
 #[salsa::tracked]
 pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    let settings = settings(db);
     for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
         for (index, finding) in findings(db, *function) {
             let kind = &KINDS[*index];
+            let Some(severity) = settings.severity(kind.id, kind.severity) else {
+                continue;
+            };
             let place = |function: FunctionItem<'_>, span: crate::span::Span| FileRange {
                 file: function.file(db),
                 range: span.shift(function.start(db)),
             };
             found.push(Diagnostic {
                 id: kind.id,
-                severity: kind.severity,
+                severity,
                 place: place(*function, finding.span),
                 message: finding.message.clone(),
                 label: finding.label.clone(),
@@ -41,6 +83,12 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
                 rewrites: kind.rewrites,
             });
         }
+    }
+    let allowed = allowed(db, file);
+    found.retain(|d| !allowed.iter().any(|allow| allow.silences(d.id, d.place.range.start)));
+    let own = &unknown_suppression::KIND;
+    if let Some(severity) = settings.severity(own.id, own.severity) {
+        found.extend(unknown_suppression::unknown_suppressions(db, file, severity));
     }
     found.sort_by_key(|d| (d.place.range, d.id));
     found

@@ -11,7 +11,7 @@ use crate::resolve::{Meaning, meaning};
 
 /// The initialiser of a local variable that is never changed after its declaration, so that the variable stands for it.
 /// `None` for parameters, references, arrays, and whatever may be written elsewhere.
-pub(super) fn single_definition(body: &Body, binding: BindingId) -> Option<ExprId> {
+pub(crate) fn single_definition(body: &Body, binding: BindingId) -> Option<ExprId> {
     let ty = &body.binding(binding).ty;
     if ty.reference || !ty.array.is_empty() || ty.complex || ty.volatile {
         return None;

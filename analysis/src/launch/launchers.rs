@@ -22,8 +22,8 @@ enum ThreadNumber {
     OfBlock,
 }
 
-/// Who launches, by the conditions around the launch and by the early returns before it.
-pub(super) fn launchers(
+/// Who executes an expression, by the conditions around it and by the early returns before it.
+pub(crate) fn launchers(
     db: &dyn Db,
     function: FunctionItem<'_>,
     body: &Body,
@@ -31,13 +31,7 @@ pub(super) fn launchers(
     levels: &FunctionUniformity,
     launch: ExprId,
 ) -> Launchers {
-    let context = Context {
-        db,
-        function,
-        body,
-        levels,
-        multi_dimensional: uses_higher_dimensions(body),
-    };
+    let context = Pins::new(db, function, body, levels);
     let mut found: Vec<ThreadNumber> = Vec::new();
     let mut inner: Option<StmtId> = None;
     for stmt in places.around(launch) {
@@ -91,25 +85,31 @@ pub fn who_launches<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> Launchers {
     let Some(facts) = launches(db, id.function).get(id.index as usize) else {
         return Launchers::ManyThreads;
     };
-    if !matches!(facts.launchers, Launchers::ManyThreads | Launchers::OnePerWarp) || !id.function.signature(db).kernel {
+    if !matches!(facts.launchers, Launchers::ManyThreads | Launchers::OnePerWarp) {
         return facts.launchers;
+    }
+    single_threaded(db, id.function).unwrap_or(facts.launchers)
+}
+
+/// Who runs a kernel that the whole workspace launches with blocks of one thread; `None` for other functions.
+pub(crate) fn single_threaded<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Launchers> {
+    if !function.signature(db).kernel {
+        return None;
     }
     let mut single_block = true;
     let mut any = false;
-    for site in launch_sites_of(db, id.function) {
-        let Some(site) = launches(db, site.function).get(site.index as usize) else {
-            return facts.launchers;
-        };
+    for site in launch_sites_of(db, function) {
+        let site = launches(db, site.function).get(site.index as usize)?;
         if site.block.constant != Some([1, 1, 1]) {
-            return facts.launchers;
+            return None;
         }
         any = true;
         single_block &= site.grid.constant == Some([1, 1, 1]);
     }
     match (any, single_block) {
-        (false, _) => facts.launchers,
-        (true, false) => Launchers::OnePerBlock,
-        (true, true) => Launchers::OnePerGrid,
+        (false, _) => None,
+        (true, false) => Some(Launchers::OnePerBlock),
+        (true, true) => Some(Launchers::OnePerGrid),
     }
 }
 
@@ -136,7 +136,8 @@ fn uses_higher_dimensions(body: &Body) -> bool {
     })
 }
 
-struct Context<'a, 'db> {
+/// Finds conditions that pick one thread.
+pub(crate) struct Pins<'a, 'db> {
     db: &'db dyn Db,
     function: FunctionItem<'db>,
     body: &'a Body,
@@ -144,7 +145,58 @@ struct Context<'a, 'db> {
     multi_dimensional: bool,
 }
 
-impl Context<'_, '_> {
+impl<'a, 'db> Pins<'a, 'db> {
+    /// For the conditions of a function.
+    pub fn new(
+        db: &'db dyn Db,
+        function: FunctionItem<'db>,
+        body: &'a Body,
+        levels: &'a FunctionUniformity,
+    ) -> Pins<'a, 'db> {
+        Pins {
+            db,
+            function,
+            body,
+            levels,
+            multi_dimensional: uses_higher_dimensions(body),
+        }
+    }
+
+    /// Where `cond` has this outcome, one thread of a warp, block or grid is left, and it depends on nothing else.
+    pub fn picks_one_thread(&self, cond: ExprId, outcome: bool) -> bool {
+        self.picks(cond, outcome, false)
+    }
+
+    /// The same, and the thread is number 0, which every grid has.
+    pub fn picks_thread_zero(&self, cond: ExprId, outcome: bool) -> bool {
+        self.picks(cond, outcome, true)
+    }
+
+    /// The expression is a different number for all threads of a block.
+    pub fn numbers_threads(&self, expr: ExprId) -> bool {
+        matches!(self.number(expr), Some(ThreadNumber::InBlock | ThreadNumber::InGrid))
+    }
+
+    fn picks(&self, cond: ExprId, outcome: bool, zero: bool) -> bool {
+        match &self.body.expr(cond).kind {
+            ExprKind::Paren(e) => self.picks(*e, outcome, zero),
+            ExprKind::Logical { and, lhs, rhs } => {
+                *and == outcome && self.picks(*lhs, outcome, zero) && self.picks(*rhs, outcome, zero)
+            }
+            ExprKind::Unary(UnOp::Not, e) if self.number(*e).is_none() => self.picks(*e, !outcome, zero),
+            ExprKind::Binary(BinOp::Eq | BinOp::Ne, a, b)
+                if zero && self.constant(*a) != Some(0) && self.constant(*b) != Some(0) =>
+            {
+                false
+            }
+            _ => {
+                let mut found = Vec::new();
+                self.pinned(cond, outcome, &mut found);
+                !found.is_empty()
+            }
+        }
+    }
+
     /// Collects the thread numbers that are fixed where `cond` evaluated to `outcome`.
     fn pinned(&self, cond: ExprId, outcome: bool, found: &mut Vec<ThreadNumber>) {
         match &self.body.expr(cond).kind {
@@ -186,7 +238,8 @@ impl Context<'_, '_> {
                     ThreadNumber::InBlock => Level::Block,
                     ThreadNumber::InGrid | ThreadNumber::OfBlock => Level::Grid,
                 };
-                if self.levels.of(other) <= enough {
+                // A constant is one even where the function as a whole can't be analysed.
+                if self.levels.of(other) <= enough || self.constant(other).is_some() {
                     found.push(number);
                 }
             }

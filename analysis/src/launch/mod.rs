@@ -1,7 +1,9 @@
 //! Launch sites: everything known about each `child<<<…>>>(…)`.
 
 mod config;
+mod count;
 mod launchers;
+mod pending;
 mod places;
 mod recursion;
 mod threads;
@@ -13,9 +15,14 @@ use crate::resolve::resolve_kernel;
 use crate::span::Span;
 use crate::uniformity::{FunctionUniformity, Level, Uniformity, uniformity};
 
+pub(crate) use config::single_definition;
 pub use config::{constant_value, depends_on_thread_index};
+pub use count::{Amount, Bound, GridSize, LaunchCount, PENDING_LAUNCHES, Recursion, WARP, launch_counts};
 pub use launchers::who_launches;
+pub(crate) use launchers::{Pins, launchers as who_executes, single_threaded};
+pub use pending::pending_launch_limit;
 pub use places::Places;
+pub(crate) use places::children;
 
 /// Identity of a launch site: the function that contains it, and its index in source order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]

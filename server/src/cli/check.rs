@@ -14,7 +14,7 @@ use gridfuse_analysis::items::items;
 use super::output::{count, json, note};
 use super::project::Project;
 use super::snippet::Snippets;
-use super::{CLEAN, CliError, CliResult, FINDINGS, Format, Includes};
+use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, github, sarif};
 use crate::launches::in_file;
 use crate::schema::{self, CheckReport, Finding, Fix, Summary};
 
@@ -25,13 +25,25 @@ pub struct CheckArgs {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Form of the output
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = CheckFormat::Text)]
+    format: CheckFormat,
     /// Least severity that makes the exit code 1
     #[arg(long, value_enum, default_value_t = Deny::Error)]
     deny: Deny,
     #[command(flatten)]
     includes: Includes,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CheckFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Annotations for GitHub Actions
+    Github,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -75,8 +87,20 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
     }
     let denied = found.iter().any(|(d, _)| d.severity >= args.deny.severity());
     match args.format {
-        Format::Text => text(&project, &found, &summary, out)?,
-        Format::Json => json(
+        CheckFormat::Text => text(&project, &found, &summary, out)?,
+        CheckFormat::Sarif => {
+            let show = |path: &Path| project.show(path);
+            let diagnostics: Vec<&Diagnostic> = found.iter().map(|(diagnostic, _)| diagnostic).collect();
+            json(out, &sarif::log(project.host.db(), &show, &diagnostics))?;
+        }
+        CheckFormat::Github => {
+            let db = project.host.db();
+            for (diagnostic, _) in &found {
+                let path = project.show(diagnostic.place.file.path(db));
+                github::annotation(db, &path, diagnostic, out)?;
+            }
+        }
+        CheckFormat::Json => json(
             out,
             &CheckReport {
                 schema: schema::VERSION,

@@ -9,7 +9,7 @@ use super::output::{count, json};
 use super::project::{Project, canonical};
 use super::site::{launches_at, list_places, split_location};
 use super::{CLEAN, CliResult, Format, Includes};
-use crate::describe::launchers;
+use crate::describe::{launchers, recursion};
 use crate::launches::{Site, in_file};
 use crate::schema::{self, ExplainReport, Launch, Note, Operand, Place, Uniformity};
 
@@ -169,7 +169,23 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         let lines: Vec<String> = launch.loops.iter().map(|place| place.start.line.to_string()).collect();
         writeln!(out, "  in loops    of line {}", lines.join(", "))?;
     }
-    writeln!(out, "  recursive   {}", if launch.recursive { "yes" } else { "no" })?;
+    if launch.parent.kind != "host" {
+        let count = &launch.count;
+        writeln!(
+            out,
+            "  launches    {} per thread, {} per block, {} per grid",
+            count.per_thread, count.per_block, count.per_grid
+        )?;
+        if let Some(guard) = &count.guard {
+            writeln!(out, "  guarded     line {}", guard.start.line)?;
+        }
+        writeln!(
+            out,
+            "  child grid  {} threads ({}); {} in all",
+            count.child_threads, count.child_size, count.total_threads
+        )?;
+    }
+    writeln!(out, "  recursive   {}", recursion(&launch.count))?;
     if launch.conditional {
         writeln!(out, "  conditional in an alternative of #if")?;
     }

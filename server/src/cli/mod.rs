@@ -3,10 +3,14 @@
 mod check;
 mod diff;
 mod explain;
+mod github;
+mod graph;
 mod list;
 mod output;
 mod project;
+mod region;
 mod rewrite;
+mod sarif;
 mod site;
 mod snippet;
 mod write;
@@ -48,6 +52,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Show everything known about each launch site
     Explain(explain::ExplainArgs),
+    /// Draw which function launches which kernel, and how often
+    Graph(graph::GraphArgs),
     /// Rewrite a device-side launch
     Rewrite(rewrite::RewriteArgs),
     /// List all diagnostics and rewrites with their documentation
@@ -113,6 +119,7 @@ pub fn main() -> ExitCode {
         Command::Lsp { .. } => Ok(CLEAN),
         Command::Check(args) => check::run(args, &mut out),
         Command::Explain(args) => explain::run(args, &mut out),
+        Command::Graph(args) => graph::run(args, &mut out),
         Command::Rewrite(args) => rewrite::run(args, &mut out),
         Command::List(args) => list::run(args, &mut out),
     };

@@ -9,6 +9,7 @@ use gridfuse_analysis::db::{Database, Host, SourceFile};
 use super::{CliError, Includes};
 use crate::describe::Describe;
 use crate::files::{self, MAX_FOUND_BYTES, MAX_NAMED_BYTES};
+use crate::manifest::Manifest;
 use crate::schema::Skipped;
 
 /// Loaded files.
@@ -44,6 +45,11 @@ impl Project {
             }
             include_dirs.push(canonical(directory)?);
         }
+        let manifest = match paths.first() {
+            Some(first) => manifest_for(&canonical(first)?)?,
+            None => Manifest::default(),
+        };
+        include_dirs.extend(manifest.include_dirs);
         let mut texts: BTreeMap<PathBuf, Arc<str>> = BTreeMap::new();
         let mut skipped = Vec::new();
         let mut roots = BTreeSet::new();
@@ -81,6 +87,7 @@ impl Project {
         }
         let mut host = Host::new();
         host.set_include_dirs(include_dirs);
+        host.set_settings(manifest.settings);
         host.set_files(texts.into_iter().collect());
         let asked: Vec<SourceFile> = files.iter().filter_map(|path| host.file(path)).collect();
         files::load_includes(&mut host, &asked);
@@ -113,6 +120,15 @@ impl Project {
         let path = |path: &Path| self.show(path);
         f(db, &Describe { db, path: &path })
     }
+}
+
+/// The `gridfuse.toml` that a file or directory belongs to.
+fn manifest_for(path: &Path) -> Result<Manifest, CliError> {
+    let directory = if path.is_dir() { Some(path) } else { path.parent() };
+    let found = directory.map_or(Ok(None), Manifest::find);
+    found
+        .map(Option::unwrap_or_default)
+        .map_err(|error| error.to_string().into())
 }
 
 /// The real path of something that must exist.

@@ -114,10 +114,12 @@ impl Session {
         let mut registrations = Vec::new();
         if self.watch_files {
             let options = DidChangeWatchedFilesRegistrationOptions {
-                watchers: vec![FileSystemWatcher {
-                    glob_pattern: GlobPattern::String("**/*.{cu,cuh,h,hpp}".to_string()),
-                    kind: None,
-                }],
+                watchers: ["**/*.{cu,cuh,h,hpp}", "**/gridfuse.toml"]
+                    .map(|pattern| FileSystemWatcher {
+                        glob_pattern: GlobPattern::String(pattern.to_string()),
+                        kind: None,
+                    })
+                    .to_vec(),
             };
             registrations.push(Registration {
                 id: "gridfuse-files".to_string(),

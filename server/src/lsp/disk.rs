@@ -64,7 +64,7 @@ pub async fn run(state: Arc<State>) {
 }
 
 /// Lets a client that pulls diagnostics ask again.
-async fn refresh(state: &Arc<State>) {
+pub async fn refresh(state: &Arc<State>) {
     let session = state.session();
     if session.pull_diagnostics && session.refresh_diagnostics {
         let client = state.client.clone();

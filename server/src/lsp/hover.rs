@@ -11,7 +11,7 @@ use tower_lsp_server::ls_types::{Hover, HoverContents, HoverParams, MarkupConten
 
 use super::convert::path_of;
 use super::state::Snapshot;
-use crate::describe::{Describe, launchers};
+use crate::describe::{Describe, launchers, recursion};
 use crate::launches::{Site, by_function, function_at, of_kernel, overlapping, place_in};
 use crate::schema::{Launch, Note, Operand, Place};
 
@@ -186,7 +186,7 @@ fn launch(launch: &Launch) -> String {
         cause.unwrap_or_default()
     ));
     if launch.recursive {
-        facts.push("recursive".to_string());
+        facts.push(format!("recursive, {}", recursion(&launch.count)));
     }
     facts.push(match launch.stream {
         "null" => "NULL stream".to_string(),
@@ -196,6 +196,13 @@ fn launch(launch: &Launch) -> String {
         facts.push(format!("child threads: {}", code(&threads.text)));
     }
     out.push_str(&facts.join(" · "));
+    out.push_str(&format!(
+        "\n\nlaunches: {} per thread, {} per block, {} per grid · threads per child grid: {}",
+        code(&launch.count.per_thread),
+        code(&launch.count.per_block),
+        code(&launch.count.per_grid),
+        code(&launch.count.child_threads)
+    ));
     out.push_str("\n\n| | value | uniformity | why |\n|---|---|---|---|\n");
     out.push_str(&row("*grid*", &launch.grid.operand, home));
     out.push_str(&row("*block*", &launch.block.operand, home));

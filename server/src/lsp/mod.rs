@@ -7,6 +7,7 @@ mod convert;
 mod disk;
 mod hover;
 mod input;
+mod project;
 mod publish;
 mod server;
 mod state;

@@ -17,7 +17,7 @@ use super::config::{Config, SECTION};
 use super::convert::{path_of, text_range};
 use super::disk::{self, Job};
 use super::state::{Document, Shared, State, Stopped};
-use super::{actions, hover, publish};
+use super::{actions, hover, project, publish};
 use crate::files::is_source;
 use crate::line_index::{LineIndex, line_index};
 
@@ -50,7 +50,10 @@ async fn configure(state: &State, settings: &Value) {
         Ok(Some(config)) => {
             let session = state.session();
             let directories = config.absolute_include_dirs(session.folders.first().map(PathBuf::as_path));
-            state.update(|shared| shared.host.set_include_dirs(directories));
+            state.update(|shared| {
+                shared.project.client_include_dirs = directories;
+                shared.apply_project();
+            });
         }
         Ok(None) => {}
         Err(message) => state.client.show_message(MessageType::WARNING, message).await,
@@ -165,6 +168,7 @@ impl LanguageServer for Backend {
         for folder in &session.folders {
             self.disk(Job::Folder(folder.clone()));
         }
+        tokio::spawn(project::reload(self.state.clone()));
         // Not awaited here: a client that never answers would keep the server from ending.
         tokio::spawn(register(self.state.clone(), session));
     }
@@ -193,6 +197,9 @@ impl LanguageServer for Backend {
         });
         let inside = session.folders.iter().any(|folder| path.starts_with(folder));
         if path.is_absolute() && !inside {
+            if session.folders.is_empty() {
+                tokio::spawn(project::reload(self.state.clone()));
+            }
             self.disk(Job::ContextOf(path));
         }
         if opened.is_none() {
@@ -236,8 +243,12 @@ impl LanguageServer for Backend {
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
-        let paths = params.changes.iter().map(|change| path_of(&change.uri));
-        let paths: Vec<PathBuf> = paths
+        let changed: Vec<PathBuf> = params.changes.iter().map(|change| path_of(&change.uri)).collect();
+        if changed.iter().any(|path| project::is_manifest(path)) {
+            tokio::spawn(project::reload(self.state.clone()));
+        }
+        let paths: Vec<PathBuf> = changed
+            .into_iter()
             .filter(|path| path.is_absolute() && disk::concerns(&self.state, path))
             .collect();
         if !paths.is_empty() {

@@ -15,6 +15,7 @@ use tower_lsp_server::ls_types::{MessageType, Uri};
 
 use super::capabilities::Session;
 use super::disk;
+use super::project::Project;
 
 /// A document that is open in the editor.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Shared {
     pub host: Host,
     /// The open documents.
     pub documents: BTreeMap<PathBuf, Document>,
+    /// What the project says about itself.
+    pub project: Project,
     changes: u64,
 }
 
@@ -42,6 +45,7 @@ impl Shared {
         Shared {
             host: Host::new(),
             documents: BTreeMap::new(),
+            project: Project::default(),
             changes: 0,
         }
     }

@@ -84,6 +84,10 @@ public:
     EMU_INLINE int all(int predicate) const { return __all_sync(mask(), predicate); }
     EMU_INLINE unsigned ballot(int predicate) const { return __ballot_sync(mask(), predicate) >> first(); }
     template <class T>
+    EMU_INLINE unsigned match_any(T value) const {
+        return __match_any_sync(mask(), value) >> first();
+    }
+    template <class T>
     EMU_INLINE T shfl(T value, int rank) const {
         return __shfl_sync(mask(), value, rank, Size);
     }

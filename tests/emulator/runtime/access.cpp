@@ -517,6 +517,7 @@ bool check_strong(std::uintptr_t address, unsigned bytes, bool read, bool write,
     if (address - reinterpret_cast<std::uintptr_t>(by.stack) < kStackBytes) return false;
     resolve_same_value();
     if (--accesses_to_switch <= 0) count_down();
+    if (write && settings.delay_one_in != 0 && chance.one_in(settings.delay_one_in)) delay();
     const char* const what = write ? "atomic write" : "volatile read";
     const Access access{by, address, bytes, short_site(site), false};
     Cell* cells;

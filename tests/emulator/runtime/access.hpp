@@ -2,6 +2,7 @@
 #ifndef EMU_ACCESS_HPP
 #define EMU_ACCESS_HPP
 
+#include "fiber.hpp"
 #include "memory.hpp"
 
 namespace emu {
@@ -17,6 +18,13 @@ bool knows(Thread& thread, Epoch epoch);
 void check_range(Thread& by, std::uintptr_t address, std::size_t bytes, bool write, Site site);
 /// The same where reading what nobody has written is no fault: copies of structures with padding.
 void check_copy(Thread& by, std::uintptr_t to, std::uintptr_t from, std::size_t bytes, Site site);
+/// A function of CUDA's stores a result for its caller: in a kernel that is a write like any other.
+template <class T>
+void give(T* to, T value) {
+    if (current != nullptr && reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(current->stack) >= kStackBytes)
+        check_range(*current, reinterpret_cast<std::uintptr_t>(to), sizeof(T), true, reinterpret_cast<Site>(__builtin_return_address(0)));
+    *to = value;
+}
 /// Memory is taken away: like a write to all of it.
 void check_free(Thread& by, Allocation& freed, Site site);
 

@@ -211,7 +211,7 @@ cudaError_t cudaDeviceReset() { return cudaDeviceSynchronize(); }
 cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : fail(cudaErrorInvalidDevice); }
 
 cudaError_t cudaGetDevice(int* device) {
-    *device = 0;
+    give(device, 0);
     return cudaSuccess;
 }
 
@@ -245,16 +245,16 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
     if (device != 0) return fail(cudaErrorInvalidDevice);
     switch (attribute) {
-        case cudaDevAttrMaxThreadsPerBlock: *value = 1024; return cudaSuccess;
-        case cudaDevAttrMaxSharedMemoryPerBlock: *value = 48 * 1024; return cudaSuccess;
-        case cudaDevAttrWarpSize: *value = 32; return cudaSuccess;
-        case cudaDevAttrMultiProcessorCount: *value = rt::multiprocessors(); return cudaSuccess;
-        case cudaDevAttrComputeCapabilityMajor: *value = 9; return cudaSuccess;
-        case cudaDevAttrComputeCapabilityMinor: *value = 0; return cudaSuccess;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = 228 * 1024; return cudaSuccess;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = 227 * 1024; return cudaSuccess;
+        case cudaDevAttrMaxThreadsPerBlock: give(value, static_cast<int>(1024)); return cudaSuccess;
+        case cudaDevAttrMaxSharedMemoryPerBlock: give(value, static_cast<int>(48 * 1024)); return cudaSuccess;
+        case cudaDevAttrWarpSize: give(value, static_cast<int>(32)); return cudaSuccess;
+        case cudaDevAttrMultiProcessorCount: give(value, static_cast<int>(rt::multiprocessors())); return cudaSuccess;
+        case cudaDevAttrComputeCapabilityMajor: give(value, static_cast<int>(9)); return cudaSuccess;
+        case cudaDevAttrComputeCapabilityMinor: give(value, static_cast<int>(0)); return cudaSuccess;
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: give(value, static_cast<int>(228 * 1024)); return cudaSuccess;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin: give(value, static_cast<int>(227 * 1024)); return cudaSuccess;
         case cudaDevAttrCooperativeLaunch:
-        case cudaDevAttrMemoryPoolsSupported: *value = 1; return cudaSuccess;
+        case cudaDevAttrMemoryPoolsSupported: give(value, static_cast<int>(1)); return cudaSuccess;
     }
     return fail(cudaErrorInvalidValue);
 }
@@ -387,8 +387,16 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr, void* value) {
-    return pool == nullptr || value == nullptr ? fail(cudaErrorInvalidValue) : cudaSuccess;
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+    if (pool == nullptr || value == nullptr) return fail(cudaErrorInvalidValue);
+    if (attribute == cudaMemPoolAttrReleaseThreshold) std::memcpy(&pool->release_threshold, value, sizeof pool->release_threshold);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+    if (pool == nullptr || value == nullptr || attribute != cudaMemPoolAttrReleaseThreshold) return fail(cudaErrorInvalidValue);
+    std::memcpy(value, &pool->release_threshold, sizeof pool->release_threshold);
+    return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, std::size_t) { return pool == nullptr ? fail(cudaErrorInvalidValue) : cudaSuccess; }

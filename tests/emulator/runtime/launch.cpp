@@ -17,7 +17,6 @@ namespace emu {
 
 namespace {
 
-constexpr unsigned kMaxNesting = 24;               // CUDA C++ Programming Guide, CUDA dynamic parallelism: limits
 constexpr std::size_t kPlainShared = 48 * 1024;    // more needs cudaFuncAttributeMaxDynamicSharedMemorySize
 constexpr std::size_t kMostShared = 227 * 1024;    // compute capability 9.0
 
@@ -34,15 +33,18 @@ unsigned parameter_class(std::size_t bytes) {
 
 cudaError_t validate(const rt::LaunchShape& shape, const rt::KernelCode& code) {
     const dim3 g = shape.grid, b = shape.block;
-    if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535) return cudaErrorInvalidConfiguration;
-    if (b.x == 0 || b.y == 0 || b.z == 0 || b.x > 1024 || b.y > 1024 || b.z > 64 || b.x * b.y * b.z > 1024) return cudaErrorInvalidConfiguration;
+    // As CUDA 13.0 answers: the conformance programs host_error_codes and child_error_codes.
+    const cudaError_t bad_shape = current == nullptr ? cudaErrorInvalidValue : cudaErrorInvalidConfiguration;
+    if (g.x == 0 || g.y == 0 || g.z == 0 || g.x > 0x7fffffffu || g.y > 65535 || g.z > 65535) return bad_shape;
+    if (b.x == 0 || b.y == 0 || b.z == 0 || b.x > 1024 || b.y > 1024 || b.z > 64 || b.x * b.y * b.z > 1024) return bad_shape;
     std::size_t most = kPlainShared;
     if (const auto limit = shared_limits.find(code.function); code.function != nullptr && limit != shared_limits.end()) most = limit->second;
-    if (shape.shared_bytes > most) return cudaErrorInvalidValue;
+    if (shape.shared_bytes > most) return bad_shape;
     if (!is_stream(shape.stream)) return cudaErrorInvalidResourceHandle;
     if (shape.cooperative && std::uint64_t(g.x) * g.y * g.z > max_resident()) return cudaErrorCooperativeLaunchTooLarge;
     if (current != nullptr) {
-        if (current->block->grid->depth + 1 > kMaxNesting) return cudaErrorLaunchMaxDepthExceeded;
+        // The 24 levels of the CUDA C++ Programming Guide are none on an H200 with CUDA 13.0: the conformance program child_depth.
+        if (settings.nesting != 0 && current->block->grid->depth + 1 > settings.nesting) return cudaErrorLaunchMaxDepthExceeded;
         if (pending_launches >= pending_launch_limit) return cudaErrorLaunchPendingCountExceeded;
     }
     return cudaSuccess;

@@ -67,6 +67,7 @@ struct Thread {
     Site site = 0;                    // of what it waits in
     Meeting* meeting = nullptr;       // that it waits in
     Grid* child = nullptr;            // that it waits for
+    std::uint64_t delayed_until = 0;  // so many picks of the scheduler, if others can run
     std::uint32_t spins = 0;          // strong accesses without progress
     std::uint64_t spins_since = 0;    // what the progress counter was then
     unsigned activemask = 0;          // handed over by the scheduler

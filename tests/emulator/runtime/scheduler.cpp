@@ -29,7 +29,7 @@ Thread host_thread;
 
 namespace {
 
-constexpr unsigned kMaxDepth = 64;
+constexpr unsigned kMaxDepth = 64;   // the grids of all deeper levels share their places
 // More than any loop that gives up by itself will do.
 constexpr std::uint32_t kStuckSpins = 16384;
 
@@ -42,6 +42,7 @@ std::vector<Thread*> held;             // launchers that wait for a child becaus
 unsigned starting_cooperative = 0;
 unsigned deepest = 0;                  // depth of any grid so far
 unsigned resident[kMaxDepth];          // blocks, by the depth of their grid
+unsigned level(const Grid& grid) { return std::min(grid.depth, kMaxDepth - 1); }
 std::uint64_t unfinished = 0;          // operations submitted and not done
 std::uint64_t steps = 0;
 std::uint32_t next_block_id = 2;       // 1 is the host
@@ -123,7 +124,7 @@ void start_block(Grid& grid) {
         add_runnable(thread);
     }
     live_blocks.push_back(block);
-    ++resident[grid.depth];
+    ++resident[level(grid)];
 }
 
 void complete(Op& op);
@@ -159,7 +160,7 @@ void finish_block(Block* block) {
     }
     idle_threads[size_class(block->threads)].push_back(block->thread);
     live_blocks.erase(std::find(live_blocks.begin(), live_blocks.end(), block));
-    --resident[grid.depth];
+    --resident[level(grid)];
     block->joining = KnowledgePtr();
     block->null_stream.last = Ptr<Op>();
     idle_blocks.push_back(block);
@@ -219,9 +220,9 @@ void start(const Ptr<Op>& op) {
         grid.first_id = take_block_ids(grid.blocks);
         remember_blocks(grid.first_id, grid.blocks, &grid, nullptr);
         starting.push_back(Ptr<Grid>(&grid));
-        ++starting_at[grid.depth];
+        ++starting_at[level(grid)];
         starting_cooperative += grid.shape.cooperative;
-        deepest = std::max(deepest, grid.depth);
+        deepest = std::max(deepest, level(grid));
         ++grid.references;   // its blocks'
         return;
     }
@@ -247,7 +248,7 @@ void start(const Ptr<Op>& op) {
 
 // ----------------------------------------------------------------------------------------------- what is next
 
-bool block_may_start(const Grid& grid) { return resident[grid.depth] < settings.resident || grid.shape.cooperative; }
+bool block_may_start(const Grid& grid) { return resident[level(grid)] < settings.resident || grid.shape.cooperative; }
 
 // Starts a block, if one may start.
 bool start_some_block() {
@@ -264,7 +265,7 @@ bool start_some_block() {
         do start_block(grid);   // the blocks of a cooperative grid are there together
         while (grid.shape.cooperative && grid.started_blocks < grid.blocks);
         if (grid.started_blocks == grid.blocks) {
-            --starting_at[grid.depth];
+            --starting_at[level(grid)];
             starting_cooperative -= grid.shape.cooperative;
             starting[at] = starting.back();
             starting.pop_back();
@@ -353,6 +354,18 @@ Thread* other_lane(const Thread& thread) {
     return nullptr;
 }
 
+std::uint64_t picks = 0;
+
+Thread* some_runnable() {
+    ++picks;
+    Thread* chosen = nullptr;
+    for (int attempt = 0; attempt < 8; ++attempt) {
+        chosen = runnable[static_cast<std::size_t>(chance.below(runnable.size()))];
+        if (chosen->delayed_until <= picks) break;
+    }
+    return chosen;
+}
+
 // The thread to run, or null for the host.
 Thread* pick() {
     if (++steps > settings.step_limit)
@@ -378,7 +391,7 @@ Thread* pick() {
             }
             report_deadlock(true);
         }
-        Thread* chosen = runnable[static_cast<std::size_t>(chance.below(runnable.size()))];
+        Thread* chosen = some_runnable();
         if (chosen->waiting == Waiting::Convergence) {
             // Mostly, lanes that are on their way are let come first.
             if (!chance.one_in(16))
@@ -457,6 +470,9 @@ void leave() {
 
 // The host runs the device until `host_may_go`, until its turns are used up, or until nothing is left.
 void run_device() {
+    // The host may have changed what threads wait for.
+    ++progress;
+    stuck = 0;
     for (;;) {
         Thread* const next = pick();
         if (next == nullptr) return;
@@ -497,6 +513,11 @@ void count_down() {
     const std::uint64_t next = every == 0 ? 100'000 : 1 + chance.below(2 * every);
     accesses_to_switch = static_cast<int>(next);
     steps += next;
+    leave();
+}
+
+void delay() {
+    current->delayed_until = picks + 1 + chance.below(300);
     leave();
 }
 

@@ -16,6 +16,8 @@ extern Thread host_thread;            // the host, as an actor
 void yield();
 /// The countdown has run out: accounts for the steps and perhaps switches.
 void count_down();
+/// The current thread goes on after many switches, while others can run.
+void delay();
 /// The current thread waits until `resume`.
 void wait(Waiting reason, Site site);
 void resume(Thread& thread);

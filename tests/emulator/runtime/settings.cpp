@@ -49,12 +49,19 @@ void read_settings() {
     settings.children = static_cast<Children>(derive.below(4));
     settings.block_order = static_cast<BlockOrder>(derive.below(3));
     settings.host_patience = static_cast<unsigned>(derive.below(4));
+    // Several threads between two steps of a protocol at the same time: rare unless they are held there.
+    constexpr unsigned kDelayOneIn[] = {0, 0, 3, 10, 30};
+    settings.delay_one_in = kDelayOneIn[derive.below(sizeof kDelayOneIn / sizeof *kDelayOneIn)];
 
     std::uint64_t value = 0;
     if (number("GRIDFUSE_EMU_STEPS", value)) settings.step_limit = value;
     if (number("GRIDFUSE_EMU_RESIDENT", value)) {
         if (value == 0 || value > 1024) refuse("GRIDFUSE_EMU_RESIDENT", std::getenv("GRIDFUSE_EMU_RESIDENT"));
         settings.resident = static_cast<unsigned>(value);
+    }
+    if (number("GRIDFUSE_EMU_NESTING", value)) {
+        if (value > 1'000'000) refuse("GRIDFUSE_EMU_NESTING", std::getenv("GRIDFUSE_EMU_NESTING"));
+        settings.nesting = static_cast<unsigned>(value);
     }
     if (const char* const children = std::getenv("GRIDFUSE_EMU_SCHEDULE"); children != nullptr && *children != 0) {
         if (std::strcmp(children, "eager") == 0) settings.children = Children::Eager;

@@ -34,7 +34,9 @@ struct Settings {
     BlockOrder block_order = BlockOrder::Ascending;
     unsigned resident = 8;             // blocks at a time
     unsigned switch_every = 20;        // accesses between two switches, on average; 0: only where a thread must wait
+    unsigned delay_one_in = 0;         // of so many atomic writes one comes late, after many switches; 0: none
     unsigned host_patience = 2;        // how readily the device runs while the host goes on: 0 never, 3 always
+    unsigned nesting = 0;              // levels of grids that may be nested; 0: any number
     bool strict_same_value = false;    // two unordered writes of one value are a fault
     bool strict_weak_read = false;     // a plain read unordered with an atomic write is a fault
     bool leaks = false;                // leaks go to the report

@@ -109,7 +109,7 @@ cudaError_t make_stream(cudaStream_t* made, unsigned flags) {
     stream.block_id = caller_id();
     stream.blocking = current == nullptr && flags == cudaStreamDefault;
     if (stream.blocking) blocking_streams.push_back(&stream);
-    *made = &stream;
+    give(made, &stream);
     return cudaSuccess;
 }
 
@@ -255,7 +255,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* made, unsigned flags) {
     event.alive = kAlive;
     event.timing = (flags & cudaEventDisableTiming) == 0;
     event.block_id = caller_id();
-    *made = &event;
+    give(made, &event);
     return cudaSuccess;
 }
 

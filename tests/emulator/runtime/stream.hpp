@@ -25,7 +25,9 @@ struct Graph {
 struct GraphExec {
     Ptr<Graph> graph;
 };
-struct Pool {};
+struct Pool {
+    std::uint64_t release_threshold = 0;   // kept for whoever asks
+};
 
 /// Puts a new operation into a stream: the host's, or, in a kernel, one of the block's. The recipe is called for the
 /// operation, now or, if the stream is being captured, whenever the graph is launched.

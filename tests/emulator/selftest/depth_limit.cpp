@@ -1,4 +1,5 @@
 // expect: pass
+// env: GRIDFUSE_EMU_NESTING=24
 #include "selftest.hpp"
 __global__ void nest(int depth, int* deepest, int* error) {
     atomicMax(deepest, depth);

@@ -307,6 +307,9 @@ EMU_INLINE unsigned long long __umul64hi(unsigned long long x, unsigned long lon
 }
 EMU_INLINE int __mul24(int x, int y) { return int((unsigned(x) << 8 >> 8) * (unsigned(y) << 8 >> 8)); }
 EMU_INLINE unsigned __umul24(unsigned x, unsigned y) { return (x & 0xffffff) * (y & 0xffffff); }
+EMU_INLINE unsigned __usad(unsigned x, unsigned y, unsigned z) { return z + (x < y ? y - x : x - y); }
+EMU_INLINE int __hadd(int x, int y) { return int((static_cast<long long>(x) + y) >> 1); }
+EMU_INLINE unsigned __uhadd(unsigned x, unsigned y) { return unsigned((static_cast<unsigned long long>(x) + y) >> 1); }
 EMU_INLINE unsigned __sad(int x, int y, unsigned z) { return z + (x < y ? unsigned(y) - unsigned(x) : unsigned(x) - unsigned(y)); }
 EMU_INLINE int __float_as_int(float x) { return emu::detail::bits<int>(x); }
 EMU_INLINE unsigned __float_as_uint(float x) { return emu::detail::bits<unsigned>(x); }
@@ -334,6 +337,7 @@ EMU_INLINE int __float2int_rn(float x) { return int(rintf(x)); }
 EMU_INLINE int __float2int_ru(float x) { return int(ceilf(x)); }
 EMU_INLINE int __float2int_rz(float x) { return int(x); }
 EMU_INLINE float __int2float_rn(int x) { return float(x); }
+EMU_INLINE float __uint2float_rn(unsigned x) { return float(x); }
 
 // CUDA has these at namespace scope for all arithmetic types, also of two different ones.
 template <class A, class B>

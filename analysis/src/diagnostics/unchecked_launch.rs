@@ -1,0 +1,124 @@
+//! `unchecked-launch`
+
+use std::collections::HashSet;
+
+use crate::db::Db;
+use crate::diagnostic::{Finding, Kind, Severity};
+use crate::items::FunctionItem;
+use crate::launch::{Bound, Launchers, launch_counts, launches, pending_launch_limit};
+use crate::resolve::visible_names;
+use crate::summary::direct;
+
+pub(super) const KIND: Kind = Kind {
+    id: "unchecked-launch",
+    severity: Severity::Info,
+    doc: DOC,
+    rewrites: &[],
+    find: unchecked_launch,
+};
+
+const DOC: &str = r#"Nobody looks whether a device-side launch failed.
+
+## What it does
+Finds kernels and device functions in which a block may do more than a few launches (many threads launch, or a loop), unless the
+whole grid stays below the limit of pending launches, and which never ask `cudaGetLastError()` or `cudaPeekAtLastError()`, not even in
+a function that they call. One finding for each function.
+
+## Why is this bad
+A device-side launch fails when the pool of pending launches is full (2048 unless the host raises
+`cudaLimitDevRuntimePendingLaunchCount`), and when its configuration is invalid. The host does not learn of it: the work is just
+not done. Only the launching thread sees the error.
+
+## Example
+```cuda
+__global__ void child(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = n; }
+
+__global__ void parent(int* out, const int* counts) {
+    int n = counts[threadIdx.x];
+    if (n > 0) child<<<1, 64, 0, cudaStreamFireAndForget>>>(out, n);
+}
+```
+
+## Use instead
+```cuda
+__global__ void child(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = n; }
+
+__global__ void parent(int* out, const int* counts, int* failed) {
+    int n = counts[threadIdx.x];
+    if (n > 0) {
+        child<<<1, 64, 0, cudaStreamFireAndForget>>>(out, n);
+        if (cudaGetLastError() != cudaSuccess) *failed = 1;
+    }
+}
+```
+"#;
+
+/// Launches by one block that are few.
+const FEW: u64 = 16;
+
+const ASKS: [&str; 2] = ["cudaGetLastError", "cudaPeekAtLastError"];
+
+fn unchecked_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
+    let all = launches(db, function).iter().zip(launch_counts(db, function));
+    let within = |bound: &Bound, limit: u64| matches!(bound, Bound::Constant(n) if *n <= limit);
+    let limit = pending_launch_limit(db);
+    let mut many = all.filter(|(facts, count)| {
+        let few =
+            within(&count.per_block.at_most, FEW) || limit.is_some_and(|limit| within(&count.per_grid.at_most, limit));
+        facts.launchers != Launchers::Host && !facts.in_lambda && !few
+    });
+    let Some((facts, _)) = many.next() else {
+        return Vec::new();
+    };
+    if asks(db, function) {
+        return Vec::new();
+    }
+    let more = many.count();
+    let others = match more {
+        0 => String::new(),
+        1 => " (nor that of the other launch in this function)".to_owned(),
+        n => format!(" (nor those of the other {n} launches in this function)"),
+    };
+    let kernel = facts.kernel_name.as_deref().unwrap_or("the child");
+    vec![Finding {
+        span: facts.span,
+        message: format!(
+            "nobody looks at the error of this launch of `{kernel}`{others}: a launch that fails is not noticed"
+        ),
+        label: "may fail unnoticed".to_owned(),
+        related: Vec::new(),
+        help: Some("look at `cudaGetLastError()` behind the launch".to_owned()),
+    }]
+}
+
+/// The function, something that it calls, or a macro that it uses looks at errors.
+fn asks<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let mut seen = HashSet::from([function]);
+    let mut todo = vec![function];
+    while let Some(next) = todo.pop() {
+        let text = next.text(db);
+        if ASKS.iter().any(|name| text.contains(name)) {
+            return true;
+        }
+        let macros = &visible_names(db, next.file(db)).macros;
+        let expands = |word: &str| {
+            let item = macros.get(word);
+            item.is_some_and(|item| ASKS.iter().any(|name| item.body.contains(name)))
+        };
+        if crate::hir::words(&text).any(expands) {
+            return true;
+        }
+        let direct = direct(db, next);
+        // A function or macro that isn't known may well be there for this.
+        let checks = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            name.contains("check") || name.contains("err")
+        };
+        if direct.facts.unknown_calls.iter().any(|(name, _)| checks(name)) {
+            return true;
+        }
+        let callees = direct.calls.iter().flat_map(|call| &call.candidates);
+        todo.extend(callees.copied().filter(|f| seen.insert(*f)));
+    }
+    false
+}

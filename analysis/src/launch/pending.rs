@@ -1,0 +1,61 @@
+//! How many launches may be pending at once.
+
+use super::config::constant_value;
+use super::count::PENDING_LAUNCHES;
+use crate::db::{Db, SourceFile, Workspace};
+use crate::hir::{ExprKind, Name, body};
+use crate::items::items;
+use crate::settings::settings;
+
+const LIMIT: &str = "cudaLimitDevRuntimePendingLaunchCount";
+
+/// The limit of pending launches: what the settings say, else the largest that a `cudaDeviceSetLimit` in the workspace sets,
+/// else CUDA's own. `None`: a call sets it to something that isn't constant.
+#[salsa::tracked(returns(copy))]
+pub fn pending_launch_limit(db: &dyn Db) -> Option<u64> {
+    if let Some(limit) = settings(db).pending_launches {
+        return Some(limit);
+    }
+    let files = Workspace::try_get(db)
+        .map(|workspace| workspace.files(db))
+        .unwrap_or_default();
+    let mut found: Option<u64> = None;
+    for file in files.values() {
+        for limit in limits_set_in(db, *file) {
+            let limit = (*limit)?;
+            found = Some(found.map_or(limit, |other| other.max(limit)));
+        }
+    }
+    Some(found.unwrap_or(PENDING_LAUNCHES))
+}
+
+/// What the calls in a file set the limit to.
+#[salsa::tracked]
+fn limits_set_in(db: &dyn Db, file: SourceFile) -> Vec<Option<u64>> {
+    if !file.text(db).contains(LIMIT) {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
+        if !function.text(db).contains(LIMIT) {
+            continue;
+        }
+        let body = body(db, *function);
+        let before = found.len();
+        for expr in &body.exprs {
+            if let ExprKind::Call { args, .. } = &expr.kind
+                && let [which, value, ..] = args.as_slice()
+                && matches!(&body.expr(body.strip_parens(*which)).kind,
+                    ExprKind::Name(Name::Other(name)) if name.trim_start_matches("::") == LIMIT)
+            {
+                let value = constant_value(db, *function, &body, *value);
+                found.push(value.and_then(|n| u64::try_from(n).ok()));
+            }
+        }
+        if found.len() == before {
+            // It's set in a way that isn't seen.
+            found.push(None);
+        }
+    }
+    found
+}

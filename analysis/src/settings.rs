@@ -1,0 +1,51 @@
+//! What a project says about itself: the toolkit it's built with, how severe each diagnostic is, and thresholds.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::db::{Db, Workspace};
+use crate::diagnostic::Severity;
+
+/// Settings that analyses and diagnostics read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Compute capability, ten times the major plus the minor version: 90 for `sm_90`. `None`: not said.
+    pub arch: Option<u32>,
+    /// Major and minor version of the CUDA toolkit. `None`: not said, which means a current one.
+    pub cuda: Option<(u32, u32)>,
+    /// Severity of diagnostics by id, where it isn't the default; `None`: not reported.
+    pub severities: BTreeMap<String, Option<Severity>>,
+    /// Child grids with fewer threads than this are tiny.
+    pub tiny_grid: u64,
+    /// Launches that may be pending at once, where the program sets it in a place that isn't analysed.
+    pub pending_launches: Option<u64>,
+    /// Levels of grids that may be nested. `None`: as many as launches may be pending.
+    pub nesting_depth: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            arch: None,
+            cuda: None,
+            severities: BTreeMap::new(),
+            tiny_grid: crate::launch::WARP,
+            pending_launches: None,
+            nesting_depth: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The severity of a diagnostic; `None`: it isn't reported.
+    pub fn severity(&self, id: &str, default: Severity) -> Option<Severity> {
+        self.severities.get(id).copied().unwrap_or(Some(default))
+    }
+}
+
+/// The settings of the workspace.
+pub fn settings(db: &dyn Db) -> Arc<Settings> {
+    Workspace::try_get(db)
+        .map(|workspace| workspace.settings(db))
+        .unwrap_or_default()
+}

@@ -1,0 +1,128 @@
+//! Comments that keep diagnostics quiet: `// gridfuse: allow(launch-in-loop) only a few iterations`.
+
+use tree_sitter::Node;
+
+use crate::db::{Db, SourceFile};
+use crate::parse::parse;
+use crate::span::TextRange;
+
+/// A diagnostic's id in an `allow(…)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub struct Allow {
+    /// The id as written; `None`: the comment addresses gridfuse and cannot be understood.
+    pub id: Option<String>,
+    /// Where the id stands, or the comment.
+    pub place: TextRange,
+    /// The line that it is about: the comment's own, or, when nothing else stands there, the next one with code.
+    pub covers: TextRange,
+}
+
+impl Allow {
+    /// It keeps a diagnostic of this id that begins at `offset` quiet.
+    pub fn silences(&self, id: &str, offset: u32) -> bool {
+        self.id.as_deref() == Some(id) && self.covers.touches(offset)
+    }
+}
+
+/// The name that a comment must begin with.
+const ADDRESS: &str = "gridfuse:";
+
+/// Everything that a file's comments allow, in order.
+#[salsa::tracked]
+pub fn allowed(db: &dyn Db, file: SourceFile) -> Vec<Allow> {
+    let text = file.text(db);
+    if !text.contains(ADDRESS) {
+        return Vec::new();
+    }
+    let parsed = parse(db, file);
+    let mut comments = comments(parsed.tree().root_node());
+    comments.sort_unstable();
+    let mut found = Vec::new();
+    for comment in &comments {
+        read(&text, *comment, &comments, &mut found);
+    }
+    found
+}
+
+fn comments(root: Node<'_>) -> Vec<TextRange> {
+    let mut found = Vec::new();
+    let mut cursor = root.walk();
+    loop {
+        let node = cursor.node();
+        if node.kind() == "comment" {
+            found.push(TextRange::new(node.start_byte() as u32, node.end_byte() as u32));
+        } else if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return found;
+            }
+        }
+    }
+}
+
+fn read(text: &str, comment: TextRange, comments: &[TextRange], found: &mut Vec<Allow>) {
+    let written = comment.text(text);
+    let inside = written.trim_start_matches(['/', '*', '!']).trim_start();
+    let Some(rest) = inside.strip_prefix(ADDRESS) else {
+        return;
+    };
+    let covers = covered_line(text, comment, comments);
+    let rest = rest.trim_start();
+    let ids = rest
+        .strip_prefix("allow")
+        .and_then(|r| r.trim_start().strip_prefix('('))
+        .and_then(|r| r.split_once(')'));
+    let Some((ids, _reason)) = ids else {
+        found.push(Allow {
+            id: None,
+            place: comment,
+            covers,
+        });
+        return;
+    };
+    // Both are parts of `text`, so that their distance is where the ids begin.
+    let mut at = (ids.as_ptr() as usize - text.as_ptr() as usize) as u32;
+    for id in ids.split(',') {
+        let trimmed = id.trim();
+        let start = at + (id.len() - id.trim_start().len()) as u32;
+        found.push(Allow {
+            id: Some(trimmed.to_owned()),
+            place: TextRange::new(start, start + trimmed.len() as u32),
+            covers,
+        });
+        at += id.len() as u32 + 1;
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> (usize, usize) {
+    let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[offset..].find('\n').map_or(text.len(), |at| offset + at);
+    (start, end)
+}
+
+fn covered_line(text: &str, comment: TextRange, comments: &[TextRange]) -> TextRange {
+    let (start, _) = line_of(text, comment.start as usize);
+    let (_, end) = line_of(text, comment.end as usize);
+    let blank = |from: usize, to: usize| text.get(from..to).unwrap_or("").trim().is_empty();
+    if !blank(start, comment.start as usize) || !blank(comment.end as usize, end) {
+        return TextRange::new(start as u32, end as u32);
+    }
+    let mut at = end + 1;
+    while at < text.len() {
+        let (start, end) = line_of(text, at);
+        let code = start + (text[start..end].len() - text[start..end].trim_start().len());
+        let inner = comments
+            .iter()
+            .find(|c| c.start as usize <= code && code < c.end as usize);
+        match inner {
+            // Nothing but this comment: further ones may follow.
+            Some(comment) if blank(comment.end as usize, line_of(text, comment.end as usize).1) => {
+                at = line_of(text, comment.end as usize).1 + 1;
+            }
+            _ => return TextRange::new(start as u32, end as u32),
+        }
+    }
+    TextRange::empty(text.len() as u32)
+}

@@ -1,0 +1,233 @@
+//! How often launch sites of small programs launch.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use gridfuse_analysis::db::Host;
+use gridfuse_analysis::items::items;
+use gridfuse_analysis::launch::{GridSize, LaunchCount, Recursion, launch_counts};
+
+const HEAD: &str = "constexpr int LIMIT = 30;\n__global__ void child(int* out, int n) { out[n] = 1; }\n";
+
+/// The count of the only launch in the function `parent`.
+fn count_in(source: &str) -> LaunchCount {
+    let mut host = Host::new();
+    let file = host.set_file("/a.cu".as_ref(), source);
+    let db = host.db();
+    let functions = &items(db, file).functions;
+    let parent = functions
+        .iter()
+        .find(|f| f.has_body(db) && f.name(db) == "parent")
+        .unwrap();
+    let [count] = launch_counts(db, *parent).as_slice() else {
+        panic!("{source}")
+    };
+    count.clone()
+}
+
+fn kernel(statements: &str) -> String {
+    format!("{HEAD}__global__ void parent(int* out, int n, int m, const int* row) {{\n{statements}\n}}\n")
+}
+
+fn count(statements: &str) -> LaunchCount {
+    count_in(&kernel(statements))
+}
+
+/// Per thread and per block.
+#[track_caller]
+fn is(statements: &str, per_thread: &str, per_block: &str) {
+    let count = count(statements);
+    let found = (count.per_thread.to_string(), count.per_block.to_string());
+    assert_eq!(found, (per_thread.to_owned(), per_block.to_owned()), "{statements}");
+}
+
+#[test]
+fn at_most_once() {
+    is("child<<<1, 32>>>(out, n);", "1", "1 to blockDim");
+    is(
+        "if (row[threadIdx.x]) child<<<1, 32>>>(out, n);",
+        "0 or 1",
+        "up to blockDim",
+    );
+    is("if (threadIdx.x == 0) child<<<1, 32>>>(out, n);", "0 or 1", "1");
+    is(
+        "if (threadIdx.x == 0 && n > 3) child<<<1, 32>>>(out, n);",
+        "0 or 1",
+        "0 or 1",
+    );
+    is("if (threadIdx.x != 0) return; child<<<1, 32>>>(out, n);", "0 or 1", "1");
+    is(
+        "if (row[n]) return; child<<<1, 32>>>(out, n);",
+        "0 or 1",
+        "up to blockDim",
+    );
+    is(
+        "if (threadIdx.x % 32 == 0) child<<<1, 32>>>(out, n);",
+        "0 or 1",
+        "1 to blockDim / 32",
+    );
+    is("n && (child<<<1, 32>>>(out, n), true);", "0 or 1", "up to blockDim");
+    is(
+        "switch (n) { case 1: child<<<1, 32>>>(out, n); }",
+        "0 or 1",
+        "up to blockDim",
+    );
+    is(
+        "\n#ifdef X\nchild<<<1, 32>>>(out, n);\n#endif\n",
+        "0 or 1",
+        "up to blockDim",
+    );
+    is(
+        "auto f = [&] { child<<<1, 32>>>(out, n); }; f();",
+        "0 or 1",
+        "up to blockDim",
+    );
+}
+
+#[test]
+fn loops() {
+    let pinned = |body: &str| format!("if (threadIdx.x == 0) {body}");
+    let one = |body: &str, per_block: &str| {
+        let count = count(&pinned(body));
+        assert_eq!(count.per_block.to_string(), per_block, "{body}");
+    };
+    one("for (int i = 0; i < 4; ++i) child<<<1, 32>>>(out, i);", "4");
+    one("for (int i = 9; i >= 0; i -= 2) child<<<1, 32>>>(out, i);", "5");
+    one(
+        "for (int i = 0; i != 7; i++) for (int j = 1; j <= 3; j = j + 1) child<<<1, 32>>>(out, i);",
+        "21",
+    );
+    one("for (int i = 0; i < n; ++i) child<<<1, 32>>>(out, i);", "up to n");
+    one(
+        "for (int i = m; i < n + 1; ++i) child<<<1, 32>>>(out, i);",
+        "up to n + 1 - m",
+    );
+    one(
+        "for (int i = 0; i < n + 1; i += m) child<<<1, 32>>>(out, i);",
+        "up to (n + 1) / m",
+    );
+    one(
+        "for (int i = 0; i < n; ++i) for (int j = 0; j < m - i; ++j) child<<<1, 32>>>(out, i);",
+        "up to (m - i) * n",
+    );
+    one(
+        "for (int i = 0; i < 4; ++i) { if (row[i]) break; child<<<1, 32>>>(out, i); }",
+        "up to 4",
+    );
+    one(
+        "for (int i = 0; i < 4; ++i) { for (;;) break; child<<<1, 32>>>(out, i); }",
+        "4",
+    );
+    one("for (int i = 0; i < 0; ++i) child<<<1, 32>>>(out, i);", "0");
+    one("do { child<<<1, 32>>>(out, n); } while (row[n]);", "1 or more");
+    one("while (row[n]) child<<<1, 32>>>(out, n);", "0 or more");
+    one("for (;;) child<<<1, 32>>>(out, n);", "0 or more");
+}
+
+/// Loops of which the number of iterations must not be claimed to be known.
+#[test]
+fn loops_that_are_not_counted() {
+    for body in [
+        "for (int i = 0; i < 4; ++i) { i -= row[i]; child<<<1, 32>>>(out, i); }",
+        "for (int i = 0; i < n; ++i) { n = row[i]; child<<<1, 32>>>(out, i); }",
+        "for (int i = 0; i < 4; ++i) { int* p = &i; *p = 0; child<<<1, 32>>>(out, i); }",
+        "for (int i = 0; i < 4; ++i) { int& r = i; unknown(i); child<<<1, 32>>>(out, i); }",
+        "for (int i = 0; i < 4; --i) child<<<1, 32>>>(out, i);",
+        "for (int i = 0; i != 7; i += 2) child<<<1, 32>>>(out, i);",
+        "for (int i = 1; i < 64; i *= 2) child<<<1, 32>>>(out, i);",
+        "for (volatile int i = 0; i < 4; ++i) child<<<1, 32>>>(out, i);",
+        "for (int i = 0; i < row[0]; ++i) { out[0] = 1; child<<<1, 32>>>(out, i); }",
+    ] {
+        let count = count(&format!("if (threadIdx.x == 0) {body}"));
+        assert_eq!(count.per_block.to_string(), "0 or more", "{body}");
+    }
+}
+
+#[test]
+fn grids_and_totals() {
+    let launched = |config: &str| {
+        let source = kernel("if (out[n]) child<<<2, 64>>>(out, n);");
+        count_in(&format!("{source}\nint main() {{ parent<<<{config}>>>(0, 0, 0, 0); }}"))
+    };
+    let known = launched("dim3(4, 2), 256");
+    assert_eq!(known.per_grid.to_string(), "up to 2048");
+    assert_eq!(known.total_threads.to_string(), "262144");
+    let unknown = launched("blocks, 256");
+    assert_eq!(unknown.per_grid.to_string(), "up to 256 * gridDim");
+    assert_eq!(unknown.total_threads.to_string(), "256 * gridDim * 128");
+    let size = |config: &str| {
+        let count = count(&format!("child<<<{config}>>>(out, n);"));
+        (count.size, count.child_threads.to_string())
+    };
+    assert_eq!(size("1, 16"), (GridSize::Tiny, "16".to_owned()));
+    assert_eq!(size("2, dim3(4, 4)"), (GridSize::Constant, "32".to_owned()));
+    assert_eq!(size("n, 64"), (GridSize::Symbolic, "n * 64".to_owned()));
+    assert_eq!(
+        size("(n + 63) / 64, 64"),
+        (GridSize::Symbolic, "((n + 63) / 64) * 64".to_owned())
+    );
+}
+
+fn recursion(parameters: &str, body: &str, host: &str) -> Recursion {
+    let source = format!("{HEAD}__global__ void parent({parameters}) {{ {body} }}\nint main() {{ {host} }}\n");
+    count_in(&source).recursion
+}
+
+#[test]
+fn recursion_is_classified() {
+    let host = "parent<<<1, 1>>>(p, 0);";
+    let r = |body: &str| recursion("int* p, int depth", body, host);
+    assert_eq!(r("parent<<<1, 32>>>(p, depth + 1);"), Recursion::Endless);
+    assert_eq!(
+        r("if (threadIdx.x == 0) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Endless
+    );
+    assert_eq!(
+        r("for (int i = 0; i < 2; ++i) parent<<<1, 32>>>(p, depth);"),
+        Recursion::Endless
+    );
+    assert_eq!(
+        r("if (depth < LIMIT) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Bounded(Some(30))
+    );
+    assert_eq!(
+        r("if (depth <= LIMIT) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Bounded(Some(31))
+    );
+    assert_eq!(
+        r("if (depth >= LIMIT) return; if (threadIdx.x == 0) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Bounded(Some(30))
+    );
+    assert_eq!(
+        r("if (p[0] && !(LIMIT <= depth)) { int next = depth + 1; parent<<<1, 32>>>(p, next); }"),
+        Recursion::Bounded(Some(30))
+    );
+    assert_eq!(
+        r("if (depth < *p) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Bounded(None)
+    );
+    // Not a counter, not a limit, not a constant start.
+    assert_eq!(r("if (depth < LIMIT) parent<<<1, 32>>>(p, depth);"), Recursion::Open);
+    assert_eq!(
+        r("if (depth > LIMIT) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Open
+    );
+    assert_eq!(r("if (*p) parent<<<1, 32>>>(p, depth + 1);"), Recursion::Open);
+    assert_eq!(
+        r("depth = 0; if (depth < LIMIT) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Open
+    );
+    assert_eq!(r("child<<<1, 32>>>(p, depth);"), Recursion::None);
+    let down = |host: &str| {
+        recursion(
+            "int* p, int levels",
+            "if (levels > 0) parent<<<1, 32>>>(p, levels - 1);",
+            host,
+        )
+    };
+    assert_eq!(down("parent<<<1, 1>>>(p, 40);"), Recursion::Bounded(Some(40)));
+    assert_eq!(
+        down("parent<<<1, 1>>>(p, 40); parent<<<1, 1>>>(p, 50);"),
+        Recursion::Bounded(Some(50))
+    );
+    assert_eq!(down("parent<<<1, 1>>>(p, n);"), Recursion::Bounded(None));
+    assert_eq!(down(""), Recursion::Bounded(None));
+}

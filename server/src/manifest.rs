@@ -1,0 +1,213 @@
+//! `gridfuse.toml`: what a project says about itself.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use gridfuse_analysis::diagnostic::Severity;
+use gridfuse_analysis::diagnostics::KINDS;
+use gridfuse_analysis::settings::Settings;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::files::{self, MAX_FOUND_BYTES, normalize};
+use crate::line_index::LineIndex;
+
+/// Its name.
+pub const NAME: &str = "gridfuse.toml";
+
+/// What it says, understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// For the analyses.
+    pub settings: Settings,
+    /// Directories in which `#include` looks, absolute.
+    pub include_dirs: Vec<PathBuf>,
+}
+
+/// What is wrong in it, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManifestError {
+    /// The file.
+    pub path: PathBuf,
+    /// Line and column, from 1, the column in bytes; `None`: the file as a whole.
+    pub position: Option<(u32, u32)>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some((line, column)) = self.position {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct Written {
+    arch: Option<Spanned<String>>,
+    cuda: Option<Spanned<String>>,
+    include_dirs: Vec<PathBuf>,
+    severity: BTreeMap<Spanned<String>, Spanned<String>>,
+    thresholds: Thresholds,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct Thresholds {
+    tiny_grid: Option<u64>,
+    pending_launches: Option<u64>,
+    nesting_depth: Option<u64>,
+}
+
+impl Manifest {
+    /// The nearest one at or above a directory. `Ok(None)`: there is none.
+    pub fn find(directory: &Path) -> Result<Option<Manifest>, ManifestError> {
+        let found = directory.ancestors().map(|d| d.join(NAME)).find(|path| path.is_file());
+        found.map(|path| Manifest::read(&path)).transpose()
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Manifest, ManifestError> {
+        let text = files::read(path, MAX_FOUND_BYTES).map_err(|error| ManifestError {
+            path: path.to_path_buf(),
+            position: None,
+            message: format!("cannot read it: {error}"),
+        })?;
+        Manifest::parse(path, &text)
+    }
+
+    /// Understands the text of the file at `path`.
+    pub fn parse(path: &Path, text: &str) -> Result<Manifest, ManifestError> {
+        let error = |span: Option<Range<usize>>, message: String| ManifestError {
+            path: path.to_path_buf(),
+            position: span.map(|span| {
+                let (line, column) = LineIndex::new(text).line_column(span.start as u32);
+                (line + 1, column + 1)
+            }),
+            message,
+        };
+        let at = |written: &Spanned<String>, message: String| error(Some(written.span()), message);
+        let written: Written =
+            toml::from_str(text).map_err(|wrong| error(wrong.span(), wrong.message().replace('\n', "; ")))?;
+        let mut settings = Settings::default();
+        if let Some(arch) = &written.arch {
+            let number = arch
+                .get_ref()
+                .strip_prefix("sm_")
+                .map(|n| n.trim_end_matches(['a', 'f']));
+            let known = number.and_then(|n| n.parse().ok()).filter(|n| (35..1000).contains(n));
+            settings.arch = Some(known.ok_or_else(|| {
+                at(
+                    arch,
+                    format!("`{}` is no architecture: write it like `sm_90`", arch.get_ref()),
+                )
+            })?);
+        }
+        if let Some(cuda) = &written.cuda {
+            let version = cuda.get_ref().split_once('.').unwrap_or((cuda.get_ref(), "0"));
+            let parsed = version.0.parse().ok().zip(version.1.parse().ok());
+            settings.cuda = Some(parsed.ok_or_else(|| {
+                at(
+                    cuda,
+                    format!("`{}` is no version of CUDA: write it like `12.4`", cuda.get_ref()),
+                )
+            })?);
+        }
+        for (id, severity) in &written.severity {
+            if KINDS.iter().all(|kind| kind.id != id.get_ref().as_str()) {
+                let message = format!(
+                    "there is no diagnostic `{}`: `gridfuse list` names them all",
+                    id.get_ref()
+                );
+                return Err(at(id, message));
+            }
+            let severity = match severity.get_ref().as_str() {
+                "off" => None,
+                "info" => Some(Severity::Info),
+                "warning" => Some(Severity::Warning),
+                "error" => Some(Severity::Error),
+                other => {
+                    let message = format!("`{other}` is no severity: write off, info, warning or error");
+                    return Err(at(severity, message));
+                }
+            };
+            settings.severities.insert(id.get_ref().clone(), severity);
+        }
+        let Thresholds {
+            tiny_grid,
+            pending_launches,
+            nesting_depth,
+        } = written.thresholds;
+        settings.tiny_grid = tiny_grid.unwrap_or(settings.tiny_grid);
+        settings.nesting_depth = nesting_depth.or(settings.nesting_depth);
+        settings.pending_launches = pending_launches;
+        let home = path.parent().unwrap_or(Path::new(""));
+        Ok(Manifest {
+            settings,
+            include_dirs: written
+                .include_dirs
+                .iter()
+                .map(|dir| normalize(&home.join(dir)))
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Manifest, ManifestError> {
+        Manifest::parse(Path::new("/w/gridfuse.toml"), text)
+    }
+
+    #[test]
+    fn everything_is_read() -> Result<(), ManifestError> {
+        assert_eq!(parse("")?, Manifest::default());
+        let manifest = parse(
+            "arch = 'sm_90a'\ncuda = \"12.4\"\ninclude-dirs = ['inc', '/usr/inc', '../x']\n\
+             [severity]\nlaunch-in-loop = 'off'\npartial-warp = 'error'\n\
+             [thresholds]\ntiny-grid = 64\npending-launches = 4096\nnesting-depth = 8\n",
+        )?;
+        let settings = manifest.settings;
+        assert_eq!((settings.arch, settings.cuda), (Some(90), Some((12, 4))));
+        assert_eq!(settings.severity("launch-in-loop", Severity::Warning), None);
+        assert_eq!(settings.severity("partial-warp", Severity::Info), Some(Severity::Error));
+        assert_eq!(settings.severity("device-sync", Severity::Error), Some(Severity::Error));
+        assert_eq!(
+            (settings.tiny_grid, settings.pending_launches, settings.nesting_depth),
+            (64, Some(4096), Some(8))
+        );
+        let dirs: Vec<PathBuf> = ["/w/inc", "/usr/inc", "/x"].map(PathBuf::from).to_vec();
+        assert_eq!(manifest.include_dirs, dirs);
+        Ok(())
+    }
+
+    #[test]
+    fn mistakes_have_a_place() {
+        for (text, position, part) in [
+            ("arch = 90", (1, 8), "string"),
+            ("\narch = 'compute_90'", (2, 8), "sm_90"),
+            ("cuda = 'twelve'", (1, 8), "12.4"),
+            ("[severity]\n\n  nonsense = 'off'", (3, 3), "no diagnostic `nonsense`"),
+            ("[severity]\ndevice-sync = 'fatal'", (2, 15), "`fatal` is no severity"),
+            ("[thresholds]\ntiny = 3", (2, 1), "tiny"),
+            ("[thresholds]\ntiny-grid = -3", (2, 13), ""),
+            ("x = ", (1, 5), ""),
+        ] {
+            match parse(text) {
+                Ok(_) => unreachable!("{text} is wrong"),
+                Err(error) => {
+                    assert_eq!(error.position, Some(position), "{text}: {error}");
+                    assert!(error.message.contains(part), "{text}: {error}");
+                }
+            }
+        }
+    }
+}
