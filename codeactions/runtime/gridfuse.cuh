@@ -30,11 +30,12 @@
 //
 // What holds for an aggregated launch:
 //   * The child sees everything that the launching thread wrote before launch(), as with <<<>>>. It
-//     may start later than it would have: when the last thread of the launching block has left.
+//     may start later than it would have: when the last thread of the granularity (of the block, with
+//     PerBlock) has left.
 //   * The children of one batch are in no order among themselves, as in cudaStreamFireAndForget.
-//   * No launch is lost. One that does not fit (the arena is full, more blocks than a grid can have) is
-//     launched by itself. So is one that CUDA might refuse (a block of more than 1024 threads, say), so
-//     that it can fail only by itself.
+//   * No launch is lost. One that does not fit (the arena is full, more blocks than a grid can have) or
+//     that is large by itself gets a grid of its own. So does one that CUDA might refuse (a block of more
+//     than 1024 threads, say), so that it can fail only by itself.
 //   * A grid of no blocks, which CUDA refuses to launch, is ignored.
 //
 // Thresholding. for_each_thread runs a small child grid in the launching thread instead;
@@ -64,17 +65,37 @@ namespace gridfuse {
 template <class Args>
 class Batch;
 
+/// Granularity: the launches of one warp of the parent kernel become one launch.
+struct PerWarp {};
+
 /// Granularity: the launches of one block of the parent kernel become one launch.
 struct PerBlock {};
 
+/// Granularity: the launches of `Blocks` neighbouring blocks of the parent kernel become one launch.
+template <unsigned Blocks>
+struct PerMultiBlock {
+    static_assert(Blocks > 0, "a group has at least one block");
+};
+
+/// Granularity: all launches of a grid of the parent kernel become one launch.
+struct PerGrid {};
+
 namespace detail {
+
+/// How many blocks launch together. For a warp the number doesn't matter.
+template <class Granularity>
+struct Blocks;
+template <> struct Blocks<PerWarp> { static constexpr unsigned kCount = 1; };
+template <> struct Blocks<PerBlock> { static constexpr unsigned kCount = 1; };
+template <unsigned Count> struct Blocks<PerMultiBlock<Count>> { static constexpr unsigned kCount = Count; };
+template <> struct Blocks<PerGrid> { static constexpr unsigned kCount = UINT_MAX; };
 
 constexpr unsigned kMaxGridX = INT_MAX;           // also the most blocks that a batch can have
 constexpr unsigned kMaxGridYZ = 65535;
 constexpr unsigned kMaxBlockThreads = 1024;
 constexpr unsigned kMaxBlockZ = 64;
 constexpr unsigned kMaxPlainShared = 48 * 1024;   // more dynamic shared memory needs an opt-in
-constexpr unsigned kMaxWarpAdd = 1u << 26;        // 32 of these can be added in 32 bits
+constexpr unsigned kMaxCollected = 1u << 15;      // a grid of more blocks is worth a launch of its own
 constexpr unsigned kSliceAlignment = 128;         // slices of different blocks share no cache line
 
 /// Whether CUDA accepts a grid of this many blocks (none is refused too).
@@ -133,6 +154,25 @@ struct Record {
     Bytes<Args> args;
 };
 
+/// What the launches of a group of threads have come to. All zero at first. Read and written by atomic
+/// and volatile accesses alone while several threads can.
+struct State {
+    // Launches written down (upper 28 bits) and the sum of their blocks (lower 36). Threads add what they
+    // want and take it back where it is too much: at most 2^14 warps are at it at a time, with 2^20 blocks each.
+    unsigned long long cursor;
+    unsigned block_least;        // the least pack_block, inverted: so that it is a greatest, too
+    unsigned block_most;         // the greatest pack_block
+    unsigned shared_most;        // most dynamic shared memory
+    unsigned left;               // threads of a warp or a block, or blocks of a larger group, that have left
+    unsigned long long aside;    // the last launch put aside, or 0
+};
+constexpr unsigned kBlockBits = 36;
+constexpr unsigned kStateStride = 64;   // in global memory: no two in a sector
+constexpr unsigned long long kMaxRecords = 1u << 27;
+
+__host__ __device__ constexpr unsigned launches_in(unsigned long long cursor) { return static_cast<unsigned>(cursor >> kBlockBits); }
+__host__ __device__ constexpr unsigned long long blocks_in(unsigned long long cursor) { return cursor & ((1ull << kBlockBits) - 1); }
+
 /// The arguments that all launches have in common, as a plain list.
 template <class... T>
 struct Pack {
@@ -171,6 +211,21 @@ __device__ __forceinline__ unsigned block_threads() { return blockDim.x * blockD
 
 __device__ __forceinline__ unsigned linear_thread() {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+/// How many threads the calling thread's warp has: the last one of a block may be smaller.
+__device__ __forceinline__ unsigned warp_threads() {
+    const unsigned rest = block_threads() - linear_thread() / 32 * 32;
+    return rest < 32 ? rest : 32;
+}
+
+__device__ __forceinline__ unsigned long long linear_block() {
+    return blockIdx.x + static_cast<unsigned long long>(gridDim.x) * (blockIdx.y + static_cast<unsigned long long>(gridDim.y) * blockIdx.z);
+}
+
+/// What the states of an arena take, in front of the records.
+__host__ __device__ constexpr unsigned long long states_bytes(unsigned long long blocks, unsigned long long parts) {
+    return (blocks * parts * kStateStride + kSliceAlignment - 1) / kSliceAlignment * kSliceAlignment;
 }
 
 __device__ __forceinline__ unsigned lanes_below() {
@@ -292,26 +347,36 @@ private:
     friend class Aggregator;
 
     struct Slice {
+        detail::State* state;
         unsigned char* memory;
-        unsigned bytes;
+        unsigned long long bytes;
     };
 
-    // The next part of the calling block's memory; all threads of a block must call it alike.
+    // What the next Aggregator has for the calling thread's group: for a warp a part of its block's memory,
+    // for several blocks all of theirs, and a state. All threads of a block must call it alike.
+    template <class Granularity>
     __device__ __forceinline__ Slice take() {
-        const unsigned long long block =
-            blockIdx.x + static_cast<unsigned long long>(gridDim.x) * (blockIdx.y + static_cast<unsigned long long>(gridDim.y) * blockIdx.z);
+        constexpr unsigned count = detail::Blocks<Granularity>::kCount;
+        const unsigned long long block = detail::linear_block();
+        const unsigned long long group = block / count, first = group * count;
+        const bool there = taken_ < parts_ && first < blocks_;
         Slice slice;
-        const bool there = taken_ < parts_ && block < blocks_;
-        slice.memory = memory_ + (block * parts_ + taken_) * part_bytes_;
-        slice.bytes = there ? part_bytes_ : 0;
+        slice.state = there ? reinterpret_cast<detail::State*>(memory_ + (taken_ * blocks_ + group) * detail::kStateStride) : nullptr;
+        slice.memory = memory_ + detail::states_bytes(blocks_, parts_) + (taken_ * blocks_ + first) * part_bytes_;
+        slice.bytes = there ? (count < blocks_ - first ? count : blocks_ - first) * part_bytes_ : 0;
+        if constexpr (std::is_same<Granularity, PerWarp>::value) {
+            const unsigned warps = (detail::block_threads() + 31) / 32;
+            slice.bytes = slice.bytes / warps / detail::kSliceAlignment * detail::kSliceAlignment;
+            slice.memory += detail::linear_thread() / 32 * slice.bytes;
+        }
         ++taken_;
         return slice;
     }
 
     unsigned char* memory_ = nullptr;
-    unsigned long long blocks_ = 0;
-    unsigned part_bytes_ = 0;
-    unsigned parts_ = 0;
+    unsigned long long blocks_ = 0;   // of the parent's grid
+    unsigned part_bytes_ = 0;         // for the records of a block and an Aggregator
+    unsigned parts_ = 0;              // Aggregators
     unsigned taken_ = 0;
 };
 
@@ -321,14 +386,16 @@ namespace detail {
 /// may use without asking CUDA for it, as it runs later. (Two calls of the pool cost about 2 us a launch.)
 class KeptMemory {
 public:
-    /// Memory of at least `bytes` that was given back in this stream, or null. `bytes` becomes its size.
-    void* take(int device, unsigned long long stream, std::size_t& bytes) {
+    /// Memory of at least `bytes` that was given back in this stream, or null. `bytes` becomes its size,
+    /// `zeros` the number of bytes at its front that are zero when a launch in this stream begins.
+    void* take(int device, unsigned long long stream, std::size_t& bytes, std::size_t& zeros) {
         const std::lock_guard<std::mutex> lock(mutex_);
         for (Piece& piece : pieces_) {
             if (piece.memory != nullptr && piece.stream == stream && piece.device == device && piece.bytes >= bytes) {
                 void* const memory = piece.memory;
                 piece.memory = nullptr;
                 bytes = piece.bytes;
+                zeros = piece.zeros;
                 return memory;
             }
         }
@@ -336,11 +403,11 @@ public:
     }
 
     /// Keeps memory for later launches in this stream; false if there is no place for more.
-    bool give(int device, unsigned long long stream, void* memory, std::size_t bytes) {
+    bool give(int device, unsigned long long stream, void* memory, std::size_t bytes, std::size_t zeros) {
         const std::lock_guard<std::mutex> lock(mutex_);
         for (Piece& piece : pieces_) {
             if (piece.memory == nullptr) {
-                piece = {memory, bytes, stream, device};
+                piece = {memory, bytes, zeros, stream, device};
                 return true;
             }
         }
@@ -356,6 +423,7 @@ private:
     struct Piece {
         void* memory = nullptr;
         std::size_t bytes = 0;
+        std::size_t zeros = 0;
         unsigned long long stream = 0;   // its id, which no later stream has again
         int device = 0;
     };
@@ -380,8 +448,9 @@ public:
             if (bytes_per_thread > UINT_MAX / 2 / threads) continue;
             const unsigned long long part =
                 (threads * bytes_per_thread + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment;
-            if (part * aggregators > ULLONG_MAX / 2 / blocks) continue;
-            if (!take(static_cast<std::size_t>(part * aggregators * blocks))) continue;
+            if ((part + detail::kStateStride) * aggregators > ULLONG_MAX / 4 / blocks) continue;
+            const unsigned long long states = detail::states_bytes(blocks, aggregators);
+            if (!take(static_cast<std::size_t>(states), static_cast<std::size_t>(states + part * aggregators * blocks))) continue;
             arena_.blocks_ = blocks;
             arena_.part_bytes_ = static_cast<unsigned>(part);
             arena_.parts_ = aggregators;
@@ -391,7 +460,7 @@ public:
     }
     ~ArenaOwner() {
         if (arena_.memory_ == nullptr) return;
-        if (keep_ && detail::KeptMemory::instance().give(device_, stream_id_, arena_.memory_, bytes_)) return;
+        if (keep_ && detail::KeptMemory::instance().give(device_, stream_id_, arena_.memory_, bytes_, states_)) return;
         (void)cudaFreeAsync(arena_.memory_, stream_);
     }
     ArenaOwner(const ArenaOwner&) = delete;
@@ -400,17 +469,24 @@ public:
     operator Arena() const { return arena_; }
 
 private:
-    bool take(std::size_t bytes) {
+    // Memory of so many bytes, the first `states` of them zero: the parent leaves them so.
+    bool take(std::size_t states, std::size_t bytes) {
         if (cudaGetDevice(&device_) != cudaSuccess) return false;
         // The memory of a graph belongs to the graph, which runs when and where it likes.
         cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
         keep_ = cudaStreamIsCapturing(stream_, &capturing) == cudaSuccess && capturing == cudaStreamCaptureStatusNone &&
                 cudaStreamGetId(stream_, &stream_id_) == cudaSuccess;
         bytes_ = bytes;
-        void* memory = keep_ ? detail::KeptMemory::instance().take(device_, stream_id_, bytes_) : nullptr;
+        states_ = states;
+        std::size_t zeros = 0;
+        void* memory = keep_ ? detail::KeptMemory::instance().take(device_, stream_id_, bytes_, zeros) : nullptr;
         if (memory == nullptr) {
             const cudaMemPool_t pool = pool_of(device_);
             if (pool == nullptr || cudaMallocFromPoolAsync(&memory, bytes, pool, stream_) != cudaSuccess) return false;
+        }
+        if (zeros < states && cudaMemsetAsync(memory, 0, states, stream_) != cudaSuccess) {
+            (void)cudaFreeAsync(memory, stream_);
+            return false;
         }
         arena_.memory_ = static_cast<unsigned char*>(memory);
         return true;
@@ -450,6 +526,7 @@ private:
     cudaStream_t stream_;
     unsigned long long stream_id_ = 0;
     std::size_t bytes_ = 0;
+    std::size_t states_ = 0;
     int device_ = 0;
     bool keep_ = false;
 };
@@ -471,40 +548,41 @@ inline ArenaOwner arena_for(dim3 grid, dim3 block, cudaStream_t stream = 0, std:
 
 /// Collects the launches of the threads of a parent kernel and launches them together.
 ///
-/// `Granularity` is PerBlock. `Kernel` is the aggregated child, `void (Batch<Args>, uniform...)`.
-/// Several aggregators of one kernel that have the same `Kernel` need different numbers for `Site`.
+/// `Granularity` says whose: PerWarp, PerBlock, PerMultiBlock<N> or PerGrid. `Kernel` is the aggregated
+/// child, `void (Batch<Args>, uniform...)`. Several aggregators of one kernel that have the same `Kernel`
+/// need different numbers for `Site`.
 ///
 /// The object is declared at the top of the parent kernel, where every thread of the block passes.
 /// Launches may then come from anywhere: divergent branches, loops, before early returns. A thread
 /// leaves when the object's destructor runs, at whichever `return`; the last one launches.
 template <class Granularity, auto Kernel, int Site = 0>
-class Aggregator;
-
-template <auto Kernel, int Site>
-class Aggregator<PerBlock, Kernel, Site> {
+class Aggregator {
     using Child = detail::Child<decltype(Kernel)>;
+    using Record = detail::Record<typename Child::Args>;
+    using Common = typename Child::Common;
+    using State = detail::State;
+    static constexpr bool kWarp = std::is_same<Granularity, PerWarp>::value;
+    static constexpr bool kGroup = !kWarp && !std::is_same<Granularity, PerBlock>::value;
 
 public:
     /// The arguments that differ between the launches.
     using Args = typename Child::Args;
 
-    /// Takes part of `arena`, and the child's arguments that are the same for all launches of a block.
-    /// A barrier for the block.
+    /// Takes part of `arena`, and the child's arguments that are the same for all launches that are
+    /// collected together. A barrier for the block.
     template <class... Uniform>
     __device__ __forceinline__ explicit Aggregator(Arena& arena, Uniform... uniform) : uniform_(uniform...) {
         static_assert(sizeof...(Uniform) == Child::kUniform, "an Aggregator takes the arguments of its kernel that follow the batch");
-        no_arena_ = arena.memory_ == nullptr;
-        const Arena::Slice slice = arena.take();
-        capacity_ = slice.bytes / (sizeof(Record) + sizeof(unsigned));
+        const Arena::Slice slice = arena.take<Granularity>();
+        no_arena_ = kGroup ? slice.state == nullptr : arena.memory_ == nullptr;
+        const unsigned long long fit = slice.bytes / (sizeof(Record) + sizeof(unsigned));
+        capacity_ = static_cast<unsigned>(fit < detail::kMaxRecords ? fit : detail::kMaxRecords);
         records_ = reinterpret_cast<Record*>(slice.memory);
-        if (detail::linear_thread() == 0) {
-            State& s = state();
-            s.cursor = 0;
-            s.block_least = ~0u;
-            s.block_most = 0;
-            s.shared_most = 0;
-            s.left = 0;
-            s.aside = 0;
+        group_ = slice.state;
+        if constexpr (kGroup) {
+            if (detail::linear_thread() == 0) left_in_block() = 0;
+        } else {
+            if (kWarp ? detail::lane_of(detail::linear_thread()) == 0 : detail::linear_thread() == 0) state() = State{};
         }
         __syncthreads();
     }
@@ -525,7 +603,7 @@ public:
         }
         wrote_ = true;
         if (detail::valid_grid(grid) && detail::valid_block(block) && shared_bytes <= detail::kMaxPlainShared &&
-            1ull * grid.x * grid.y * grid.z <= detail::kMaxGridX) {
+            1ull * grid.x * grid.y * grid.z <= detail::kMaxCollected) {
             const unsigned packed = detail::pack_block(block);
             const unsigned long long at = reserve(grid.x * grid.y * grid.z, packed, static_cast<unsigned>(shared_bytes));
             if (at != kNoRoom) {
@@ -535,17 +613,18 @@ public:
                 record.shape.block = packed;
                 record.shape.shared_bytes = static_cast<unsigned>(shared_bytes);
                 record.args = bytes;
-                const unsigned slot = static_cast<unsigned>(at >> 32);
+                const unsigned slot = detail::launches_in(at);
                 records_[slot] = record;
-                reinterpret_cast<unsigned*>(records_ + capacity_)[slot] = static_cast<unsigned>(at);
+                reinterpret_cast<unsigned*>(records_ + capacity_)[slot] = static_cast<unsigned>(detail::blocks_in(at));
                 return;
             }
         }
         if (!put_aside(grid, block, shared_bytes, bytes)) launch_alone(uniform_, grid, block, shared_bytes, bytes);
     }
 
-    /// The thread leaves; the last one of the block launches.
+    /// The thread leaves; the last one launches.
     __device__ __forceinline__ ~Aggregator() {
+        if (no_arena_) return;
         // Threads of a warp that leave together count together. Release: what any of them wrote, its
         // records and everything before, comes before the count for whoever acquires it. That is a thread
         // of the same block, so the block's scope is enough; the one that launches fences for the device.
@@ -555,23 +634,16 @@ public:
         if ((together & detail::lanes_below()) != 0) return;
         if (wrote) __threadfence_block();
         const unsigned threads = __popc(together);
-        if (atomicAdd(&state().left, threads) + threads == detail::block_threads())
-            launch_all(uniform_, records_, capacity_);
+        if constexpr (kGroup) {
+            const unsigned before = atomicAdd(&left_in_block(), threads | (wrote ? kSomeWrote : 0));
+            if ((before & (kSomeWrote - 1)) + threads == detail::block_threads()) leave_group(wrote || before >= kSomeWrote);
+        } else {
+            const unsigned all = kWarp ? detail::warp_threads() : detail::block_threads();
+            if (atomicAdd(&state().left, threads) + threads == all) launch_all(uniform_, state(), records_, capacity_);
+        }
     }
 
 private:
-    using Record = detail::Record<Args>;
-
-    // Kept in shared memory, and read and written by atomic operations alone but for the constructor.
-    struct State {
-        unsigned long long cursor;   // launches written down (upper half) and the sum of their blocks (lower half)
-        unsigned block_least;        // least and greatest pack_block
-        unsigned block_most;
-        unsigned shared_most;        // most dynamic shared memory
-        unsigned left;               // threads that have left
-        unsigned long long aside;    // the last Aside, or 0
-    };
-
     // A launch that can't be in the batch, on the device's heap. It is not launched on the spot: threads of a warp that
     // launch while others of it wait for them at a point of convergence can wait for ever (seen with CUDA 13.0, driver 580,
     // on an H200), and here nothing is known of the others. The last thread to leave is alone.
@@ -583,7 +655,7 @@ private:
     };
 
     // Out of memory: false.
-    static __device__ __noinline__ bool put_aside(dim3 grid, dim3 block, std::size_t shared_bytes, detail::Bytes<Args> args) {
+    __device__ __noinline__ bool put_aside(dim3 grid, dim3 block, std::size_t shared_bytes, detail::Bytes<Args> args) {
         if (alignof(Aside) > 16) return false;   // more than malloc promises
         Aside* const aside = static_cast<Aside*>(malloc(sizeof(Aside)));
         if (aside == nullptr) return false;
@@ -595,35 +667,54 @@ private:
         return true;
     }
 
-    static __device__ __forceinline__ State& state() {
-        __shared__ State instance;
-        return instance;
+    // Of the calling thread's warp, block, or group of blocks.
+    __device__ __forceinline__ State& state() const {
+        if constexpr (kGroup) {
+            return *group_;
+        } else {
+            __shared__ State instances[kWarp ? detail::kMaxBlockThreads / 32 : 1];
+            return instances[kWarp ? detail::linear_thread() / 32 : 0];
+        }
+    }
+
+    // For a group of blocks: how many threads of the block have left, and whether any had launched.
+    static constexpr unsigned kSomeWrote = 1u << 16;   // added by at most 1,024 threads
+    static __device__ __forceinline__ unsigned& left_in_block() {
+        __shared__ unsigned left;
+        return left;
+    }
+
+    // The last thread of the block leaves; that of the last block launches, and leaves the state as it was at first.
+    __device__ __forceinline__ void leave_group(bool wrote) const {
+        constexpr unsigned count = detail::Blocks<Granularity>::kCount;
+        const unsigned long long blocks = 1ull * gridDim.x * gridDim.y * gridDim.z, first = detail::linear_block() / count * count;
+        const unsigned members = static_cast<unsigned>(count < blocks - first ? count : blocks - first);
+        if (wrote) __threadfence();
+        if (atomicAdd(&group_->left, 1u) + 1 != members) return;
+        launch_all(uniform_, *group_, records_, capacity_);
+        *group_ = State{};
     }
 
     static constexpr unsigned long long kNoRoom = ~0ull;
 
     // Moves the cursor by some launches and their blocks and returns where it was, or kNoRoom.
     __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks) {
-        unsigned long long* const cursor = &state().cursor;
-        unsigned long long seen = *const_cast<volatile unsigned long long*>(cursor), expected;
-        do {
-            expected = seen;
-            if (static_cast<unsigned>(expected >> 32) + launches > capacity_ ||
-                static_cast<unsigned>(expected) + blocks > detail::kMaxGridX) return kNoRoom;
-            seen = atomicCAS(cursor, expected, expected + (static_cast<unsigned long long>(launches) << 32 | blocks));
-        } while (seen != expected);
-        return expected;
+        const unsigned long long step = static_cast<unsigned long long>(launches) << detail::kBlockBits | blocks;
+        const unsigned long long before = atomicAdd(&state().cursor, step);
+        if (detail::launches_in(before) + launches <= capacity_ && detail::blocks_in(before) + blocks <= detail::kMaxGridX) return before;
+        atomicAdd(&state().cursor, 0 - step);
+        return kNoRoom;
     }
 
     __device__ __forceinline__ void widen(unsigned block, unsigned shared_bytes) {
         State& s = state();
-        atomicMin(&s.block_least, block);
+        atomicMax(&s.block_least, ~block);
         atomicMax(&s.block_most, block);
         if (shared_bytes != 0) atomicMax(&s.shared_most, shared_bytes);
     }
 
-    // A slot (upper half) and the number of blocks before it (lower half), or kNoRoom. The threads of
-    // a warp that happen to be here together move the cursor once.
+    // Slot and number of blocks before it, as in the cursor, or kNoRoom. The threads of a warp that happen
+    // to be here together move the cursor once.
     __device__ __forceinline__ unsigned long long reserve(unsigned blocks, unsigned block, unsigned shared_bytes) {
         const unsigned together = __activemask();
         const unsigned below = together & detail::lanes_below();
@@ -631,38 +722,27 @@ private:
         __match_all_sync(together, block, &same);
         __match_all_sync(together, shared_bytes, &same_shared);
         __match_all_sync(together, blocks, &same_blocks);
-        const bool small = __all_sync(together, blocks <= detail::kMaxWarpAdd);
-        if (small) {
-            const unsigned rank = __popc(below);
-            unsigned before = rank * blocks, sum = __popc(together) * blocks;
-            if (!same_blocks) {
-                before = sum = 0;
-                for (unsigned rest = together; rest != 0; rest &= rest - 1) {
-                    const unsigned other = __ffs(rest) - 1;
-                    const unsigned value = __shfl_sync(together, blocks, other);
-                    sum += value;
-                    if (below >> other & 1) before += value;
-                }
-            }
-            unsigned long long at = 0;
-            if (rank == 0) {
-                at = sum <= detail::kMaxGridX ? advance(__popc(together), sum) : kNoRoom;
-                if (at != kNoRoom && same && same_shared) widen(block, shared_bytes);
-            }
-            at = __shfl_sync(together, at, __ffs(together) - 1);
-            if (at != kNoRoom) {
-                if (!same || !same_shared) widen(block, shared_bytes);
-                return at + (static_cast<unsigned long long>(rank) << 32 | before);
+        const unsigned rank = __popc(below);
+        unsigned before = rank * blocks, sum = __popc(together) * blocks;
+        if (!same_blocks) {
+            // A vote for each bit: most grids are small, and any set of threads may be together here.
+            before = sum = 0;
+            for (unsigned bit = 0; __any_sync(together, blocks >> bit != 0); ++bit) {
+                const unsigned holders = __ballot_sync(together, blocks >> bit & 1);
+                sum += __popc(holders) << bit;
+                before += __popc(holders & below) << bit;
             }
         }
-        // The room is running out: each thread for itself.
-        const unsigned long long at = advance(1, blocks);
-        if (at != kNoRoom) widen(block, shared_bytes);
-        return at;
+        unsigned long long at = 0;
+        if (rank == 0) {
+            at = advance(__popc(together), sum);
+            if (at != kNoRoom && same && same_shared) widen(block, shared_bytes);
+        }
+        at = __shfl_sync(together, at, __ffs(together) - 1);
+        if (at == kNoRoom) return at;
+        if (!same || !same_shared) widen(block, shared_bytes);
+        return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits | before);
     }
-
-    // Launches happen once in a block, or seldom: they stay out of the way of the code around them.
-    using Common = typename Child::Common;
 
     static __device__ __forceinline__ void launch_kernel(const Common& uniform, dim3 grid, dim3 block, std::size_t shared_bytes,
                                                          const Batch<Args>& batch) {
@@ -671,41 +751,41 @@ private:
         });
     }
 
+    // What happens seldom stays out of the way of the code around it.
     static __device__ __noinline__ void launch_alone(Common uniform, dim3 grid, dim3 block, std::size_t shared_bytes,
                                                      detail::Bytes<Args> args) {
         launch_kernel(uniform, grid, block, shared_bytes, Batch<Args>(args));
     }
 
-    static __device__ __noinline__ void launch_all(Common uniform, const Record* records, unsigned capacity) {
+    template <class T>
+    static __device__ __forceinline__ T strong_read(const T& place) { return *const_cast<const volatile T*>(&place); }
+
+    // What nearly every group needs is inlined: a call costs more than it does.
+    static __device__ __forceinline__ void launch_all(const Common& uniform, const State& s, const Record* records, unsigned capacity) {
         __threadfence();   // acquire, see the destructor; and release, to the children
-        launch_written(uniform, records, capacity);
-        unsigned long long next = atomicAdd(&state().aside, 0ull);
-        while (next != 0) {
-            Aside* const aside = reinterpret_cast<Aside*>(next);
-            next = aside->next;
-            launch_alone(uniform, aside->grid, aside->block, aside->shared_bytes, aside->args);
-            free(aside);
+        const unsigned long long cursor = strong_read(s.cursor), aside = strong_read(s.aside);
+        const unsigned least = ~strong_read(s.block_least), most = strong_read(s.block_most), shared_bytes = strong_read(s.shared_most);
+        const unsigned count = detail::launches_in(cursor), blocks = static_cast<unsigned>(detail::blocks_in(cursor));
+        if (count != 0) {
+            if (least == most && shared_bytes == 0)
+                launch_kernel(uniform, dim3(blocks), detail::unpack_block(most), 0, batch_of(records, capacity, count));
+            else
+                launch_mixed(uniform, records, capacity, count, blocks, least, most, shared_bytes);
         }
+        if (aside != 0) launch_aside(uniform, aside);
     }
 
-    static __device__ __forceinline__ void launch_written(const Common& uniform, const Record* records, unsigned capacity) {
-        State& s = state();
-        const unsigned long long cursor = atomicAdd(&s.cursor, 0ull);
-        const unsigned count = static_cast<unsigned>(cursor >> 32);
-        if (count == 0) return;
-        const unsigned least = atomicAdd(&s.block_least, 0u), most = atomicAdd(&s.block_most, 0u);
-        const unsigned shared_bytes = atomicAdd(&s.shared_most, 0u);
-        const Batch<Args> batch(records, reinterpret_cast<const unsigned*>(records + capacity), count);
-        const dim3 grid(static_cast<unsigned>(cursor)), block = detail::unpack_block(most);
-        if (least == most && shared_bytes == 0) {
-            launch_kernel(uniform, grid, block, 0, batch);
-            return;
-        }
-        // Where the launches differ, the largest block and the most shared memory may be too much together
-        // though none of them was by itself; and blocks may differ in more than one dimension.
+    static __device__ __forceinline__ Batch<Args> batch_of(const Record* records, unsigned capacity, unsigned count) {
+        return Batch<Args>(records, reinterpret_cast<const unsigned*>(records + capacity), count);
+    }
+
+    // Where the launches differ, the largest block and the most shared memory may be too much together
+    // though none of them was by itself; and blocks may differ in more than one dimension.
+    static __device__ __noinline__ void launch_mixed(Common uniform, const Record* records, unsigned capacity, unsigned count,
+                                                     unsigned blocks, unsigned least, unsigned most, unsigned shared_bytes) {
         if (least == most || detail::packed_is_linear(most)) {
             (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
-            launch_kernel(uniform, grid, block, shared_bytes, batch);
+            launch_kernel(uniform, dim3(blocks), detail::unpack_block(most), shared_bytes, batch_of(records, capacity, count));
             if (cudaGetLastError() == cudaSuccess) return;
         }
         for (unsigned slot = 0; slot < count; ++slot) {
@@ -714,11 +794,21 @@ private:
         }
     }
 
+    static __device__ __noinline__ void launch_aside(Common uniform, unsigned long long next) {
+        while (next != 0) {
+            Aside* const aside = reinterpret_cast<Aside*>(next);
+            next = aside->next;
+            launch_alone(uniform, aside->grid, aside->block, aside->shared_bytes, aside->args);
+            free(aside);
+        }
+    }
+
     Record* records_;
+    State* group_;   // for a group of blocks
     unsigned capacity_;
     bool no_arena_;
     bool wrote_ = false;
-    typename Child::Common uniform_;
+    Common uniform_;
 };
 
 /// Runs the threads of a child grid one after the other in the calling thread:

@@ -3,6 +3,7 @@
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, Storage, body};
 use gridfuse_analysis::resolve::{Meaning, functions_named, meaning};
+use gridfuse_analysis::uniformity::Level;
 
 use crate::calls::{self, Library};
 use crate::effects::is_pure;
@@ -186,26 +187,31 @@ fn names_itself(body: &Body, expr: ExprId, binding: BindingId) -> bool {
 }
 
 /// Whether an expression can be evaluated as the first thing in the parent kernel, with the same value and no effect: it is
-/// made of parameters that don't change, literals, constants and the built-in variables that a whole block has in common.
-pub fn at_top(site: &Site<'_>, expr: ExprId) -> bool {
+/// made of parameters that don't change, literals, constants and the built-in variables that are the same for a whole block, or for a
+/// whole grid, as `level` says.
+pub fn at_top(site: &Site<'_>, expr: ExprId, level: Level) -> bool {
     let body = &site.body;
-    let all = |inner: &[ExprId]| inner.iter().all(|e| at_top(site, *e));
+    let all = |inner: &[ExprId]| inner.iter().all(|e| at_top(site, *e, level));
     match &body.expr(expr).kind {
         ExprKind::Literal(Literal::Str) => false,
         ExprKind::Literal(_) | ExprKind::SizeOf => names_nothing_local(site, expr),
         ExprKind::Name(Name::Local(binding)) => is_immutable_parameter(site.db, site.file, body, *binding),
-        ExprKind::Name(Name::Builtin(builtin)) => *builtin != Builtin::ThreadIdx,
+        ExprKind::Name(Name::Builtin(builtin)) => match builtin {
+            Builtin::ThreadIdx => false,
+            Builtin::BlockIdx => level > Level::Grid,
+            _ => true,
+        },
         ExprKind::Name(Name::Other(name)) => match meaning(site.db, site.file, name) {
             Meaning::Enumerator => true,
             Meaning::Global(global) => (global.constant && !global.shared) || global.constant_memory,
             Meaning::Unknown => site.parent.signature(site.db).template_names.contains(name),
             _ => false,
         },
-        ExprKind::Paren(e) | ExprKind::Unary(_, e) => at_top(site, *e),
-        ExprKind::Field { base, arrow: false, .. } => at_top(site, *base),
+        ExprKind::Paren(e) | ExprKind::Unary(_, e) => at_top(site, *e, level),
+        ExprKind::Field { base, arrow: false, .. } => at_top(site, *base, level),
         // Where the launch isn't reached, the division isn't either.
         ExprKind::Binary(BinOp::Div | BinOp::Rem, a, b) => {
-            at_top(site, *a)
+            at_top(site, *a, level)
                 && matches!(&body.expr(body.strip_parens(*b)).kind, ExprKind::Literal(Literal::Int(n)) if *n > 0)
         }
         ExprKind::Binary(_, a, b) => all(&[*a, *b]),
@@ -215,7 +221,7 @@ pub fn at_top(site: &Site<'_>, expr: ExprId) -> bool {
             ty,
             operand,
             reinterpret,
-        } => (!reinterpret && is_plain_type(ty)) && at_top(site, *operand),
+        } => (!reinterpret && is_plain_type(ty)) && at_top(site, *operand, level),
         _ => false,
     }
 }

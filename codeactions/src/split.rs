@@ -1,8 +1,9 @@
-//! Scalarisation (El Hajj 2018, §3.4.1): which arguments of a launch are the same for all launches of a block, and how the others
-//! are written down.
+//! Scalarisation (El Hajj 2018, §3.4.1): which arguments of a launch are the same for all launches of a block or of a grid, and
+//! how the others are written down.
 
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal};
 use gridfuse_analysis::resolve::visible_names;
+use gridfuse_analysis::uniformity::Level;
 
 use crate::child::{Child, Param};
 use crate::ctype;
@@ -11,7 +12,7 @@ use crate::pure;
 use crate::site::{Refusals, Site};
 use crate::target;
 
-/// The child's parameters: which are the same for a whole block of the parent, and which differ.
+/// The child's parameters: which are the same for all launches that are collected together, and which differ.
 pub struct Split<'a> {
     /// In the order of the parameters.
     pub parts: Vec<Part<'a>>,
@@ -23,15 +24,16 @@ pub struct Part<'a> {
     pub param: &'a Param,
     /// The argument at the launch.
     pub arg: ExprId,
-    /// Passed once for a block.
+    /// Passed once for all of them.
     pub uniform: bool,
     /// The argument as a field's initialiser, or as the aggregator's argument.
     pub initialiser: String,
 }
 
 impl<'a> Split<'a> {
-    /// Decides for every parameter; what can't be passed on is refused.
-    pub fn of(site: &Site<'_>, child: &'a Child<'_>, refusals: &mut Refusals) -> Split<'a> {
+    /// Decides for every parameter: uniform at `level`, which is [`Level::Block`] or [`Level::Grid`]. What can't be passed on is
+    /// refused.
+    pub fn of(site: &Site<'_>, child: &'a Child<'_>, level: Level, refusals: &mut Refusals) -> Split<'a> {
         let mut parts = Vec::new();
         let template_args = template_arguments(site, child, refusals);
         for (param, arg) in child.params.iter().zip(&site.launch.args) {
@@ -43,7 +45,7 @@ impl<'a> Split<'a> {
             let base = ctype::normalize(&param.ty.base);
             let named = site.expr_source(site.body.strip_parens(*arg)) == "NULL";
             let null = (number || named) && (param.ty.pointers > 0 || !pure::is_plain_type(&base));
-            let uniform = pure::at_top(site, *arg) && !null;
+            let uniform = pure::at_top(site, *arg, level) && !null;
             let source = target::flat(site.expr_source(*arg));
             let mut initialiser = source.clone();
             if uniform && pure::names_host_constant(site, *arg) {
@@ -80,7 +82,7 @@ impl<'a> Split<'a> {
         self.parts.iter().filter(|p| !p.uniform)
     }
 
-    /// Those that are the same for a whole block.
+    /// Those that are the same for all launches.
     pub fn uniform(&self) -> impl Iterator<Item = &Part<'a>> {
         self.parts.iter().filter(|p| p.uniform)
     }

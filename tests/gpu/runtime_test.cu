@@ -138,8 +138,9 @@ __device__ inline int thread_number() {
     return block * (blockDim.x * blockDim.y * blockDim.z) + in_block;
 }
 
+template <class G>
 __global__ void parent_plain(Work w, gridfuse::Arena arena) {
-    gridfuse::Aggregator<gridfuse::PerBlock, plain> children(arena, w.out, w.written);
+    gridfuse::Aggregator<G, plain> children(arena, w.out, w.written);
     int t = thread_number();
     if (t >= w.threads) return;
     if (w.begin[t] == w.begin[t + 1]) return;
@@ -151,9 +152,9 @@ __global__ void parent_plain(Work w, gridfuse::Arena arena) {
     }
 }
 
-template <class T>
+template <class G, class T>
 __global__ void parent_wide(Work w, gridfuse::Arena arena) {
-    gridfuse::Aggregator<gridfuse::PerBlock, wide<T, 0>> children(arena, w.out, w.written);
+    gridfuse::Aggregator<G, wide<T, 0>> children(arena, w.out, w.written);
     int t = thread_number();
     if (t >= w.threads) return;
     for (int i = w.begin[t]; i < w.begin[t + 1]; ++i) {
@@ -163,9 +164,9 @@ __global__ void parent_wide(Work w, gridfuse::Arena arena) {
     }
 }
 
-template <int StaticBytes>
+template <class G, int StaticBytes>
 __global__ void parent_shared(Work w, gridfuse::Arena arena) {
-    gridfuse::Aggregator<gridfuse::PerBlock, with_shared<StaticBytes>> children(arena, w.out, w.written);
+    gridfuse::Aggregator<G, with_shared<StaticBytes>> children(arena, w.out, w.written);
     int t = thread_number();
     if (t >= w.threads) return;
     for (int i = w.begin[t]; i < w.begin[t + 1]; ++i) {
@@ -176,10 +177,11 @@ __global__ void parent_shared(Work w, gridfuse::Arena arena) {
 }
 
 // Three aggregators, two of them with the same kernel, used in turn; with barriers and shared memory of its own.
+template <class G>
 __global__ void parent_three(Work w, gridfuse::Arena arena) {
-    gridfuse::Aggregator<gridfuse::PerBlock, plain> one(arena, w.out, w.written);
-    gridfuse::Aggregator<gridfuse::PerBlock, plain, 1> two(arena, w.out, w.written);
-    gridfuse::Aggregator<gridfuse::PerBlock, wide<long long, 0>> three(arena, w.out, w.written);
+    gridfuse::Aggregator<G, plain> one(arena, w.out, w.written);
+    gridfuse::Aggregator<G, plain, 1> two(arena, w.out, w.written);
+    gridfuse::Aggregator<G, wide<long long, 0>> three(arena, w.out, w.written);
     __shared__ int numbers[1024];
     int in_block = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     numbers[in_block] = thread_number();
@@ -196,9 +198,10 @@ __global__ void parent_three(Work w, gridfuse::Arena arena) {
     }
 }
 
-__global__ void parent_corner(dim3 grid, unsigned* out, gridfuse::Arena arena) {
-    gridfuse::Aggregator<gridfuse::PerBlock, corner> children(arena);
-    children.launch(grid, 32, {out + threadIdx.x});
+template <class G>
+__global__ void parent_corner(dim3 grid, int times, unsigned* out, gridfuse::Arena arena) {
+    gridfuse::Aggregator<G, corner> children(arena);
+    for (int i = 0; i < times; ++i) children.launch(grid, 32, {out + threadIdx.x});
 }
 
 // Not aggregated: every launch runs in the launching thread.
@@ -345,6 +348,7 @@ Launch shaped(dim3 grid, dim3 block, unsigned shared = 0) {
 
 // ------------------------------------------------------------------------------------------- tests
 
+template <class G>
 void test_counts() {
     for (int count : {0, 1, 2, 31, 32, 33, 100, 500, 1023, 1024, 1025, 2100})
         for (int threads : {1, 50, 128}) {
@@ -357,8 +361,8 @@ void test_counts() {
                 several.add(i % 1024, shaped(1 + random.below(5), threads));
             }
             std::string what = std::to_string(count) + " launches of " + std::to_string(threads) + " threads a block, ";
-            verdict(what + "one block each", run(one_block_each, with_arena(parent_plain)));
-            verdict(what + "some blocks each", run(several, with_arena(parent_plain)));
+            verdict(what + "one block each", run(one_block_each, with_arena(parent_plain<G>)));
+            verdict(what + "some blocks each", run(several, with_arena(parent_plain<G>)));
         }
 }
 
@@ -375,39 +379,41 @@ Test random_test(int blocks, int launchers, int most_launches, unsigned seed) {
     return test;
 }
 
+template <class G>
 void test_control_flow() {
-    verdict("threads leave before others launch", run(random_test(7, 7 * 256 - 100, 1, 3), with_arena(parent_plain)));
+    verdict("threads leave before others launch", run(random_test(7, 7 * 256 - 100, 1, 3), with_arena(parent_plain<G>)));
     verdict("divergent loops that fit", [] {
         Test test = random_test(3, 600, 4, 5);
         test.bytes_per_thread = 512;
-        return run(test, with_arena(parent_plain));
+        return run(test, with_arena(parent_plain<G>));
     }());
-    verdict("divergent loops that overflow", run(random_test(3, 600, 9, 6), with_arena(parent_plain)));
+    verdict("divergent loops that overflow", run(random_test(3, 600, 9, 6), with_arena(parent_plain<G>)));
     verdict("tiny arena", [] {
         Test test = random_test(3, 600, 3, 7);
         test.bytes_per_thread = 8;
-        return run(test, with_arena(parent_plain));
+        return run(test, with_arena(parent_plain<G>));
     }());
     verdict("arena for one thread's worth of bytes", [] {
         Test test = random_test(1, 20, 2, 8);
         test.block = 32;
         test.bytes_per_thread = 1;
-        return run(test, with_arena(parent_plain));
+        return run(test, with_arena(parent_plain<G>));
     }());
     verdict("empty arena", [] {
         Test test = random_test(2, 500, 2, 9);
         test.arena = false;
-        return run(test, with_arena(parent_plain));
+        return run(test, with_arena(parent_plain<G>));
     }());
     verdict("arena for fewer blocks than the parent has", [] {
         Test test = random_test(5, 5 * 256, 1, 10);
         test.arena_grid = 2;
-        return run(test, with_arena(parent_plain));
+        return run(test, with_arena(parent_plain<G>));
     }());
-    verdict("no thread launches", run(random_test(4, 0, 1, 11), with_arena(parent_plain)));
-    verdict("many blocks", run(random_test(300, 300 * 256, 1, 12), with_arena(parent_plain)));
+    verdict("no thread launches", run(random_test(4, 0, 1, 11), with_arena(parent_plain<G>)));
+    verdict("many blocks", run(random_test(300, 300 * 256, 1, 12), with_arena(parent_plain<G>)));
 }
 
+template <class G>
 void test_shapes() {
     Random random;
     Test grids, varying, shapes, parents;
@@ -417,29 +423,30 @@ void test_shapes() {
         shapes.add(t, shaped(1 + random.below(3), dim3(1 + random.below(9), 1 + random.below(5), 1 + random.below(3))));
         parents.add(t, shaped(1 + random.below(3), 64));
     }
-    verdict("three-dimensional grids and blocks", run(grids, with_arena(parent_plain)));
-    verdict("block sizes that differ", run(varying, with_arena(parent_plain)));
-    verdict("block shapes that differ in all dimensions", run(shapes, with_arena(parent_plain)));
+    verdict("three-dimensional grids and blocks", run(grids, with_arena(parent_plain<G>)));
+    verdict("block sizes that differ", run(varying, with_arena(parent_plain<G>)));
+    verdict("block shapes that differ in all dimensions", run(shapes, with_arena(parent_plain<G>)));
     parents.grid = dim3(2, 2, 2);
     parents.block = dim3(5, 3, 2);
-    verdict("three-dimensional parent", run(parents, with_arena(parent_plain)));
+    verdict("three-dimensional parent", run(parents, with_arena(parent_plain<G>)));
     Test empty;
     for (int t = 0; t < 200; ++t) empty.add(t, shaped(random.below(2) * random.below(4), 64));
-    verdict("grids of no blocks among others", run(empty, with_arena(parent_plain)));
+    verdict("grids of no blocks among others", run(empty, with_arena(parent_plain<G>)));
     Test nothing;
     nothing.add(3, shaped(0, 64));
-    verdict("nothing but a grid of no blocks", run(nothing, with_arena(parent_plain)));
+    verdict("nothing but a grid of no blocks", run(nothing, with_arena(parent_plain<G>)));
     Test full;
     for (int t = 0; t < 8; ++t) full.add(t, shaped(2, 1024));
-    verdict("blocks of 1024 threads", run(full, with_arena(parent_plain)));
+    verdict("blocks of 1024 threads", run(full, with_arena(parent_plain<G>)));
     Test wide_grid;
     wide_grid.add(0, shaped(dim3(3, 300, 2), 4));
     wide_grid.add(1, shaped(70000, 4));
     wide_grid.add(2, shaped(1, 4));
-    verdict("large grids", run(wide_grid, with_arena(parent_plain)));
+    verdict("large grids", run(wide_grid, with_arena(parent_plain<G>)));
 }
 
 // Launches that CUDA refuses, among others.
+template <class G>
 void test_refused() {
     Random random;
     Test invalid;
@@ -449,26 +456,28 @@ void test_refused() {
                         shaped(dim3(0, 65536), 64)};
         invalid.add(t, odd[random.below(sizeof odd / sizeof *odd)]);
     }
-    verdict("launches that CUDA refuses", run(invalid, with_arena(parent_plain)));
+    verdict("launches that CUDA refuses", run(invalid, with_arena(parent_plain<G>)));
 }
 
+template <class G>
 void test_kernels() {
-    verdict("template kernels, wide arguments", run(random_test(3, 600, 2, 21), with_arena(parent_wide<long long>)));
-    verdict("template kernels, other type", run(random_test(3, 600, 2, 22), with_arena(parent_wide<int>)));
+    verdict("template kernels, wide arguments", run(random_test(3, 600, 2, 21), with_arena(parent_wide<G, long long>)));
+    verdict("template kernels, other type", run(random_test(3, 600, 2, 22), with_arena(parent_wide<G, int>)));
     Test three = random_test(3, 700, 3, 23);
     three.aggregators = 3;
     three.bytes_per_thread = 256;
-    verdict("three aggregators", run(three, with_arena(parent_three)));
+    verdict("three aggregators", run(three, with_arena(parent_three<G>)));
     three.arena = false;
-    verdict("three aggregators, no memory", run(three, with_arena(parent_three)));
+    verdict("three aggregators, no memory", run(three, with_arena(parent_three<G>)));
 }
 
 // An arena with parts for some of the aggregators only: the others put their launches aside.
+template <class G>
 void test_starved() {
     Test three = random_test(3, 700, 3, 23);
     three.bytes_per_thread = 256;
     three.aggregators = 1;
-    verdict("three aggregators, memory for one", run(three, with_arena(parent_three)));
+    verdict("three aggregators, memory for one", run(three, with_arena(parent_three<G>)));
 }
 
 // Launches from loops of different lengths and from several branches, with too little memory for all of them: threads of one
@@ -478,9 +487,9 @@ __global__ void counter(gridfuse::Batch<counter_args> batch, unsigned* count) {
     batch.for_each_block([&](uint3, dim3, dim3, const counter_args&) { atomicAdd(count, 1u); });
 }
 __device__ inline int turns(int t, int most) { return (t * 7 + 3) % (most + 1); }
-template <int Mode>
+template <class G, int Mode>
 __global__ void parent_overflow(unsigned* count, int n, int most, gridfuse::Arena arena) {
-    gridfuse::Aggregator<gridfuse::PerBlock, counter> counters(arena, count);
+    gridfuse::Aggregator<G, counter> counters(arena, count);
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t >= n) return;
     for (int i = 0; i < turns(t, most); ++i) {
@@ -508,7 +517,7 @@ __global__ void parent_overflow(unsigned* count, int n, int most, gridfuse::Aren
     }
 }
 
-template <int Mode>
+template <class G, int Mode>
 void overflow(const char* name) {
     const int n = 700;
     unsigned* count;
@@ -517,7 +526,7 @@ void overflow(const char* name) {
     for (int most : {2, 3, 4, 5, 7, 11})
         for (int bytes : {64, 24, 8, 0}) {
             CHECK(cudaMemset(count, 0, sizeof(unsigned)));
-            parent_overflow<Mode><<<3, 256>>>(count, n, most, gridfuse::arena_for(3, 256, 0, bytes));
+            parent_overflow<G, Mode><<<3, 256>>>(count, n, most, gridfuse::arena_for(3, 256, 0, bytes));
             CHECK(cudaDeviceSynchronize());
             unsigned found = 0, expected = 0;
             CHECK(cudaMemcpy(&found, count, sizeof(unsigned), cudaMemcpyDeviceToHost));
@@ -528,14 +537,16 @@ void overflow(const char* name) {
     verdict(name, right);
 }
 
+template <class G>
 void test_overflow() {
-    overflow<0>("too little memory, one place");
-    overflow<1>("too little memory, two places");
-    overflow<2>("too little memory, other loops beside it");
-    overflow<3>("too little memory, other waiting beside it");
-    overflow<4>("too little memory, early return");
+    overflow<G, 0>("too little memory, one place");
+    overflow<G, 1>("too little memory, two places");
+    overflow<G, 2>("too little memory, other loops beside it");
+    overflow<G, 3>("too little memory, other waiting beside it");
+    overflow<G, 4>("too little memory, early return");
 }
 
+template <class G>
 void test_shared() {
     Random random;
     Test small, mixed;
@@ -549,17 +560,18 @@ void test_shared() {
         }
         mixed.add(t, l);
     }
-    verdict("dynamic shared memory", run(small, with_arena(parent_shared<16>)));
-    verdict("too much shared memory for some", run(mixed, with_arena(parent_shared<40000>)));
+    verdict("dynamic shared memory", run(small, with_arena(parent_shared<G, 16>)));
+    verdict("too much shared memory for some", run(mixed, with_arena(parent_shared<G, 40000>)));
 }
 
+template <class G>
 void test_host() {
     Test test = random_test(3, 600, 2, 31);
-    verdict("captured in a graph", run(test, with_arena(parent_plain), true));
+    verdict("captured in a graph", run(test, with_arena(parent_plain<G>), true));
     bool right[6] = {};
     std::vector<std::thread> threads;
     for (int i = 0; i < 6; ++i)
-        threads.emplace_back([&, i] { right[i] = run(random_test(5, 5 * 200, 2, 40 + i), with_arena(parent_plain)); });
+        threads.emplace_back([&, i] { right[i] = run(random_test(5, 5 * 200, 2, 40 + i), with_arena(parent_plain<G>)); });
     for (auto& thread : threads) thread.join();
     verdict("several host threads and streams", std::all_of(right, right + 6, [](bool r) { return r; }));
 
@@ -578,16 +590,18 @@ void test_host() {
 }
 
 // More blocks in a batch than a grid can have.
+template <class G>
 void test_huge() {
     unsigned* out;
     CHECK(cudaMalloc(&out, 4 * sizeof(unsigned)));
     CHECK(cudaMemset(out, 0, 4 * sizeof(unsigned)));
-    parent_corner<<<1, 4>>>(dim3(1u << 30), out, gridfuse::arena_for(1, 4));
+    const int times = 16500;
+    parent_corner<G><<<1, 4>>>(dim3(1u << 15), times, out, gridfuse::arena_for(1, 4, 0, 32 * times));
     CHECK(cudaDeviceSynchronize());
     unsigned got[4];
     CHECK(cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost));
     CHECK(cudaFree(out));
-    verdict("more than 2^31 - 1 blocks together", std::all_of(got, got + 4, [](unsigned g) { return g == 1u << 30; }));
+    verdict("more than 2^31 - 1 blocks together", std::all_of(got, got + 4, [=](unsigned g) { return g == (1u << 15) * unsigned(times); }));
 }
 
 __global__ void ask_threshold(const Launch* launches, int count, unsigned long long threshold, bool* answer) {
@@ -634,6 +648,19 @@ void test_threshold() {
     verdict("for_each_thread", run(test, [](const Test& t, Work w, cudaStream_t stream) { parent_serial<<<t.grid, t.block, 0, stream>>>(w); }));
 }
 
+template <class G>
+void run_groups(const char* granularity, bool quick, const std::string& only) {
+    std::printf("%s\n", granularity);
+    const std::pair<const char*, void (*)()> groups[] = {
+        {"control_flow", test_control_flow<G>}, {"shapes", test_shapes<G>}, {"kernels", test_kernels<G>},
+        {"shared", test_shared<G>},             {"host", test_host<G>},     {"counts", test_counts<G>},
+        {"huge", test_huge<G>},                 {"refused", test_refused<G>}, {"starved", test_starved<G>},
+        {"overflow", test_overflow<G>}};
+    for (auto& group : groups)
+        if (only.empty() ? !(quick && (group.second == test_huge<G> || group.second == test_refused<G>)) : only == group.first)
+            group.second();
+}
+
 int main(int argc, char** argv) {
     bool quick = false;
     std::string only;
@@ -642,13 +669,11 @@ int main(int argc, char** argv) {
         else only = argv[i];
     }
     CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 32768));
-    const std::pair<const char*, void (*)()> groups[] = {
-        {"threshold", test_threshold}, {"control_flow", test_control_flow}, {"shapes", test_shapes}, {"kernels", test_kernels},
-        {"shared", test_shared},       {"host", test_host},                 {"counts", test_counts}, {"huge", test_huge},
-        {"refused", test_refused},     {"starved", test_starved},           {"overflow", test_overflow}};
-    for (auto& group : groups)
-        if (only.empty() ? !(quick && (group.second == test_huge || group.second == test_refused)) : only == group.first)
-            group.second();
+    if (only.empty() || only == "threshold") test_threshold();
+    run_groups<gridfuse::PerWarp>("per warp", quick, only);
+    run_groups<gridfuse::PerBlock>("per block", quick, only);
+    run_groups<gridfuse::PerMultiBlock<2>>("per 2 blocks", quick, only);
+    run_groups<gridfuse::PerGrid>("per grid", quick, only);
     std::printf("%d passed, %d failed\n", passed, failed);
     return failed == 0 ? 0 : 1;
 }

@@ -10,7 +10,7 @@
 //! | [`lsp_client`] | a language client that talks to a real server process |
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
 //! | [`workspace`] | where the repository and its binaries are |
-//! | [`gpu`] | the measuring driver behind `gpu-bench` and `gpu-tables` |
+//! | [`gpu`] | what runs on a GPU, behind `gpu-bench`, `gpu-tables` and `gpu-conformance` |
 
 pub mod cli;
 pub mod docs;

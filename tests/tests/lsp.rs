@@ -206,6 +206,7 @@ fn diagnostics_are_pulled() {
 fn the_action_and_the_command_line_agree() {
     for (capabilities, file, launch) in [(utf8(), "bfs.cu", LAUNCH), (utf16(), "sssp.cu", "relax<<<")] {
         for (id, title) in [
+            ("aggregate-grid", "Aggregate launches per grid"),
             ("aggregate-block", "Aggregate launches per block"),
             ("threshold", "Run small child grids"),
             ("fire-and-forget", "Launch into cudaStreamFireAndForget"),

@@ -9,7 +9,7 @@ pub(super) const KIND: Kind = Kind {
     id: "launch-in-loop",
     severity: Severity::Warning,
     doc: DOC,
-    rewrites: &["aggregate-block", "threshold", "fire-and-forget"],
+    rewrites: &["aggregate-grid", "aggregate-block", "threshold", "fire-and-forget"],
     find: launch_in_loop,
 };
 
@@ -37,8 +37,8 @@ __global__ void parent(float* matrix, int rows, int columns) {
 ```
 
 ## Use instead
-One launch for all iterations, here with a second grid dimension; or the rewrite `aggregate-block`, which collects the
-launches of a block and makes one of them.
+One launch for all iterations, here with a second grid dimension; or the rewrites `aggregate-grid` and `aggregate-block`, which collect the
+launches of a grid or a block and make one of them.
 
 ```cuda
 __global__ void child(float* matrix, int columns) {

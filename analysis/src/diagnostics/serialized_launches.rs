@@ -11,7 +11,7 @@ pub(super) const KIND: Kind = Kind {
     id: "serialized-launches",
     severity: Severity::Warning,
     doc: DOC,
-    rewrites: &["aggregate-block", "threshold", "fire-and-forget"],
+    rewrites: &["aggregate-grid", "aggregate-block", "threshold", "fire-and-forget"],
     find: serialized_launches,
 };
 
@@ -42,7 +42,7 @@ __global__ void visit(const int* row, const int* neighbours, int* distance, int 
 
 ## Use instead
 If the children don't depend on each other's order, say so (`fire-and-forget`), run small ones in the launching thread
-(`threshold`), or collect the launches of a block and make one of them (`aggregate-block`, which helps most).
+(`threshold`), or collect the launches of a grid or a block and make one of them (`aggregate-grid`, `aggregate-block`: these help most).
 
 ```cuda
 __global__ void expand(const int* neighbours, int* distance, int begin, int count, int level) {

@@ -1,6 +1,9 @@
 //! The table of rewrites: one file each.
 
 mod aggregate_block;
+mod aggregate_grid;
+mod aggregate_multiblock;
+mod aggregate_warp;
 mod fire_and_forget;
 mod threshold;
 
@@ -9,7 +12,14 @@ use crate::rewrite::{Ineligible, Rewrite, Verdict};
 use crate::site::refuse;
 
 /// Every rewrite, in the order in which a menu shows them.
-pub static REWRITES: &[Rewrite] = &[aggregate_block::REWRITE, threshold::REWRITE, fire_and_forget::REWRITE];
+pub static REWRITES: &[Rewrite] = &[
+    aggregate_grid::REWRITE,
+    aggregate_multiblock::REWRITE,
+    aggregate_block::REWRITE,
+    aggregate_warp::REWRITE,
+    threshold::REWRITE,
+    fire_and_forget::REWRITE,
+];
 
 /// The rewrite with this id.
 pub fn rewrite_by_id(id: &str) -> Option<&'static Rewrite> {
@@ -17,7 +27,7 @@ pub fn rewrite_by_id(id: &str) -> Option<&'static Rewrite> {
 }
 
 /// The finished edit; edits that get in each other's way are a refusal.
-fn finish(edit: EditBuilder<'_>) -> Result<SourceEdit, Ineligible> {
+pub(crate) fn finish(edit: EditBuilder<'_>) -> Result<SourceEdit, Ineligible> {
     edit.finish().map_err(|error| refuse(error.to_string(), None))
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the rewrites on whole programs. With `GRIDFUSE_TEST_OUTPUT=DIR` every result is written to a directory of its own in
 //! DIR, for a compiler to look at.
 
+mod aggregate;
 mod aggregate_block;
 mod compose;
 mod docs;
@@ -221,7 +222,7 @@ fn options_are_validated() {
 #[test]
 fn no_rewrite_panics_on_broken_text() {
     let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
-    for id in ["fire-and-forget", "threshold", "aggregate-block"] {
+    for id in ["fire-and-forget", "threshold", "aggregate-block", "aggregate-grid"] {
         for cut in (0..text.len()).step_by(3) {
             let _ = rewrite_files(id, &[("a.cu", &text[..cut])], &[]);
             let _ = rewrite_files(id, &[("a.cu", &format!("{}{}", &text[..cut], &text[cut + 1..]))], &[]);

@@ -656,7 +656,7 @@ fn judge_sanitizer(finished: &Finished) -> (SanitizeStatus, String) {
 }
 
 /// A command as one types it.
-fn command_line(program: &str, words: &[String]) -> String {
+pub(super) fn command_line(program: &str, words: &[String]) -> String {
     let mut line = program.to_owned();
     for word in words {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,+:@%$".contains(c);
@@ -670,12 +670,13 @@ fn command_line(program: &str, words: &[String]) -> String {
     line
 }
 
-fn rounded(duration: Duration) -> f64 {
+/// Seconds, to the millisecond.
+pub(super) fn rounded(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1000.0).round() / 1000.0
 }
 
 /// The commit that is checked out, marked when files differ from it.
-fn commit(root: &Path) -> String {
+pub(super) fn commit(root: &Path) -> String {
     let git = |args: &[&str]| {
         let mut command = Command::new("git");
         command.args(args).current_dir(root);

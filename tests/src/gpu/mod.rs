@@ -1,9 +1,12 @@
-//! Measuring the corpus on a GPU: what `gpu-bench` and `gpu-tables` are made of.
+//! What runs on a GPU: `gpu-bench`, `gpu-tables` and `gpu-conformance` are made of it.
 //!
-//! [`plan`] says what to measure, [`bench`] does it, [`record`] is what is written down, and
-//! [`tables`] turns that into the tables of `docs/measurements.md`.
+//! [`plan`] says what to measure of the corpus, [`bench`] does it, [`record`] is what is written down, and
+//! [`tables`] turns that into the tables of `docs/measurements.md`. [`conformance`] runs the programs that the
+//! emulator is compared with, and [`conformance_record`] keeps what they printed.
 
 pub mod bench;
+pub mod conformance;
+pub mod conformance_record;
 pub mod machine;
 pub mod plan;
 pub mod process;

@@ -1,28 +1,35 @@
-//! Copying a source with everything that it includes.
+//! Reading and copying a source with everything that it includes.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-/// Copies `source` and the files that it includes with quotes, all relative to `root`, to the same
-/// places below `to`. Includes that are not in the repository are the compiler's business.
+/// Copies what [`read`] finds to the same places below `to`.
 pub fn copy(root: &Path, source: &Path, further: &[PathBuf], to: &Path) -> Result<()> {
-    let mut seen = BTreeSet::new();
-    let mut waiting = vec![clean(source)?];
-    for file in further {
-        waiting.push(clean(file)?);
-    }
-    while let Some(file) = waiting.pop() {
-        if !seen.insert(file.clone()) {
-            continue;
-        }
-        let text = std::fs::read(root.join(&file)).with_context(|| format!("{} cannot be read", file.display()))?;
+    for (file, text) in read(root, source, further)? {
         let target = to.join(&file);
         if let Some(directory) = target.parent() {
             std::fs::create_dir_all(directory)?;
         }
         std::fs::write(&target, &text).with_context(|| format!("{} cannot be written", target.display()))?;
+    }
+    Ok(())
+}
+
+/// Reads `source`, the `further` files, and what they include with quotes, all relative to `root`. Includes that
+/// are not in the repository are the compiler's business.
+pub fn read(root: &Path, source: &Path, further: &[PathBuf]) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    let mut waiting = vec![clean(source)?];
+    for file in further {
+        waiting.push(clean(file)?);
+    }
+    while let Some(file) = waiting.pop() {
+        if files.contains_key(&file) {
+            continue;
+        }
+        let text = std::fs::read(root.join(&file)).with_context(|| format!("{} cannot be read", file.display()))?;
         let directory = file.parent().unwrap_or(Path::new(""));
         for included in quoted_includes(&String::from_utf8_lossy(&text)) {
             if let Ok(included) = clean(&directory.join(included))
@@ -31,8 +38,9 @@ pub fn copy(root: &Path, source: &Path, further: &[PathBuf], to: &Path) -> Resul
                 waiting.push(included);
             }
         }
+        files.insert(file, text);
     }
-    Ok(())
+    Ok(files)
 }
 
 fn quoted_includes(text: &str) -> Vec<&str> {

@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::conformance_record;
 use super::record::{BuildStatus, Results, Run, RunStatus};
 
 /// What is in the table for one run.
@@ -199,7 +200,8 @@ pub fn load_all(directory: &Path) -> Result<Vec<Results>> {
     if directory.is_dir() {
         for entry in std::fs::read_dir(directory)? {
             let path = entry?.path();
-            if path.extension().is_some_and(|extension| extension == "json") {
+            let measured = path.file_name().is_some_and(|name| name != conformance_record::FILE);
+            if measured && path.extension().is_some_and(|extension| extension == "json") {
                 paths.push(path);
             }
         }

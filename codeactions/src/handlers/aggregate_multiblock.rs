@@ -1,0 +1,117 @@
+//! `aggregate-multiblock`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::launch::LaunchId;
+
+use super::verdict;
+use crate::aggregate::{Granularity, aggregate};
+use crate::edit::SourceEdit;
+use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite, Verdict};
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: "aggregate-multiblock",
+    title: "Aggregate launches per group of blocks",
+    doc: DOC,
+    options: &[OptionSpec {
+        name: "blocks",
+        default: "8",
+        doc: "How many neighbouring blocks launch together.",
+    }],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Collects the child grids that the threads of some neighbouring blocks launch, and launches them as one grid when the last
+of these blocks leaves the kernel.
+
+The child's body becomes a device function that can run as any block of any grid. The aggregated kernel finds out, for each of
+its blocks, which launch it belongs to. Arguments that are the same for a whole group are passed once; the others are written
+to an arena that the host passes to the parent kernel. Launches may come from any control flow: loops, divergent branches,
+before an early return. A launch that doesn't fit into the arena gets a grid of its own.
+
+Between `aggregate-block`, whose children start earlier, and `aggregate-grid`, which launches least. The number of blocks is an
+argument of the type in the rewritten code.
+
+## Needs
+- A parent kernel that the host launches, everywhere in sight, with a configuration that can be written twice.
+- The NULL stream, `cudaStreamFireAndForget`, or a stream that each thread creates for this launch alone.
+- A child whose callees don't read the built-in variables, without inline assembly and waiting; arguments that are plain values.
+- Blocks of the child that are one-dimensional, or of the same size for all launches of a group.
+
+In the NULL stream it assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once.
+
+## Before
+```cuda
+__global__ void refine(const float* image, float* out, int width, int x, int y, int size) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;
+    if (i < size && j < size) out[(y + j) * width + x + i] = 2 * image[(y + j) * width + x + i];
+}
+
+__global__ void tiles(const float* image, const int* sizes, float* out, int width, int n) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t >= n) return;
+    int size = sizes[t], grid = (size + 15) / 16;
+    if (size > 0)
+        refine<<<dim3(grid, grid), dim3(16, 16)>>>(image, out, width, t % 64 * 64, t / 64 * 64, size);
+}
+
+void run(const float* image, const int* sizes, float* out, int width, int n) {
+    tiles<<<(n + 127) / 128, 128>>>(image, sizes, out, width, n);
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+__device__ __forceinline__ void refine_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim, const float* image, float* out,
+                                            int width, int x, int y, int size) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;
+    if (i < size && j < size) out[(y + j) * width + x + i] = 2 * image[(y + j) * width + x + i];
+}
+
+__global__ void refine(const float* image, float* out, int width, int x, int y, int size) {
+    refine_body(blockIdx, gridDim, blockDim, image, out, width, x, y, size);
+}
+
+// The arguments of refine that differ within a group of blocks of tiles.
+struct refine_args { int x; int y; int size; };
+
+__global__ void refine_aggregated(gridfuse::Batch<refine_args> batch, const float* image, float* out, int width) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const refine_args& args) {
+        refine_body(blockIdx, gridDim, blockDim, image, out, width, args.x, args.y, args.size);
+    });
+}
+
+__global__ void tiles(const float* image, const int* sizes, float* out, int width, int n, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerMultiBlock<8>, refine_aggregated> refines(arena, image, out, width);
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t >= n) return;
+    int size = sizes[t], grid = (size + 15) / 16;
+    if (size > 0)
+        refines.launch(dim3(grid, grid), dim3(16, 16), {t % 64 * 64, t / 64 * 64, size});
+}
+
+void run(const float* image, const int* sizes, float* out, int width, int n) {
+    tiles<<<(n + 127) / 128, 128>>>(image, sizes, out, width, n, gridfuse::arena_for((n + 127) / 128, 128));
+}
+```
+
+## Source
+El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Units, dissertation 2018, §3.1 (aggregation) and
+§3.4.1 (scalarisation); El Hajj et al.: KLAP, MICRO 2016; Olabi et al.: A Compiler Framework for Optimizing
+Dynamic Parallelism on GPUs, CGO 2022, §5 (multi-block granularity).
+"#;
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    aggregate(
+        db,
+        launch,
+        Granularity::MultiBlock(options.positive("blocks", REWRITE.options)?),
+    )
+}

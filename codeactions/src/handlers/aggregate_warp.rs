@@ -1,0 +1,114 @@
+//! `aggregate-warp`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::launch::LaunchId;
+
+use super::verdict;
+use crate::aggregate::{Granularity, aggregate};
+use crate::edit::SourceEdit;
+use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: "aggregate-warp",
+    title: "Aggregate launches per warp",
+    doc: DOC,
+    options: &[],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Collects the child grids that the threads of a warp launch, and launches them as one grid when the last thread of the warp
+leaves the kernel.
+
+The child's body becomes a device function that can run as any block of any grid. The aggregated kernel finds out, for each of
+its blocks, which launch it belongs to. Arguments that are the same for a whole block are passed once; the others are written
+to an arena that the host passes to the parent kernel. Launches may come from any control flow: loops, divergent branches,
+before an early return. A launch that doesn't fit into the arena gets a grid of its own.
+
+A warp doesn't wait for the rest of its block, so children start early; but there are more launches than with
+`aggregate-block`, which is nearly always faster.
+
+## Needs
+- A parent kernel that the host launches, everywhere in sight, with a configuration that can be written twice.
+- The NULL stream, `cudaStreamFireAndForget`, or a stream that each thread creates for this launch alone.
+- A child whose callees don't read the built-in variables, without inline assembly and waiting; arguments that are plain values.
+- Blocks of the child that are one-dimensional, or of the same size for all launches of a block.
+
+In the NULL stream it assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once.
+
+## Before
+```cuda
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n) {
+    for (int v = blockIdx.x * blockDim.x + threadIdx.x; v < n; v += gridDim.x * blockDim.x) {
+        if (dist[v] != level) continue;
+        int begin = row[v], count = row[v + 1] - begin;
+        if (count > 0) expand<<<(count + 127) / 128, 128>>>(col, dist, level, begin, count);
+    }
+}
+
+void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
+    for (int level = 0; level < 10; ++level)
+        visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n);
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                            const int* col, int* dist, int level, int begin,
+                                            int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    expand_body(blockIdx, gridDim, blockDim, col, dist, level, begin, count);
+}
+
+// The arguments of expand that differ within a warp of visit.
+struct expand_args { int begin; int count; };
+
+__global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* dist,
+                                  int level) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+        expand_body(blockIdx, gridDim, blockDim, col, dist, level, args.begin, args.count);
+    });
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n,
+                      gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerWarp, expand_aggregated> expands(arena, col, dist, level);
+    for (int v = blockIdx.x * blockDim.x + threadIdx.x; v < n; v += gridDim.x * blockDim.x) {
+        if (dist[v] != level) continue;
+        int begin = row[v], count = row[v + 1] - begin;
+        if (count > 0) expands.launch((count + 127) / 128, 128, {begin, count});
+    }
+}
+
+void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
+    for (int level = 0; level < 10; ++level)
+        visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n,
+                                                   gridfuse::arena_for((n + 255) / 256, 256, stream));
+}
+```
+
+## Source
+El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Units, dissertation 2018, §3.1 (aggregation) and
+§3.4.1 (scalarisation); El Hajj et al.: KLAP, MICRO 2016.
+"#;
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    aggregate(db, launch, Granularity::Warp)
+}
