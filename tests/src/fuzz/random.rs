@@ -63,7 +63,10 @@ mod tests {
     #[test]
     fn the_sequence_never_changes() {
         let mut random = Random::new(1);
-        assert_eq!([random.bits(), random.bits()], [10451216379200822465, 13757245211066428519]);
+        assert_eq!(
+            [random.bits(), random.bits()],
+            [10451216379200822465, 13757245211066428519]
+        );
         assert!((0..1000).all(|_| (-3..=4).contains(&random.range(-3, 4))));
         assert!((0..1000).all(|_| random.weighted(&[1, 0, 2]) != 1));
     }

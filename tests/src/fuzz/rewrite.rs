@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::db::{Host, SourceFile};
+use gridfuse_analysis::db::{Host, SourceFile, Workspace};
 use gridfuse_analysis::items::items;
 use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::parse::parse;
@@ -101,6 +101,64 @@ pub struct Wish {
 
 const ROOT: &str = "/fuzz";
 
+/// Name of the runtime header, which takes longer to parse than a program.
+const HEADER: &str = "gridfuse.cuh";
+
+/// Databases that are used again and again, so that the runtime header is parsed once, and programs change under them as
+/// they do in an editor.
+pub struct Session {
+    /// For programs as they are generated.
+    original: Host,
+    /// For rewritten programs that are rewritten again.
+    before: Host,
+    /// For what came out.
+    after: Host,
+    uses: u32,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Session {
+            original: Host::new(),
+            before: Host::new(),
+            after: Host::new(),
+            uses: 0,
+        }
+    }
+}
+
+impl Session {
+    /// Forgets everything now and then: a database never shrinks.
+    fn begin(&mut self) {
+        self.uses += 1;
+        if self.uses > 100 {
+            *self = Session::default();
+        }
+    }
+
+    /// The database with these files, and no others.
+    fn host(&mut self, files: &BTreeMap<String, String>) -> &Host {
+        let host = if files.contains_key(HEADER) {
+            &mut self.before
+        } else {
+            &mut self.original
+        };
+        fill(host, files);
+        host
+    }
+}
+
+fn fill(host: &mut Host, files: &BTreeMap<String, String>) {
+    let known: Vec<PathBuf> = Workspace::get(host.db()).files(host.db()).keys().cloned().collect();
+    for path in known {
+        if !files.contains_key(&name(&path)) {
+            host.remove_file(&path);
+        }
+    }
+    let texts = files.iter().map(|(name, text)| (path(name), text.as_str().into()));
+    host.set_files(texts.collect());
+}
+
 /// Where a launch stands while it is rewritten.
 #[derive(Clone)]
 struct State {
@@ -110,13 +168,15 @@ struct State {
 }
 
 /// Applies the rewrites to all launches of a program. At launches whose site is in `ordered`, nothing that assumes anything.
-pub fn rewrite(printed: &Printed, ordered: &BTreeSet<u32>, seed: u64, wish: Wish) -> Rewrites {
+pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>, seed: u64, wish: Wish) -> Rewrites {
+    session.begin();
     let mut random = Random::new(seed ^ 0x7277);
     let mut found = Rewrites::default();
-    let attempt = catch_unwind(AssertUnwindSafe(|| first_steps(printed, &mut found)));
+    let attempt = catch_unwind(AssertUnwindSafe(|| first_steps(session, printed, &mut found)));
     let starts = match attempt {
         Ok(starts) => starts,
         Err(panic) => {
+            *session = Session::default();
             found.mistakes.push(Mistake {
                 steps: Vec::new(),
                 what: message(panic.as_ref()),
@@ -135,7 +195,7 @@ pub fn rewrite(printed: &Printed, ordered: &BTreeSet<u32>, seed: u64, wish: Wish
                 id: rewrite.id.to_owned(),
                 option,
             };
-            extend(&mut found, &mut frontier, &[], None, state, step, ordered);
+            extend(session, &mut found, &mut frontier, &[], None, state, step, ordered);
         }
     }
     for _ in 1..wish.steps {
@@ -151,7 +211,7 @@ pub fn rewrite(printed: &Printed, ordered: &BTreeSet<u32>, seed: u64, wish: Wish
                     id: rewrite.id.to_owned(),
                     option: option_for(rewrite.id, &mut random),
                 };
-                extend(&mut found, &mut next, &steps, None, &state, step, ordered);
+                extend(session, &mut found, &mut next, &steps, None, &state, step, ordered);
             }
             // A rewrite of another launch of the same program.
             if starts.len() > 1 && random.chance(50) {
@@ -164,7 +224,16 @@ pub fn rewrite(printed: &Printed, ordered: &BTreeSet<u32>, seed: u64, wish: Wish
                         option: option_for(rewrite.id, &mut random),
                     };
                     let start = starts.iter().find(|(s, _)| s == site);
-                    extend(&mut found, &mut next, &steps, start.map(|(_, s)| s), &state, step, ordered);
+                    extend(
+                        session,
+                        &mut found,
+                        &mut next,
+                        &steps,
+                        start.map(|(_, s)| s),
+                        &state,
+                        step,
+                        ordered,
+                    );
                 }
             }
         }
@@ -181,10 +250,10 @@ pub fn rewrite(printed: &Printed, ordered: &BTreeSet<u32>, seed: u64, wish: Wish
 }
 
 /// Applies a given sequence to a program: a reproducer. `None` when a rewrite of it is refused.
-pub fn replay(printed: &Printed, steps: &[Step]) -> Result<Option<Variant>, Mistake> {
+pub fn replay(session: &mut Session, printed: &Printed, steps: &[Step]) -> Result<Option<Variant>, Mistake> {
     let attempt = catch_unwind(AssertUnwindSafe(|| {
         let mut found = Rewrites::default();
-        let starts = first_steps(printed, &mut found);
+        let starts = first_steps(session, printed, &mut found);
         let mut frontier = Vec::new();
         let mut done: Vec<Step> = Vec::new();
         let mut current: Option<State> = None;
@@ -195,17 +264,29 @@ pub fn replay(printed: &Printed, steps: &[Step]) -> Result<Option<Variant>, Mist
             let state = current.as_ref().unwrap_or(start).clone();
             let other = (!same && current.is_some()).then_some(start);
             frontier.clear();
-            extend(&mut found, &mut frontier, &done, other, &state, step.clone(), &BTreeSet::new());
+            extend(
+                session,
+                &mut found,
+                &mut frontier,
+                &done,
+                other,
+                &state,
+                step.clone(),
+                &BTreeSet::new(),
+            );
             if let Some(mistake) = found.mistakes.pop() {
                 return Err(mistake);
             }
-            let Some((steps, state)) = frontier.pop() else { return Ok(None) };
+            let Some((steps, state)) = frontier.pop() else {
+                return Ok(None);
+            };
             done = steps;
             current = Some(state);
         }
         Ok(found.variants.pop())
     }));
     attempt.unwrap_or_else(|panic| {
+        *session = Session::default();
         Err(Mistake {
             steps: steps.to_vec(),
             what: message(panic.as_ref()),
@@ -220,13 +301,6 @@ fn option_for(id: &str, random: &mut Random) -> Option<String> {
         return None;
     }
     Some(random.pick(&["1", "9", "33", "100", "5000"]).to_string())
-}
-
-fn host_of(files: &BTreeMap<String, String>) -> Host {
-    let mut host = Host::new();
-    let texts = files.iter().map(|(name, text)| (path(name), text.as_str().into()));
-    host.set_files(texts.collect());
-    host
 }
 
 fn path(name: &str) -> PathBuf {
@@ -256,12 +330,14 @@ fn device_launches<'db>(host: &'db Host, file: SourceFile) -> Vec<(LaunchId<'db>
 }
 
 /// Verdicts on everything, and where each launch stands.
-fn first_steps(printed: &Printed, found: &mut Rewrites) -> Vec<(u32, State)> {
-    let host = host_of(&printed.files);
+fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -> Vec<(u32, State)> {
+    let host = session.host(&printed.files);
     let db = host.db();
     let mut starts = Vec::new();
     for file_name in printed.files.keys() {
-        let Some(file) = host.file(&path(file_name)) else { continue };
+        let Some(file) = host.file(&path(file_name)) else {
+            continue;
+        };
         if parse(db, file).tree().root_node().has_error() {
             found.mistakes.push(Mistake {
                 steps: Vec::new(),
@@ -269,8 +345,11 @@ fn first_steps(printed: &Printed, found: &mut Rewrites) -> Vec<(u32, State)> {
                 panic: false,
             });
         }
-        for (id, range) in device_launches(&host, file) {
-            let known = printed.launches.iter().find(|(_, f, at)| f == file_name && *at == range.start);
+        for (id, range) in device_launches(host, file) {
+            let known = printed
+                .launches
+                .iter()
+                .find(|(_, f, at)| f == file_name && *at == range.start);
             let site = known.map_or(0, |(site, ..)| *site);
             for rewrite in REWRITES {
                 let (verdict, reasons) = match (rewrite.check)(db, id, &Options::default()) {
@@ -310,6 +389,7 @@ fn first_steps(printed: &Printed, found: &mut Rewrites) -> Vec<(u32, State)> {
 /// Applies one more rewrite. `other`: the launch to be rewritten is not the one that `state` speaks of, but was there in the
 /// original; it is looked for by its text.
 fn extend(
+    session: &mut Session,
     found: &mut Rewrites,
     frontier: &mut Vec<(Vec<Step>, State)>,
     done: &[Step],
@@ -320,7 +400,10 @@ fn extend(
 ) {
     let mut steps = done.to_vec();
     steps.push(step.clone());
-    let attempt = catch_unwind(AssertUnwindSafe(|| apply_step(state, other, &step)));
+    let attempt = catch_unwind(AssertUnwindSafe(|| apply_step(session, state, other, &step)));
+    if attempt.is_err() {
+        *session = Session::default();
+    }
     match attempt {
         Err(panic) => found.mistakes.push(Mistake {
             steps,
@@ -349,17 +432,19 @@ fn extend(
 
 type Applied = Result<Option<(State, Vec<String>)>, String>;
 
-fn apply_step(state: &State, other: Option<&State>, step: &Step) -> Applied {
+fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step: &Step) -> Applied {
     let rewrite = rewrite_by_id(&step.id).ok_or_else(|| format!("there is no rewrite {}", step.id))?;
-    let host = host_of(&state.files);
+    let host = session.host(&state.files);
     let db = host.db();
     let place = other.unwrap_or(state);
-    let Some(file) = host.file(&path(&place.file)) else { return Ok(None) };
+    let Some(file) = host.file(&path(&place.file)) else {
+        return Ok(None);
+    };
     let mut options = Options::default();
     if let (Some(value), Some(spec)) = (&step.option, rewrite.options.first()) {
         options.0.insert(spec.name.to_owned(), value.clone());
     }
-    let all = device_launches(&host, file);
+    let all = device_launches(host, file);
     let here = match other {
         Some(other) => {
             let text = other.files.get(&other.file).map_or("", String::as_str);
@@ -382,7 +467,10 @@ fn apply_step(state: &State, other: Option<&State>, step: &Step) -> Applied {
         (Ok(edit), Verdict::Assumes(reasons)) if edit.assumptions == reasons && !reasons.is_empty() => edit,
         (Err(refusal), Verdict::Ineligible(reasons)) if refusal.0 == reasons && !reasons.is_empty() => return Ok(None),
         (applied, verdict) => {
-            return Err(format!("check says {verdict:?}, apply says {:?}", applied.map(|e| e.assumptions)));
+            return Err(format!(
+                "check says {verdict:?}, apply says {:?}",
+                applied.map(|e| e.assumptions)
+            ));
         }
     };
     let mut next = State {
@@ -392,16 +480,19 @@ fn apply_step(state: &State, other: Option<&State>, step: &Step) -> Applied {
     };
     apply_edit(&edit, &mut next)?;
     // A tree of what came out: nothing may be left that isn't understood.
-    let after = host_of(&next.files);
-    for file_name in next.files.keys() {
-        let Some(file) = after.file(&path(file_name)) else { continue };
-        let before = host.file(&path(file_name));
-        let broken = |host: &Host, file: SourceFile| parse(host.db(), file).tree().root_node().has_error();
-        if broken(&after, file) && before.is_some_and(|b| !broken(&host, b)) {
-            return Err(format!("{file_name} is not parsed completely after {step}"));
+    let assumptions = texts(&edit.assumptions);
+    let broken = |host: &Host, name: &str| {
+        let file = host.file(&path(name));
+        file.is_some_and(|file| parse(host.db(), file).tree().root_node().has_error())
+    };
+    let was_broken: Vec<&String> = state.files.keys().filter(|name| broken(host, name)).collect();
+    fill(&mut session.after, &next.files);
+    for file in next.files.keys().filter(|name| *name != HEADER) {
+        if broken(&session.after, file) && !was_broken.contains(&file) {
+            return Err(format!("{file} is not parsed completely after {step}"));
         }
     }
-    Ok(Some((next, texts(&edit.assumptions))))
+    Ok(Some((next, assumptions)))
 }
 
 fn apply_edit(edit: &SourceEdit, state: &mut State) -> Result<(), String> {
@@ -410,7 +501,10 @@ fn apply_edit(edit: &SourceEdit, state: &mut State) -> Result<(), String> {
     }
     for (edited, list) in &edit.edits {
         let file = name(edited);
-        let before = state.files.get(&file).ok_or_else(|| format!("{file} is edited but not there"))?;
+        let before = state
+            .files
+            .get(&file)
+            .ok_or_else(|| format!("{file} is edited but not there"))?;
         let after = apply_to_text(edited, before, list).map_err(|error| error.to_string())?;
         if file == state.file {
             state.range = map_range(state.range, list);

@@ -8,8 +8,8 @@ use super::plan::{Kernel, Kind, Role};
 use super::scope::{Scope, Table, Value, clamped};
 use super::thread_index;
 use crate::fuzz::ast::{
-    Expr, Function, Launch, LaunchForm, Param, Stmt, assign, atom, binary, call, cast, declare, index, int, member, text,
-    unary, when,
+    Expr, Function, Launch, LaunchForm, Param, Stmt, assign, atom, binary, call, cast, declare, index, int, member,
+    text, unary, when,
 };
 
 impl Generator {
@@ -47,7 +47,14 @@ impl Generator {
             .collect();
         let template = match (spec.template_block, spec.template_type) {
             (Some(_), _) => Some("template <int B>".to_owned()),
-            (None, Some(_)) => Some(if self.random.chance(50) { "template <class T>" } else { "template <typename T>" }.to_owned()),
+            (None, Some(_)) => Some(
+                if self.random.chance(50) {
+                    "template <class T>"
+                } else {
+                    "template <typename T>"
+                }
+                .to_owned(),
+            ),
             (None, None) => None,
         };
         let heads: &[&str] = if template.is_some() {
@@ -79,7 +86,9 @@ impl Generator {
         let mut scope = self.common.clone();
         scope.values.extend(self.device.values.iter().cloned());
         scope.tables.extend(self.device.tables.iter().cloned());
-        scope.helpers.extend(self.helpers.iter().filter(|h| h.arity > 0).cloned());
+        scope
+            .helpers
+            .extend(self.helpers.iter().filter(|h| h.arity > 0).cloned());
         for param in &kernel.params {
             match &param.role {
                 Role::Scalar(low, high) => scope.values.push(scalar_value(&param.ty, &param.name, *low, *high)),
@@ -206,7 +215,11 @@ impl Generator {
             let at = if self.random.chance(50) { 0 } else { inner.len() };
             let rare = context.scope.bool(&mut self.random, 0);
             let launch = self.place(&mut context, child, 1);
-            let launch = if self.random.chance(50) { vec![when(rare, launch)] } else { launch };
+            let launch = if self.random.chance(50) {
+                vec![when(rare, launch)]
+            } else {
+                launch
+            };
             // A launch that uses what the statements declare has to stand behind them.
             let declares = inner.iter().any(|s| matches!(s, Stmt::Declare { .. }));
             let at = if declares { inner.len() } else { at };
@@ -287,11 +300,19 @@ impl Generator {
                         binary(member(atom("blockDim"), "x"), "*", member(atom("blockIdx"), "x")),
                     ),
                 )],
-                3 => vec![declare("int", name, cast("int", Expr::Call(String::new(), vec![thread_index("x")])))],
+                3 => vec![declare(
+                    "int",
+                    name,
+                    cast("int", Expr::Call(String::new(), vec![thread_index("x")])),
+                )],
                 4 => {
                     let first = format!("{name}_first");
                     vec![
-                        declare("int", &first, binary(member(atom("blockIdx"), "x"), "*", member(atom("blockDim"), "x"))),
+                        declare(
+                            "int",
+                            &first,
+                            binary(member(atom("blockIdx"), "x"), "*", member(atom("blockDim"), "x")),
+                        ),
                         declare("int", name, binary(atom(first), "+", member(atom("threadIdx"), "x"))),
                     ]
                 }
@@ -359,7 +380,10 @@ impl Generator {
             stmts.push(text(&format!("__shared__ int {part};")));
             stmts.push(when(first, vec![assign(atom(part.clone()), "=", int(0))]));
             stmts.push(text("__syncthreads();"));
-            stmts.push(Stmt::Expr(call("atomicAdd", vec![unary("&", atom(part.clone())), value.expr])));
+            stmts.push(Stmt::Expr(call(
+                "atomicAdd",
+                vec![unary("&", atom(part.clone())), value.expr],
+            )));
             stmts.push(text("__syncthreads();"));
             context.scope.values.push(Value::variable(&part, 0, 50 * 128));
             return stmts;
@@ -429,7 +453,11 @@ impl Generator {
             4 | 5 => {
                 let cond = context.scope.bool(&mut self.random, 2);
                 let then = self.effect(context, depth - 1);
-                let otherwise = if self.random.chance(40) { self.effect(context, depth - 1) } else { Vec::new() };
+                let otherwise = if self.random.chance(40) {
+                    self.effect(context, depth - 1)
+                } else {
+                    Vec::new()
+                };
                 let braces = self.random.chance(50);
                 if then.is_empty() {
                     Vec::new()
@@ -583,7 +611,6 @@ impl Generator {
         });
         stmts
     }
-
 }
 
 /// A parameter as an `int`.

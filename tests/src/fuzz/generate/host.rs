@@ -40,9 +40,13 @@ impl Generator {
                 continue;
             }
             let host = format!("h_{}", buffer.name);
-            self.main.push(Item::Text(format!("static {} {host}[{}];", buffer.ty, buffer.len)));
+            self.main
+                .push(Item::Text(format!("static {} {host}[{}];", buffer.ty, buffer.len)));
             let loop_over = |value: String| {
-                text(&format!("for (int i = 0; i < {}; ++i) {host}[i] = {value};", buffer.len))
+                text(&format!(
+                    "for (int i = 0; i < {}; ++i) {host}[i] = {value};",
+                    buffer.len
+                ))
             };
             match buffer.fill {
                 Fill::Value(0) => {}
@@ -81,7 +85,10 @@ impl Generator {
                 let host = format!("h_{}", buffer.name);
                 self.main
                     .push(Item::Text(format!("static {} {host}[{}];", buffer.ty, buffer.len)));
-                stmts.push(text(&format!("cudaMemcpyFromSymbol({host}, {}, sizeof {host});", buffer.name)));
+                stmts.push(text(&format!(
+                    "cudaMemcpyFromSymbol({host}, {}, sizeof {host});",
+                    buffer.name
+                )));
                 stmts.push(text(&format!("show(\"{}\", {host}, {});", buffer.name, buffer.len)));
                 continue;
             }
@@ -237,7 +244,11 @@ impl Generator {
         } else if spec.dims == 2 {
             let (x, y) = *self.random.pick(&[(8, 4), (4, 2), (16, 2)]);
             let blocks = (n + x * y - 1) / (x * y);
-            let (gx, gy) = if self.random.chance(50) { (blocks, 1) } else { (1, blocks) };
+            let (gx, gy) = if self.random.chance(50) {
+                (blocks, 1)
+            } else {
+                (1, blocks)
+            };
             config.push(call("dim3", vec![int(gx), int(gy)]));
             config.push(call("dim3", vec![int(x), int(y)]));
             self.feature("two-dimensional parent");
@@ -308,7 +319,11 @@ impl Generator {
                 }
                 Role::Scalar(low, high) => {
                     let value = scope.within(&mut self.random, 1, *low, *high);
-                    if param.ty == "Mode" { cast("Mode", value.expr) } else { value.expr }
+                    if param.ty == "Mode" {
+                        cast("Mode", value.expr)
+                    } else {
+                        value.expr
+                    }
                 }
                 Role::Float => atom("1.5f"),
                 _ => int(0),

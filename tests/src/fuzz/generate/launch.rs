@@ -71,7 +71,11 @@ impl Generator {
             0 | 1 => {
                 let cond = context.scope.bool(&mut self.random, 2);
                 let then = self.place(context, child, depth - 1);
-                let otherwise = if choice == 1 { self.effect(context, 1) } else { Vec::new() };
+                let otherwise = if choice == 1 {
+                    self.effect(context, 1)
+                } else {
+                    Vec::new()
+                };
                 if choice == 1 && self.random.chance(40) && !otherwise.is_empty() {
                     self.feature("launch in else");
                     vec![self.branch(cond, otherwise, then)]
@@ -117,9 +121,17 @@ impl Generator {
                 let down = self.random.chance(10);
                 let (first, cond, step) = if down {
                     let last = binary(limit.expr, "-", int(1));
-                    (last, binary(atom(name.clone()), ">=", int(0)), unary("--", atom(name.clone())))
+                    (
+                        last,
+                        binary(atom(name.clone()), ">=", int(0)),
+                        unary("--", atom(name.clone())),
+                    )
                 } else {
-                    (int(0), binary(atom(name.clone()), "<", limit.expr), unary("++", atom(name.clone())))
+                    (
+                        int(0),
+                        binary(atom(name.clone()), "<", limit.expr),
+                        unary("++", atom(name.clone())),
+                    )
                 };
                 let braces = self.random.chance(60);
                 let unroll = self.random.chance(5);
@@ -200,11 +212,7 @@ impl Generator {
                 self.feature("shadowed variable");
                 let from = context.scope.within(&mut self.random, 1, 0, 7);
                 let uses_itself = mentions(&from.expr, &name);
-                let hidden = context
-                    .scope
-                    .values
-                    .iter()
-                    .position(|v| v.expr == atom(name.clone()));
+                let hidden = context.scope.values.iter().position(|v| v.expr == atom(name.clone()));
                 let Some(hidden) = hidden.filter(|_| !uses_itself) else {
                     return self.place(context, child, depth - 1);
                 };
@@ -298,13 +306,20 @@ impl Generator {
         }
 
         // How many threads are wanted, and which numbers they get.
-        let edges = context.edges.clone().filter(|_| context.loops.is_empty() && self.random.chance(70));
+        let edges = context
+            .edges
+            .clone()
+            .filter(|_| context.loops.is_empty() && self.random.chance(70));
         let first = spec.numbers;
         let by_edges = edges.as_ref().is_some_and(|(_, count)| count.high <= spec.most);
         let (count, base, given) = match edges {
             Some((begin, count)) if by_edges => {
                 let given = self.degrees.iter().sum::<i64>();
-                let base = if first == 0 { begin } else { binary(begin, "+", int(first)) };
+                let base = if first == 0 {
+                    begin
+                } else {
+                    binary(begin, "+", int(first))
+                };
                 (count, base, given)
             }
             _ => {
@@ -319,7 +334,11 @@ impl Generator {
                     }
                 };
                 let base = binary(number.clone(), "*", int(spec.most));
-                let base = if first == 0 { base } else { binary(base, "+", int(first)) };
+                let base = if first == 0 {
+                    base
+                } else {
+                    binary(base, "+", int(first))
+                };
                 (count, base, numbers * spec.most)
             }
         };
@@ -432,7 +451,11 @@ impl Generator {
     ) -> Expr {
         let first = self.buffers[notes].len;
         self.buffers[notes].len += numbers;
-        let own = if first == 0 { number.clone() } else { binary(number.clone(), "+", int(first)) };
+        let own = if first == 0 {
+            number.clone()
+        } else {
+            binary(number.clone(), "+", int(first))
+        };
         let Some(pointer) = self.pointer_in(parent, notes) else {
             return own;
         };
@@ -461,7 +484,9 @@ impl Generator {
             return simple(size);
         }
         if child.dims > 1 {
-            let (x, y, z) = *self.random.pick(&[(8, 4, 1), (4, 4, 1), (3, 5, 1), (16, 2, 1), (4, 2, 3)]);
+            let (x, y, z) = *self
+                .random
+                .pick(&[(8, 4, 1), (4, 4, 1), (3, 5, 1), (16, 2, 1), (4, 2, 3)]);
             let z = if child.dims == 3 { z.max(2) } else { 1 };
             let mut args = vec![int(x), int(y)];
             if child.dims == 3 {
@@ -504,7 +529,11 @@ impl Generator {
                 let name = context.fresh("threads");
                 let size = *self.random.pick(&[16, 32, 64]);
                 let word = *self.random.pick(&["int", "const int", "unsigned", "const unsigned"]);
-                let x = if word.contains("unsigned") { cast("int", atom(name.clone())) } else { atom(name.clone()) };
+                let x = if word.contains("unsigned") {
+                    cast("int", atom(name.clone()))
+                } else {
+                    atom(name.clone())
+                };
                 Block {
                     before: vec![declare(word, &name, int(size))],
                     written: atom(name.clone()),
@@ -602,10 +631,7 @@ impl Generator {
             1 => binary(binary(count.expr.clone(), "/", block.x.clone()), "+", int(1)),
             2 => {
                 self.feature("grid doesn't cover the count");
-                call(
-                    "max",
-                    vec![int(1), binary(count.expr.clone(), "/", block.x.clone())],
-                )
+                call("max", vec![int(1), binary(count.expr.clone(), "/", block.x.clone())])
             }
             3 | 4 if self.ceil_div.is_some() => {
                 let name = self.ceil_div.clone().unwrap_or_default();
@@ -837,7 +863,8 @@ impl Generator {
             return None;
         }
         let name = self.fresh(&format!("launch_{}", spec.name));
-        let mut params: Vec<crate::fuzz::ast::Param> = vec![super::param("dim3", "grid"), super::param("dim3", "block")];
+        let mut params: Vec<crate::fuzz::ast::Param> =
+            vec![super::param("dim3", "grid"), super::param("dim3", "block")];
         let mut config = vec![atom("grid"), atom("block")];
         if launch.config.len() == 3 {
             params.push(super::param("unsigned", "bytes"));
@@ -864,7 +891,11 @@ impl Generator {
         let mut args: Vec<Expr> = Vec::new();
         for (index, config) in launch.config.iter().enumerate() {
             let plain_float = matches!(config, Expr::Call(name, _) if name == "ceilf");
-            args.push(if plain_float && index < 2 { cast("int", config.clone()) } else { config.clone() });
+            args.push(if plain_float && index < 2 {
+                cast("int", config.clone())
+            } else {
+                config.clone()
+            });
         }
         args.extend(launch.args.iter().cloned());
         Some(Stmt::Expr(call(&name, args)))

@@ -4,7 +4,8 @@ use super::Generator;
 use super::plan::{BufferId, Fill, Kernel, KernelParam, Role};
 use super::thread_index;
 use crate::fuzz::ast::{
-    Expr, Launch, LaunchForm, Stmt, assign, atom, binary, call, conditional, declare, index, int, member, text, unary, when,
+    Expr, Launch, LaunchForm, Stmt, assign, atom, binary, call, conditional, declare, index, int, member, text, unary,
+    when,
 };
 
 /// Which launching unit has data of its own.
@@ -99,7 +100,14 @@ impl Generator {
         self.kernels.len() - 1
     }
 
-    fn ordered_launch(&mut self, kernel: usize, len: i64, stream: Option<Expr>, args: Vec<Expr>, ordered: bool) -> Stmt {
+    fn ordered_launch(
+        &mut self,
+        kernel: usize,
+        len: i64,
+        stream: Option<Expr>,
+        args: Vec<Expr>,
+        ordered: bool,
+    ) -> Stmt {
         let site = self.site();
         if ordered {
             self.ordered_sites.insert(site);
@@ -141,8 +149,15 @@ impl Generator {
         kernel.numbers = total;
         let mut stmts = self.thread_number(&kernel, "i");
         let place = index(atom("state"), atom("i"));
-        let value = binary(binary(binary(place.clone(), "*", int(3)), "+", atom("k")), "%", int(1000));
-        stmts.push(when(binary(atom("i"), "<", atom("len")), vec![assign(place, "=", value)]));
+        let value = binary(
+            binary(binary(place.clone(), "*", int(3)), "+", atom("k")),
+            "%",
+            int(1000),
+        );
+        stmts.push(when(
+            binary(atom("i"), "<", atom("len")),
+            vec![assign(place, "=", value)],
+        ));
         let site = self.site();
         let again = Launch {
             site,
@@ -178,7 +193,13 @@ impl Generator {
             ),
             _ => (None, Vec::new(), Vec::new()),
         };
-        let own = |name: &str| declare("int*", name, binary(atom(if name == "x" { "state" } else { "next" }), "+", atom("at")));
+        let own = |name: &str| {
+            declare(
+                "int*",
+                name,
+                binary(atom(if name == "x" { "state" } else { "next" }), "+", atom("at")),
+            )
+        };
         let mut body = vec![own("x"), own("y")];
         body.append(&mut before);
         let times = self.random.range(2, 4);
@@ -270,16 +291,19 @@ impl Generator {
                 atom("v")
             }
             Unit::Block => {
-                let other = unary("!", Expr::Call(String::new(), vec![binary(member(atom("threadIdx"), "x"), "==", int(0))]));
+                let other = unary(
+                    "!",
+                    Expr::Call(
+                        String::new(),
+                        vec![binary(member(atom("threadIdx"), "x"), "==", int(0))],
+                    ),
+                );
                 let over = binary(call("int", vec![member(atom("blockIdx"), "x")]), ">=", atom("units"));
                 stmts.push(when(binary(other, "||", over), vec![text("return;")]));
                 member(atom("blockIdx"), "x")
             }
             Unit::Grid => {
-                stmts.push(when(
-                    binary(thread_index("x"), "!=", int(0)),
-                    vec![text("return;")],
-                ));
+                stmts.push(when(binary(thread_index("x"), "!=", int(0)), vec![text("return;")]));
                 int(0)
             }
         };

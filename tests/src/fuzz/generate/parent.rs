@@ -107,7 +107,11 @@ impl Generator {
         if self.random.chance(60) {
             self.feature("early return in a parent");
             let cond = if self.random.chance(15) {
-                binary(over, "||", unary("!", Expr::Call(String::new(), vec![binary(n, ">", int(0))])))
+                binary(
+                    over,
+                    "||",
+                    unary("!", Expr::Call(String::new(), vec![binary(n, ">", int(0))])),
+                )
             } else {
                 over
             };

@@ -171,7 +171,14 @@ const ATOMICS: &[(&str, &str, i64)] = &[
 ];
 
 const SLOT_TYPES: &[&str] = &[
-    "int", "int", "unsigned", "float", "double", "long long", "short", "unsigned char",
+    "int",
+    "int",
+    "unsigned",
+    "float",
+    "double",
+    "long long",
+    "short",
+    "unsigned char",
 ];
 
 /// Type and greatest value of numbers that are passed to children.
@@ -193,9 +200,8 @@ const SCALAR_TYPES: &[(&str, i64, i64)] = &[
 impl Generator {
     /// Buffers, helpers and kernels.
     pub fn plan(&mut self) {
-        self.names.extend(
-            ["main", "show", "upload", "Mode", "Range", "Graph"].map(str::to_owned),
-        );
+        self.names
+            .extend(["main", "show", "upload", "Mode", "Range", "Graph"].map(str::to_owned));
         self.inputs();
         self.constants();
         self.helpers();
@@ -292,9 +298,7 @@ impl Generator {
         self.common.values.push(Value::variable("kThird", 2, 2));
         if self.random.chance(25) {
             let name = self.fresh("table");
-            self.text(format!(
-                "__constant__ int {name}[8] = {{3, 1, 4, 1, 5, 9, 2, 6}};"
-            ));
+            self.text(format!("__constant__ int {name}[8] = {{3, 1, 4, 1, 5, 9, 2, 6}};"));
             self.device.tables.push(Table {
                 pointer: atom(name),
                 mask: 7,
@@ -404,7 +408,6 @@ impl Generator {
                 name: called,
                 arity: 2,
                 bounds: (-400, 400),
-                device_only: !qualifiers.contains("__host__"),
             });
         }
         if self.random.chance(20) {
@@ -416,7 +419,6 @@ impl Generator {
                 name,
                 arity: 0,
                 bounds: (0, 0),
-                device_only: true,
             });
         }
     }
@@ -447,18 +449,19 @@ impl Generator {
     fn pointer_type(&mut self, buffer: BufferId) -> String {
         let buffer = &self.buffers[buffer];
         let constant = if buffer.shown { "" } else { "const " };
-        let restrict = if self.random.chance(12) {
-            " __restrict__"
-        } else {
-            ""
-        };
+        let restrict = if self.random.chance(12) { " __restrict__" } else { "" };
         format!("{constant}{}*{restrict}", buffer.ty)
     }
 
     fn pointer_param(&mut self, kernel: &mut Kernel, buffer: BufferId) {
         let own = self.buffers[buffer].name.clone();
         let name = if self.random.chance(25) {
-            unused(kernel, &own, &["out", "dst", "p", "values", "args", "acc"], &mut self.random)
+            unused(
+                kernel,
+                &own,
+                &["out", "dst", "p", "values", "args", "acc"],
+                &mut self.random,
+            )
         } else {
             own
         };
@@ -473,9 +476,15 @@ impl Generator {
 
     /// A child that launches nothing.
     fn leaf(&mut self, small: bool) -> usize {
-        let base = *self.random.pick(&["child", "expand", "relax", "scatter", "fill", "process"]);
+        let base = *self
+            .random
+            .pick(&["child", "expand", "relax", "scatter", "fill", "process"]);
         let mut kernel = Kernel::plain(self.fresh(base));
-        kernel.most = if small { *self.random.pick(&[4, 6]) } else { *self.random.pick(&[8, 20, 40, 70]) };
+        kernel.most = if small {
+            *self.random.pick(&[4, 6])
+        } else {
+            *self.random.pick(&[8, 20, 40, 70])
+        };
         kernel.dims = 1 + self.random.weighted(&[82, 12, 6]);
         if kernel.dims > 1 {
             self.feature("child grids of several dimensions");
@@ -500,7 +509,11 @@ impl Generator {
     /// Slots, accumulators and numbers.
     fn common_params(&mut self, kernel: &mut Kernel) {
         let slots = self.random.chance(70);
-        let accumulators = if slots { self.random.weighted(&[45, 45, 10]) } else { 1 + self.random.below(2) };
+        let accumulators = if slots {
+            self.random.weighted(&[45, 45, 10])
+        } else {
+            1 + self.random.below(2)
+        };
         if self.random.chance(70) {
             self.pointer_param(kernel, 0);
         }
@@ -556,8 +569,17 @@ impl Generator {
             } else {
                 format!("{}*", self.buffers[id].ty)
             };
-            let name = unused(kernel, &self.buffers[id].name.clone(), &["out", "dst"], &mut self.random);
-            let role = if own.is_some() { Role::OwnSlots(id) } else { Role::Pointer(id) };
+            let name = unused(
+                kernel,
+                &self.buffers[id].name.clone(),
+                &["out", "dst"],
+                &mut self.random,
+            );
+            let role = if own.is_some() {
+                Role::OwnSlots(id)
+            } else {
+                Role::Pointer(id)
+            };
             kernel.params.push(KernelParam {
                 role,
                 ty,
@@ -715,11 +737,7 @@ impl Generator {
         let slots = self.slot_buffer("parts", "int");
         kernel.slots.push(slots);
         self.pointer_param(&mut kernel, slots);
-        for (role, name) in [
-            (Role::Base, "begin"),
-            (Role::Count, "count"),
-            (Role::Depth(2), "depth"),
-        ] {
+        for (role, name) in [(Role::Base, "begin"), (Role::Count, "count"), (Role::Depth(2), "depth")] {
             kernel.params.push(KernelParam {
                 role,
                 ty: "int".to_owned(),

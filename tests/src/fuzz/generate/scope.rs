@@ -56,8 +56,6 @@ pub struct Helper {
     pub arity: usize,
     /// Bounds of its result.
     pub bounds: (i64, i64),
-    /// Only device code can call it.
-    pub device_only: bool,
 }
 
 /// What an expression may use.
@@ -142,11 +140,7 @@ impl Scope {
             13 => {
                 let cond = self.bool(random, simple.min(1));
                 let b = self.int(random, simple);
-                Value::new(
-                    conditional(cond, a.expr, b.expr),
-                    a.low.min(b.low),
-                    a.high.max(b.high),
-                )
+                Value::new(conditional(cond, a.expr, b.expr), a.low.min(b.low), a.high.max(b.high))
             }
             14 => {
                 let b = random.range(0, 50);
@@ -207,7 +201,11 @@ impl Scope {
     /// A floating expression: a small multiple of 1/4, exact in single precision.
     pub fn float(&self, random: &mut Random) -> Expr {
         let a = self.within(random, 2, -500, 500);
-        let a = if random.chance(50) { cast("float", a.expr) } else { binary(a.expr, "*", atom("1.0f")) };
+        let a = if random.chance(50) {
+            cast("float", a.expr)
+        } else {
+            binary(a.expr, "*", atom("1.0f"))
+        };
         match random.below(4) {
             0 => binary(a, "*", atom("0.25f")),
             1 => binary(a, "+", atom("0.5f")),
@@ -223,11 +221,7 @@ pub fn clamped(value: Value, low: i64, high: i64) -> Value {
         return value;
     }
     let width = high - low + 1;
-    let positive = if value.low >= 0 {
-        value
-    } else {
-        masked(value, 1023)
-    };
+    let positive = if value.low >= 0 { value } else { masked(value, 1023) };
     let expr = if width == 1 {
         return Value::literal(low);
     } else if positive.high < width {
