@@ -29,9 +29,14 @@ const OLDEST_GCC: u32 = 12;
 const LANGUAGE: [&str; 2] = ["-std=c++17", "-g1"];
 
 /// Every access to memory becomes a call of the runtime.
-const INSTRUMENTATION: [&str; 6] = [
+const INSTRUMENTATION: [&str; 10] = [
     "-O1",
     "-w",
+    // The pass that looks for these crashes in GCC 12 on some programs, even if nobody wants its warnings.
+    "-Wno-free-nonheap-object",
+    "-Wno-mismatched-new-delete",
+    "-Wno-use-after-free",
+    "-Wno-dangling-pointer",
     "-fsanitize=thread",
     "--param=tsan-distinguish-volatile=1",
     "--param=tsan-instrument-func-entry-exit=0",

@@ -1,0 +1,1 @@
+#include "gridfuse_emulator.hpp"

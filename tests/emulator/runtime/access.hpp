@@ -1,0 +1,36 @@
+// Checks of accesses to memory: bounds, lifetime, written before read, and races.
+#ifndef EMU_ACCESS_HPP
+#define EMU_ACCESS_HPP
+
+#include "memory.hpp"
+
+namespace emu {
+
+/// Sites are kept in 31 bits: relative to the program's start.
+std::uint32_t short_site(Site site);
+Site long_site(std::uint32_t site);
+
+/// Whether `thread` knows of everything up to this point: it happened before.
+bool knows(Thread& thread, Epoch epoch);
+
+/// An access of any size by an actor, outside of the instrumentation: a copy, memset in a kernel.
+void check_range(Thread& by, std::uintptr_t address, std::size_t bytes, bool write, Site site);
+/// The same where reading what nobody has written is no fault: copies of structures with padding.
+void check_copy(Thread& by, std::uintptr_t to, std::uintptr_t from, std::size_t bytes, Site site);
+/// Memory is taken away: like a write to all of it.
+void check_free(Thread& by, Allocation& freed, Site site);
+
+/// An atomic or volatile access of the current thread. False if the address is one of the thread's own, where nobody else is.
+bool check_strong(std::uintptr_t address, unsigned bytes, bool read, bool write, Scope scope, Site site);
+/// The set of strong accesses of a location, made if `make`; null for memory without a shadow.
+StrongSet* strong_set(std::uintptr_t address, bool make);
+
+/// A write that was unordered with another access has happened meanwhile: has it changed the value?
+void resolve_same_value();
+
+/// Whether the pointer may be used by CUDA's functions; for them to return an error where it isn't.
+Allocation* live_allocation(std::uintptr_t address, std::size_t bytes);
+
+}   // namespace emu
+
+#endif
