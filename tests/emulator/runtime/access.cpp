@@ -45,7 +45,7 @@ struct SameValue {
 SameValue same_value;
 
 [[noreturn]] void race(const ReportedAccess& mine, const ReportedAccess& other, const char* why = "") {
-    fatal("race", std::string("a ") + mine.what + " and a " + other.what + " of the same memory are not in order" + why, {mine, other});
+    fatal("race", Text("a ") + mine.what + " and a " + other.what + " of the same memory are not in order" + why, {mine, other});
 }
 
 // What one access is, for all the cells that it touches.
@@ -216,7 +216,7 @@ inline void check_cells(const Access& access, Cell* cells, bool write) {
 // ---------------------------------------------------------------------------------------------- where it lies
 
 [[noreturn]] void bad_address(Thread& by, std::uintptr_t address, std::size_t bytes, const char* what, Site site, const char* kind,
-                              const std::string& message) {
+                              const Text& message) {
     fatal(kind, message, {{what, address, bytes, by.epoch, site}});
 }
 
@@ -309,7 +309,8 @@ inline __attribute__((always_inline)) void plain(void* pointer, Site site) {
     const Access access{*by, address, kBytes, short_site(site), true};
     by->accessed = true;
     check_arena(*by, address, kBytes, what, site);
-    if (__builtin_expect((address & (kBytes - 1)) != 0, false))
+    // g++ joins two aligned accesses of 8 bytes to one of 16.
+    if (__builtin_expect((address & ((kBytes < 8 ? kBytes : 8) - 1)) != 0, false))
         bad_address(*by, address, kBytes, what, site, "invalid-address", "a misaligned access");
     if (kBytes == 16) {
         auto* const written = reinterpret_cast<std::uint16_t*>(written_of(address));

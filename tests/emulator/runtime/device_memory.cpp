@@ -23,7 +23,7 @@ std::size_t heap_bytes = 0;
 void check_shared_total(const Block& block) {
     std::size_t total = block.dynamic_shared != nullptr ? block.dynamic_shared->bytes : 0;
     for (const SharedVariable& variable : block.shared) total += variable.allocation->bytes;
-    if (total > kMostSharedPlain) fatal("launch-error", kernel_name(*block.grid) + " uses more shared memory than there is: " + std::to_string(total) + " bytes");
+    if (total > kMostSharedPlain) fatal("launch-error", kernel_name(*block.grid) + " uses more shared memory than there is: " + number(total) + " bytes");
 }
 
 void* heap_allocate(std::size_t bytes, Site site) {
@@ -137,7 +137,7 @@ void trap() {
 // assert() in a kernel.
 extern "C" [[noreturn]] void __assert_fail(const char* expression, const char* file, unsigned line, const char* function) noexcept {
     if (emu::current != nullptr)
-        emu::fatal("trap", std::string("assert(") + expression + ") fails at " + file + ":" + std::to_string(line) + " by " + emu::describe(*emu::current));
+        emu::fatal("trap", emu::Text("assert(") + expression + ") fails at " + file + ":" + emu::number(line) + " by " + emu::describe(*emu::current));
     std::fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, expression);
     std::abort();
 }

@@ -55,7 +55,7 @@ char* take_stack() {
         free_stacks.pop_back();
         return stack;
     }
-    if (stacks_made == kMaxStacks) fatal("unsupported", "more than " + std::to_string(kMaxStacks) + " threads have started and not ended");
+    if (stacks_made == kMaxStacks) fatal("unsupported", "more than " + number(kMaxStacks) + " threads have started and not ended");
     return reinterpret_cast<char*>(kStackBase) + kStackBytes * stacks_made++;
 }
 

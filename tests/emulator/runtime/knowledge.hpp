@@ -31,10 +31,7 @@ public:
         Ptr(std::move(other)).swap(*this);
         return *this;
     }
-    ~Ptr() {
-        T* const object = object_;
-        if (object != nullptr && --object->references == 0) delete object;
-    }
+    ~Ptr() { if (object_ != nullptr && --object_->references == 0) destroy(object_); }
     void swap(Ptr& other) noexcept { std::swap(object_, other.object_); }
     T* get() const { return object_; }
     T* operator->() const { return object_; }
@@ -44,6 +41,9 @@ public:
     bool operator!=(const Ptr& other) const { return object_ != other.object_; }
 
 private:
+    // Not inlined: g++ doesn't follow the counts and warns of a use after the free.
+    __attribute__((noinline)) static void destroy(T* object) { delete object; }
+
     T* object_ = nullptr;
 };
 

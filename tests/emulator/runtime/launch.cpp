@@ -69,17 +69,16 @@ Ptr<Op> make_grid(const rt::LaunchShape& shape, const Ptr<Closure>& closure) {
 
 }   // namespace
 
-void rt_free_parameters(void* memory, std::size_t bytes) { idle_parameters[parameter_class(bytes)].push_back(memory); }
+Closure::~Closure() {
+    if (code.destroy != nullptr) code.destroy(memory);
+    idle_parameters[parameter_class(std::max(code.bytes, code.alignment))].push_back(memory);
+}
 
 namespace rt {
 
-// The size of what is being launched, between parameter_memory and launch.
-static std::size_t parameter_bytes = 0;
-
-void* parameter_memory(std::size_t bytes, std::size_t alignment) {
+void* parameter_memory(const KernelCode& code) {
     const HostLock lock;
-    parameter_bytes = std::max(bytes, alignment);
-    const unsigned size = parameter_class(parameter_bytes);
+    const unsigned size = parameter_class(std::max(code.bytes, code.alignment));
     auto& idle = idle_parameters[size];
     if (!idle.empty()) {
         void* const memory = idle.back();
@@ -100,13 +99,12 @@ cudaError_t launch(const LaunchShape& shape, const KernelCode& code, void* memor
     const Ptr<Closure> closure(new Closure);
     closure->code = code;
     closure->memory = memory;
-    closure->bytes = parameter_bytes;
     if (const cudaError_t error = validate(shape, code)) {
         Grid failed;
         failed.shape = shape;
         failed.closure = closure;
-        note("launch-error", "the launch of " + kernel_name(failed) + " at " + shape.file + ":" + std::to_string(shape.line) + " fails: " +
-                                 cudaGetErrorName(error) + (current != nullptr ? ", launched by " + describe(*current) : std::string()));
+        note("launch-error", "the launch of " + kernel_name(failed) + " at " + shape.file + ":" + number(shape.line) + " fails: " +
+                                 cudaGetErrorName(error) + (current != nullptr ? ", launched by " + describe(*current) : Text()));
         return fail(error);
     }
     Ptr<Op> op;

@@ -249,12 +249,12 @@ const char* describe(Allocation::Kind kind) {
     return "memory";
 }
 
-std::string describe(const Allocation& a) {
-    std::string text = describe(a.kind);
-    if (a.name != nullptr) text += std::string(" ") + a.name;
-    if (a.serial != 0) text += " #" + std::to_string(a.serial);
-    text += " (" + std::to_string(a.bytes) + " bytes)";
-    if (a.owner != nullptr) text += " of block " + std::to_string(a.owner->index.x) + "," + std::to_string(a.owner->index.y) + "," + std::to_string(a.owner->index.z);
+Text describe(const Allocation& a) {
+    Text text = describe(a.kind);
+    if (a.name != nullptr) text += Text(" ") + a.name;
+    if (a.serial != 0) text += " #" + number(a.serial);
+    text += " (" + number(a.bytes) + " bytes)";
+    if (a.owner != nullptr) text += " of block " + number(a.owner->index.x) + "," + number(a.owner->index.y) + "," + number(a.owner->index.z);
     return text;
 }
 

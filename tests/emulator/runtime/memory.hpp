@@ -8,7 +8,7 @@
 
 #include "shadow.hpp"
 
-#include <string>
+#include "text.hpp"
 #include <vector>
 
 namespace emu {
@@ -86,11 +86,11 @@ Global* global_at(std::uintptr_t address);
 bool is_read_only(std::uintptr_t address);
 
 struct AddressDescription {
-    std::string allocation;
+    Text allocation;
     std::uint64_t offset = 0;
 };
 AddressDescription describe_address(std::uintptr_t address);
-std::string describe(const Allocation& allocation);
+Text describe(const Allocation& allocation);
 const char* describe(Allocation::Kind kind);
 
 }   // namespace emu

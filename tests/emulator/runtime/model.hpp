@@ -141,7 +141,6 @@ struct Closure {   // shared by the launches of a graph
     unsigned references = 0;
     rt::KernelCode code{};
     void* memory = nullptr;
-    std::size_t bytes = 0;
     ~Closure();
 };
 

@@ -36,11 +36,11 @@ const Origin* origin_of(std::uint32_t block) {
 }
 
 struct Place {
-    std::string function, file;
+    Text function, file;
     int line = 0;
 };
 
-std::string run_addr2line(std::uintptr_t offset) {
+Text run_addr2line(std::uintptr_t offset) {
     char command[4200], path[4096];
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     if (length <= 0) return "";
@@ -49,15 +49,15 @@ std::string run_addr2line(std::uintptr_t offset) {
     std::snprintf(command, sizeof command, "addr2line -e '%s' -f -C -i 0x%llx 2>/dev/null", path, static_cast<unsigned long long>(offset));
     FILE* const pipe = popen(command, "r");
     if (pipe == nullptr) return "";
-    std::string output;
+    Text output;
     char buffer[512];
     while (std::fgets(buffer, sizeof buffer, pipe) != nullptr) output += buffer;
     pclose(pipe);
     return output;
 }
 
-bool is_own_header(const std::string& file) {
-    return file.find("/include/emulator/") != std::string::npos || file.find("/gridfuse_emulator.hpp") != std::string::npos;
+bool is_own_header(const Text& file) {
+    return file.find("/include/emulator/") != Text::npos || file.find("/gridfuse_emulator.hpp") != Text::npos;
 }
 
 // Where an address lies in the source: the innermost function that is not one of the emulator's headers.
@@ -68,21 +68,21 @@ const Place& locate(std::uintptr_t address) {
     Place place;
     const auto base = reinterpret_cast<std::uintptr_t>(&__executable_start);
     // A position independent executable's addresses count from its start; __executable_start is where it was loaded.
-    std::string text = run_addr2line(address < base ? address : (base < 0x1000000 ? address : address - base));
+    Text text = run_addr2line(address < base ? address : (base < 0x1000000 ? address : address - base));
     std::size_t at = 0;
     while (at < text.size()) {
         const std::size_t end_function = text.find('\n', at);
-        if (end_function == std::string::npos) break;
+        if (end_function == Text::npos) break;
         const std::size_t end_file = text.find('\n', end_function + 1);
-        if (end_file == std::string::npos) break;
-        const std::string function = text.substr(at, end_function - at);
-        std::string file = text.substr(end_function + 1, end_file - end_function - 1);
+        if (end_file == Text::npos) break;
+        const Text function = text.substr(at, end_function - at);
+        Text file = text.substr(end_function + 1, end_file - end_function - 1);
         at = end_file + 1;
         int line = 0;
         const std::size_t discriminator = file.find(" (");
-        if (discriminator != std::string::npos) file.resize(discriminator);
+        if (discriminator != Text::npos) file.resize(discriminator);
         const std::size_t colon = file.rfind(':');
-        if (colon != std::string::npos) {
+        if (colon != Text::npos) {
             line = std::atoi(file.c_str() + colon + 1);
             file.resize(colon);
         }
@@ -93,8 +93,8 @@ const Place& locate(std::uintptr_t address) {
     return known.emplace(address, place).first->second;
 }
 
-std::string json(const std::string& text) {
-    std::string result = "\"";
+Text json(const Text& text) {
+    Text result = "\"";
     for (const char c : text) {
         if (c == '"' || c == '\\') result += '\\', result += c;
         else if (static_cast<unsigned char>(c) < 32) {
@@ -106,23 +106,23 @@ std::string json(const std::string& text) {
     return result + "\"";
 }
 
-std::string triple(unsigned x, unsigned y, unsigned z, char open, char close) {
-    return open + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + close;
+Text triple(unsigned x, unsigned y, unsigned z, char open, char close) {
+    return open + number(x) + "," + number(y) + "," + number(z) + close;
 }
 
 struct Who {
-    std::string kernel;
+    Text kernel;
     uint3 block{}, thread{};
     bool is_thread = false;
     const Origin* origin = nullptr;
 };
 
-std::string name_of(const char* name, const void* function) {
+Text name_of(const char* name, const void* function) {
     if (name != nullptr) return name;
     if (function == nullptr) return "a kernel";
-    std::string symbol = locate(reinterpret_cast<std::uintptr_t>(function)).function;
-    const std::size_t parameters = symbol.find('(', symbol.rfind("(anonymous namespace)") == std::string::npos ? 0 : symbol.rfind("(anonymous namespace)") + 21);
-    if (parameters != std::string::npos && parameters > 0) symbol.resize(parameters);
+    Text symbol = locate(reinterpret_cast<std::uintptr_t>(function)).function;
+    const std::size_t parameters = symbol.find('(', symbol.rfind("(anonymous namespace)") == Text::npos ? 0 : symbol.rfind("(anonymous namespace)") + 21);
+    if (parameters != Text::npos && parameters > 0) symbol.resize(parameters);
     return symbol.empty() ? "a kernel" : symbol;
 }
 
@@ -145,7 +145,7 @@ Who who_is(Epoch by) {
     return who;
 }
 
-void write_line(const std::string& line) {
+void write_line(const Text& line) {
     if (settings.report != nullptr) {
         if (FILE* const file = std::fopen(settings.report, "a")) {
             std::fputs(line.c_str(), file);
@@ -156,17 +156,17 @@ void write_line(const std::string& line) {
     std::fputs(line.c_str(), stderr);
 }
 
-std::string to_json(const char* kind, const std::string& message, const std::vector<ReportedAccess>& accesses) {
-    std::string line = "{\"kind\":" + json(kind) + ",\"seed\":" + std::to_string(settings.seed) + ",\"message\":" + json(message) + ",\"accesses\":[";
+Text to_json(const char* kind, const Text& message, const std::vector<ReportedAccess>& accesses) {
+    Text line = "{\"kind\":" + json(kind) + ",\"seed\":" + number(settings.seed) + ",\"message\":" + json(message) + ",\"accesses\":[";
     bool first = true;
     for (const ReportedAccess& access : accesses) {
         if (!first) line += ',';
         first = false;
         char address[32];
         std::snprintf(address, sizeof address, "0x%llx", static_cast<unsigned long long>(access.address));
-        line += "{\"what\":" + json(access.what) + ",\"bytes\":" + std::to_string(access.bytes) + ",\"address\":\"" + address + "\"";
+        line += "{\"what\":" + json(access.what) + ",\"bytes\":" + number(access.bytes) + ",\"address\":\"" + address + "\"";
         const AddressDescription where = describe_address(access.address);
-        if (!where.allocation.empty()) line += ",\"allocation\":" + json(where.allocation) + ",\"offset\":" + std::to_string(where.offset);
+        if (!where.allocation.empty()) line += ",\"allocation\":" + json(where.allocation) + ",\"offset\":" + number(where.offset);
         const Who who = who_is(access.by);
         if (!who.kernel.empty()) line += ",\"kernel\":" + json(who.kernel);
         if (who.is_thread)
@@ -174,7 +174,7 @@ std::string to_json(const char* kind, const std::string& message, const std::vec
                     triple(who.thread.x, who.thread.y, who.thread.z, '[', ']');
         if (access.site != 0) {
             const Place& place = locate(access.site - 1);
-            if (!place.file.empty()) line += ",\"file\":" + json(place.file) + ",\"line\":" + std::to_string(place.line);
+            if (!place.file.empty()) line += ",\"file\":" + json(place.file) + ",\"line\":" + number(place.line);
             if (!place.function.empty()) line += ",\"function\":" + json(place.function);
         }
         line += '}';
@@ -184,12 +184,12 @@ std::string to_json(const char* kind, const std::string& message, const std::vec
 
 }   // namespace
 
-std::string describe_site(Site site) {
+Text describe_site(Site site) {
     if (site == 0) return "";
     const Place& place = locate(site - 1);
     if (place.file.empty()) return place.function;
     const std::size_t slash = place.file.rfind('/');
-    return (slash == std::string::npos ? place.file : place.file.substr(slash + 1)) + ":" + std::to_string(place.line);
+    return (slash == Text::npos ? place.file : place.file.substr(slash + 1)) + ":" + number(place.line);
 }
 
 bool same_line(Site a, Site b) {
@@ -198,18 +198,18 @@ bool same_line(Site a, Site b) {
     return one.line != 0 && one.line == other.line && one.file == other.file;
 }
 
-std::string kernel_name(const Grid& grid) { return name_of(grid.closure->code.name, grid.closure->code.function); }
+Text kernel_name(const Grid& grid) { return name_of(grid.closure->code.name, grid.closure->code.function); }
 
-std::string describe(Epoch by) {
+Text describe(Epoch by) {
     const Who who = who_is(by);
     if (who.kernel.empty()) return "an unknown thread";
     if (!who.is_thread) return who.kernel;
     return "thread " + triple(who.thread.x, who.thread.y, who.thread.z, '(', ')') + " of block " +
            triple(who.block.x, who.block.y, who.block.z, '(', ')') + " of " + who.kernel + " (launched at " + who.origin->file + ":" +
-           std::to_string(who.origin->line) + ")";
+           number(who.origin->line) + ")";
 }
 
-std::string describe(const Thread& thread) { return describe(thread.epoch); }
+Text describe(const Thread& thread) { return describe(thread.epoch); }
 
 void remember_blocks(std::uint32_t first, std::uint64_t count, const Grid* grid, const char* operation) {
     Origin origin{};
@@ -228,16 +228,16 @@ void remember_blocks(std::uint32_t first, std::uint64_t count, const Grid* grid,
     origins.push_back(origin);
 }
 
-void fatal(const char* kind, const std::string& message, const std::vector<ReportedAccess>& accesses) {
+void fatal(const char* kind, const Text& message, const std::vector<ReportedAccess>& accesses) {
     static bool failing = false;
     if (!failing) {   // a fault while one is being described adds nothing
         failing = true;
         std::fflush(stdout);
-        std::string text = message;
+        Text text = message;
         for (const ReportedAccess& access : accesses) {
-            text += "\n    " + std::string(access.what) + " of " + std::to_string(access.bytes) + " bytes";
+            text += "\n    " + Text(access.what) + " of " + number(access.bytes) + " bytes";
             const AddressDescription where = describe_address(access.address);
-            if (!where.allocation.empty()) text += " at offset " + std::to_string(where.offset) + " of " + where.allocation;
+            if (!where.allocation.empty()) text += " at offset " + number(where.offset) + " of " + where.allocation;
             if (access.by != 0) text += " by " + describe(access.by);
             if (access.site != 0) text += " at " + describe_site(access.site);
         }
@@ -248,7 +248,7 @@ void fatal(const char* kind, const std::string& message, const std::vector<Repor
     _exit(70);
 }
 
-void note(const char* kind, const std::string& message, const std::vector<ReportedAccess>& accesses) {
+void note(const char* kind, const Text& message, const std::vector<ReportedAccess>& accesses) {
     write_line(to_json(kind, message, accesses));
 }
 

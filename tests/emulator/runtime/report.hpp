@@ -4,7 +4,7 @@
 
 #include "model.hpp"
 
-#include <string>
+#include "text.hpp"
 #include <vector>
 
 namespace emu {
@@ -19,17 +19,17 @@ struct ReportedAccess {
 };
 
 /// A fault: writes it and ends the process with exit code 70.
-[[noreturn]] void fatal(const char* kind, const std::string& message, const std::vector<ReportedAccess>& accesses = {});
+[[noreturn]] void fatal(const char* kind, const Text& message, const std::vector<ReportedAccess>& accesses = {});
 /// A fact that is no fault: goes to the report alone.
-void note(const char* kind, const std::string& message, const std::vector<ReportedAccess>& accesses = {});
+void note(const char* kind, const Text& message, const std::vector<ReportedAccess>& accesses = {});
 
 /// "thread (3,0,0) of block (1,0,0) of child (bfs.cu:58)"
-std::string describe(Epoch by);
-std::string describe(const Thread& thread);
-std::string describe_site(Site site);
+Text describe(Epoch by);
+Text describe(const Thread& thread);
+Text describe_site(Site site);
 /// Whether two addresses are code of the same line (a compiler may copy code).
 bool same_line(Site a, Site b);
-std::string kernel_name(const Grid& grid);
+Text kernel_name(const Grid& grid);
 
 /// Remembers who the threads of these blocks are, for reports that come later. `grid` null: an operation of the host.
 void remember_blocks(std::uint32_t first, std::uint64_t count, const Grid* grid, const char* operation);

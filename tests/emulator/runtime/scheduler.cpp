@@ -298,11 +298,11 @@ bool release_held() {
 bool all_stuck() { return stuck_since == progress && stuck >= static_cast<int>(runnable.size()) && !runnable.empty(); }
 
 [[noreturn]] void report_deadlock(bool spinning) {
-    std::string message = spinning ? "no thread can go on any more: " : "threads wait for ever: ";
+    Text message = spinning ? "no thread can go on any more: " : "threads wait for ever: ";
     message += describe_waiting();
     std::size_t missing = 0;
     for (const Ptr<Grid>& grid : starting) missing += grid->blocks - grid->started_blocks;
-    if (missing != 0) message += "; " + std::to_string(missing) + " blocks have no room to start beside those that run";
+    if (missing != 0) message += "; " + number(missing) + " blocks have no room to start beside those that run";
     fatal(spinning ? "deadlock" : "barrier-divergence", message);
 }
 
@@ -342,7 +342,7 @@ Thread* other_lane(const Thread& thread) {
 // The thread to run, or null for the host.
 Thread* pick() {
     if (++steps > settings.step_limit)
-        fatal("livelock", "the limit of " + std::to_string(settings.step_limit) + " steps is reached: " + describe_waiting());
+        fatal("livelock", "the limit of " + number(settings.step_limit) + " steps is reached: " + describe_waiting());
     for (;;) {
         if (host_may_go) return nullptr;
         if (host_turns != 0 && --host_turns == 0) return nullptr;
@@ -475,11 +475,6 @@ uint3 Grid::block_index(std::uint64_t number) const {
             static_cast<unsigned>(number / shape.grid.x / shape.grid.y)};
 }
 
-Closure::~Closure() {
-    if (code.destroy != nullptr) code.destroy(memory);
-    rt_free_parameters(memory, bytes);
-}
-
 void yield() { leave(); }
 
 void count_down() {
@@ -600,20 +595,20 @@ bool device_is_idle() { return unfinished == 0; }
 
 std::size_t max_resident() { return settings.resident; }
 
-std::string describe_waiting() {
+Text describe_waiting() {
     // Kernel, reason, site → how many.
-    std::map<std::tuple<std::string, int, std::string>, unsigned> groups;
+    std::map<std::tuple<Text, int, Text>, unsigned> groups;
     for (const Block* block : live_blocks)
         for (unsigned i = 0; i < block->threads; ++i) {
             const Thread& thread = block->thread[i];
             if (thread.exited) continue;
             ++groups[{kernel_name(*block->grid), static_cast<int>(thread.waiting), describe_site(thread.site)}];
         }
-    std::string text;
+    Text text;
     for (const auto& [group, count] : groups) {
         const auto& [kernel, reason, site] = group;
         if (!text.empty()) text += "; ";
-        text += std::to_string(count) + (count == 1 ? " thread of " : " threads of ") + kernel;
+        text += number(count) + (count == 1 ? " thread of " : " threads of ") + kernel;
         switch (static_cast<Waiting>(reason)) {
             case Waiting::No: text += count == 1 ? " runs" : " run"; break;
             case Waiting::Barrier: text += " in __syncthreads"; break;

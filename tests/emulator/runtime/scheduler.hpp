@@ -4,7 +4,7 @@
 
 #include "model.hpp"
 
-#include <string>
+#include "text.hpp"
 
 namespace emu {
 
@@ -42,7 +42,7 @@ bool device_is_idle();
 /// Numbers for the blocks of a grid, or for one actor that is none.
 std::uint32_t take_block_ids(std::uint64_t count);
 /// "3 threads wait at a.cu:12 in __syncthreads; ..."
-std::string describe_waiting();
+Text describe_waiting();
 std::size_t max_resident();
 
 /// The current thread knows what it did up to here, and starts a new clock; what it passes on.

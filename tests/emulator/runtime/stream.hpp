@@ -45,8 +45,6 @@ extern std::uint64_t pending_launch_limit;
 /// Of the calling thread, on the host or in a kernel: remembers an error and returns it.
 cudaError_t fail(cudaError_t error);
 
-void rt_free_parameters(void* memory, std::size_t bytes);
-
 }   // namespace emu
 
 #endif

@@ -14,7 +14,7 @@ namespace emu {
 namespace {
 
 Thread& self_in_kernel(const char* what) {
-    if (current == nullptr) fatal("unsupported", std::string("host code calls ") + what);
+    if (current == nullptr) fatal("unsupported", Text("host code calls ") + what);
     resolve_same_value();
     return *current;
 }
@@ -64,7 +64,7 @@ const char* name(WarpOp op) {
     return "a warp function";
 }
 
-std::string hex(unsigned mask) {
+Text hex(unsigned mask) {
     char text[16];
     std::snprintf(text, sizeof text, "0x%08x", mask);
     return text;
@@ -111,7 +111,7 @@ Meeting& meet(Thread& self, WarpOp op, unsigned mask, std::uint64_t value, Site 
     Block& block = *self.block;
     const unsigned lane = self.lane(), warp = self.warp();
     if ((mask >> lane & 1) == 0)
-        fatal("invalid-argument", std::string(name(op)) + " at " + describe_site(site) + " by " + describe(self) + ": lane " + std::to_string(lane) +
+        fatal("invalid-argument", Text(name(op)) + " at " + describe_site(site) + " by " + describe(self) + ": lane " + number(lane) +
                                       " is not in the mask " + hex(mask));
     Meeting* meeting = nullptr;
     for (Meeting* m = block.meetings; m != nullptr; m = m->next) {
@@ -122,7 +122,7 @@ Meeting& meet(Thread& self, WarpOp op, unsigned mask, std::uint64_t value, Site 
         }
         // Lanes of it are named here as well, so that each side waits for the other.
         if ((m->arrived & mask) != 0)
-            fatal("barrier-divergence", "lanes of a warp wait for each other at different places: " + std::string(name(m->op)) + " with mask " +
+            fatal("barrier-divergence", "lanes of a warp wait for each other at different places: " + Text(name(m->op)) + " with mask " +
                                             hex(m->mask) + " at " + describe_site(m->site) + ", " + name(op) + " with mask " + hex(mask) + " at " +
                                             describe_site(site) + " by " + describe(self));
     }
@@ -217,7 +217,7 @@ std::uint64_t shuffle(unsigned mask, std::uint64_t bits, ShuffleMode mode, int l
     const Site site = SITE;
     Thread& self = self_in_kernel("a shuffle");
     if (width <= 0 || width > 32 || (width & (width - 1)) != 0)
-        fatal("invalid-argument", "a shuffle of width " + std::to_string(width) + " at " + describe_site(site));
+        fatal("invalid-argument", "a shuffle of width " + number(width) + " at " + describe_site(site));
     Meeting& meeting = meet(self, WarpOp::Shuffle, mask, bits, site);
     const int own = static_cast<int>(self.lane()), first = own & ~(width - 1), last = first + width - 1;
     int source = own;

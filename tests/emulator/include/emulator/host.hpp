@@ -250,6 +250,8 @@ struct KernelCode {
     void (*destroy)(void* closure);   // once, when the grid is complete
     const void* function;             // the kernel, or null: identifies it in limits and reports
     const char* name;                 // null: found out from the function's symbol
+    std::size_t bytes;                // of the closure
+    std::size_t alignment;
 };
 struct LaunchShape {
     const char* file;
@@ -260,7 +262,8 @@ struct LaunchShape {
     bool cooperative;
 };
 
-void* parameter_memory(std::size_t bytes, std::size_t alignment);
+/// For a closure; `launch` with the same code takes it over.
+void* parameter_memory(const KernelCode& code);
 cudaError_t launch(const LaunchShape& shape, const KernelCode& code, void* closure);
 cudaError_t symbol_address(void** address, const void* symbol);
 cudaError_t symbol_size(std::size_t* bytes, const void* symbol);
@@ -312,9 +315,10 @@ private:
     template <class F, class Arguments, class... A>
     static cudaError_t start(const rt::LaunchShape& shape, const F& function, const void* identity, const char* name, A&&... args) {
         using C = Closure<F, Arguments>;
-        void* const memory = rt::parameter_memory(sizeof(C), alignof(C));
+        const rt::KernelCode code{C::run, std::is_trivially_destructible<C>::value ? nullptr : C::destroy, identity, name, sizeof(C), alignof(C)};
+        void* const memory = rt::parameter_memory(code);
         new (memory) C{function, Arguments(std::forward<A>(args)...)};
-        return rt::launch(shape, {C::run, std::is_trivially_destructible<C>::value ? nullptr : C::destroy, identity, name}, memory);
+        return rt::launch(shape, code, memory);
     }
 
     rt::LaunchShape shape_;
