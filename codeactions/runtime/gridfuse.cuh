@@ -692,7 +692,10 @@ private:
         if (wrote) __threadfence();
         if (atomicAdd(&group_->left, 1u) + 1 != members) return;
         launch_all(uniform_, *group_, records_, capacity_);
-        *group_ = State{};
+        // A block that had nothing to launch didn't fence: its part of the count is in order with an atomic alone.
+        atomicExch(&group_->left, 0u);
+        group_->cursor = group_->aside = 0;
+        group_->block_least = group_->block_most = group_->shared_most = 0;
     }
 
     static constexpr unsigned long long kNoRoom = ~0ull;

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::ast::Program;
-use super::check::{Checked, Class, Failure, Settings, check, fails_alike};
+use super::check::{Checked, Class, Failure, Settings, check, fails_alike, without_names};
 use super::generate::generate;
 use super::print::print;
 use super::rewrite::{Session, replay, rewrite, sequence};
@@ -119,7 +119,7 @@ pub fn run(plan: &Plan, emulator: Option<&Emulator>) -> io::Result<(Summary, Vec
                     }
                     bar.inc(1);
                     for failure in checked.failures {
-                        let kind = kind(&failure);
+                        let kind = failure.kind();
                         bar.println(format!("seed {seed}: {kind}"));
                         let first = shrinking.lock().is_ok_and(|mut kinds| kinds.insert(kind.clone()));
                         if let Ok(mut summary) = summary.lock() {
@@ -177,17 +177,7 @@ fn bar(plan: &Plan) -> ProgressBar {
 fn dry(session: &mut Session, program: &Program, seed: u64, settings: &Settings) -> Checked {
     let begin = Instant::now();
     let rewrites = rewrite(session, &print(program), &program.ordered_sites, seed, settings.wish);
-    let failures = rewrites.mistakes.into_iter().map(|mistake| Failure {
-        class: if mistake.panic {
-            Class::Panic
-        } else {
-            Class::Contradiction
-        },
-        steps: mistake.steps,
-        schedule: None,
-        detail: mistake.what,
-        fault: None,
-    });
+    let failures = rewrites.mistakes.into_iter().map(Failure::of);
     Checked {
         failures: failures.collect(),
         said: rewrites.said,
@@ -217,38 +207,6 @@ pub fn minimal(
     }
     let fails = |candidate: &Program| fails_alike(session, emulator, candidate, failure, &settings).is_some();
     Some(shrink(program, plan.shrink, fails).0)
-}
-
-/// What failures that look alike have in common.
-fn kind(failure: &Failure) -> String {
-    let ids: Vec<&str> = failure.steps.iter().map(|s| s.id.as_str()).collect();
-    let mut text = failure.class.to_string();
-    if !ids.is_empty() {
-        let _ = write!(text, " after {}", ids.join(","));
-    }
-    if let Some(fault) = &failure.fault {
-        let _ = write!(text, " ({fault})");
-    }
-    let error = match failure.class {
-        Class::RewrittenBuild | Class::OriginalBuild => failure.detail.lines().find(|line| line.contains("error")),
-        Class::Panic | Class::Contradiction => failure.detail.lines().next(),
-        _ => None,
-    };
-    if let Some(error) = error {
-        let from = error.find("error").unwrap_or(0);
-        let _ = write!(text, ": {}", without_names(&error[from..]));
-    }
-    text
-}
-
-/// A message without the names in it.
-fn without_names(text: &str) -> String {
-    let mut out = String::new();
-    for (index, part) in text.split(['`', '\'', '‘', '’', '"']).enumerate() {
-        out.push_str(if index % 2 == 1 { "_" } else { part });
-    }
-    out.truncate(out.char_indices().nth(160).map_or(out.len(), |(at, _)| at));
-    out
 }
 
 impl Summary {

@@ -1,6 +1,7 @@
 //! Tries one program: what gridfuse makes of it must compile and do what the original does, under every schedule.
 
 use std::fmt;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use serde::Serialize;
 
 use super::ast::Program;
 use super::print::{MAIN_FILE, Printed, print};
-use super::rewrite::{Rewrites, Said, Session, Step, Variant, Wish, replay, rewrite, sequence};
+use super::rewrite::{Mistake, Rewrites, Said, Session, Step, Variant, Wish, replay, rewrite, sequence};
 use crate::emulator;
 use crate::emulator::build::{BuildFailure, Emulator};
 use crate::emulator::run::{End, Executable, Outcome, RunOptions};
@@ -99,6 +100,56 @@ pub struct Failure {
     pub fault: Option<String>,
 }
 
+impl Failure {
+    /// A mistake that showed without running anything.
+    pub fn of(mistake: Mistake) -> Failure {
+        Failure {
+            class: if mistake.panic {
+                Class::Panic
+            } else {
+                Class::Contradiction
+            },
+            steps: mistake.steps,
+            schedule: None,
+            detail: mistake.what,
+            fault: None,
+        }
+    }
+
+    /// What failures that look alike have in common.
+    pub fn kind(&self) -> String {
+        let failure = self;
+        let ids: Vec<&str> = failure.steps.iter().map(|s| s.id.as_str()).collect();
+        let mut text = failure.class.to_string();
+        if !ids.is_empty() {
+            let _ = write!(text, " after {}", ids.join(","));
+        }
+        if let Some(fault) = &failure.fault {
+            let _ = write!(text, " ({fault})");
+        }
+        let error = match failure.class {
+            Class::RewrittenBuild | Class::OriginalBuild => failure.detail.lines().find(|line| line.contains("error")),
+            Class::Panic | Class::Contradiction => failure.detail.lines().next(),
+            _ => None,
+        };
+        if let Some(error) = error {
+            let from = error.find("error").unwrap_or(0);
+            let _ = write!(text, ": {}", without_names(&error[from..]));
+        }
+        text
+    }
+}
+
+/// A message without the names in it.
+pub(super) fn without_names(text: &str) -> String {
+    let mut out = String::new();
+    for (index, part) in text.split(['`', '\'', '‘', '’', '"']).enumerate() {
+        out.push_str(if index % 2 == 1 { "_" } else { part });
+    }
+    out.truncate(out.char_indices().nth(160).map_or(out.len(), |(at, _)| at));
+    out
+}
+
 /// What came of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
@@ -185,10 +236,7 @@ pub fn fails_alike(
     let mut checked = Checked::default();
     let variants: Vec<Variant> = variant.into_iter().collect();
     run(emulator, &printed, &variants, settings, &mut checked);
-    checked
-        .failures
-        .into_iter()
-        .find(|f| f.class == failure.class && f.fault == failure.fault)
+    checked.failures.into_iter().find(|f| f.kind() == failure.kind())
 }
 
 fn emulated(files: &std::collections::BTreeMap<String, String>) -> emulator::Program {

@@ -199,43 +199,35 @@ pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>
         }
     }
     for _ in 1..wish.steps {
+        // Every way to go on is as good as another, and there are many: some of them.
+        let mut ways = Vec::new();
+        for (at, (steps, _)) in frontier.iter().enumerate() {
+            let Some(last) = steps.last() else { continue };
+            let unused = REWRITES
+                .iter()
+                .filter(|r| !steps.iter().any(|s| s.id == r.id && s.site == last.site));
+            ways.extend(unused.map(|rewrite| (at, last.site, rewrite.id)));
+            let others = starts
+                .iter()
+                .filter(|(site, _)| *site != 0 && steps.iter().all(|s| s.site != *site));
+            ways.extend(others.flat_map(|(site, _)| REWRITES.iter().map(move |r| (at, *site, r.id))));
+        }
         let mut next = Vec::new();
-        for (steps, state) in std::mem::take(&mut frontier) {
-            for rewrite in REWRITES {
-                let Some(last) = steps.last() else { continue };
-                if steps.iter().any(|s| s.id == rewrite.id && s.site == last.site) {
-                    continue;
-                }
-                let step = Step {
-                    site: last.site,
-                    id: rewrite.id.to_owned(),
-                    option: option_for(rewrite.id, &mut random),
-                };
-                extend(session, &mut found, &mut next, &steps, None, &state, step, ordered);
-            }
-            // A rewrite of another launch of the same program.
-            if starts.len() > 1 && random.chance(50) {
-                let (site, _) = random.pick(&starts);
-                if steps.iter().all(|s| s.site != *site) && *site != 0 {
-                    let rewrite = random.pick(REWRITES);
-                    let step = Step {
-                        site: *site,
-                        id: rewrite.id.to_owned(),
-                        option: option_for(rewrite.id, &mut random),
-                    };
-                    let start = starts.iter().find(|(s, _)| s == site);
-                    extend(
-                        session,
-                        &mut found,
-                        &mut next,
-                        &steps,
-                        start.map(|(_, s)| s),
-                        &state,
-                        step,
-                        ordered,
-                    );
-                }
-            }
+        while ways.len() > wish.variants {
+            ways.swap_remove(random.below(ways.len()));
+        }
+        // One program after the other, so that analyses are used again.
+        ways.sort_unstable();
+        for (at, site, id) in ways {
+            let (steps, state) = &frontier[at];
+            let same = steps.last().is_some_and(|last| last.site == site);
+            let other = starts.iter().find(|(s, _)| !same && *s == site).map(|(_, state)| state);
+            let step = Step {
+                site,
+                id: id.to_owned(),
+                option: option_for(id, &mut random),
+            };
+            extend(session, &mut found, &mut next, steps, other, state, step, ordered);
         }
         frontier = next;
     }
@@ -316,6 +308,10 @@ fn device_launches<'db>(host: &'db Host, file: SourceFile) -> Vec<(LaunchId<'db>
     let db = host.db();
     let mut found = Vec::new();
     for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
+        let signature = function.signature(db);
+        if !(signature.kernel || signature.device) || !function.text(db).contains("<<") {
+            continue;
+        }
         for (index, facts) in launches(db, *function).iter().enumerate() {
             if facts.launchers != Launchers::Host {
                 let id = LaunchId {
@@ -461,8 +457,15 @@ fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step:
         }
     };
     let Some((id, range)) = here else { return Ok(None) };
-    let verdict = (rewrite.check)(db, *id, &options);
-    let edit = match ((rewrite.apply)(db, *id, &options), verdict) {
+    let applied = (rewrite.apply)(db, *id, &options);
+    // Once is enough: `check` is asked of programs as they were written.
+    let verdict = match &applied {
+        Ok(edit) if state.files.contains_key(HEADER) && edit.assumptions.is_empty() => Verdict::Eligible,
+        Ok(edit) if state.files.contains_key(HEADER) => Verdict::Assumes(edit.assumptions.clone()),
+        Err(refusal) if state.files.contains_key(HEADER) => Verdict::Ineligible(refusal.0.clone()),
+        _ => (rewrite.check)(db, *id, &options),
+    };
+    let edit = match (applied, verdict) {
         (Ok(edit), Verdict::Eligible) if edit.assumptions.is_empty() => edit,
         (Ok(edit), Verdict::Assumes(reasons)) if edit.assumptions == reasons && !reasons.is_empty() => edit,
         (Err(refusal), Verdict::Ineligible(reasons)) if refusal.0 == reasons && !reasons.is_empty() => return Ok(None),

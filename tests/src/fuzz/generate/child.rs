@@ -68,7 +68,7 @@ impl Generator {
                 "static __global__ void",
                 "__global__ __launch_bounds__(256) void",
                 "__global__ void __launch_bounds__(128)",
-                "extern \"C\" __global__ void",
+                "inline __global__ void",
             ]
         };
         let head = (*self.random.pick(heads)).to_owned();

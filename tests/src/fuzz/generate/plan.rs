@@ -223,6 +223,31 @@ impl Generator {
         for _ in 0..parents {
             self.parent();
         }
+        self.drop_unused();
+    }
+
+    /// Forgets kernels that nothing launches.
+    fn drop_unused(&mut self) {
+        let mut used: BTreeSet<usize> = (0..self.kernels.len()).filter(|k| self.kernels[*k].parent).collect();
+        loop {
+            let launched: Vec<usize> = used.iter().flat_map(|k| self.kernels[*k].launches.clone()).collect();
+            let before = used.len();
+            used.extend(launched);
+            if used.len() == before {
+                break;
+            }
+        }
+        let places: Vec<usize> = used.iter().copied().collect();
+        let kernels = std::mem::take(&mut self.kernels);
+        for (index, mut kernel) in kernels.into_iter().enumerate() {
+            if !used.contains(&index) {
+                continue;
+            }
+            for child in &mut kernel.launches {
+                *child = places.iter().position(|place| place == child).unwrap_or(0);
+            }
+            self.kernels.push(kernel);
+        }
     }
 
     fn inputs(&mut self) {
@@ -295,7 +320,7 @@ impl Generator {
         }
         self.text("enum Mode { kFirst, kSecond, kThird };");
         self.text("struct Range { int begin; int count; };");
-        self.common.values.push(Value::variable("kThird", 2, 2));
+        self.common.values.push(Value::new(cast("int", atom("kThird")), 2, 2));
         if self.random.chance(25) {
             let name = self.fresh("table");
             self.text(format!("__constant__ int {name}[8] = {{3, 1, 4, 1, 5, 9, 2, 6}};"));
@@ -760,14 +785,21 @@ impl Generator {
             self.feature("several launch sites");
         }
         for _ in 0..sites {
-            let child = self.random.below(self.kernels.len());
-            if self.kernels[child].parent {
-                continue;
-            }
-            kernel.launches.push(child);
-        }
-        if kernel.launches.is_empty() {
-            kernel.launches.push(0);
+            let children: Vec<usize> = (0..self.kernels.len()).filter(|k| !self.kernels[*k].parent).collect();
+            let launched = |child: &usize| {
+                kernel.launches.contains(child)
+                    || self
+                        .kernels
+                        .iter()
+                        .any(|k| k.launches.contains(child) && k.name != self.kernels[*child].name)
+            };
+            let new: Vec<usize> = children.iter().copied().filter(|child| !launched(child)).collect();
+            let from = if new.is_empty() || self.random.chance(25) {
+                &children
+            } else {
+                &new
+            };
+            kernel.launches.push(*self.random.pick(from));
         }
         if self.random.chance(12) {
             let buffers = vec![0, 1];
