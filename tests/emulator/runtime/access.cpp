@@ -255,10 +255,10 @@ __attribute__((noinline)) Cell* outside_cells(Thread& by, std::uintptr_t address
     }
     if (by.block->grid == nullptr) return nullptr;
     if (is_stack(address)) {
-        const auto stack = reinterpret_cast<std::uintptr_t>(by.stack);
-        if (address + 4096 >= stack && address < stack) fatal("unsupported", "the stack of " + describe(by) + " is too small");
         bad_address(by, address, bytes, what, site, "invalid-address", "a pointer to the local memory of another thread");
     }
+    if (const Global* const before = global_before(address))
+        bad_address(by, address, bytes, what, site, "out-of-bounds", "an access over the end of " + describe(before->allocation));
     if (!write && is_read_only(address)) return nullptr;
     if (address < 4096 * 16) bad_address(by, address, bytes, what, site, "invalid-address", "a null pointer");
     if (address - kArenaBase + 4096 < kArenaBytes) bad_arena_address(by, address, bytes, what, site);
@@ -571,7 +571,7 @@ void host_access(std::uintptr_t address, std::size_t bytes, bool write, bool is_
     else if (!any_written(address, bytes)) not_written(host_thread, address, bytes, site);
     if (is_strong) {
         each_cell(cells, address, bytes, false, [&](Cell& cell) { strong_cell(access, cell, write, Scope::System); });
-        host_passes();   // it may be waiting for the device
+        host_passes(true);
     } else {
         check_cells(access, cells, write);
     }

@@ -3,6 +3,7 @@
 #include "memory.hpp"
 #include "report.hpp"
 
+#include <algorithm>
 #include <vector>
 
 // A switch is a function call to the compiler, so only what a call preserves is saved (System V x86-64 ABI). The control
@@ -45,6 +46,7 @@ namespace emu {
 namespace {
 std::vector<char*> free_stacks;
 std::size_t stacks_made = 0;
+std::vector<char*> never_again;
 }   // namespace
 
 void reserve_stacks() { reserve(kStackBase, kMaxStacks * kStackBytes, "stacks"); }
@@ -59,7 +61,15 @@ char* take_stack() {
     return reinterpret_cast<char*>(kStackBase) + kStackBytes * stacks_made++;
 }
 
-void give_stack(char* stack) { free_stacks.push_back(stack); }
+void give_stack(char* stack) {
+    if (!never_again.empty() && std::find(never_again.begin(), never_again.end(), stack) != never_again.end()) return;
+    free_stacks.push_back(stack);
+}
+
+void never_reuse(std::uintptr_t address) {
+    char* const stack = reinterpret_cast<char*>(address - (address - kStackBase) % kStackBytes);
+    if (std::find(never_again.begin(), never_again.end(), stack) == never_again.end()) never_again.push_back(stack);
+}
 
 // What emu_switch_stack pops: six registers, then where to return to. emu_fiber_entry leaves the top 256 bytes alone
 // (and a stack pointer that the ABI's alignment holds for), so that this can be written while a fiber that has ended still runs further down.

@@ -18,6 +18,8 @@ void reserve_stacks();
 char* take_stack();
 /// The stack may still be in use until the next switch: a new fiber overwrites its top only.
 void give_stack(char* stack);
+/// A pointer into this stack has been passed on: no other thread gets it, so that a use of the pointer is found out.
+void never_reuse(std::uintptr_t address);
 /// The stack pointer of a fiber that will call `entry`, which never returns.
 void* prepare_stack(char* stack, void (*entry)());
 

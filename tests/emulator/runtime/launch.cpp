@@ -1,11 +1,13 @@
 // Kernel launches, from the host and from kernels, with the errors that CUDA reports for them.
 #include "access.hpp"
+#include "fiber.hpp"
 #include "report.hpp"
 #include "scheduler.hpp"
 #include "settings.hpp"
 #include "stream.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <numeric>
 
@@ -67,6 +69,15 @@ Ptr<Op> make_grid(const rt::LaunchShape& shape, const Ptr<Closure>& closure) {
     return Ptr<Op>(grid);
 }
 
+// Pointers to local memory among the arguments: a child must not use them.
+void keep_local_memory(const void* closure, std::size_t bytes) {
+    for (std::size_t i = 0; i + sizeof(std::uintptr_t) <= bytes; i += sizeof(std::uintptr_t)) {
+        std::uintptr_t word;
+        std::memcpy(&word, static_cast<const char*>(closure) + i, sizeof word);
+        if (is_stack(word)) never_reuse(word);
+    }
+}
+
 }   // namespace
 
 Closure::~Closure() {
@@ -99,6 +110,7 @@ cudaError_t launch(const LaunchShape& shape, const KernelCode& code, void* memor
     const Ptr<Closure> closure(new Closure);
     closure->code = code;
     closure->memory = memory;
+    if (current != nullptr) keep_local_memory(memory, code.bytes);
     if (const cudaError_t error = validate(shape, code)) {
         Grid failed;
         failed.shape = shape;

@@ -193,32 +193,49 @@ void copy_written(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; ++i) set_written(to + i, 1, any_written(from + i, 1));
 }
 
-Global* global_at(std::uintptr_t address) {
-    if (globals == nullptr) {
-        globals = new std::vector<Global>;
-        auto& list = registered();
-        std::sort(list.begin(), list.end(), [](const Registered& a, const Registered& b) { return a.address < b.address; });
-        for (const Registered& r : list) {
-            if (!globals->empty() && globals->back().allocation.begin == r.address) continue;   // an inline variable of several files
-            Global global{};
-            global.allocation.begin = r.address;
-            global.allocation.bytes = r.bytes;
-            global.allocation.kind = r.space == Space::Device     ? Allocation::Kind::Global
-                                     : r.space == Space::Constant ? Allocation::Kind::Constant
-                                                                  : Allocation::Kind::ManagedGlobal;
-            global.allocation.state = Allocation::State::Live;
-            global.allocation.name = r.name;
-            global.cell_base = r.address & ~std::uintptr_t(3);
-            globals->push_back(std::move(global));
-        }
+namespace {
+
+// All of them, by address.
+std::vector<Global>& all_globals() {
+    if (globals != nullptr) return *globals;
+    globals = new std::vector<Global>;
+    auto& list = registered();
+    std::sort(list.begin(), list.end(), [](const Registered& a, const Registered& b) { return a.address < b.address; });
+    for (const Registered& r : list) {
+        if (!globals->empty() && globals->back().allocation.begin == r.address) continue;   // an inline variable of several files
+        Global global{};
+        global.allocation.begin = r.address;
+        global.allocation.bytes = r.bytes;
+        global.allocation.kind = r.space == Space::Device     ? Allocation::Kind::Global
+                                 : r.space == Space::Constant ? Allocation::Kind::Constant
+                                                              : Allocation::Kind::ManagedGlobal;
+        global.allocation.state = Allocation::State::Live;
+        global.allocation.name = r.name;
+        global.cell_base = r.address & ~std::uintptr_t(3);
+        globals->push_back(std::move(global));
     }
-    auto at = std::upper_bound(globals->begin(), globals->end(), address,
-                               [](std::uintptr_t a, const Global& g) { return a < g.allocation.begin; });
-    if (at == globals->begin()) return nullptr;
-    --at;
-    if (address - at->allocation.begin >= at->allocation.bytes) return nullptr;
-    if (at->cells.empty()) at->cells.resize((at->allocation.begin + at->allocation.bytes - at->cell_base + 3) / 4);
-    return &*at;
+    return *globals;
+}
+
+// The last one that begins at the address or before.
+Global* last_global(std::uintptr_t address) {
+    auto& all = all_globals();
+    const auto at = std::upper_bound(all.begin(), all.end(), address, [](std::uintptr_t a, const Global& g) { return a < g.allocation.begin; });
+    return at == all.begin() ? nullptr : &*(at - 1);
+}
+
+}   // namespace
+
+Global* global_at(std::uintptr_t address) {
+    Global* const global = last_global(address);
+    if (global == nullptr || address - global->allocation.begin >= global->allocation.bytes) return nullptr;
+    if (global->cells.empty()) global->cells.resize((global->allocation.begin + global->allocation.bytes - global->cell_base + 3) / 4);
+    return global;
+}
+
+Global* global_before(std::uintptr_t address) {
+    Global* const global = last_global(address);
+    return global != nullptr && address - (global->allocation.begin + global->allocation.bytes) < 1024 ? global : nullptr;
 }
 
 bool is_read_only(std::uintptr_t address) {

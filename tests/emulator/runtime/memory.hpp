@@ -82,6 +82,8 @@ struct Global {
     std::uintptr_t cell_base = 0;
 };
 Global* global_at(std::uintptr_t address);
+/// One that ends shortly before the address, which is in none.
+Global* global_before(std::uintptr_t address);
 /// Memory of the program that nobody can write: literals, constants, tables of virtual functions.
 bool is_read_only(std::uintptr_t address);
 

@@ -33,8 +33,11 @@ constexpr std::uint32_t kStuckSpins = 4096;
 std::vector<Thread*> runnable;
 std::vector<Block*> live_blocks;
 std::vector<Ptr<Grid>> starting;       // grids with blocks that have not started
+unsigned starting_at[kMaxDepth];       // how many of them, by depth
 std::vector<Ptr<Op>> ready;            // operations that nothing holds back any more
 std::vector<Thread*> held;             // launchers that wait for a child because the schedule says so
+unsigned starting_cooperative = 0;
+unsigned deepest = 0;                  // depth of any grid so far
 unsigned resident[kMaxDepth];          // blocks, by the depth of their grid
 std::uint64_t unfinished = 0;          // operations submitted and not done
 std::uint64_t steps = 0;
@@ -213,6 +216,9 @@ void start(const Ptr<Op>& op) {
         grid.first_id = take_block_ids(grid.blocks);
         remember_blocks(grid.first_id, grid.blocks, &grid, nullptr);
         starting.push_back(Ptr<Grid>(&grid));
+        ++starting_at[grid.depth];
+        starting_cooperative += grid.shape.cooperative;
+        deepest = std::max(deepest, grid.depth);
         ++grid.references;   // its blocks'
         return;
     }
@@ -242,7 +248,10 @@ bool block_may_start(const Grid& grid) { return resident[grid.depth] < settings.
 
 // Starts a block, if one may start.
 bool start_some_block() {
-    if (starting.empty()) return false;
+    bool room = false;   // most often there is none
+    for (unsigned depth = 0; depth <= deepest; ++depth)
+        room = room || (starting_at[depth] != 0 && (resident[depth] < settings.resident || starting_cooperative != 0));
+    if (!room) return false;
     const std::size_t first = static_cast<std::size_t>(chance.below(starting.size()));
     for (std::size_t i = 0; i < starting.size(); ++i) {
         const std::size_t at = (first + i) % starting.size();
@@ -252,6 +261,8 @@ bool start_some_block() {
         do start_block(grid);   // the blocks of a cooperative grid are there together
         while (grid.shape.cooperative && grid.started_blocks < grid.blocks);
         if (grid.started_blocks == grid.blocks) {
+            --starting_at[grid.depth];
+            starting_cooperative -= grid.shape.cooperative;
             starting[at] = starting.back();
             starting.pop_back();
         }
@@ -583,10 +594,10 @@ void host_wait_all() {
     }
 }
 
-void host_passes() {
-    if (unfinished == 0 || settings.host_patience == 0) return;
-    constexpr std::uint64_t kTurns[] = {0, 20, 300, 1'000'000};
-    host_turns = 1 + chance.below(kTurns[settings.host_patience]);
+void host_passes(bool waiting) {
+    if (unfinished == 0 || (settings.host_patience == 0 && !waiting)) return;
+    constexpr std::uint64_t kTurns[] = {10, 20, 300, 1'000'000};
+    host_turns = 2 + chance.below(kTurns[settings.host_patience]);
     run_device();
     host_turns = 0;
 }

@@ -35,8 +35,8 @@ void submit(const Ptr<Op>& op);
 void host_wait(const Ptr<Op>& op);
 /// The host waits until nothing is left to do.
 void host_wait_all();
-/// The host does something that takes time: the device may go on a little.
-void host_passes();
+/// The host does something that takes time: the device may go on a little. `waiting`: the host may be polling.
+void host_passes(bool waiting = false);
 bool device_is_idle();
 
 /// Numbers for the blocks of a grid, or for one actor that is none.

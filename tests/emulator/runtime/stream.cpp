@@ -216,7 +216,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     const HostLock lock;
     if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
-    host_passes();
+    host_passes(true);
     const Ptr<Op> last = is_default(stream) ? legacy_last : (stream == cudaStreamPerThread ? per_thread_stream : *stream).last;
     if (last && !last->done) return cudaErrorNotReady;
     host_wait(last);
@@ -285,7 +285,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     const HostLock lock;
     if (!is_event(event)) return fail(cudaErrorInvalidResourceHandle);
-    host_passes();
+    host_passes(true);
     if (event->recorded && !event->recorded->done) return cudaErrorNotReady;
     host_wait(event->recorded);
     return cudaSuccess;

@@ -1,10 +1,9 @@
 // expect: pass
 // Parents write, launch children that read it and add up; everything that is ordered by CUDA.
-#include "gridfuse_emulator.hpp"
+#include "selftest.hpp"
 
 __global__ void child(const int* values, int* sums, int n, int parent) {
-    static const ::emu::SharedKey emu_key_1{};
-    auto& partial = ::emu::shared<int[64]>(emu_key_1);
+    SHARED(int[64], partial);
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     partial[threadIdx.x] = i < n ? values[parent * 100 + i] : 0;
     __syncthreads();
@@ -20,7 +19,7 @@ __global__ void parent(int* values, int* sums, int parents) {
     if (p >= parents) return;
     for (int i = 0; i < 100; ++i) values[p * 100 + i] = p + i;
     sums[p] = 0;
-    ::emu::Launch(__FILE__, __LINE__, 2, 64).kernel(child)(values, sums, 100, p);
+    LAUNCH(child, 2, 64)(values, sums, 100, p);
 }
 
 int main() {
@@ -28,7 +27,7 @@ int main() {
     int *values, *sums;
     cudaMalloc(&values, parents * 100 * sizeof(int));
     cudaMalloc(&sums, parents * sizeof(int));
-    ::emu::Launch(__FILE__, __LINE__, 3, 32).kernel(parent)(values, sums, parents);
+    LAUNCH(parent, 3, 32)(values, sums, parents);
     int result[parents];
     cudaMemcpy(result, sums, sizeof result, cudaMemcpyDeviceToHost);
     for (int p = 0; p < parents; ++p)
