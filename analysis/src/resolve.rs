@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use crate::db::{Db, SourceFile, Workspace};
-use crate::hir::{ExprKind, body, parameters};
+use crate::hir::{Expr, ExprKind, Name, body, parameters};
 use crate::items::{FunctionItem, GlobalItem, MacroItem, items};
 use crate::launch::{Child, LaunchId};
 use crate::parse::parse;
@@ -207,10 +207,23 @@ pub fn functions_named<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Ve
             .copied()
             .filter(|f| !f.signature(db).is_static && qualification_fits(f.name(db), name))
             .filter(|f| found.is_empty() || found.iter().any(|d| d.name(db) == f.name(db)))
+            .filter(|f| may_be_linked(db, file, f.file(db)))
             .collect();
         found.extend(elsewhere);
     }
     found
+}
+
+/// Whether two files can be parts of one program: not if each defines `main`.
+fn may_be_linked(db: &dyn Db, a: SourceFile, b: SourceFile) -> bool {
+    let mains = definitions_by_name(db).get("main");
+    let has_main = |file: SourceFile| {
+        mains
+            .into_iter()
+            .flatten()
+            .any(|f| f.file(db) == file && f.name(db) == "main" && !f.signature(db).conditional)
+    };
+    a == b || !has_main(a) || !has_main(b)
 }
 
 /// Whether a function of the qualified name `full` can be meant by `written`.
@@ -335,7 +348,7 @@ pub fn declarations_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
         return found;
     };
     for file in workspace.files(db).values() {
-        if !words_of(db, *file).contains(&last) || means_another(db, *file, function) {
+        if !words_of(db, *file).contains(&last) || !may_mean(db, *file, function) {
             continue;
         }
         found.extend(
@@ -349,13 +362,32 @@ pub fn declarations_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
     found
 }
 
-/// The file sees a definition of the same name, and not this one.
-fn means_another<'db>(db: &'db dyn Db, file: SourceFile, function: FunctionItem<'db>) -> bool {
+/// Whether the name of `function` can mean it in this file: not if the file sees another definition of that name and not this
+/// one, or is part of another program.
+fn may_mean<'db>(db: &'db dyn Db, file: SourceFile, function: FunctionItem<'db>) -> bool {
     let name = function.name(db);
     let visible = visible(db, file);
     let same = visible.functions.get(unqualified(name)).into_iter().flatten();
     let definitions: Vec<_> = same.filter(|f| f.has_body(db)).collect();
-    !definitions.is_empty() && !definitions.contains(&&function)
+    (definitions.is_empty() || definitions.contains(&&function)) && may_be_linked(db, file, function.file(db))
+}
+
+/// Whether the last segment of a name stands for nothing but a local variable in the function around this place.
+fn is_local_there(db: &dyn Db, file: SourceFile, range: TextRange, last: &str) -> bool {
+    let around = items(db, file).functions.iter().find(|f| {
+        let whole = TextRange::new(f.start(db), f.body_span(db).end + f.start(db));
+        f.has_body(db) && whole.contains(range)
+    });
+    let Some(function) = around else { return false };
+    let body = body(db, *function);
+    let elsewhere = |expr: &Expr| match &expr.kind {
+        ExprKind::Name(Name::Other(name)) => unqualified(name) == last,
+        ExprKind::Call { name: Some(name), .. } => unqualified(name.as_str()) == last,
+        ExprKind::Launch(launch) => launch.kernel.as_deref().is_none_or(|name| unqualified(name) == last),
+        ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => true,
+        _ => false,
+    };
+    body.problems.is_empty() && body.bindings.iter().any(|b| b.name == last) && !body.exprs.iter().any(elsewhere)
 }
 
 /// Places in code (not in comments or strings) where the name of `function` occurs though it is neither its own declaration
@@ -380,7 +412,7 @@ pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
         return found;
     };
     for file in workspace.files(db).values().copied() {
-        if !words_of(db, file).contains(&last) || means_another(db, file, function) {
+        if !words_of(db, file).contains(&last) || !may_mean(db, file, function) {
             continue;
         }
         let parsed = parse(db, file);
@@ -392,13 +424,15 @@ pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
                 let leaf = text.get(node.byte_range()).unwrap_or("");
                 let range = TextRange::new(node.start_byte() as u32, node.end_byte() as u32);
                 let hit = match node.kind() {
-                    "comment" | "string_content" => false,
+                    // A member of a class is no kernel.
+                    "comment" | "string_content" | "field_identifier" => false,
                     "preproc_arg" => crate::hir::words(leaf).any(|w| w == last),
                     _ => leaf == last,
                 };
                 // A qualified name's span covers its last segment.
                 let covered = known.iter().any(|(f, r)| *f == file && r.contains(range));
-                if hit && !covered {
+                let local = || node.kind() == "identifier" && is_local_there(db, file, range, &last);
+                if hit && !covered && !local() {
                     found.push(FileRange { file, range });
                 }
             }

@@ -691,11 +691,15 @@ private:
         const unsigned members = static_cast<unsigned>(count < blocks - first ? count : blocks - first);
         if (wrote) __threadfence();
         if (atomicAdd(&group_->left, 1u) + 1 != members) return;
-        launch_all(uniform_, *group_, records_, capacity_);
-        // A block that had nothing to launch didn't fence: its part of the count is in order with an atomic alone.
-        atomicExch(&group_->left, 0u);
-        group_->cursor = group_->aside = 0;
-        group_->block_least = group_->block_most = group_->shared_most = 0;
+        State& s = *group_;
+        launch_all(uniform_, s, records_, capacity_);
+        // Strong, as nothing orders the other blocks' last accesses before these.
+        strong_write(s.cursor, 0ull);
+        strong_write(s.block_least, 0u);
+        strong_write(s.block_most, 0u);
+        strong_write(s.shared_most, 0u);
+        strong_write(s.left, 0u);
+        strong_write(s.aside, 0ull);
     }
 
     static constexpr unsigned long long kNoRoom = ~0ull;
@@ -762,6 +766,8 @@ private:
 
     template <class T>
     static __device__ __forceinline__ T strong_read(const T& place) { return *const_cast<const volatile T*>(&place); }
+    template <class T>
+    static __device__ __forceinline__ void strong_write(T& place, T value) { *const_cast<volatile T*>(&place) = value; }
 
     // What nearly every group needs is inlined: a call costs more than it does.
     static __device__ __forceinline__ void launch_all(const Common& uniform, const State& s, const Record* records, unsigned capacity) {

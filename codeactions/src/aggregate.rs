@@ -18,7 +18,7 @@ use crate::include::Header;
 use crate::lex;
 use crate::names::{Names, plural};
 use crate::order::{self, CreatedStream};
-use crate::outline::{self, Form};
+use crate::outline::{self, Behind, Form, Worker};
 use crate::pure;
 use crate::rewrite::{Ineligible, Reason};
 use crate::site::{Refusals, Site, refuse};
@@ -78,7 +78,24 @@ impl Granularity {
     }
 }
 
-/// The edit that collects the launches of `launch`'s parent.
+/// The launches of a parent that one aggregator collects: of one child, with the same template arguments.
+struct Group<'a> {
+    /// Index of the child.
+    child: usize,
+    /// Of each launch, its index and how its arguments are passed. Which are uniform is the same for all.
+    launches: Vec<(usize, Split<'a>)>,
+}
+
+impl Group<'_> {
+    /// The first launch's: says which parameters are uniform, and what their values are.
+    fn split(&self) -> Option<&Split<'_>> {
+        self.launches.first().map(|(_, split)| split)
+    }
+}
+
+/// The edit that collects the launches of `launch`'s parent: all of them. Threads that write down a launch meet others of their
+/// warp again, while the device runtime of CUDA 13.0 may let threads that launch at that time wait for ever (measured:
+/// `tests/gpu/runtime_test.cu`, and see `put_aside` in `gridfuse.cuh`); so a parent either collects all its launches or none.
 ///
 /// # Errors
 /// The reasons why it can't be done.
@@ -91,18 +108,35 @@ pub fn aggregate<'db>(
     let mut refusals = Refusals::default();
     let mut edit = EditBuilder::new(db);
     let mut names = Names::default();
-    site.refuse_common(&mut refusals);
-    target::refuse_place(&site, &mut refusals);
-    target::refuse_operands(&site, &mut refusals);
-    let stream = understand_stream(&site, &mut refusals, &mut edit);
-    refuse_blocks(&site, granularity, &mut refusals);
     names.add_file(db, site.file);
-    let child = site.child(&mut refusals).and_then(|item| {
-        names.add_file(db, item.file(db));
-        Child::read(db, item, &mut names, &mut refusals)
-    });
-    if let Some(child) = &child {
-        refuse_child(&site, child, &mut refusals);
+    let mut sites = Vec::new();
+    for index in 0..launches(db, site.parent).len() {
+        let function = launch.function;
+        let index = index as u32;
+        sites.push(Site::new(db, LaunchId { function, index })?);
+    }
+    let mut streams = Vec::new();
+    let mut children: Vec<Child<'db>> = Vec::new();
+    let mut child_of = Vec::new();
+    for site in &sites {
+        site.refuse_common(&mut refusals);
+        target::refuse_place(site, &mut refusals);
+        target::refuse_operands(site, &mut refusals);
+        streams.push(understand_stream(site, &mut refusals, &mut edit));
+        refuse_blocks(site, granularity, &mut refusals);
+        let Some(item) = site.child(&mut refusals) else {
+            continue;
+        };
+        let known = children.iter().position(|c| c.item == item);
+        let child = known.or_else(|| {
+            names.add_file(db, item.file(db));
+            children.push(Child::read(db, item, &mut names, &mut refusals)?);
+            Some(children.len() - 1)
+        });
+        if let Some(index) = child {
+            refuse_child(site, &children[index], &mut refusals);
+            child_of.push(index);
+        }
     }
     let parent_effects = effects(db, site.parent);
     let parent = Parent::find(&site, &parent_effects, &mut refusals);
@@ -118,37 +152,52 @@ pub fn aggregate<'db>(
             refusals.add(what, Some(found.place));
         }
     }
-    refuse_other_launches(&site, launch, &parent_effects, &mut refusals);
+    refuse_launches_of_callees(&site, &sites, &parent_effects, &mut refusals);
     let header = Header::for_file(db, site.file)
         .map_err(|r| refusals.add(r.text, r.place))
         .ok();
-    let split = child
-        .as_ref()
-        .map(|c| Split::of(&site, c, granularity.level(), &mut refusals));
+    let groups = if child_of.len() == sites.len() {
+        group(&sites, &child_of, &children, granularity, &mut refusals)
+    } else {
+        Vec::new()
+    };
     refusals.check()?;
-    let (Some(child), Some(header), Some(split)) = (&child, header, split) else {
+    let Some(header) = header.filter(|_| !groups.is_empty()) else {
         return Err(refuse("the launch is not understood", Some(site.here())));
     };
-    if let Some(reason) = shared_memory(&site, granularity, parent_effects.shared.first().map(|s| s.place)) {
+    let bytes = granularity.shared_bytes() * groups.len() as u32;
+    if let Some(reason) = shared_memory(&site, bytes, parent_effects.shared.first().map(|s| s.place)) {
         edit.assume(reason);
     }
 
-    header.include_in(db, &mut edit, child.file);
-    let arena = parent.add_arena(&site, &header, &mut names, &mut edit);
-    let kernel = aggregated_kernel(&site, child, granularity, &split, &mut names, &mut edit);
-    let aggregator = names.fresh(&plural(&child.name));
-    declare_aggregator(
-        &site,
-        child,
-        granularity,
-        &split,
-        &kernel,
-        &aggregator,
-        &arena,
-        &mut edit,
-    );
-    replace_launch(&site, &split, &aggregator, &mut edit);
-    if let Some(stream) = stream {
+    for child in &children {
+        header.include_in(db, &mut edit, child.file);
+    }
+    let arena = parent.add_arena(&site, &header, groups.len(), &mut names, &mut edit);
+    let mut kernels = vec![String::new(); groups.len()];
+    for (index, child) in children.iter().enumerate() {
+        let own = groups.iter().zip(&mut kernels).filter(|(g, _)| g.child == index);
+        aggregated_kernels(&site, child, granularity, own, &mut names, &mut edit);
+    }
+    let mut declarations = Vec::new();
+    for (group, kernel) in groups.iter().zip(&kernels) {
+        let child = &children[group.child];
+        let aggregator = names.fresh(&plural(&child.name));
+        for (index, split) in &group.launches {
+            replace_launch(&sites[*index], split, &aggregator, &mut edit);
+        }
+        let declaration = Declaration {
+            granularity,
+            kernel,
+            name: &aggregator,
+            arena: &arena,
+        };
+        let first = group.launches.first().map(|(index, split)| (&sites[*index], split));
+        declarations.extend(first.map(|(site, split)| declaration.code(site, child, split, &mut edit)));
+    }
+    declare(&site, &declarations, &mut edit);
+    for (site, stream) in sites.iter().zip(streams) {
+        let Some(stream) = stream else { continue };
         for stmt in stream.declaration.iter().chain(&stream.create).chain(&stream.destroy) {
             edit.delete_lines(site.place(site.body.stmt(*stmt).span));
         }
@@ -156,30 +205,94 @@ pub fn aggregate<'db>(
     finish(edit)
 }
 
-/// Threads that write down a launch meet others of their warp again, while the device runtime of CUDA 13.0 may let threads
-/// that launch at that time wait for ever (measured: `tests/gpu/runtime_test.cu`, and see `put_aside` in `gridfuse.cuh`). So
-/// a parent either collects all its launches or none.
-fn refuse_other_launches(site: &Site<'_>, launch: LaunchId<'_>, effects: &Effects, refusals: &mut Refusals) {
-    let own = launches(site.db, site.parent);
-    let other = own
+/// Puts the launches together that one aggregator can collect: those of one child with the same template arguments and, for
+/// blocks of several dimensions, the same block.
+fn group<'a, 'db>(
+    sites: &'a [Site<'db>],
+    child_of: &[usize],
+    children: &'a [Child<'db>],
+    granularity: Granularity,
+    refusals: &mut Refusals,
+) -> Vec<Group<'a>> {
+    let mut members: Vec<Vec<usize>> = Vec::new();
+    for (index, site) in sites.iter().enumerate() {
+        let fits = |m: &&mut Vec<usize>| {
+            m.first()
+                .is_some_and(|first| child_of[*first] == child_of[index] && alike(&sites[*first], site))
+        };
+        match members.iter_mut().find(fits) {
+            Some(group) => group.push(index),
+            None => members.push(vec![index]),
+        }
+    }
+    let level = granularity.level();
+    members
+        .into_iter()
+        .filter_map(|members| {
+            let child_index = child_of[*members.first()?];
+            let child = &children[child_index];
+            // What is uniform for every launch, and the same.
+            let mut varying = vec![false; child.params.len()];
+            let mut scratch = Refusals::default();
+            let splits: Vec<Split<'_>> = members
+                .iter()
+                .map(|m| Split::of(&sites[*m], child, level, &varying, &mut scratch))
+                .collect();
+            for (index, varies) in varying.iter_mut().enumerate() {
+                let mut parts = splits.iter().map(|s| s.parts.get(index));
+                let first = parts.next().flatten()?;
+                *varies =
+                    !first.uniform || parts.any(|p| p.is_none_or(|p| !p.uniform || p.initialiser != first.initialiser));
+            }
+            let launches = members
+                .iter()
+                .map(|m| (*m, Split::of(&sites[*m], child, level, &varying, refusals)))
+                .collect();
+            Some(Group {
+                child: child_index,
+                launches,
+            })
+        })
+        .collect()
+}
+
+/// Whether one aggregator can collect both launches, given that they are of the same child.
+fn alike(a: &Site<'_>, b: &Site<'_>) -> bool {
+    template_words(a) == template_words(b) && block_words(a) == block_words(b)
+}
+
+fn template_words<'a>(site: &'a Site<'_>) -> Vec<&'a str> {
+    let span = site.launch.template_args;
+    span.map_or_else(Vec::new, |t| lex::code_words(site.source(t)))
+}
+
+/// Empty for a block of one dimension, whose size may differ from launch to launch.
+fn block_words<'a>(site: &'a Site<'_>) -> Vec<&'a str> {
+    if is_linear_block(site) {
+        return Vec::new();
+    }
+    lex::code_words(site.source(site.facts.block.operand.span))
+}
+
+/// Launches in functions that the parent calls can't be collected.
+fn refuse_launches_of_callees(site: &Site<'_>, own: &[Site<'_>], effects: &Effects, refusals: &mut Refusals) {
+    if effects.launches.len() <= own.len() {
+        return;
+    }
+    let other = effects
+        .launches
         .iter()
-        .enumerate()
-        .find(|(index, _)| *index != launch.index as usize);
-    let place = match other {
-        Some((_, facts)) => site.place(facts.span),
-        None if effects.launches.len() > own.len() => match effects.launches.iter().find(|l| l.place != site.here()) {
-            Some(found) => found.place,
-            None => return,
-        },
-        None => return,
-    };
-    refusals.add(
-        format!(
-            "`{}` has another launch: a block that collects some launches and does others at once can hang (CUDA 13.0)",
-            site.parent_name()
-        ),
-        Some(place),
-    );
+        .find(|l| own.iter().all(|site| site.here() != l.place));
+    if let Some(found) = other {
+        refusals.add(
+            format!(
+                "`{}` calls a function that launches: a block that collects some launches and does others at once can \
+                 hang (CUDA 13.0)",
+                site.parent_name()
+            ),
+            Some(found.place),
+        );
+    }
 }
 
 /// Assumptions or refusals because of the stream; a created stream that is to be removed.
@@ -234,7 +347,7 @@ fn understand_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBu
 /// Blocks of different shapes fit into one launch only when they are one-dimensional.
 fn refuse_blocks(site: &Site<'_>, granularity: Granularity, refusals: &mut Refusals) {
     let block = &site.facts.block;
-    let linear = matches!(block.components, Some([_, None, None])) || is_linear(site, block.operand.expr);
+    let linear = is_linear_block(site);
     let alike = block.operand.uniformity.level <= granularity.level() && !block.operand.changes_in_loop;
     if block.constant.is_none() && !linear && !alike {
         refusals.add(
@@ -242,6 +355,12 @@ fn refuse_blocks(site: &Site<'_>, granularity: Granularity, refusals: &mut Refus
             Some(site.place(block.operand.span)),
         );
     }
+}
+
+/// The block is sure to have one dimension.
+fn is_linear_block(site: &Site<'_>) -> bool {
+    let block = &site.facts.block;
+    matches!(block.components, Some([_, None, None])) || is_linear(site, block.operand.expr)
 }
 
 /// A number, or a local `dim3` made of one number that nothing changes.
@@ -311,7 +430,7 @@ fn refuse_child(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) {
 }
 
 /// The aggregator keeps its state in shared memory: an assumption, unless the parent is sure to leave enough.
-fn shared_memory(site: &Site<'_>, granularity: Granularity, used: Option<FileRange>) -> Option<Reason> {
+fn shared_memory(site: &Site<'_>, needed: u32, used: Option<FileRange>) -> Option<Reason> {
     let place = used?;
     let body = &site.body;
     let mut bytes: i128 = 0;
@@ -346,27 +465,44 @@ fn shared_memory(site: &Site<'_>, granularity: Granularity, used: Option<FileRan
         bytes += size * count;
     }
     let own = body.bindings.iter().any(|b| b.storage == Storage::Shared);
-    (!known || !own || bytes > 48 * 1024 - 216 - i128::from(granularity.shared_bytes())).then(|| Reason {
+    (!known || !own || bytes > 48 * 1024 - 216 - i128::from(needed)).then(|| Reason {
         text: format!(
-            "a block of `{}` leaves {} bytes of the shared memory that it may use",
-            site.parent_name(),
-            granularity.shared_bytes()
+            "a block of `{}` leaves {needed} bytes of the shared memory that it may use",
+            site.parent_name()
         ),
         place: Some(place),
     })
 }
 
-/// Writes everything behind the child; gives the aggregated kernel's name.
-fn aggregated_kernel<'db>(
+/// Writes everything behind the child: an aggregated kernel for each group, whose name is put beside it.
+fn aggregated_kernels<'a, 'db>(
     site: &Site<'db>,
     child: &Child<'db>,
     granularity: Granularity,
-    split: &Split<'_>,
+    groups: impl Iterator<Item = (&'a Group<'a>, &'a mut String)>,
     names: &mut Names,
     edit: &mut EditBuilder<'db>,
-) -> String {
+) {
     let mut behind = outline::behind(edit, child);
     let worker = outline::outline(edit, &mut behind, child, Form::Block, names);
+    for (group, kernel) in groups {
+        if let Some(split) = group.split() {
+            *kernel = aggregated_kernel(site, child, granularity, split, &worker, names, &mut behind);
+        }
+    }
+    behind.finish(edit, child);
+}
+
+/// Adds one aggregated kernel and the struct of its varying arguments; gives its name.
+fn aggregated_kernel(
+    site: &Site<'_>,
+    child: &Child<'_>,
+    granularity: Granularity,
+    split: &Split<'_>,
+    worker: &Worker,
+    names: &mut Names,
+    behind: &mut Behind,
+) -> String {
     let record = names.fresh(&format!("{}_args", child.name));
     let kernel = names.fresh(&format!("{}_aggregated", child.name));
     let local = |wanted: &str| {
@@ -443,47 +579,61 @@ fn aggregated_kernel<'db>(
     let head = format!("{template}{is_static}__global__ void {bounds}{kernel}(");
     let code = behind.function(&head, &params, &body);
     behind.add(code);
-    behind.finish(edit, child);
     kernel
 }
 
-/// Declares the aggregator as the first statement of the parent.
-fn declare_aggregator(
-    site: &Site<'_>,
-    child: &Child<'_>,
+/// What the parent's aggregator is declared with.
+struct Declaration<'a> {
     granularity: Granularity,
-    split: &Split<'_>,
-    kernel: &str,
-    aggregator: &str,
-    arena: &str,
-    edit: &mut EditBuilder<'_>,
-) {
+    /// The aggregated kernel's name.
+    kernel: &'a str,
+    /// The variable.
+    name: &'a str,
+    /// The arena's name.
+    arena: &'a str,
+}
+
+impl Declaration<'_> {
+    /// Its line, or lines, without indentation of the first.
+    fn code(&self, site: &Site<'_>, child: &Child<'_>, split: &Split<'_>, edit: &mut EditBuilder<'_>) -> String {
+        let style = edit.style(site.file);
+        let indent = format!("{}{}", style::indent_at(&site.text, site.start as usize), style.unit);
+        let template_args = site.launch.template_args.map_or("", |t| site.source(t));
+        let template_args = if child.template.is_some() { template_args } else { "" };
+        let prefix = format!(
+            "gridfuse::Aggregator<{}, {}{template_args}> {}(",
+            self.granularity.type_name(),
+            target::qualified(site, child, self.kernel),
+            self.name
+        );
+        let mut items = vec![self.arena.to_owned()];
+        items.extend(split.uniform().map(|p| p.initialiser.clone()));
+        let code = style.list(style::columns(&indent), &prefix, &items, ");");
+        style.fit(&code, &indent)
+    }
+}
+
+/// Puts the declarations in front of the parent's first statement.
+fn declare(site: &Site<'_>, declarations: &[String], edit: &mut EditBuilder<'_>) {
     let style = edit.style(site.file);
     let body = site.parent.body_span(site.db).shift(site.start);
     let open = body.start as usize + 1;
     let own = style::indent_at(&site.text, site.start as usize).to_owned();
     let indent = format!("{own}{}", style.unit);
-    let template_args = site.launch.template_args.map_or("", |t| site.source(t));
-    let template_args = if child.template.is_some() { template_args } else { "" };
-    let prefix = format!(
-        "gridfuse::Aggregator<{}, {}{template_args}> {aggregator}(",
-        granularity.type_name(),
-        target::qualified(site, child, kernel)
-    );
-    let mut items = vec![arena.to_owned()];
-    items.extend(split.uniform().map(|p| p.initialiser.clone()));
-    let code = style.list(style::columns(&indent), &prefix, &items, ");");
-    let code = style.fit(&code, &indent);
+    let code: String = declarations
+        .iter()
+        .map(|d| format!("{}{indent}{d}", style.newline))
+        .collect();
     // Behind a comment in the line of the brace; what else stands in that line goes to the next one.
     let line_end = style::line_end(&site.text, open);
     let rest = site.text.get(open..line_end).unwrap_or("");
     if lex::is_blank(rest) && lex::comments(rest).iter().all(|c| open + c.end <= line_end) {
-        edit.insert(site.file, line_end as u32, format!("{}{indent}{code}", style.newline));
+        edit.insert(site.file, line_end as u32, code);
     } else {
         let blank = rest.len() - rest.trim_start().len();
         let range = TextRange::new(open as u32, (open + blank) as u32);
         let file = site.file;
-        let text = format!("{0}{indent}{code}{0}{indent}", style.newline);
+        let text = format!("{code}{}{indent}", style.newline);
         edit.replace(FileRange { file, range }, text);
     }
 }

@@ -107,7 +107,7 @@ impl<'db> Parent<'db> {
         });
         if let Some((index, _)) = &existing {
             for host in &launches {
-                if arena_for(host, *index).is_none() {
+                if arena_for(host, *index, 1).is_none() {
                     refusals.add("the arena of this launch is not understood", Some(host.here()));
                 }
             }
@@ -135,11 +135,12 @@ impl<'db> Parent<'db> {
         files
     }
 
-    /// Adds the parameter and the arguments; gives the parameter's name.
+    /// Adds the parameter and the arguments, for so many aggregators; gives the parameter's name.
     pub fn add_arena(
         &self,
         site: &Site<'db>,
         header: &Header,
+        aggregators: usize,
         names: &mut Names,
         edit: &mut EditBuilder<'db>,
     ) -> String {
@@ -149,7 +150,7 @@ impl<'db> Parent<'db> {
         }
         if let Some((index, name)) = &self.existing {
             for host in &self.launches {
-                if let Some((span, code)) = arena_for(host, *index) {
+                if let Some((span, code)) = arena_for(host, *index, aggregators) {
                     edit.replace(host.place(span), code);
                 }
             }
@@ -172,9 +173,14 @@ impl<'db> Parent<'db> {
                 target::flat(host.expr_source(host.facts.block.operand.expr))
             );
             let literal = |e| matches!(host.body.expr(host.body.strip_parens(e)).kind, ExprKind::Literal(_));
-            if let Some(stream) = host.facts.stream_operand.as_ref().filter(|o| !literal(o.expr)) {
+            let stream = host.facts.stream_operand.as_ref().filter(|o| !literal(o.expr));
+            if let Some(stream) = stream {
                 code.push_str(", ");
                 code.push_str(&target::flat(host.source(stream.span)));
+            }
+            if aggregators > 1 {
+                let stream = if stream.is_none() { ", 0" } else { "" };
+                code.push_str(&format!("{stream}, 64, {aggregators}"));
             }
             code.push(')');
             let list: TextRange = host.launch.args_span.shift(host.start);
@@ -240,8 +246,8 @@ fn refuse_host_launch(
     }
 }
 
-/// The argument `arena_for(…)` of a host launch, as it is with one aggregator more.
-fn arena_for(host: &Site<'_>, index: usize) -> Option<(Span, String)> {
+/// The argument `arena_for(…)` of a host launch, as it is with so many aggregators more.
+fn arena_for(host: &Site<'_>, index: usize, more: usize) -> Option<(Span, String)> {
     let arg = *host.launch.args.get(index)?;
     let ExprKind::Call {
         name: Some(name), args, ..
@@ -263,7 +269,7 @@ fn arena_for(host: &Site<'_>, index: usize) -> Option<(Span, String)> {
         given(1, ""),
         given(2, "0"),
         given(3, "64"),
-        aggregators + 1
+        aggregators + more as u64
     );
     Some((host.body.expr(arg).span, code))
 }

@@ -31,12 +31,18 @@ pub struct Part<'a> {
 }
 
 impl<'a> Split<'a> {
-    /// Decides for every parameter: uniform at `level`, which is [`Level::Block`] or [`Level::Grid`]. What can't be passed on is
-    /// refused.
-    pub fn of(site: &Site<'_>, child: &'a Child<'_>, level: Level, refusals: &mut Refusals) -> Split<'a> {
+    /// Decides for every parameter: uniform at `level`, which is [`Level::Block`] or [`Level::Grid`]. Those marked in
+    /// `varying` are not, as they differ from another launch's. What can't be passed on is refused.
+    pub fn of(
+        site: &Site<'_>,
+        child: &'a Child<'_>,
+        level: Level,
+        varying: &[bool],
+        refusals: &mut Refusals,
+    ) -> Split<'a> {
         let mut parts = Vec::new();
         let template_args = template_arguments(site, child, refusals);
-        for (param, arg) in child.params.iter().zip(&site.launch.args) {
+        for (index, (param, arg)) in child.params.iter().zip(&site.launch.args).enumerate() {
             // A null pointer that is written as a number converts in braces, and not as a deduced argument.
             let number = matches!(
                 &site.body.expr(site.body.strip_parens(*arg)).kind,
@@ -45,7 +51,8 @@ impl<'a> Split<'a> {
             let base = ctype::normalize(&param.ty.base);
             let named = site.expr_source(site.body.strip_parens(*arg)) == "NULL";
             let null = (number || named) && (param.ty.pointers > 0 || !pure::is_plain_type(&base));
-            let uniform = pure::at_top(site, *arg, level) && !null;
+            let other = varying.get(index).is_some_and(|v| *v);
+            let uniform = !other && !null && pure::at_top(site, *arg, level);
             let source = target::flat(site.expr_source(*arg));
             let mut initialiser = source.clone();
             if uniform && pure::names_host_constant(site, *arg) {

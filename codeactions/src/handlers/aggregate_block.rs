@@ -23,7 +23,8 @@ block leaves the kernel.
 The child's body becomes a device function that can run as any block of any grid. The aggregated kernel finds out, for each of
 its blocks, which launch it belongs to. Arguments that are the same for a whole block are passed once; the others are written
 to an arena that the host passes to the parent kernel. Launches may come from any control flow: loops, divergent branches,
-before an early return. A launch that doesn't fit into the arena gets a grid of its own.
+before an early return. All launches of the parent kernel are collected, those of each child into a grid of their own. A launch
+that doesn't fit into the arena gets a grid to itself.
 
 ## Needs
 - A parent kernel that the host launches, everywhere in sight, with a configuration that can be written twice.

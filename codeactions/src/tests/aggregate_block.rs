@@ -436,3 +436,36 @@ fn a_child_that_waits_in_any_loop() {
         "may wait for another thread",
     );
 }
+
+#[test]
+fn the_name_may_mean_something_else_elsewhere() {
+    let main = "\nint main() {\n    run(nullptr, nullptr, 0);\n}\n";
+    let text = program("child<<<1, 32>>>(out, begin, count);") + main;
+    let with = |other: &str| rewrite_files(ID, &[("a.cu", text.as_str()), ("b.cu", other)], &[]);
+    for fine in [
+        "void f(int* parent) {\n    parent[0] = 1;\n}\n",
+        "struct Node { Node* parent; };\nint f(Node* n) { int parent = n->parent != nullptr; return parent; }\n",
+        // Another program.
+        "__global__ void parent(int* out, const int* row, int n);\nint main() {\n    parent<<<1, 1>>>(nullptr, nullptr, 0);\n}\n",
+        "__global__ void parent(int*, const int*, int);\nvoid* p = (void*)parent;\nint main() {}\n",
+    ] {
+        assert!(with(fine).is_ok(), "{fine}: {:?}", with(fine));
+    }
+    for (other, reason) in [
+        (
+            "__global__ void parent(int*, const int*, int);\nvoid* p = (void*)parent;\n",
+            "is mentioned where",
+        ),
+        (
+            "__global__ void parent(int*, const int*, int);\nvoid f() {\n    { int parent = 1; (void)parent; }\n    g((void*)parent);\n}\n",
+            "is mentioned where",
+        ),
+        (
+            "#define LAUNCH parent<<<1, 1>>>(nullptr, nullptr, 0)\n",
+            "is mentioned where",
+        ),
+    ] {
+        let refused = with(other).err().unwrap_or_default();
+        assert!(refused.iter().any(|r| r.contains(reason)), "{other}: {refused:?}");
+    }
+}

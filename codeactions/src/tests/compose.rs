@@ -1,6 +1,6 @@
 //! Several rewrites one after the other.
 
-use super::{Rewritten, program, refuses, rewrite};
+use super::{Rewritten, program, refuses, rewrite, with_child};
 
 fn mark(text: &str, launch: &str) -> String {
     text.replacen(launch, &format!("$0{launch}"), 1)
@@ -57,13 +57,62 @@ fn a_launch_beside_an_aggregator() {
 #[test]
 fn launches_are_collected_all_or_none() {
     let text = program("child<<<1, 32>>>(out, begin, count);\n    child<<<2, 64>>>(out + v, 0, count);");
-    refuses("aggregate-block", &mark(&text, "child<<<1"), "has another launch");
+    let result = rewrite("aggregate-block", &mark(&text, "child<<<2"));
+    result.has(&[
+        "struct child_args { int* out; int begin; int count; };",
+        "childs(arena);\n",
+        "childs.launch(1, 32, {out, begin, count});\n    childs.launch(2, 64, {out + v, 0, count});",
+        "gridfuse::arena_for((n + 127) / 128, 128)",
+    ]);
+    assert!(
+        result
+            .assumes
+            .iter()
+            .any(|a| a.contains("independent of the other grids"))
+    );
     let helper = program("helper(out);\n    child<<<1, 32>>>(out, begin, count);").replacen(
         "__global__ void parent",
         "__device__ void helper(int* out) { child<<<1, 1>>>(out, 0, 1); }\n__global__ void parent",
         1,
     );
-    refuses("aggregate-block", &mark(&helper, "child<<<1, 32"), "has another launch");
+    refuses(
+        "aggregate-block",
+        &mark(&helper, "child<<<1, 32"),
+        "calls a function that launches",
+    );
+    // One that can't be collected is in the way of the others.
+    let tail = program(
+        "child<<<1, 32>>>(out, begin, count);\n    child<<<1, 32, 0, cudaStreamTailLaunch>>>(out, begin, count);",
+    );
+    refuses(
+        "aggregate-block",
+        &mark(&tail, "child<<<1, 32>>>"),
+        "a tail launch runs after",
+    );
+}
+
+#[test]
+fn launches_of_different_children_and_shapes() {
+    let children = "template <class T>\n__global__ void child(T* out, int begin, int count) {\n    atomicAdd(&out[begin], T(count));\n}\n\n\
+                    __global__ void other(int* out, int scale) {\n    atomicAdd(out + threadIdx.y, scale);\n}\n";
+    let launches = "if (count > 9) child<int><<<1, 32>>>(out, n, count);\n    else other<<<1, dim3(8, 4)>>>(out, n);\n    \
+                    child<int><<<count, 64>>>(out, n, begin);\n    other<<<2, dim3(4, 8)>>>(out, n);\n    \
+                    child<unsigned><<<1, 32>>>((unsigned*)out, 0, count);";
+    let result = rewrite("aggregate-grid", &with_child(children, launches));
+    result.has(&[
+        "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated<int>> childs(arena, out, n);\n",
+        "gridfuse::Aggregator<gridfuse::PerGrid, other_aggregated> others(arena, out, n);\n",
+        "gridfuse::Aggregator<gridfuse::PerGrid, other_aggregated2> others2(arena, out, n);\n",
+        "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated2<unsigned>> childs2(arena, 0);\n",
+        "if (count > 9) childs.launch(1, 32, {count});\n    else others.launch(1, dim3(8, 4), {});\n    \
+         childs.launch(count, 64, {begin});\n    others2.launch(2, dim3(4, 8), {});\n",
+        "gridfuse::arena_for((n + 127) / 128, 128, 0, 64, 4)",
+    ]);
+    assert_eq!(
+        result.text().matches("_body(uint3 blockIdx").count(),
+        2,
+        "each child is outlined once"
+    );
 }
 
 #[test]

@@ -57,9 +57,9 @@ int main() {
     conformance::finish();
     twice<times><<<1, 1>>>(whole);
     conformance::finish();
-    void (*kernel)(int*) = recursive<4>;
-    kernel<<<1, 1>>>(whole);
-    kernel = plus;
+    recursive<4><<<1, 1>>>(whole);
+    conformance::finish();
+    void (*kernel)(int*) = plus;
     kernel<<<1, 1>>>(whole + 1);
     whole.show("whole");
 }

@@ -13,11 +13,11 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Parser;
 use gridfuse_tests::emulator::Emulator;
-use gridfuse_tests::fuzz::campaign::{self, Found, Plan, story, write_files};
+use gridfuse_tests::fuzz::campaign::{self, Found, Plan, report, write_files};
 use gridfuse_tests::fuzz::check::{Settings, check};
 use gridfuse_tests::fuzz::generate::generate;
 use gridfuse_tests::fuzz::print::{Printed, print};
-use gridfuse_tests::fuzz::rewrite::{Session, Wish, replay, rewrite, sequence};
+use gridfuse_tests::fuzz::rewrite::{HEADER, Session, Wish, rewrite, sequence};
 
 /// Random programs with dynamic parallelism, rewritten and run under the emulator
 #[derive(Debug, Parser)]
@@ -103,7 +103,7 @@ fn run(arguments: &Arguments) -> Result<bool> {
     let (summary, found) = campaign::run(&plan, emulator)?;
     let mut out = io::stdout().lock();
     for one in found.iter().filter(|one| one.minimal.is_some()) {
-        report(&mut io::stderr(), one)?;
+        eprintln!("=== {}", report(one));
     }
     if arguments.json {
         serde_json::to_writer_pretty(&mut out, &summary)?;
@@ -179,7 +179,7 @@ fn show(seed: u64, plan: &Plan, emulator: Option<&Emulator>) -> Result<bool> {
             variant.assumptions
         )?;
         for (name, text) in &variant.files {
-            if printed.files.get(name) != Some(text) && name != "gridfuse.cuh" {
+            if printed.files.get(name) != Some(text) && name != HEADER {
                 writeln!(out, "--- {name}\n{text}")?;
             }
         }
@@ -200,26 +200,7 @@ fn show(seed: u64, plan: &Plan, emulator: Option<&Emulator>) -> Result<bool> {
     for failure in checked.failures {
         let minimal = campaign::minimal(&mut session, Some(emulator), &program, &failure, plan);
         let one = Found { seed, failure, minimal };
-        report(&mut out, &one)?;
+        writeln!(out, "=== {}", report(&one))?;
     }
     Ok(good)
-}
-
-/// A failure with the smallest program that was found.
-fn report(out: &mut impl Write, found: &Found) -> Result<()> {
-    writeln!(out, "=== {}", story(found))?;
-    let Some(minimal) = &found.minimal else { return Ok(()) };
-    let printed = print(minimal);
-    for (name, text) in &printed.files {
-        writeln!(out, "--- smallest {name}\n{text}")?;
-    }
-    let rewritten = replay(&mut Session::default(), &printed, &found.failure.steps);
-    if let Ok(Some(variant)) = rewritten {
-        for (name, text) in &variant.files {
-            if printed.files.get(name) != Some(text) && name != "gridfuse.cuh" {
-                writeln!(out, "--- rewritten {name}\n{text}")?;
-            }
-        }
-    }
-    Ok(())
 }

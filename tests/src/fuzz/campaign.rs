@@ -16,7 +16,7 @@ use super::ast::Program;
 use super::check::{Checked, Class, Failure, Settings, check, fails_alike, without_names};
 use super::generate::generate;
 use super::print::print;
-use super::rewrite::{Session, replay, rewrite, sequence};
+use super::rewrite::{HEADER, Session, replay, rewrite, sequence};
 use super::shrink::shrink;
 use crate::emulator::Emulator;
 
@@ -342,7 +342,7 @@ pub fn write_files(directory: &Path, files: &BTreeMap<String, String>) -> io::Re
 }
 
 /// A failure in words.
-pub fn story(found: &Found) -> String {
+fn story(found: &Found) -> String {
     let failure = &found.failure;
     let mut out = format!("seed {}: {}\n", found.seed, failure.class);
     if !failure.steps.is_empty() {
@@ -354,6 +354,24 @@ pub fn story(found: &Found) -> String {
     out.push_str(&failure.detail);
     if !out.ends_with('\n') {
         out.push('\n');
+    }
+    out
+}
+
+/// A failure in words, with the smallest program that was found.
+pub fn report(found: &Found) -> String {
+    let mut out = story(found);
+    let Some(minimal) = &found.minimal else { return out };
+    let printed = print(minimal);
+    for (name, text) in &printed.files {
+        let _ = writeln!(out, "--- smallest {name}\n{text}");
+    }
+    if let Ok(Some(variant)) = replay(&mut Session::default(), &printed, &found.failure.steps) {
+        for (name, text) in &variant.files {
+            if printed.files.get(name) != Some(text) && name != HEADER {
+                let _ = writeln!(out, "--- rewritten {name}\n{text}");
+            }
+        }
     }
     out
 }

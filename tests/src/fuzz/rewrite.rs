@@ -102,7 +102,7 @@ pub struct Wish {
 const ROOT: &str = "/fuzz";
 
 /// Name of the runtime header, which takes longer to parse than a program.
-const HEADER: &str = "gridfuse.cuh";
+pub const HEADER: &str = "gridfuse.cuh";
 
 /// Databases that are used again and again, so that the runtime header is parsed once, and programs change under them as
 /// they do in an editor.

@@ -1,0 +1,152 @@
+//! The power of the emulator: every mistake of `tests/emulator/mutants/mutants.toml`, made in the runtime header or in a
+//! rewritten program, is noticed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gridfuse_codeactions::include::{HEADER, HEADER_NAME};
+use gridfuse_tests::cli::in_parallel;
+use gridfuse_tests::emulator::rewritten::{device_launches, rewrite};
+use gridfuse_tests::emulator::run::RunOptions;
+use gridfuse_tests::emulator::{Emulator, Program};
+use gridfuse_tests::workspace;
+use serde::Deserialize;
+
+/// The schedules under which a mutant has to be noticed, and what is right has to go well.
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=12;
+
+/// The program that rewrites are applied to.
+const REWRITTEN: &str = "rewritten.cu";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mutants {
+    header: Vec<HeaderMutant>,
+    rewrite: Vec<RewriteMutant>,
+}
+
+/// A change of `gridfuse.cuh`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeaderMutant {
+    name: String,
+    program: String,
+    find: String,
+    replace: String,
+}
+
+/// A change of what a rewrite makes of [`REWRITTEN`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RewriteMutant {
+    name: String,
+    rewrite: String,
+    find: String,
+    replace: String,
+}
+
+fn directory() -> PathBuf {
+    workspace::root().join("tests/emulator/mutants")
+}
+
+fn text_of(name: &str) -> String {
+    fs::read_to_string(directory().join(name)).unwrap()
+}
+
+fn mutants() -> Mutants {
+    toml::from_str(&text_of("mutants.toml")).unwrap()
+}
+
+fn changed(name: &str, text: &str, find: &str, replace: &str) -> String {
+    assert_eq!(text.matches(find).count(), 1, "{name}: `{find}` has to occur once");
+    text.replacen(find, replace, 1)
+}
+
+/// The program with a launch rewritten; without mutation it has to be right.
+fn rewritten(id: &str) -> Program {
+    let program = Program::new(REWRITTEN, text_of(REWRITTEN));
+    let launches = device_launches(&program);
+    let [launch] = launches.as_slice() else {
+        panic!("{REWRITTEN} has {} launches", launches.len())
+    };
+    rewrite(&program, launch, id).unwrap().program
+}
+
+/// What went wrong with a program under some schedule.
+fn noticed(program: &Program) -> Option<String> {
+    let executable = match Emulator::get().build(program) {
+        Ok(executable) => executable,
+        Err(failure) => return Some(format!("does not compile: {failure}")),
+    };
+    SEEDS.into_iter().find_map(|seed| {
+        let options = RunOptions {
+            timeout: Duration::from_secs(60),
+            ..RunOptions::seed(seed)
+        };
+        let outcome = executable.run(&options).unwrap();
+        (!outcome.is_success()).then(|| format!("seed {seed}: {outcome}"))
+    })
+}
+
+#[test]
+fn what_is_right_goes_well() {
+    let mutants = mutants();
+    let mut programs: Vec<String> = mutants.header.into_iter().map(|m| m.program).collect();
+    programs.sort();
+    programs.dedup();
+    let mut rewrites: Vec<String> = mutants.rewrite.into_iter().map(|m| m.rewrite).collect();
+    rewrites.sort();
+    rewrites.dedup();
+    let mut jobs: Vec<(String, Program)> = Vec::new();
+    for name in programs {
+        let program = Program::new(&name, text_of(&name)).with_file(HEADER_NAME, HEADER);
+        jobs.push((name, program));
+    }
+    for id in rewrites {
+        let program = rewritten(&id);
+        jobs.push((format!("{REWRITTEN} after {id}"), program));
+    }
+    let failures = in_parallel(&jobs, |(name, program)| {
+        noticed(program).map_or_else(String::new, |failure| format!("{name}: {failure}\n"))
+    });
+    assert_eq!(failures.concat(), "");
+}
+
+#[test]
+fn every_mutant_is_killed() {
+    let mutants = mutants();
+    let mut jobs: Vec<(&str, Program)> = Vec::new();
+    for mutant in &mutants.header {
+        let header = changed(&mutant.name, HEADER, &mutant.find, &mutant.replace);
+        let program = Program::new(&mutant.program, text_of(&mutant.program)).with_file(HEADER_NAME, header);
+        jobs.push((&mutant.name, program));
+    }
+    for mutant in &mutants.rewrite {
+        let program = rewritten(&mutant.rewrite);
+        let text = program
+            .files()
+            .iter()
+            .find(|(path, _)| path.ends_with(REWRITTEN))
+            .unwrap()
+            .1;
+        let text = changed(&mutant.name, text, &mutant.find, &mutant.replace);
+        jobs.push((&mutant.name, program.with_file(REWRITTEN, text)));
+    }
+    let results = in_parallel(&jobs, |(_, program)| noticed(program));
+    let mut survivors = String::new();
+    for ((name, _), result) in jobs.iter().zip(&results) {
+        match result {
+            Some(how) => println!("killed: {name}: {}", how.lines().nth(1).unwrap_or(how)),
+            None => {
+                let _ = writeln!(survivors, "{name}");
+            }
+        }
+    }
+    let killed = results.iter().flatten().count();
+    println!("{killed} of {} mutants killed", jobs.len());
+    assert_eq!(survivors, "", "not noticed");
+    assert!(jobs.len() >= 25);
+}
