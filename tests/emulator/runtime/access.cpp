@@ -4,6 +4,8 @@
 //   plain write   must know the last plain write, all plain reads and all strong accesses since then
 //   strong access must know the last plain write; strong accesses race with each other only where their scopes don't reach
 // A plain write that changes nothing is no fault, nor is a plain read against an atomic write: see README.md.
+#include "own_new.hpp"
+
 #include "access.hpp"
 
 #include "fiber.hpp"

@@ -1,4 +1,8 @@
-// Memory functions in kernels: malloc and free, memcpy and memset, shared variables, new and delete.
+// Memory functions in kernels: malloc and free, memcpy and memset, shared variables.
+#include "own_new.hpp"
+
+#include "device_memory.hpp"
+
 #include "access.hpp"
 #include "fiber.hpp"
 #include "report.hpp"
@@ -7,7 +11,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #define SITE reinterpret_cast<emu::Site>(__builtin_return_address(0))
 
@@ -25,6 +28,8 @@ void check_shared_total(const Block& block) {
     for (const SharedVariable& variable : block.shared) total += variable.allocation->bytes;
     if (total > kMostSharedPlain) fatal("launch-error", kernel_name(*block.grid) + " uses more shared memory than there is: " + number(total) + " bytes");
 }
+
+}   // namespace
 
 void* heap_allocate(std::size_t bytes, Site site) {
     resolve_same_value();
@@ -45,18 +50,17 @@ void heap_free(void* address, Site site) {
     if (a == nullptr || a->number == 0 || a->begin != at || a->kind != Allocation::Kind::Heap)
         fatal("invalid-argument", "free of a pointer that is not from malloc in a kernel", {{"free", at, 0, current->epoch, site}});
     if (a->state == Allocation::State::Free)
-        fatal("double-free", "free of " + describe(*a) + ", which has been freed", {{"free", at, a->bytes, current->epoch, site}, {"free", at, a->bytes, a->freed_by, 0}});
+        fatal("double-free", "free of " + describe(*a) + ", which has been freed", {{"free", at, a->bytes, current->epoch, site}, {"free", at, a->bytes, a->freed_by, long_site(a->freed_at)}});
     if (--accesses_to_switch <= 0) {
         count_down();
         if (a->state == Allocation::State::Free) return heap_free(address, site);   // meanwhile
     }
     check_free(*current, *a, site);
     a->freed_by = current->epoch;
+    a->freed_at = short_site(site);
     heap_bytes -= a->bytes;
     release(*a);
 }
-
-}   // namespace
 
 namespace rt {
 
@@ -140,23 +144,4 @@ extern "C" [[noreturn]] void __assert_fail(const char* expression, const char* f
         emu::fatal("trap", emu::Text("assert(") + expression + ") fails at " + file + ":" + emu::number(line) + " by " + emu::describe(*emu::current));
     std::fprintf(stderr, "%s:%u: %s: Assertion `%s' failed.\n", file, line, function, expression);
     std::abort();
-}
-
-// new and delete. In a kernel they are malloc and free, and, as in CUDA, new returns null when there is no memory.
-static void* make(std::size_t bytes, emu::Site site) {
-    return emu::current != nullptr ? emu::heap_allocate(bytes == 0 ? 1 : bytes, site) : ::operator new(bytes);
-}
-static void destroy(void* address, emu::Site site) {
-    if (emu::current != nullptr) emu::heap_free(address, site);
-    else ::operator delete(address);
-}
-extern "C" {
-void* emu_operator_new(std::size_t bytes) { return make(bytes, SITE); }
-void* emu_operator_new_array(std::size_t bytes) { return make(bytes, SITE); }
-void* emu_operator_new_nothrow(std::size_t bytes, const std::nothrow_t&) { return make(bytes, SITE); }
-void* emu_operator_new_array_nothrow(std::size_t bytes, const std::nothrow_t&) { return make(bytes, SITE); }
-void emu_operator_delete(void* address) { destroy(address, SITE); }
-void emu_operator_delete_array(void* address) { destroy(address, SITE); }
-void emu_operator_delete_sized(void* address, std::size_t) { destroy(address, SITE); }
-void emu_operator_delete_array_sized(void* address, std::size_t) { destroy(address, SITE); }
 }

@@ -1,3 +1,5 @@
+#include "own_new.hpp"
+
 #include "fiber.hpp"
 
 #include "memory.hpp"

@@ -1,4 +1,6 @@
 // CUDA's runtime API: devices, memory, copies.
+#include "own_new.hpp"
+
 #include "access.hpp"
 #include "fiber.hpp"
 #include "memory.hpp"

@@ -1,4 +1,6 @@
 // Kernel launches, from the host and from kernels, with the errors that CUDA reports for them.
+#include "own_new.hpp"
+
 #include "access.hpp"
 #include "fiber.hpp"
 #include "report.hpp"

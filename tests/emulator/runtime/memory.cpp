@@ -1,3 +1,5 @@
+#include "own_new.hpp"
+
 #include "memory.hpp"
 
 #include "access.hpp"
@@ -295,3 +297,11 @@ RegisterGlobal::RegisterGlobal(const volatile void* address, std::size_t bytes, 
 }
 
 }   // namespace emu
+
+// What own_new.hpp names.
+extern "C" void* emu_runtime_new(std::size_t bytes) {
+    void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
+    if (memory == nullptr) std::abort();
+    return memory;
+}
+extern "C" void emu_runtime_delete(void* address) { std::free(address); }

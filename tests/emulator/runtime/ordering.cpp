@@ -1,3 +1,5 @@
+#include "own_new.hpp"
+
 #include "ordering.hpp"
 
 #include "access.hpp"

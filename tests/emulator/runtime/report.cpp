@@ -1,3 +1,5 @@
+#include "own_new.hpp"
+
 #include "report.hpp"
 
 #include "memory.hpp"

@@ -1,3 +1,5 @@
+#include "own_new.hpp"
+
 #include "stream.hpp"
 
 #include "access.hpp"

@@ -1,3 +1,5 @@
+#include "own_new.hpp"
+
 #include "warp.hpp"
 
 #include "access.hpp"

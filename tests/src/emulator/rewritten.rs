@@ -8,7 +8,7 @@ use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::span::TextRange;
 use gridfuse_codeactions::edit::{apply_to_text, map_range};
 use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::rewrite::{Options, rewrite_by_id};
+use gridfuse_codeactions::rewrite::{Options, Rewrite, rewrite_by_id};
 
 use super::program::Program;
 
@@ -101,23 +101,46 @@ pub fn device_launches(program: &Program) -> Vec<Site> {
 
 /// Applies a rewrite with its default options to a launch; an error is the reason why it can't be.
 pub fn rewrite(program: &Program, site: &Site, id: &str) -> Result<Rewritten, String> {
-    let start = Rewritten {
+    untouched(program, site).and(id)
+}
+
+/// Everything that gridfuse offers at a launch: each rewrite alone, and each pair of different ones, one after the other.
+pub fn offered(program: &Program, site: &Site) -> Vec<Rewritten> {
+    let mut found = untouched(program, site).each(&[]);
+    for first in found.clone() {
+        found.extend(first.each(&first.ids));
+    }
+    found
+}
+
+/// A program before any rewrite.
+fn untouched(program: &Program, site: &Site) -> Rewritten {
+    Rewritten {
         ids: Vec::new(),
         program: program.clone(),
         assumptions: Vec::new(),
         site: site.clone(),
-    };
-    start.and(id)
+    }
 }
 
 impl Rewritten {
     /// Applies one more rewrite to the same launch.
     pub fn and(&self, id: &str) -> Result<Rewritten, String> {
         let rewrite = rewrite_by_id(id).ok_or_else(|| format!("there is no rewrite `{id}`"))?;
+        self.apply(&host(&self.program), rewrite)
+    }
+
+    /// What each rewrite makes of it, where it can be applied.
+    fn each(&self, without: &[&str]) -> Vec<Rewritten> {
         let host = host(&self.program);
+        let others = REWRITES.iter().filter(|rewrite| !without.contains(&rewrite.id));
+        others.filter_map(|rewrite| self.apply(&host, rewrite).ok()).collect()
+    }
+
+    fn apply(&self, host: &Host, rewrite: &'static Rewrite) -> Result<Rewritten, String> {
         let path = Path::new(ROOT).join(&self.site.file);
         let file = host.file(&path).ok_or("there is no such file")?;
-        let here = in_file(&host, file);
+        let here = in_file(host, file);
         let overlaps = |range: &TextRange| range.start < self.site.range.end && self.site.range.start < range.end;
         let exact = here.iter().find(|(_, range)| *range == self.site.range);
         let (launch, range) = exact
@@ -148,19 +171,6 @@ impl Rewritten {
         }
         Ok(after)
     }
-}
-
-/// Everything that gridfuse offers at a launch: each rewrite alone, and each pair of different ones, one after the other.
-pub fn offered(program: &Program, site: &Site) -> Vec<Rewritten> {
-    let mut found: Vec<Rewritten> = REWRITES
-        .iter()
-        .filter_map(|one| rewrite(program, site, one.id).ok())
-        .collect();
-    for first in found.clone() {
-        let others = REWRITES.iter().filter(|second| !first.ids.contains(&second.id));
-        found.extend(others.filter_map(|second| first.and(second.id).ok()));
-    }
-    found
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@
 #include <math.h>
 
 #include <cstring>
-#include <new>
 #include <type_traits>
 
 #define EMU_INLINE inline __attribute__((always_inline))
@@ -23,19 +22,6 @@ extern const dim3 blockDim;
 extern const dim3 gridDim;
 #endif
 constexpr int warpSize = 32;
-
-// In a kernel new and delete are the device's malloc and free. They get names of their own, so that the runtime, which
-// is linked into the same program, keeps the usual ones.
-#ifndef GRIDFUSE_EMULATOR_RUNTIME
-void* operator new(std::size_t) __asm__("emu_operator_new");
-void* operator new[](std::size_t) __asm__("emu_operator_new_array");
-void* operator new(std::size_t, const std::nothrow_t&) noexcept __asm__("emu_operator_new_nothrow");
-void* operator new[](std::size_t, const std::nothrow_t&) noexcept __asm__("emu_operator_new_array_nothrow");
-void operator delete(void*) noexcept __asm__("emu_operator_delete");
-void operator delete[](void*) noexcept __asm__("emu_operator_delete_array");
-void operator delete(void*, std::size_t) noexcept __asm__("emu_operator_delete_sized");
-void operator delete[](void*, std::size_t) noexcept __asm__("emu_operator_delete_array_sized");
-#endif
 
 namespace emu {
 

@@ -5,6 +5,7 @@
 
 #include "emulator/types.hpp"
 
+#include <new>
 #include <tuple>
 #include <type_traits>
 #include <utility>

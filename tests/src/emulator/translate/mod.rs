@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::program::Program;
 use edits::Edits;
@@ -94,7 +95,7 @@ pub fn separate(program: &Program) -> Result<Translation, Unsupported> {
 /// `None` if some program can't stand in a namespace; that has nothing to do with whether it can be translated.
 pub fn together(programs: &[&Program]) -> Result<Option<Translation>, Unsupported> {
     let mut headers = BTreeSet::new();
-    let mut common = String::new();
+    let mut runtime = String::new();
     let mut body = String::new();
     let mut calls = String::new();
     for (index, program) in programs.iter().enumerate() {
@@ -102,15 +103,16 @@ pub fn together(programs: &[&Program]) -> Result<Option<Translation>, Unsupporte
             return Ok(None);
         };
         let mut pass = Pass::new(program);
-        let mut inlined = Inlined::default();
+        let mut inlined = Inlined {
+            runtime,
+            ..Inlined::default()
+        };
         let text = pass.inlined(unit, &mut inlined)?;
         if inlined.global || !inlined.main {
             return Ok(None);
         }
         headers.append(&mut inlined.headers);
-        if common.is_empty() {
-            common = std::mem::take(&mut inlined.runtime);
-        }
+        runtime = std::mem::take(&mut inlined.runtime);
         let undefine = inlined.undefine();
         let _ = write!(body, "namespace emu_program_{index} {{\n{text}\n}}\n{undefine}");
         let _ = writeln!(
@@ -123,7 +125,7 @@ pub fn together(programs: &[&Program]) -> Result<Option<Translation>, Unsupporte
         // Some are for other systems, behind conditions that aren't here any more.
         let _ = write!(text, "#if __has_include({header})\n#include {header}\n#endif\n");
     }
-    text.push_str(&common);
+    text.push_str(&runtime);
     text.push_str(&body);
     text.push_str(DISPATCH);
     let _ = write!(
@@ -156,6 +158,7 @@ struct Pass<'p> {
     kernels: Kernels,
     number: usize,
     mirrored: BTreeMap<&'p Path, String>,
+    files: BTreeMap<&'p Path, Rc<File<'p>>>,
 }
 
 /// What becomes of `#include`s of the program's own files.
@@ -191,8 +194,11 @@ impl<'p> Pass<'p> {
     fn new(program: &'p Program) -> Pass<'p> {
         let mut kernels = Kernels::default();
         let mut mirrored = BTreeMap::new();
+        let mut files = BTreeMap::new();
         for (number, (path, text)) in program.files().iter().enumerate() {
-            kernels.add(number, &File::new(text).code);
+            let file = File::new(text);
+            kernels.add(number, &file.code);
+            files.insert(path.as_path(), Rc::new(file));
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             mirrored.insert(path.as_path(), format!("{number}_{name}.hpp"));
         }
@@ -206,6 +212,7 @@ impl<'p> Pass<'p> {
             kernels,
             number: 0,
             mirrored,
+            files,
         }
     }
 
@@ -215,11 +222,10 @@ impl<'p> Pass<'p> {
 
     /// Translates one file.
     fn file(&mut self, path: &Path, includes: &mut Includes<'_>) -> Result<String, Unsupported> {
-        let Some(text) = self.program.files().get(path) else {
+        let Some(file) = self.files.get(path).cloned() else {
             return Ok(String::new());
         };
         let name = shown(path);
-        let file = File::new(text);
         let mut edits = Edits::default();
         self.stream(&file.code, &name, &mut edits)?;
         for directive in &file.directives {
@@ -234,7 +240,7 @@ impl<'p> Pass<'p> {
             inlined.macros.extend(macros.map(str::to_owned));
         }
         include::translate(self, path, &file, includes, &mut edits)?;
-        Ok(edits.apply(text))
+        Ok(edits.apply(file.code.text()))
     }
 
     /// Translates a file, and in it what it includes.
