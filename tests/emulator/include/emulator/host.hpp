@@ -287,16 +287,23 @@ public:
         return result;
     }
 
-    /// A kernel whose parameters are known: the arguments are converted to them, as in a call.
+    /// A kernel whose parameters are known: the arguments are converted to them, as in a call. A launch is an expression
+    /// of type void.
     template <class... P>
     auto kernel(void (*function)(P...), const char* name = nullptr) const {
+        return [launch = checked(function, name)](P... args) { launch(static_cast<P&&>(args)...); };
+    }
+
+    /// The same, for functions of CUDA's that launch and return the error.
+    template <class... P>
+    auto checked(void (*function)(P...), const char* name = nullptr) const {
         return [shape = shape_, function, name](P... args) { return start<void (*)(P...), std::tuple<P...>>(shape, function, reinterpret_cast<const void*>(function), name, static_cast<P&&>(args)...); };
     }
 
     /// A kernel whose template arguments, or default arguments, depend on the launch's arguments.
     template <class F>
     auto deduced(F function, const char* name = nullptr) const {
-        return [shape = shape_, function, name](auto... args) { return start<F, std::tuple<decltype(args)...>>(shape, function, nullptr, name, std::move(args)...); };
+        return [shape = shape_, function, name](auto... args) { start<F, std::tuple<decltype(args)...>>(shape, function, nullptr, name, std::move(args)...); };
     }
 
 private:
@@ -328,7 +335,7 @@ private:
 namespace detail {
 template <class... P, std::size_t... I>
 cudaError_t launch_with_array(const Launch& launch, void (*function)(P...), void** args, std::index_sequence<I...>) {
-    return launch.kernel(function)(*static_cast<std::remove_reference_t<P>*>(args[I])...);
+    return launch.checked(function)(*static_cast<std::remove_reference_t<P>*>(args[I])...);
 }
 }   // namespace detail
 

@@ -186,9 +186,16 @@ impl Generator {
 
         // What all threads of a block do together.
         if spec.dynamic_shared || spec.tile.is_some() {
-            context.scope.values.push(clamped(whole.clone(), 0, 255));
+            let values = context.scope.values.len();
+            if striding {
+                let thread = cast("int", member(atom("threadIdx"), "x"));
+                context.scope.values.push(Value::new(thread, 0, 127));
+            } else {
+                context.scope.values.push(clamped(whole, 0, 255));
+            }
+            let at = context.scope.values.len();
             stmts.extend(self.together(&mut context, &spec));
-            context.scope.values.pop();
+            context.scope.values.drain(values..at);
         }
 
         context.scope.values.push(value);

@@ -840,7 +840,7 @@ impl Generator {
     /// The launch as a use of a macro.
     fn by_macro(&mut self, launch: Launch) -> Stmt {
         if self.names.insert("LAUNCH".to_owned()) {
-            self.text("#define LAUNCH(kernel, grid, block, ...) kernel<<<grid, block>>>(__VA_ARGS__)");
+            self.text("#define LAUNCH(child_kernel, grid, block, ...) child_kernel<<<grid, block>>>(__VA_ARGS__)");
         }
         let mut args = vec![atom(launch.kernel)];
         // Commas in braces would part a macro's argument.
