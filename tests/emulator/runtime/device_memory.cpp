@@ -123,9 +123,7 @@ unsigned long long clock() {
 }
 
 void sleep() {
-    if (current == nullptr) return;
-    spin();
-    yield();
+    if (current != nullptr) yield();
 }
 
 void trap() {

@@ -76,7 +76,9 @@ void never_reuse(std::uintptr_t address) {
 // What emu_switch_stack pops: six registers, then where to return to. emu_fiber_entry leaves the top 256 bytes alone
 // (and a stack pointer that the ABI's alignment holds for), so that this can be written while a fiber that has ended still runs further down.
 void* prepare_stack(char* stack, void (*entry)()) {
-    auto* const top = reinterpret_cast<std::uintptr_t*>(stack + kStackBytes);
+    // Stacks that all begin at the same place of a page would share a few lines of the cache.
+    const std::size_t colour = (reinterpret_cast<std::uintptr_t>(stack) - kStackBase) / kStackBytes % 48 * 64;
+    auto* const top = reinterpret_cast<std::uintptr_t*>(stack + kStackBytes - colour);
     std::uintptr_t* const frame = top - 8;
     for (int i = 0; i < 6; ++i) frame[i] = 0;
     frame[3] = reinterpret_cast<std::uintptr_t>(entry);              // r12

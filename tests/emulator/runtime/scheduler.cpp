@@ -30,7 +30,8 @@ Thread host_thread;
 namespace {
 
 constexpr unsigned kMaxDepth = 64;
-constexpr std::uint32_t kStuckSpins = 4096;
+// More than any loop that gives up by itself will do.
+constexpr std::uint32_t kStuckSpins = 16384;
 
 std::vector<Thread*> runnable;
 std::vector<Block*> live_blocks;

@@ -4,6 +4,7 @@
 
 #include "model.hpp"
 
+#include <deque>
 #include <vector>
 
 namespace emu {
@@ -83,7 +84,7 @@ public:
     }
 
 private:
-    std::vector<T> objects_;
+    std::deque<T> objects_;   // never moved
     std::vector<std::uint32_t> free_;
 };
 
