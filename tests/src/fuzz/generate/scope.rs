@@ -74,6 +74,15 @@ pub struct Scope {
 impl Scope {
     /// An integer expression with so many operators at most, about.
     pub fn int(&self, random: &mut Random, budget: u32) -> Value {
+        let value = self.operation(random, budget);
+        if random.chance(4) {
+            // Parentheses that nobody needs: `(a) - b` looks like a cast.
+            return Value::new(call("", vec![value.expr]), value.low, value.high);
+        }
+        value
+    }
+
+    fn operation(&self, random: &mut Random, budget: u32) -> Value {
         if budget == 0 || random.chance(15) {
             return self.leaf(random);
         }
