@@ -6,7 +6,6 @@
 #include "emulator/types.hpp"
 
 #include <new>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -276,6 +275,10 @@ int multiprocessors();
 
 }   // namespace rt
 
+// Lambdas that capture packs are C++20, but take g++ half the time of a std::tuple, and most of the time goes into compiling.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wc++20-extensions"
+
 /// A kernel launch up to its arguments: `Launch("bfs.cu", 58, grid, block).kernel(child)(a, b)`.
 class Launch {
 public:
@@ -291,47 +294,42 @@ public:
     /// A kernel whose parameters are known: the arguments are converted to them, as in a call. Like a launch, the call is void.
     template <class... P>
     auto kernel(void (*function)(P...), const char* name = nullptr) const {
-        return [shape = shape_, function, name](P... args) { (void)start<void (*)(P...), std::tuple<P...>>(shape, function, reinterpret_cast<const void*>(function), name, static_cast<P&&>(args)...); };
+        return [shape = shape_, function, name](P... args) {
+            (void)start(shape, [function, ...args = static_cast<P&&>(args)] { function(args...); }, reinterpret_cast<const void*>(function), name);
+        };
     }
 
     /// A kernel whose template arguments, or default arguments, depend on the launch's arguments.
     template <class F>
     auto deduced(F function, const char* name = nullptr) const {
-        return [shape = shape_, function, name](auto... args) { (void)start<F, std::tuple<decltype(args)...>>(shape, function, nullptr, name, std::move(args)...); };
+        return [shape = shape_, function, name](auto... args) {
+            (void)start(shape, [function, ...args = static_cast<decltype(args)&&>(args)] { function(args...); }, nullptr, name);
+        };
     }
 
     /// The same with the arguments as an array of pointers to them.
     template <class... P, std::size_t... I>
     cudaError_t with_array(void (*function)(P...), void** args, std::index_sequence<I...>) const {
-        return start<void (*)(P...), std::tuple<P...>>(shape_, function, reinterpret_cast<const void*>(function), nullptr,
-                                                       *static_cast<std::remove_reference_t<P>*>(args[I])...);
+        return start(shape_, [function, ...values = *static_cast<std::remove_reference_t<P>*>(args[I])] { function(values...); },
+                     reinterpret_cast<const void*>(function), nullptr);
     }
 
 private:
-    template <class F, class Arguments>
-    struct Closure {
-        F function;
-        Arguments arguments;
-
-        // Every thread gets its own copy of the arguments, on its own stack.
-        static void run(void* self) {
-            const Closure& closure = *static_cast<const Closure*>(self);
-            std::apply(closure.function, closure.arguments);
-        }
-        static void destroy(void* self) { static_cast<Closure*>(self)->~Closure(); }
-    };
-
-    template <class F, class Arguments, class... A>
-    static cudaError_t start(const rt::LaunchShape& shape, const F& function, const void* identity, const char* name, A&&... args) {
-        using C = Closure<F, Arguments>;
-        const rt::KernelCode code{C::run, std::is_trivially_destructible<C>::value ? nullptr : C::destroy, identity, name, sizeof(C), alignof(C)};
+    // Every thread calls the closure: it gets its own copy of the arguments, on its own stack.
+    template <class C>
+    static cudaError_t start(const rt::LaunchShape& shape, C&& closure, const void* identity, const char* name) {
+        void (*destroy)(void*) = nullptr;
+        if constexpr (!std::is_trivially_destructible<C>::value) destroy = [](void* self) { static_cast<C*>(self)->~C(); };
+        const rt::KernelCode code{[](void* self) { (*static_cast<const C*>(self))(); }, destroy, identity, name, sizeof(C), alignof(C)};
         void* const memory = rt::parameter_memory(code);
-        new (memory) C{function, Arguments(std::forward<A>(args)...)};
+        new (memory) C(static_cast<C&&>(closure));
         return rt::launch(shape, code, memory);
     }
 
     rt::LaunchShape shape_;
 };
+
+#pragma GCC diagnostic pop
 
 }   // namespace emu
 
