@@ -244,3 +244,37 @@ fn what_the_parser_skips_is_a_problem() {
         assert!(!body.problems.is_empty(), "{statement}");
     }
 }
+
+#[test]
+fn comparisons_that_look_like_template_arguments() {
+    let source = "template <int N> __device__ int f(int x) { return x + N; }\n\
+                  __global__ void k(int n, int v, int m) {\n\
+                  \x20   int a = n < 2 && v < m ? 3 >> 1 : m >> 1;\n\
+                  \x20   int b = n < v && m > (a);\n\
+                  \x20   int c = f<3>(v);\n}\n";
+    let (body, text) = lowered(source, "k");
+    assert!(body.problems.is_empty());
+    for (kind, wanted) in body.exprs.iter().filter_map(|expr| match &expr.kind {
+        ExprKind::Unknown { mentions, .. } => Some((expr.span.text(&text), mentions)),
+        _ => None,
+    }) {
+        let names: Vec<&str> = wanted.iter().map(|b| body.binding(*b).name.as_str()).collect();
+        assert!(names.contains(&"n") && names.contains(&"v"), "{kind}: {names:?}");
+    }
+    // Both are there, and no variable is called or read with its comparisons left out.
+    let unknown = |text_of: &str| {
+        body.exprs
+            .iter()
+            .any(|e| e.span.text(&text).starts_with(text_of) && matches!(e.kind, ExprKind::Unknown { .. }))
+    };
+    assert!(unknown("n < 2 && v < m ? 3"));
+    assert!(unknown("n < v && m"));
+    assert!(body.exprs.iter().any(|e| matches!(&e.kind, ExprKind::Call { name: Some(n), .. } if n == "f")));
+    // What is inside counts as read.
+    let reads = |name: &str| {
+        body.exprs
+            .iter()
+            .any(|e| matches!(e.kind, ExprKind::Name(Name::Local(b)) if body.binding(b).name == name))
+    };
+    assert!(reads("v") && reads("m"));
+}

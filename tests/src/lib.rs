@@ -6,6 +6,7 @@
 //! | [`docs`] | the pages that are made from the source |
 //! | [`emulator`] | runs CUDA programs on the CPU |
 //! | [`fixture`] | CUDA sources with a cursor and expected diagnostics in comments |
+//! | [`fuzz`] | random programs, rewritten and run under the emulator |
 //! | [`lsp_client`] | a language client that talks to a real server process |
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
 //! | [`workspace`] | where the repository and its binaries are |
@@ -15,6 +16,7 @@ pub mod cli;
 pub mod docs;
 pub mod emulator;
 pub mod fixture;
+pub mod fuzz;
 pub mod gpu;
 pub mod lsp_client;
 pub mod nvcc;

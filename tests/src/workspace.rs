@@ -6,10 +6,18 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// The root of the repository.
+/// The root of the repository: where the sources were when this was built, or, for a binary that was carried to another
+/// machine, the checkout that is the current directory.
 pub fn root() -> &'static Path {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    tests.parent().unwrap_or(tests)
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let built = tests.parent().unwrap_or(tests);
+        match std::env::current_dir() {
+            Ok(here) if !built.is_dir() && here.join("tests/emulator").is_dir() => here,
+            _ => built.to_path_buf(),
+        }
+    })
 }
 
 /// Cargo's build directory: the one the running test was built into.

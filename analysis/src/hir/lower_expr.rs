@@ -82,11 +82,13 @@ impl Lowering<'_> {
             "identifier" | "field_identifier" | "type_identifier" | "primitive_type" | "this" => {
                 return self.name(node, source);
             }
-            "qualified_identifier" => {
+            "qualified_identifier" if template_arguments(node).is_none() => {
                 let name = without_template_arguments(text);
                 ExprKind::Name(Name::Other(name))
             }
-            "template_function" | "template_method" => match field("name") {
+            // Callees and kernels don't come here. `a < b && c ? d : e >> 1` is such a node as well.
+            "qualified_identifier" | "template_function" => return self.template_or_comparison(node, source),
+            "template_method" => match field("name") {
                 Some(name) => return self.name(name, source),
                 None => return self.unknown(node, source, Vec::new()),
             },
@@ -266,6 +268,27 @@ impl Lowering<'_> {
             }
         };
         self.add_expr(kind, span, source)
+    }
+
+    /// What is parsed as a name with template arguments, and may be comparisons: not understood, but with all that is in it.
+    fn template_or_comparison(&mut self, node: Node<'_>, source: Source<'_>) -> ExprId {
+        let mut parts = Vec::new();
+        if let Some(arguments) = template_arguments(node) {
+            parts = self.parts(arguments, source);
+        }
+        self.unknown(node, source, parts)
+    }
+
+    /// What is called or launched.
+    fn callee(&mut self, function: Node<'_>, source: Source<'_>) -> ExprId {
+        match (function.kind(), function.child_by_field_name("name")) {
+            ("template_function", Some(name)) => self.name(name, source),
+            ("qualified_identifier", _) => {
+                let name = without_template_arguments(source.of(function));
+                self.add_expr(ExprKind::Name(Name::Other(name)), source.span(function), source)
+            }
+            _ => self.expr(function, source),
+        }
     }
 
     /// An expression that is not understood; `parts` are the sub-expressions that are.
@@ -477,8 +500,17 @@ impl Lowering<'_> {
             "qualified_identifier" | "template_function" => Some(without_template_arguments(callee_text)),
             _ => None,
         };
+        // `a < b && c > (d)` looks like a call of `a<b && c>`.
+        if function.kind() == "template_function"
+            && let Some(variable) = function.child_by_field_name("name")
+            && self.lookup(source.of(variable)).is_some()
+        {
+            let mut parts = self.list(arguments, source);
+            parts.push(self.template_or_comparison(function, source));
+            return self.unknown(node, source, parts);
+        }
         let template_args = template_arguments(function).map(|n| source.span(n));
-        let callee = self.expr(function, source);
+        let callee = self.callee(function, source);
         let args = self.list(arguments, source);
         self.add_expr(
             ExprKind::Call {
@@ -523,7 +555,7 @@ impl Lowering<'_> {
         if let Some(template) = template_args {
             name_span.end = name_span.end.min(template.start);
         }
-        let callee = self.expr(function, source);
+        let callee = self.callee(function, source);
         let config_ids = self.list(config, source);
         let args = self.list(arguments, source);
         let launch = Launch {

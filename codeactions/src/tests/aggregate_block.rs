@@ -469,3 +469,23 @@ fn the_name_may_mean_something_else_elsewhere() {
         assert!(refused.iter().any(|r| r.contains(reason)), "{other}: {refused:?}");
     }
 }
+
+#[test]
+fn comparisons_that_look_like_template_arguments_vary() {
+    let program = |arg: &str| {
+        format!(
+            "__global__ void child(int* out, int x) {{ out[threadIdx.x] = x; }}\n\
+             __global__ void parent(int* out, int n) {{\n    int v = threadIdx.x;\n    child<<<1, 32>>>(out, {arg});\n}}\n\
+             int main() {{ parent<<<1, 32>>>(nullptr, 5); }}\n"
+        )
+    };
+    for arg in [
+        "(float)(n < 2 && v < n ? 1 >> 3 : v >> 1)",
+        "n < 2 && v < n ? 1 >> 3 : v >> 1",
+    ] {
+        let result = rewrite_files("aggregate-block", &[("a.cu", &program(arg))], &[]);
+        // Refused, as things are: it must not be taken for the parameter n.
+        let reasons = result.err().unwrap_or_default();
+        assert_eq!(reasons, ["an operand of the launch is not understood"], "{arg}");
+    }
+}

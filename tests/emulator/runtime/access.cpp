@@ -261,7 +261,7 @@ __attribute__((noinline)) Cell* outside_cells(Thread& by, std::uintptr_t address
     }
     if (const Global* const before = global_before(address))
         bad_address(by, address, bytes, what, site, "out-of-bounds", "an access over the end of " + describe(before->allocation));
-    if (!write && is_read_only(address)) return nullptr;
+    if (!write && (is_builtin(address) || is_read_only(address))) return nullptr;
     if (address < 4096 * 16) bad_address(by, address, bytes, what, site, "invalid-address", "a null pointer");
     if (address - kArenaBase + 4096 < kArenaBytes) bad_arena_address(by, address, bytes, what, site);
     bad_address(by, address, bytes, what, site, "invalid-address", "a kernel uses memory of the host");

@@ -1,0 +1,214 @@
+//! Random programs with dynamic parallelism whose results depend on no schedule.
+//!
+//! That is so by construction. Every thread that can launch has a number of its own, derived from the numbers of the threads
+//! above it; a child writes only to places that its number gives it, or by atomics that commute, and reads only what nothing
+//! changes, what its launching thread has written before the launch, or what a grid before it in the same stream has written.
+//! Programs that rely on such an order say so in [`Program::ordered_sites`]: there, what rewrites assume of it is false.
+
+mod child;
+mod host;
+mod launch;
+mod ordered;
+mod parent;
+mod plan;
+mod scope;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::ast::{Expr, Function, Item, Layout, Param, Program};
+use super::random::Random;
+use plan::{Buffer, Kernel};
+use scope::{Helper, Scope};
+
+/// The program of a seed.
+pub fn generate(seed: u64) -> Program {
+    let mut generator = Generator::new(seed);
+    generator.plan();
+    generator.ordered();
+    generator.bodies();
+    generator.main();
+    generator.finish()
+}
+
+/// A program in the making.
+struct Generator {
+    random: Random,
+    features: BTreeSet<&'static str>,
+    ordered_sites: BTreeSet<u32>,
+    next_site: u32,
+    /// Names at namespace scope that are taken.
+    names: BTreeSet<String>,
+    /// Macros, types, constants, helpers: what stands first.
+    head: Vec<Item>,
+    /// Kernels by index, children before parents.
+    kernels: Vec<Kernel>,
+    /// Finished functions by kernel.
+    functions: BTreeMap<usize, Vec<Function>>,
+    buffers: Vec<Buffer>,
+    /// What expressions everywhere may use.
+    common: Scope,
+    /// Functions and tables that only device code can use.
+    device: Scope,
+    helpers: Vec<Helper>,
+    /// Names of macros and functions for the number of a thread.
+    global_id: Vec<String>,
+    /// Block sizes with a name.
+    block_constants: Vec<(String, i64)>,
+    ceil_div: Option<String>,
+    /// Structs for arguments: name and members.
+    structs: BTreeSet<&'static str>,
+    /// Vertices: threads of the parents that do anything.
+    n: i64,
+    /// Out-degrees of the vertices.
+    degrees: Vec<i64>,
+    main: Vec<Item>,
+}
+
+impl Generator {
+    fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let n = *random.pick(&[5, 12, 20, 33, 40, 48]);
+        let big = *random.pick(&[20, 40, 70]);
+        let (every, few) = (random.range(5, 13), random.range(2, 6));
+        let degrees = (0..n)
+            .map(|v| if v % every == 3 { big } else { (v * 7 + 1) % few })
+            .collect();
+        Generator {
+            random,
+            features: BTreeSet::new(),
+            ordered_sites: BTreeSet::new(),
+            next_site: 1,
+            names: BTreeSet::new(),
+            head: Vec::new(),
+            kernels: Vec::new(),
+            functions: BTreeMap::new(),
+            buffers: Vec::new(),
+            common: Scope::default(),
+            device: Scope::default(),
+            helpers: Vec::new(),
+            global_id: Vec::new(),
+            block_constants: Vec::new(),
+            ceil_div: None,
+            structs: BTreeSet::new(),
+            n,
+            degrees,
+            main: Vec::new(),
+        }
+    }
+
+    fn feature(&mut self, name: &'static str) {
+        self.features.insert(name);
+    }
+
+    fn site(&mut self) -> u32 {
+        let site = self.next_site;
+        self.next_site += 1;
+        site
+    }
+
+    /// A name at namespace scope.
+    fn fresh(&mut self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        let mut number = 2;
+        while !self.names.insert(name.clone()) {
+            name = format!("{wanted}{number}");
+            number += 1;
+        }
+        name
+    }
+
+    fn text(&mut self, text: impl Into<String>) {
+        self.head.push(Item::Text(text.into()));
+    }
+
+    fn finish(mut self) -> Program {
+        let mut items = self.head;
+        let head_end = items.len();
+        let mut last_child = head_end;
+        for (kernel, functions) in &self.functions {
+            items.extend(functions.iter().cloned().map(Item::Function));
+            if !self.kernels[*kernel].parent {
+                last_child = items.len();
+            }
+        }
+        let kernels_end = items.len();
+        items.extend(self.main);
+        let random = &mut self.random;
+        // A child behind its parent, declared in front.
+        if random.chance(4)
+            && let Some(Item::Function(function)) = items.get(last_child.wrapping_sub(1)).cloned()
+            && last_child > head_end
+            && function.head.contains("__global__")
+            && function.params.iter().all(|p| p.default.is_none())
+        {
+            self.features.insert("child behind its parent");
+            items.insert(kernels_end, Item::Function(function.clone()));
+            items[last_child - 1] = Item::Text(declaration(&function));
+        }
+        let mut cuts = Vec::new();
+        if random.chance(25) {
+            self.features.insert("several files");
+            cuts = match random.below(4) {
+                0 => vec![last_child, kernels_end],
+                1 => vec![kernels_end],
+                _ => vec![last_child],
+            };
+        }
+        let crlf = random.chance(4);
+        if crlf {
+            self.features.insert("crlf");
+        }
+        let layout = Layout {
+            indent: *random.pick(&["    ", "    ", "  ", "\t"]),
+            allman: random.chance(20),
+            crlf,
+            header_suffix: *random.pick(&[".cuh", ".cuh", ".cu"]),
+        };
+        Program {
+            items,
+            cuts,
+            layout,
+            features: self.features,
+            ordered_sites: self.ordered_sites,
+        }
+    }
+}
+
+fn declaration(function: &Function) -> String {
+    let params: Vec<String> = function.params.iter().map(|p| format!("{} {}", p.ty, p.name)).collect();
+    let template = function.template.as_ref().map_or(String::new(), |t| format!("{t}\n"));
+    format!("{template}{} {}({});", function.head, function.name, params.join(", "))
+}
+
+fn param(ty: &str, name: &str) -> Param {
+    Param {
+        ty: ty.to_owned(),
+        name: name.to_owned(),
+        default: None,
+    }
+}
+
+/// `blockIdx.x * blockDim.x + threadIdx.x`
+fn thread_index(axis: &str) -> Expr {
+    use super::ast::{atom, binary, member};
+    binary(
+        binary(member(atom("blockIdx"), axis), "*", member(atom("blockDim"), axis)),
+        "+",
+        member(atom("threadIdx"), axis),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::print::print;
+    use super::*;
+
+    #[test]
+    fn a_seed_names_a_program() {
+        for seed in 0..50 {
+            let (once, again) = (print(&generate(seed)), print(&generate(seed)));
+            assert_eq!(once.files, again.files);
+            assert!(!once.launches.is_empty(), "seed {seed} launches nothing");
+        }
+    }
+}

@@ -1,0 +1,530 @@
+//! What gridfuse says of a program's launches, and the programs that its rewrites make of it.
+
+use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use gridfuse_analysis::db::{Host, SourceFile, Workspace};
+use gridfuse_analysis::items::items;
+use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
+use gridfuse_analysis::parse::parse;
+use gridfuse_analysis::span::TextRange;
+use gridfuse_codeactions::edit::{SourceEdit, apply_to_text, map_range};
+use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::rewrite::{Options, Reason, Verdict, rewrite_by_id};
+
+use super::print::Printed;
+use super::random::Random;
+
+/// One rewrite of one launch.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Step {
+    /// The launch; 0 when the program doesn't say which.
+    pub site: u32,
+    /// The rewrite.
+    pub id: String,
+    /// The value of its option, where it has one and not the default is taken.
+    pub option: Option<String>,
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.id)?;
+        if let Some(option) = &self.option {
+            write!(f, "={option}")?;
+        }
+        write!(f, "@{}", self.site)
+    }
+}
+
+/// A sequence of rewrites as text: `threshold@2,aggregate-block@2`.
+pub fn sequence(steps: &[Step]) -> String {
+    let steps: Vec<String> = steps.iter().map(Step::to_string).collect();
+    steps.join(",")
+}
+
+/// A program after some rewrites.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// What was done, in order.
+    pub steps: Vec<Step>,
+    /// All files.
+    pub files: BTreeMap<String, String>,
+    /// What the rewrites took for granted.
+    pub assumptions: Vec<String>,
+}
+
+/// What gridfuse says of a rewrite of a launch.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// The launch.
+    pub site: u32,
+    /// The rewrite.
+    pub id: &'static str,
+    /// `eligible`, `assumes` or `ineligible`.
+    pub verdict: &'static str,
+    /// Assumptions or reasons.
+    pub reasons: Vec<String>,
+}
+
+/// A mistake of gridfuse that shows without running anything.
+#[derive(Clone, Debug)]
+pub struct Mistake {
+    /// What was done.
+    pub steps: Vec<Step>,
+    /// What is wrong.
+    pub what: String,
+    /// It panicked.
+    pub panic: bool,
+}
+
+/// All that gridfuse makes of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Rewrites {
+    /// Verdicts on the launches by device code.
+    pub said: Vec<Said>,
+    /// Rewritten programs.
+    pub variants: Vec<Variant>,
+    /// Mistakes.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// How many rewritten programs are wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish {
+    /// At most so many.
+    pub variants: usize,
+    /// Steps in a sequence, at most.
+    pub steps: usize,
+}
+
+const ROOT: &str = "/fuzz";
+
+/// Name of the runtime header, which takes longer to parse than a program.
+pub const HEADER: &str = "gridfuse.cuh";
+
+/// Databases that are used again and again, so that the runtime header is parsed once, and programs change under them as
+/// they do in an editor.
+pub struct Session {
+    /// For programs as they are generated.
+    original: Host,
+    /// For rewritten programs that are rewritten again.
+    before: Host,
+    /// For what came out.
+    after: Host,
+    uses: u32,
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Session {
+            original: Host::new(),
+            before: Host::new(),
+            after: Host::new(),
+            uses: 0,
+        }
+    }
+}
+
+impl Session {
+    /// Forgets everything now and then: a database never shrinks.
+    fn begin(&mut self) {
+        self.uses += 1;
+        if self.uses > 100 {
+            *self = Session::default();
+        }
+    }
+
+    /// The database with these files, and no others.
+    fn host(&mut self, files: &BTreeMap<String, String>) -> &Host {
+        let host = if files.contains_key(HEADER) {
+            &mut self.before
+        } else {
+            &mut self.original
+        };
+        fill(host, files);
+        host
+    }
+}
+
+fn fill(host: &mut Host, files: &BTreeMap<String, String>) {
+    let known: Vec<PathBuf> = Workspace::get(host.db()).files(host.db()).keys().cloned().collect();
+    for path in known {
+        if !files.contains_key(&name(&path)) {
+            host.remove_file(&path);
+        }
+    }
+    let texts = files.iter().map(|(name, text)| (path(name), text.as_str().into()));
+    host.set_files(texts.collect());
+}
+
+/// Where a launch stands while it is rewritten.
+#[derive(Clone)]
+struct State {
+    files: BTreeMap<String, String>,
+    file: String,
+    range: TextRange,
+}
+
+/// Applies the rewrites to all launches of a program. At launches whose site is in `ordered`, nothing that assumes anything.
+pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>, seed: u64, wish: Wish) -> Rewrites {
+    session.begin();
+    let mut random = Random::new(seed ^ 0x7277);
+    let mut found = Rewrites::default();
+    let attempt = catch_unwind(AssertUnwindSafe(|| first_steps(session, printed, &mut found)));
+    let starts = match attempt {
+        Ok(starts) => starts,
+        Err(panic) => {
+            *session = Session::default();
+            found.mistakes.push(Mistake {
+                steps: Vec::new(),
+                what: message(panic.as_ref()),
+                panic: true,
+            });
+            return found;
+        }
+    };
+    // Every single rewrite, then longer and longer sequences.
+    let mut frontier: Vec<(Vec<Step>, State)> = Vec::new();
+    for (site, state) in &starts {
+        for rewrite in REWRITES {
+            let option = option_for(rewrite.id, &mut random);
+            let step = Step {
+                site: *site,
+                id: rewrite.id.to_owned(),
+                option,
+            };
+            extend(session, &mut found, &mut frontier, &[], None, state, step, ordered);
+        }
+    }
+    for _ in 1..wish.steps {
+        // Every way to go on is as good as another, and there are many: some of them.
+        let mut ways = Vec::new();
+        for (at, (steps, _)) in frontier.iter().enumerate() {
+            let Some(last) = steps.last() else { continue };
+            let unused = REWRITES
+                .iter()
+                .filter(|r| !steps.iter().any(|s| s.id == r.id && s.site == last.site));
+            ways.extend(unused.map(|rewrite| (at, last.site, rewrite.id)));
+            let others = starts
+                .iter()
+                .filter(|(site, _)| *site != 0 && steps.iter().all(|s| s.site != *site));
+            ways.extend(others.flat_map(|(site, _)| REWRITES.iter().map(move |r| (at, *site, r.id))));
+        }
+        let mut next = Vec::new();
+        while ways.len() > wish.variants {
+            ways.swap_remove(random.below(ways.len()));
+        }
+        // One program after the other, so that analyses are used again.
+        ways.sort_unstable();
+        for (at, site, id) in ways {
+            let (steps, state) = &frontier[at];
+            let same = steps.last().is_some_and(|last| last.site == site);
+            let other = starts.iter().find(|(s, _)| !same && *s == site).map(|(_, state)| state);
+            let step = Step {
+                site,
+                id: id.to_owned(),
+                option: option_for(id, &mut random),
+            };
+            extend(session, &mut found, &mut next, steps, other, state, step, ordered);
+        }
+        frontier = next;
+    }
+    // Singles first; a random choice of the others.
+    while found.variants.len() > wish.variants {
+        let singles = found.variants.iter().filter(|v| v.steps.len() == 1).count();
+        let from = if singles < found.variants.len() { singles } else { 0 };
+        let out = from + random.below(found.variants.len() - from);
+        found.variants.remove(out);
+    }
+    found
+}
+
+/// Applies a given sequence to a program: a reproducer. `None` when a rewrite of it is refused.
+pub fn replay(session: &mut Session, printed: &Printed, steps: &[Step]) -> Result<Option<Variant>, Mistake> {
+    let attempt = catch_unwind(AssertUnwindSafe(|| {
+        let mut found = Rewrites::default();
+        let starts = first_steps(session, printed, &mut found);
+        let mut frontier = Vec::new();
+        let mut done: Vec<Step> = Vec::new();
+        let mut current: Option<State> = None;
+        for step in steps {
+            let start = starts.iter().find(|(site, _)| *site == step.site).map(|(_, s)| s);
+            let Some(start) = start else { return Ok(None) };
+            let same = done.last().is_some_and(|last| last.site == step.site);
+            let state = current.as_ref().unwrap_or(start).clone();
+            let other = (!same && current.is_some()).then_some(start);
+            frontier.clear();
+            extend(
+                session,
+                &mut found,
+                &mut frontier,
+                &done,
+                other,
+                &state,
+                step.clone(),
+                &BTreeSet::new(),
+            );
+            if let Some(mistake) = found.mistakes.pop() {
+                return Err(mistake);
+            }
+            let Some((steps, state)) = frontier.pop() else {
+                return Ok(None);
+            };
+            done = steps;
+            current = Some(state);
+        }
+        Ok(found.variants.pop())
+    }));
+    attempt.unwrap_or_else(|panic| {
+        *session = Session::default();
+        Err(Mistake {
+            steps: steps.to_vec(),
+            what: message(panic.as_ref()),
+            panic: true,
+        })
+    })
+}
+
+fn option_for(id: &str, random: &mut Random) -> Option<String> {
+    let known = rewrite_by_id(id)?.options;
+    if known.is_empty() || random.chance(50) {
+        return None;
+    }
+    Some(random.pick(&["1", "9", "33", "100", "5000"]).to_string())
+}
+
+fn path(name: &str) -> PathBuf {
+    Path::new(ROOT).join(name)
+}
+
+fn name(path: &Path) -> String {
+    path.strip_prefix(ROOT).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+/// The launches by device code in a file, with their places.
+fn device_launches<'db>(host: &'db Host, file: SourceFile) -> Vec<(LaunchId<'db>, TextRange)> {
+    let db = host.db();
+    let mut found = Vec::new();
+    for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
+        let signature = function.signature(db);
+        if !(signature.kernel || signature.device) || !function.text(db).contains("<<") {
+            continue;
+        }
+        for (index, facts) in launches(db, *function).iter().enumerate() {
+            if facts.launchers != Launchers::Host {
+                let id = LaunchId {
+                    function: *function,
+                    index: index as u32,
+                };
+                found.push((id, facts.span.shift(function.start(db))));
+            }
+        }
+    }
+    found
+}
+
+/// Verdicts on everything, and where each launch stands.
+fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -> Vec<(u32, State)> {
+    let host = session.host(&printed.files);
+    let db = host.db();
+    let mut starts = Vec::new();
+    for file_name in printed.files.keys() {
+        let Some(file) = host.file(&path(file_name)) else {
+            continue;
+        };
+        if parse(db, file).tree().root_node().has_error() {
+            found.mistakes.push(Mistake {
+                steps: Vec::new(),
+                what: format!("{file_name} is not parsed completely"),
+                panic: false,
+            });
+        }
+        for (id, range) in device_launches(host, file) {
+            let known = printed
+                .launches
+                .iter()
+                .find(|(_, f, at)| f == file_name && *at == range.start);
+            let site = known.map_or(0, |(site, ..)| *site);
+            for rewrite in REWRITES {
+                let (verdict, reasons) = match (rewrite.check)(db, id, &Options::default()) {
+                    Verdict::Eligible => ("eligible", Vec::new()),
+                    Verdict::Assumes(reasons) => ("assumes", reasons),
+                    Verdict::Ineligible(reasons) => ("ineligible", reasons),
+                };
+                found.said.push(Said {
+                    site,
+                    id: rewrite.id,
+                    verdict,
+                    reasons: texts(&reasons),
+                });
+            }
+            starts.push((
+                site,
+                State {
+                    files: printed.files.clone(),
+                    file: file_name.clone(),
+                    range,
+                },
+            ));
+        }
+    }
+    for (site, file, _) in &printed.launches {
+        if !starts.iter().any(|(s, _)| s == site) {
+            found.mistakes.push(Mistake {
+                steps: Vec::new(),
+                what: format!("the launch of site {site} in {file} is not found"),
+                panic: false,
+            });
+        }
+    }
+    starts
+}
+
+/// Applies one more rewrite. `other`: the launch to be rewritten is not the one that `state` speaks of, but was there in the
+/// original; it is looked for by its text.
+fn extend(
+    session: &mut Session,
+    found: &mut Rewrites,
+    frontier: &mut Vec<(Vec<Step>, State)>,
+    done: &[Step],
+    other: Option<&State>,
+    state: &State,
+    step: Step,
+    ordered: &BTreeSet<u32>,
+) {
+    let mut steps = done.to_vec();
+    steps.push(step.clone());
+    let attempt = catch_unwind(AssertUnwindSafe(|| apply_step(session, state, other, &step)));
+    if attempt.is_err() {
+        *session = Session::default();
+    }
+    match attempt {
+        Err(panic) => found.mistakes.push(Mistake {
+            steps,
+            what: message(panic.as_ref()),
+            panic: true,
+        }),
+        Ok(Err(what)) => found.mistakes.push(Mistake {
+            steps,
+            what,
+            panic: false,
+        }),
+        Ok(Ok(None)) => {}
+        Ok(Ok(Some((next, assumptions)))) => {
+            if !assumptions.is_empty() && ordered.contains(&step.site) {
+                return;
+            }
+            found.variants.push(Variant {
+                steps: steps.clone(),
+                files: next.files.clone(),
+                assumptions,
+            });
+            frontier.push((steps, next));
+        }
+    }
+}
+
+type Applied = Result<Option<(State, Vec<String>)>, String>;
+
+fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step: &Step) -> Applied {
+    let rewrite = rewrite_by_id(&step.id).ok_or_else(|| format!("there is no rewrite {}", step.id))?;
+    let host = session.host(&state.files);
+    let db = host.db();
+    let place = other.unwrap_or(state);
+    let Some(file) = host.file(&path(&place.file)) else {
+        return Ok(None);
+    };
+    let mut options = Options::default();
+    if let (Some(value), Some(spec)) = (&step.option, rewrite.options.first()) {
+        options.0.insert(spec.name.to_owned(), value.clone());
+    }
+    let all = device_launches(host, file);
+    let here = match other {
+        Some(other) => {
+            let text = other.files.get(&other.file).map_or("", String::as_str);
+            let wanted = other.range.text(text);
+            let now = file.text(db);
+            let mut same = all.iter().filter(|(_, range)| range.text(&now) == wanted);
+            let first = same.next();
+            if same.next().is_some() { None } else { first }
+        }
+        None => {
+            let overlaps = |range: &TextRange| range.start < state.range.end && state.range.start < range.end;
+            let exact = all.iter().find(|(_, range)| *range == state.range);
+            exact.or_else(|| all.iter().find(|(_, range)| overlaps(range)))
+        }
+    };
+    let Some((id, range)) = here else { return Ok(None) };
+    let applied = (rewrite.apply)(db, *id, &options);
+    // Once is enough: `check` is asked of programs as they were written.
+    let verdict = match &applied {
+        Ok(edit) if state.files.contains_key(HEADER) && edit.assumptions.is_empty() => Verdict::Eligible,
+        Ok(edit) if state.files.contains_key(HEADER) => Verdict::Assumes(edit.assumptions.clone()),
+        Err(refusal) if state.files.contains_key(HEADER) => Verdict::Ineligible(refusal.0.clone()),
+        _ => (rewrite.check)(db, *id, &options),
+    };
+    let edit = match (applied, verdict) {
+        (Ok(edit), Verdict::Eligible) if edit.assumptions.is_empty() => edit,
+        (Ok(edit), Verdict::Assumes(reasons)) if edit.assumptions == reasons && !reasons.is_empty() => edit,
+        (Err(refusal), Verdict::Ineligible(reasons)) if refusal.0 == reasons && !reasons.is_empty() => return Ok(None),
+        (applied, verdict) => {
+            return Err(format!(
+                "check says {verdict:?}, apply says {:?}",
+                applied.map(|e| e.assumptions)
+            ));
+        }
+    };
+    let mut next = State {
+        files: state.files.clone(),
+        file: place.file.clone(),
+        range: *range,
+    };
+    apply_edit(&edit, &mut next)?;
+    // A tree of what came out: nothing may be left that isn't understood.
+    let assumptions = texts(&edit.assumptions);
+    let broken = |host: &Host, name: &str| {
+        let file = host.file(&path(name));
+        file.is_some_and(|file| parse(host.db(), file).tree().root_node().has_error())
+    };
+    let was_broken: Vec<&String> = state.files.keys().filter(|name| broken(host, name)).collect();
+    fill(&mut session.after, &next.files);
+    for file in next.files.keys().filter(|name| *name != HEADER) {
+        if broken(&session.after, file) && !was_broken.contains(&file) {
+            return Err(format!("{file} is not parsed completely after {step}"));
+        }
+    }
+    Ok(Some((next, assumptions)))
+}
+
+fn apply_edit(edit: &SourceEdit, state: &mut State) -> Result<(), String> {
+    for (created, text) in &edit.creates {
+        state.files.insert(name(created), text.clone());
+    }
+    for (edited, list) in &edit.edits {
+        let file = name(edited);
+        let before = state
+            .files
+            .get(&file)
+            .ok_or_else(|| format!("{file} is edited but not there"))?;
+        let after = apply_to_text(edited, before, list).map_err(|error| error.to_string())?;
+        if file == state.file {
+            state.range = map_range(state.range, list);
+        }
+        state.files.insert(file, after);
+    }
+    Ok(())
+}
+
+fn texts(reasons: &[Reason]) -> Vec<String> {
+    reasons.iter().map(|r| r.text.clone()).collect()
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without a message").to_owned()
+}
