@@ -445,3 +445,82 @@ fn remove_old(base: &Path, keep: &str) {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::emulator::run::{End, FAULT_CODE, RunOptions};
+
+    #[test]
+    fn a_missing_compiler_is_explained() {
+        let message = Compiler::find("no-such-g++".into()).unwrap_err();
+        assert!(message.contains("apt-get install g++"), "{message}");
+        assert!(message.contains(ENVIRONMENT_VARIABLE), "{message}");
+    }
+
+    #[test]
+    fn programs_run() {
+        let text = "#include <cstdio>\n#include <cstdlib>\n__global__ void child(int* out) { *out = 7; }\n\
+                    __global__ void parent(int* out) { child<<<1, 1>>>(out); }\n\
+                    int main(int argc, char** argv) {\n    int *there, here = 0;\n    cudaMalloc(&there, 4);\n    \
+                    parent<<<1, 1>>>(there);\n    cudaMemcpy(&here, there, 4, cudaMemcpyDeviceToHost);\n    \
+                    printf(\"%d %s\\n\", here, argv[1]);\n    return atoi(argv[1]);\n}\n";
+        let program = Program::new("a.cu", text);
+        let alone = Emulator::get().build(&program).unwrap();
+        let together = Emulator::get().build_together(&[&program, &program]).unwrap().unwrap();
+        for executable in [alone, together.program(0), together.program(1)] {
+            let options = RunOptions {
+                arguments: vec!["3".to_owned()],
+                ..RunOptions::default()
+            };
+            let outcome = executable.run(&options).unwrap();
+            assert_eq!(outcome.stdout, "7 3\n");
+            assert_eq!(outcome.end, End::Code(3));
+        }
+    }
+
+    #[test]
+    fn faults_have_lines() {
+        let text = "\n__global__ void k(int* p) {\n    p[4] = 1;\n}\nint main() {\n    int* p;\n    cudaMalloc(&p, 16);\n    \
+                    k<<<1, 1>>>(p);\n    return cudaDeviceSynchronize();\n}\n";
+        let program = Program::new("dir/a.cu", text);
+        for executable in Emulator::get().build_all(&[&program, &program]) {
+            let outcome = executable.unwrap().run(&RunOptions::seed(5)).unwrap();
+            assert_eq!(outcome.end, End::Code(FAULT_CODE), "{outcome}");
+            let event = &outcome.events[0];
+            assert_eq!(event.seed, 5);
+            let access = &event.accesses[0];
+            assert_eq!(
+                (access.file.as_deref(), access.line),
+                (Some("dir/a.cu"), Some(3)),
+                "{outcome}"
+            );
+        }
+    }
+
+    #[test]
+    fn errors_have_lines() {
+        let unknown = Program::new("a.cu", "int main() {\n    return unknown;\n}\n");
+        let failure = Emulator::get().build(&unknown).unwrap_err().to_string();
+        assert!(failure.contains("a.cu:2:12: error"), "{failure}");
+        let unsupported = Program::new("a.cu", "int main() {\n    asm(\"nop;\");\n}\n");
+        let failure = Emulator::get().build(&unsupported).unwrap_err().to_string();
+        assert!(failure.starts_with("a.cu:2: the emulator doesn't support"), "{failure}");
+        // One that can't be built says so, and the others are built.
+        let good = Program::new("a.cu", "int main() {}\n");
+        let built = Emulator::get().build_all(&[&good, &unknown]);
+        assert!(built[0].is_ok() && built[1].is_err());
+    }
+
+    #[test]
+    fn time_is_limited() {
+        let program = Program::new("a.cu", "int main() { for (volatile int x = 0;; x = x + 1) {} }\n");
+        let options = RunOptions {
+            timeout: Duration::from_millis(300),
+            ..RunOptions::default()
+        };
+        let outcome = Emulator::get().build(&program).unwrap().run(&options).unwrap();
+        assert_eq!(outcome.end, End::TimedOut);
+    }
+}

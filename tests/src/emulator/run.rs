@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -138,11 +138,6 @@ impl Executable {
             number: Some(number),
             ..self.clone()
         }
-    }
-
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Runs the program.

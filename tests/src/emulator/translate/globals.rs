@@ -3,17 +3,24 @@
 use std::ops::Range;
 
 use super::Unsupported;
-use super::declaration::Declaration;
+use super::declaration::{Declaration, Declarator};
 use super::edits::Edits;
 use super::launch::literal;
+use super::qualifiers::Qualifiers;
 use super::stream::{Scope, Stream};
 
 /// Marks and registers the variables of a stream. `number` counts what is made up, across files.
-pub fn translate(stream: &Stream<'_>, file: &str, number: &mut usize, edits: &mut Edits) -> Result<(), Unsupported> {
+pub fn translate(
+    stream: &Stream<'_>,
+    file: &str,
+    qualifiers: &Qualifiers,
+    number: &mut usize,
+    edits: &mut Edits,
+) -> Result<(), Unsupported> {
     let mut done = 0;
     for at in 0..stream.len() {
-        let space_word = |word: &str| matches!(word, "__device__" | "__constant__" | "__managed__");
-        if !space_word(stream.word(at)) || at < done {
+        let mut words = ["__device__", "__constant__", "__managed__"].iter();
+        if at < done || !words.any(|word| qualifiers.means(stream.word(at), word)) {
             continue;
         }
         let unsupported = |what: &str| Unsupported::at(file, stream.line(at), what);
@@ -28,7 +35,11 @@ pub fn translate(stream: &Stream<'_>, file: &str, number: &mut usize, edits: &mu
             }
             continue;
         };
-        if declaration.has(stream, "__shared__") {
+        let has = |qualifier: &str| {
+            let mut specifiers = declaration.specifiers.clone();
+            specifiers.any(|at| qualifiers.means(stream.word(at), qualifier))
+        };
+        if has("__shared__") {
             continue;
         }
         done = declaration.tokens.end;
@@ -47,7 +58,7 @@ pub fn translate(stream: &Stream<'_>, file: &str, number: &mut usize, edits: &mu
             }
             Scope::Body => return Err(unsupported("a local variable in device memory")),
         }
-        let defined = |one: &super::declaration::Declarator| one.initialiser.is_some();
+        let defined = |one: &Declarator| one.initialiser.is_some();
         if declaration.has(stream, "extern") && !declaration.declarators.iter().any(defined) {
             continue;
         }
@@ -57,7 +68,6 @@ pub fn translate(stream: &Stream<'_>, file: &str, number: &mut usize, edits: &mu
         if template.is_some() {
             return Err(unsupported("a variable template in device memory"));
         }
-        let has = |word: &str| declaration.has(stream, word);
         let space = match () {
             () if has("__constant__") => "Constant",
             () if has("__managed__") => "Managed",

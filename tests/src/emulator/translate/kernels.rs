@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::qualifiers::Qualifiers;
 use super::stream::Stream;
 
 /// Signatures of kernels, by their unqualified names.
@@ -34,7 +35,7 @@ pub enum Form {
 
 impl Kernels {
     /// Adds those that a file declares. `file` is any number that tells files apart.
-    pub fn add(&mut self, file: usize, stream: &Stream<'_>) {
+    pub fn add(&mut self, file: usize, stream: &Stream<'_>, qualifiers: &Qualifiers) {
         let mut open = Vec::new();
         for at in 0..stream.len() {
             match stream.word(at) {
@@ -42,7 +43,7 @@ impl Kernels {
                 "}" => {
                     open.pop();
                 }
-                "__global__" => {
+                word if qualifiers.means(word, "__global__") => {
                     if let Some((name, mut signature)) = signature(stream, at) {
                         signature.around = (file, open.last().copied());
                         self.0.entry(name).or_default().push(signature);

@@ -10,7 +10,9 @@ mod globals;
 mod include;
 mod kernels;
 mod launch;
+mod qualifiers;
 mod shared;
+mod statics;
 mod stream;
 mod words;
 
@@ -24,6 +26,7 @@ use super::program::Program;
 use edits::Edits;
 use kernels::Kernels;
 use launch::literal;
+use qualifiers::Qualifiers;
 use stream::{File, Stream};
 
 pub use include::include_of_line;
@@ -156,6 +159,7 @@ fn shown(path: &Path) -> String {
 struct Pass<'p> {
     program: &'p Program,
     kernels: Kernels,
+    qualifiers: Qualifiers,
     number: usize,
     mirrored: BTreeMap<&'p Path, String>,
     files: BTreeMap<&'p Path, Rc<File<'p>>>,
@@ -195,12 +199,16 @@ impl<'p> Pass<'p> {
         let mut kernels = Kernels::default();
         let mut mirrored = BTreeMap::new();
         let mut files = BTreeMap::new();
-        for (number, (path, text)) in program.files().iter().enumerate() {
+        let mut qualifiers = Qualifiers::default();
+        for (path, text) in program.files() {
             let file = File::new(text);
-            kernels.add(number, &file.code);
+            qualifiers.add(&file);
             files.insert(path.as_path(), Rc::new(file));
+        }
+        for (number, (path, file)) in files.iter().enumerate() {
+            kernels.add(number, &file.code, &qualifiers);
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            mirrored.insert(path.as_path(), format!("{number}_{name}.hpp"));
+            mirrored.insert(*path, format!("{number}_{name}.hpp"));
         }
         for unit in program.units() {
             if let Some(name) = mirrored.get_mut(unit.as_path()) {
@@ -210,6 +218,7 @@ impl<'p> Pass<'p> {
         Pass {
             program,
             kernels,
+            qualifiers,
             number: 0,
             mirrored,
             files,
@@ -257,7 +266,8 @@ impl<'p> Pass<'p> {
     fn stream(&mut self, stream: &Stream<'_>, file: &str, edits: &mut Edits) -> Result<(), Unsupported> {
         launch::translate(stream, file, &self.kernels, edits)?;
         shared::translate(stream, file, &mut self.number, edits)?;
-        globals::translate(stream, file, &mut self.number, edits)?;
+        globals::translate(stream, file, &self.qualifiers, &mut self.number, edits)?;
+        statics::refuse(stream, file, &self.qualifiers)?;
         asm::translate(stream, file, edits)?;
         words::translate(stream, edits);
         Ok(())

@@ -114,6 +114,13 @@ fn in_type(stream: &Stream<'_>, declaration: &Declaration, at: usize) -> bool {
             "__shared__" | "static" | "extern" | "inline" | "__device__" | "__attribute__" | "alignas" | "__align__"
         )
     };
+    let in_brackets = |at: usize| {
+        let mut brackets = declaration
+            .specifiers
+            .clone()
+            .filter(|start| stream.word(*start) == "[" && stream.word(*start + 1) == "[");
+        brackets.any(|start| (start..=stream.partner(start).unwrap_or(start)).contains(&at))
+    };
     let in_attribute = |at: usize| {
         let mut attributes = declaration
             .specifiers
@@ -126,7 +133,7 @@ fn in_type(stream: &Stream<'_>, declaration: &Declaration, at: usize) -> bool {
         .clone()
         .find(|start| stream.word(*start) == "{")
         .is_some_and(|open| (open..stream.partner(open).unwrap_or(open)).contains(&at));
-    in_class || !(storage(stream.word(at)) || in_attribute(at))
+    in_class || !(storage(stream.word(at)) || in_attribute(at) || in_brackets(at))
 }
 
 /// The bracket that closes the block around a token.

@@ -210,7 +210,8 @@ impl<'t> Stream<'t> {
         }
     }
 
-    fn scope_of_braces(&self, brace: usize, outer: Scope) -> Scope {
+    /// Where the declaration begins whose body's `{` is at `brace`.
+    pub fn head_start(&self, brace: usize) -> usize {
         let mut start = brace;
         while start > 0 && !matches!(self.word(start - 1), ";" | "{" | "}") {
             start = match self.word(start - 1) {
@@ -218,7 +219,11 @@ impl<'t> Stream<'t> {
                 _ => start - 1,
             };
         }
-        let mut at = start;
+        start
+    }
+
+    fn scope_of_braces(&self, brace: usize, outer: Scope) -> Scope {
+        let mut at = self.head_start(brace);
         let mut class = false;
         while at < brace {
             match self.word(at) {

@@ -240,6 +240,7 @@ fn shared_variables() {
         ("__shared__ int (*rows)[4];", key(1, "rows", "int (* )[4]")),
         ("__shared__ alignas(16) float f[4];", key(1, "f", "float [4]")),
         ("__shared__ __align__(8) char c[64];", key(1, "c", "char [64]")),
+        ("[[maybe_unused]] __shared__ int x;", key(1, "x", "int")),
         (
             "__shared__ unsigned a, b[2];",
             [key(1, "a", "unsigned"), key(2, "b", "unsigned [2]")].join(" "),
@@ -411,6 +412,36 @@ fn what_is_no_global_variable() {
 }
 
 #[test]
+fn static_variables_of_device_code() {
+    for text in [
+        "__device__ int f() { static int calls; return ++calls; }",
+        "template <class T> __global__ void k() { { static T last = 1; } }",
+        "struct S { __host__ __device__ void f() { static unsigned a[4]; } };",
+    ] {
+        assert!(refused(text).contains("a static variable in device code"), "{text}");
+    }
+    for text in [
+        "int f() { static int calls; return ++calls; }",
+        "__device__ int f() { static constexpr int sizes[] = {1, 2}; static const int one = 1; return sizes[0]; }",
+        "struct S { static __device__ int f() { return 1; } static int x; };",
+        "__device__ int f() { struct L { static int g() { return 1; } }; return L::g(); }",
+    ] {
+        assert_eq!(translated(text), text);
+    }
+}
+
+#[test]
+fn macros_that_stand_for_qualifiers() {
+    let text =
+        "#define KERNEL extern \"C\" __global__\n#define DEVICE static __device__\n#define BOTH __host__ __device__\n";
+    let launch = format!("{text}template <class T> KERNEL void k(T) {{}}\nvoid f() {{ k<<<1, 2>>>(1); }}");
+    assert!(translated(&launch).contains(&called("k")));
+    let global = translated(&format!("{text}DEVICE int x;\nBOTH int f(int x);\n"));
+    assert!(global.contains(&registered(1, "x", "Device")), "{global}");
+    assert!(refused(&format!("{text}DEVICE void f() {{ static int x; }}")).contains("a static variable"));
+}
+
+#[test]
 fn inline_assembly() {
     let cases = [
         (
@@ -543,16 +574,16 @@ fn the_runtime_header_is_shared() {
     let one = Program::new("a.cu", text).with_file("gridfuse.cuh", header);
     let translation = together(&[&one, &one]).unwrap().unwrap();
     let text = &translation.files[0].1;
-    assert_eq!(text.matches("class Aggregator<PerBlock").count(), 1);
+    assert_eq!(text.matches("class ArenaOwner {").count(), 1);
     let (before, _) = text.split_once("namespace emu_program_0").unwrap();
-    assert!(before.contains("class Aggregator<PerBlock"));
+    assert!(before.contains("class ArenaOwner {"));
     assert!(before.contains("#undef GRIDFUSE_CUH"));
     // Another version of it is a file like others.
     let other = one
         .clone()
         .with_file("gridfuse.cuh", header.replace("kMaxBlockZ = 64", "kMaxBlockZ = 1"));
     let translation = together(&[&one, &other]).unwrap().unwrap();
-    assert_eq!(translation.files[0].1.matches("class Aggregator<PerBlock").count(), 2);
+    assert_eq!(translation.files[0].1.matches("class ArenaOwner {").count(), 2);
 }
 
 #[test]

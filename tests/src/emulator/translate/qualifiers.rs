@@ -1,0 +1,45 @@
+//! CUDA's words for where code runs and where data lies, and the macros of a program that stand for them.
+
+use std::collections::BTreeMap;
+
+use gridfuse_codeactions::lex::TokenKind;
+
+use super::stream::File;
+
+/// The words.
+const WORDS: [&str; 6] = [
+    "__global__",
+    "__device__",
+    "__host__",
+    "__constant__",
+    "__managed__",
+    "__shared__",
+];
+
+/// Macros that stand for some of the words, as in `#define KERNEL extern "C" __global__`.
+#[derive(Default)]
+pub struct Qualifiers(BTreeMap<String, Vec<&'static str>>);
+
+impl Qualifiers {
+    /// Adds the macros of a file.
+    pub fn add(&mut self, file: &File<'_>) {
+        for directive in &file.directives {
+            let (Some(name), Some(body)) = (directive.macro_name(), directive.body()) else {
+                continue;
+            };
+            let plain = |at: usize| body.is_word(at) || body.kind(at) == Some(TokenKind::Text);
+            if !(0..body.len()).all(plain) {
+                continue;
+            }
+            let words = WORDS
+                .iter()
+                .filter(|word| (0..body.len()).any(|at| body.word(at) == **word));
+            self.0.entry(name.to_owned()).or_default().extend(words);
+        }
+    }
+
+    /// Whether `word` is `qualifier`, or a macro that may stand for it.
+    pub fn means(&self, word: &str, qualifier: &str) -> bool {
+        word == qualifier || self.0.get(word).is_some_and(|words| words.contains(&qualifier))
+    }
+}
