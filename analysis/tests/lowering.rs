@@ -269,7 +269,11 @@ fn comparisons_that_look_like_template_arguments() {
     };
     assert!(unknown("n < 2 && v < m ? 3"));
     assert!(unknown("n < v && m"));
-    assert!(body.exprs.iter().any(|e| matches!(&e.kind, ExprKind::Call { name: Some(n), .. } if n == "f")));
+    assert!(
+        body.exprs
+            .iter()
+            .any(|e| matches!(&e.kind, ExprKind::Call { name: Some(n), .. } if n == "f"))
+    );
     // What is inside counts as read.
     let reads = |name: &str| {
         body.exprs
