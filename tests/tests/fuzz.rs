@@ -6,10 +6,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gridfuse_tests::emulator::Emulator;
+use gridfuse_tests::cli::files_of;
+use gridfuse_tests::emulator::rewritten::{device_launches, offered};
+use gridfuse_tests::emulator::run::RunOptions;
+use gridfuse_tests::emulator::{Emulator, Program};
 use gridfuse_tests::fuzz::campaign::{self, Plan};
 use gridfuse_tests::fuzz::check::Settings;
 use gridfuse_tests::fuzz::rewrite::Wish;
+use gridfuse_tests::workspace;
 
 /// Seeds of the programs that are always tried.
 const PROGRAMS: u64 = 300;
@@ -43,4 +47,33 @@ fn random_programs() {
     // What is generated must be what rewrites are for.
     assert!(summary.with_rewrites * 10 >= PROGRAMS * 8, "{}", summary.text(true));
     assert!(summary.rewritten > 2 * PROGRAMS, "{}", summary.text(true));
+}
+
+/// Programs that once came out wrong: whatever is offered for their launches does what they do.
+#[test]
+fn programs_that_came_out_wrong() {
+    let emulator = Emulator::get();
+    let directory = workspace::root().join("tests/fixtures/fuzz");
+    let mut tried = 0;
+    for (name, bytes) in files_of(&directory) {
+        let program = Program::new(&name, String::from_utf8(bytes).unwrap());
+        let mut variants = vec![("as it is".to_owned(), program.clone())];
+        for site in device_launches(&program) {
+            let offered = offered(&program, &site).into_iter();
+            variants.extend(offered.map(|r| (format!("line {}: {}", site.line, r.ids.join(",")), r.program)));
+        }
+        let programs: Vec<&Program> = variants.iter().map(|(_, program)| program).collect();
+        let mut wanted: Option<String> = None;
+        for ((what, _), executable) in variants.iter().zip(emulator.build_all(&programs)) {
+            let executable = executable.unwrap_or_else(|error| panic!("{name}: {what}: {error}"));
+            for seed in 1..=4 {
+                let outcome = executable.run(&RunOptions::seed(seed)).unwrap();
+                assert!(outcome.is_success(), "{name}: {what}: {outcome}");
+                let wanted = wanted.get_or_insert_with(|| outcome.stdout.clone());
+                assert_eq!(outcome.stdout, *wanted, "{name}: {what}, seed {seed}");
+            }
+        }
+        tried += 1;
+    }
+    assert!(tried > 0);
 }

@@ -54,8 +54,6 @@ struct Block {
     x: Expr,
     /// The number of threads, for the size of shared memory.
     threads: Expr,
-    /// Never a multiple of anything: only good where a count is positive.
-    needs_count: bool,
 }
 
 impl Generator {
@@ -351,7 +349,7 @@ impl Generator {
         }
 
         let positive = self.random.chance(65) && count.low <= 0;
-        let block = self.block(context, &spec, &count, positive || count.low > 0);
+        let block = self.block(context, &spec, &count);
         stmts.extend(block.before.iter().cloned());
         let grid = self.grid(context, &spec, &count, &block, &mut stmts);
         let mut config = vec![grid, block.written.clone()];
@@ -387,7 +385,7 @@ impl Generator {
             args,
             form,
         };
-        let guarded = positive || block.needs_count;
+        let guarded = positive;
         let mut inner = Vec::new();
         inner.append(&mut before);
         let unusual = self.random.below(100);
@@ -400,7 +398,12 @@ impl Generator {
                 Expr::Launch(Box::new(launch)),
                 atom("(void)0"),
             )));
-        } else if unusual < 6 && simple_launch && launch.config.len() == 2 && !launch.kernel.contains('<') {
+        } else if unusual < 6
+            && simple_launch
+            && launch.config.len() == 2
+            && spec.template_type.is_none()
+            && spec.template_block.is_none()
+        {
             self.feature("launch by a macro");
             inner.push(self.by_macro(launch));
         } else if unusual < 10 && simple_launch && spec.template_type.is_none() && spec.template_block.is_none() {
@@ -471,14 +474,13 @@ impl Generator {
         place
     }
 
-    fn block(&mut self, context: &mut Context, child: &Kernel, count: &Value, positive: bool) -> Block {
+    fn block(&mut self, context: &mut Context, child: &Kernel, count: &Value) -> Block {
         let limit = child.tile.unwrap_or(128);
         let simple = |x: i64| Block {
             before: Vec::new(),
             written: int(x),
             x: int(x),
             threads: int(x),
-            needs_count: false,
         };
         if let Some(size) = child.template_block {
             return simple(size);
@@ -522,7 +524,6 @@ impl Generator {
                     written: atom(name.clone()),
                     x: atom(name.clone()),
                     threads: atom(name),
-                    needs_count: false,
                 }
             }
             2 => {
@@ -539,7 +540,6 @@ impl Generator {
                     written: atom(name.clone()),
                     x: x.clone(),
                     threads: x,
-                    needs_count: false,
                 }
             }
             3 | 4 => {
@@ -561,17 +561,15 @@ impl Generator {
                     written: atom(name.clone()),
                     x: atom(name.clone()),
                     threads: atom(name),
-                    needs_count: false,
                 }
             }
-            5 if positive && count.high <= limit => {
+            5 if count.low > 0 && count.high <= limit => {
                 self.feature("block size is the count");
                 Block {
                     before: Vec::new(),
                     written: count.expr.clone(),
                     x: count.expr.clone(),
                     threads: count.expr.clone(),
-                    needs_count: count.low <= 0,
                 }
             }
             6 => {
@@ -587,7 +585,6 @@ impl Generator {
                     written: atom(name),
                     x: int(size),
                     threads: int(size),
-                    needs_count: false,
                 }
             }
             7 => {
@@ -597,7 +594,6 @@ impl Generator {
                     written: call("dim3", vec![int(size), int(1), int(1)]),
                     x: int(size),
                     threads: int(size),
-                    needs_count: false,
                 }
             }
             _ => simple(*self.random.pick(&[1, 7, 16, 32, 32, 33, 64, 64])),
@@ -827,7 +823,7 @@ impl Generator {
         match ty {
             "Mode" => cast("Mode", value.expr),
             "bool" if self.random.chance(60) => context.scope.bool(&mut self.random, 1),
-            "char" if self.random.chance(10) => atom("'a'"),
+            "char" if self.random.chance(10) => atom("'0'"),
             "short" | "unsigned char" | "long long" | "size_t" if self.random.chance(30) => {
                 let name = context.fresh("value");
                 stmts.push(declare(ty, &name, value.expr));

@@ -533,6 +533,8 @@ impl Generator {
 
     /// Slots, accumulators and numbers.
     fn common_params(&mut self, kernel: &mut Kernel) {
+        // Who launches needs a number of its own for each thread.
+        let numbered = !kernel.launches.is_empty();
         let slots = self.random.chance(70);
         let accumulators = if slots {
             self.random.weighted(&[45, 45, 10])
@@ -553,7 +555,7 @@ impl Generator {
             let ty = *self.random.pick(SLOT_TYPES);
             let id = self.slot_buffer("out", ty);
             kernel.slots.push(id);
-            if self.random.chance(20) && kernel.notes.is_none() {
+            if self.random.chance(20) && kernel.notes.is_none() && !numbered {
                 own = Some(id);
                 self.feature("pointer arithmetic in arguments");
             }
@@ -613,7 +615,7 @@ impl Generator {
             });
         }
         let mut numbers: Vec<KernelParam> = Vec::new();
-        let needs_base = own.is_none() && !kernel.slots.is_empty();
+        let needs_base = own.is_none() && !kernel.slots.is_empty() || numbered;
         let plain = |role, name: &str| KernelParam {
             role,
             ty: "int".to_owned(),
