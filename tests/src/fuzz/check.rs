@@ -220,7 +220,7 @@ pub fn fails_alike(
                 } else {
                     Class::Contradiction
                 };
-                return (class == failure.class).then(|| Failure {
+                return (class == failure.class).then_some(Failure {
                     class,
                     steps: mistake.steps,
                     schedule: None,

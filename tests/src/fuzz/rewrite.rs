@@ -195,7 +195,12 @@ pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>
                 id: rewrite.id.to_owned(),
                 option,
             };
-            extend(session, &mut found, &mut frontier, &[], None, state, step, ordered);
+            let from = From {
+                done: &[],
+                other: None,
+                state,
+            };
+            extend(session, &mut found, &mut frontier, &from, step, ordered);
         }
     }
     for _ in 1..wish.steps {
@@ -227,7 +232,12 @@ pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>
                 id: id.to_owned(),
                 option: option_for(id, &mut random),
             };
-            extend(session, &mut found, &mut next, steps, other, state, step, ordered);
+            let from = From {
+                done: steps,
+                other,
+                state,
+            };
+            extend(session, &mut found, &mut next, &from, step, ordered);
         }
         frontier = next;
     }
@@ -256,16 +266,13 @@ pub fn replay(session: &mut Session, printed: &Printed, steps: &[Step]) -> Resul
             let state = current.as_ref().unwrap_or(start).clone();
             let other = (!same && current.is_some()).then_some(start);
             frontier.clear();
-            extend(
-                session,
-                &mut found,
-                &mut frontier,
-                &done,
+            let from = From {
+                done: &done,
                 other,
-                &state,
-                step.clone(),
-                &BTreeSet::new(),
-            );
+                state: &state,
+            };
+            let none = BTreeSet::new();
+            extend(session, &mut found, &mut frontier, &from, step.clone(), &none);
             if let Some(mistake) = found.mistakes.pop() {
                 return Err(mistake);
             }
@@ -382,21 +389,29 @@ fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -
     starts
 }
 
-/// Applies one more rewrite. `other`: the launch to be rewritten is not the one that `state` speaks of, but was there in the
-/// original; it is looked for by its text.
+/// Where one more rewrite is applied.
+struct From<'a> {
+    /// What has been applied.
+    done: &'a [Step],
+    /// The launch to be rewritten is not the one that `state` speaks of, but was there in the original; it is looked for by
+    /// its text.
+    other: Option<&'a State>,
+    /// The program as it is.
+    state: &'a State,
+}
+
+/// Applies one more rewrite.
 fn extend(
     session: &mut Session,
     found: &mut Rewrites,
     frontier: &mut Vec<(Vec<Step>, State)>,
-    done: &[Step],
-    other: Option<&State>,
-    state: &State,
+    from: &From<'_>,
     step: Step,
     ordered: &BTreeSet<u32>,
 ) {
-    let mut steps = done.to_vec();
+    let mut steps = from.done.to_vec();
     steps.push(step.clone());
-    let attempt = catch_unwind(AssertUnwindSafe(|| apply_step(session, state, other, &step)));
+    let attempt = catch_unwind(AssertUnwindSafe(|| apply_step(session, from.state, from.other, &step)));
     if attempt.is_err() {
         *session = Session::default();
     }

@@ -159,10 +159,10 @@ impl Generator {
             self.features.insert("crlf");
         }
         let layout = Layout {
-            indent: *random.pick(&["    ", "    ", "  ", "\t"]),
+            indent: random.pick::<&str>(&["    ", "    ", "  ", "\t"]),
             allman: random.chance(20),
             crlf,
-            header_suffix: *random.pick(&[".cuh", ".cuh", ".cu"]),
+            header_suffix: random.pick::<&str>(&[".cuh", ".cuh", ".cu"]),
         };
         Program {
             items,
