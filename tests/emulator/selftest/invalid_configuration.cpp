@@ -11,7 +11,7 @@ __global__ void parent(int* ran, int* wrong) {
     LAUNCH(child, dim3(1, 65536), 1)(ran);
     if (cudaGetLastError() != cudaErrorInvalidConfiguration) *wrong = 4;
     LAUNCH(child, 1, 1, 48 * 1024 + 1)(ran);
-    if (cudaGetLastError() != cudaErrorInvalidValue) *wrong = 5;
+    if (cudaGetLastError() != cudaErrorInvalidConfiguration) *wrong = 5;
     LAUNCH(child, 1, 1, 48 * 1024)(ran);
     if (cudaGetLastError() != cudaSuccess) *wrong = 6;
 }
@@ -20,6 +20,6 @@ int main() {
     LAUNCH(parent, 1, 1)(ran, wrong);
     if (fetch(ran) != 1 || fetch(wrong) != 0) return 1;
     LAUNCH(child, 0, 1)(ran);
-    if (cudaPeekAtLastError() != cudaErrorInvalidConfiguration || cudaGetLastError() != cudaErrorInvalidConfiguration) return 2;
+    if (cudaPeekAtLastError() != cudaErrorInvalidValue || cudaGetLastError() != cudaErrorInvalidValue) return 2;
     return cudaGetLastError() == cudaSuccess ? 0 : 3;
 }

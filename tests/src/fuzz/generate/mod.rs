@@ -205,10 +205,16 @@ mod tests {
 
     #[test]
     fn a_seed_names_a_program() {
+        let mut without = 0;
         for seed in 0..50 {
             let (once, again) = (print(&generate(seed)), print(&generate(seed)));
             assert_eq!(once.files, again.files);
-            assert!(!once.launches.is_empty(), "seed {seed} launches nothing");
+            // All launches of a program may stand in a macro.
+            without += usize::from(once.launches.is_empty());
         }
+        assert!(
+            without < 10,
+            "{without} of 50 programs have no launch that can be rewritten"
+        );
     }
 }
