@@ -16,7 +16,7 @@ use gridfuse_tests::workspace;
 use serde::Deserialize;
 
 /// The schedules under which a mutant has to be noticed, and what is right has to go well.
-const SEEDS: std::ops::RangeInclusive<u64> = 1..=12;
+const SEEDS: std::ops::RangeInclusive<u64> = 1..=150;
 
 /// The program that rewrites are applied to.
 const REWRITTEN: &str = "rewritten.cu";
