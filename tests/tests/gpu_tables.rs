@@ -104,7 +104,7 @@ fn the_plan_fits_the_corpus() {
             let name = format!("{}/{}", program.name, variant.name);
             let text = fs::read_to_string(root.join(source))
                 .unwrap_or_else(|error| panic!("{name}: {}: {error}", source.display()));
-            if let Some(at) = &variant.at {
+            for at in variant.at.iter().flat_map(plan::At::lines) {
                 plan::launch_line(&text, at).unwrap_or_else(|error| panic!("{name}: {error:#}"));
             }
         }
