@@ -96,40 +96,36 @@ struct Benchmark {
     all_pairs: bool,
 }
 
-const CORPUS: [Benchmark; 5] = [
-    Benchmark {
-        file: "bfs.cu",
-        inputs: &[
-            "--input rmat --vertices 60",
-            "--input tree --vertices 150",
-            "--input uniform --vertices 40",
-            "--input road --vertices 40",
-        ],
-        all_pairs: true,
-    },
-    Benchmark {
-        file: "sssp.cu",
-        inputs: &[
-            "--input rmat --vertices 60",
-            "--input tree --vertices 150",
-            "--input uniform --vertices 40",
-            "--input road --vertices 40",
-        ],
-        all_pairs: true,
-    },
-    some_pairs(
-        "cc.cu",
-        &["--input rmat --vertices 60", "--input uniform --vertices 40"],
-    ),
-    some_pairs(
-        "gc.cu",
-        &["--input rmat --vertices 60", "--input uniform --vertices 40"],
-    ),
-    some_pairs(
-        "tc.cu",
-        &["--input rmat --vertices 60", "--input uniform --vertices 40"],
-    ),
+const SEARCHES: &[&str] = &[
+    "--input rmat --vertices 60",
+    "--input tree --vertices 150",
+    "--input uniform --vertices 40",
+    "--input road --vertices 40",
 ];
+
+const GRAPHS: &[&str] = &["--input rmat --vertices 60", "--input uniform --vertices 40"];
+
+const CURVES: &[&str] = &["--input skewed --lines 40", "--input flat --lines 20"];
+
+const CORPUS: &[Benchmark] = &[
+    all_pairs("bfs.cu", SEARCHES),
+    all_pairs("sssp.cu", SEARCHES),
+    some_pairs("bt.cu", CURVES),
+    some_pairs("bt_malloc.cu", CURVES),
+    some_pairs("cc.cu", GRAPHS),
+    some_pairs("gc.cu", GRAPHS),
+    some_pairs("mstf.cu", GRAPHS),
+    some_pairs("mstv.cu", GRAPHS),
+    some_pairs("tc.cu", GRAPHS),
+];
+
+const fn all_pairs(file: &'static str, inputs: &'static [&'static str]) -> Benchmark {
+    Benchmark {
+        file,
+        inputs,
+        all_pairs: true,
+    }
+}
 
 const fn some_pairs(file: &'static str, inputs: &'static [&'static str]) -> Benchmark {
     Benchmark {

@@ -25,11 +25,9 @@ const HERE: &str = "// <- here";
 /// Sequences of rewrites that are applied one after the other, beside each rewrite alone.
 const SEQUENCES: [&str; 1] = ["threshold,aggregate-grid"];
 
-/// Programs of the corpus that every rewrite is applied to; the others are compiled after some: the emulator compiles and runs
-/// what else is offered.
+/// Programs of the corpus that every rewrite is applied to; the others are compiled after [`SEQUENCES`]. What else is offered for
+/// them runs in the emulator.
 const CORPUS_WITH_ALL: [&str; 2] = ["bfs.cu", "sssp.cu"];
-
-const CORPUS_OTHERS: [&str; 2] = ["aggregate-block", "threshold,aggregate-grid"];
 
 fn rewrites() -> Vec<Value> {
     let report = gridfuse(workspace::root(), &["list", "--format", "json"])
@@ -106,7 +104,7 @@ fn the_corpus_links() {
         assert!(!launches.is_empty(), "{file} has no launch by a kernel");
         let ids = match CORPUS_WITH_ALL.contains(&file.as_str()) {
             true => all.clone(),
-            false => CORPUS_OTHERS.map(str::to_owned).to_vec(),
+            false => SEQUENCES.map(str::to_owned).to_vec(),
         };
         for launch in launches {
             jobs.extend(ids.iter().map(|ids| (file.clone(), launch.clone(), ids.clone())));
