@@ -142,3 +142,39 @@ fn what_the_project_says_wins() {
     });
     assert!(message(&host).contains("does not exist"));
 }
+
+#[test]
+fn launches_need_relocatable_code_and_a_new_architecture() {
+    let header = "__global__ void child(int* out) { *out = 1; }\n\
+        __global__ void parent(int* out) { child<<<1, 1>>>(out); child<<<1, 1>>>(out); }\n\
+        __device__ void helper(int* out) { child<<<1, 1>>>(out); }\n\
+        void host(int* out) { parent<<<1, 1>>>(out); }\n";
+    let found = |commands: &[(&str, CompileCommand)]| -> Vec<String> {
+        let mut host = Host::new();
+        host.set_file("/w/a.cu".as_ref(), "#include \"k.cuh\"\n");
+        let file = host.set_file("/w/k.cuh".as_ref(), header);
+        set(&mut host, commands);
+        let all = diagnostics(host.db(), file).iter();
+        all.filter(|d| d.id == "missing-device-linking")
+            .map(|d| d.message.clone())
+            .collect()
+    };
+    let bare = CompileCommand {
+        relocatable: false,
+        ..command(&[90], &[])
+    };
+    let alone = CompileCommand {
+        without_device_runtime: true,
+        ..command(&[90], &[])
+    };
+    assert!(found(&[]).is_empty());
+    assert!(found(&[("/w/a.cu", command(&[90], &[]))]).is_empty());
+    assert_eq!(found(&[("/w/a.cu", bare.clone())]).len(), 2);
+    // A neighbour's command says nothing certain.
+    assert!(found(&[("/w/b.cu", bare.clone())]).is_empty());
+    // In one of two programs.
+    let both = found(&[("/w/a.cu", command(&[90], &[])), ("/w/a.cu", bare)]);
+    assert!(both[0].contains("-rdc=true"), "{both:?}");
+    assert!(found(&[("/w/a.cu", command(&[30, 90], &[]))])[0].contains("3.0"));
+    assert!(found(&[("/w/a.cu", alone)])[0].contains("-cudadevrt none"));
+}
