@@ -3,6 +3,7 @@
 //! Text goes through [`mask`] and [`parse`] to [`items`]; each function's body is lowered to [`hir`], and everything else is
 //! a query over that: [`uniformity`], [`launch`], [`dependence`]. Nothing here knows of LSP.
 
+pub mod compile;
 pub mod db;
 pub mod dependence;
 pub mod diagnostic;
@@ -10,6 +11,7 @@ pub mod diagnostics;
 pub mod escape;
 pub mod flow;
 pub mod hir;
+pub mod include;
 pub mod items;
 pub mod launch;
 pub mod mask;
