@@ -39,7 +39,8 @@
 //   * A grid of no blocks, which CUDA refuses to launch, is ignored.
 //
 // Thresholding. for_each_thread runs a small child grid in the launching thread instead;
-// below_threshold says which grids are small.
+// below_threshold says which grids are small. When the threads of a block wait for each other,
+// for_each_block runs the blocks, and for_each_thread their threads between two barriers.
 
 #ifndef GRIDFUSE_CUH
 #define GRIDFUSE_CUH
@@ -853,6 +854,117 @@ __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, long long
         for (t.x = 0; t.x < threads; ++t.x) body(t, b, grid, block);
     }
 }
+
+/// Runs the blocks of a child grid one after the other in the calling thread:
+/// `body(blockIdx, gridDim, blockDim)`.
+template <class Body>
+__device__ __forceinline__ void for_each_block(dim3 grid, dim3 block, Body&& body) {
+    uint3 b;
+    for (b.z = 0; b.z < grid.z; ++b.z)
+        for (b.y = 0; b.y < grid.y; ++b.y)
+            for (b.x = 0; b.x < grid.x; ++b.x) body(b, grid, block);
+}
+
+/// Runs the threads of a block one after the other in the calling thread, up to where they would wait
+/// for each other: `body(threadIdx)` or `body(threadIdx, number)`.
+template <class Body>
+__device__ __forceinline__ void for_each_thread(dim3 block, Body&& body) {
+    uint3 t;
+    unsigned number = 0;
+    for (t.z = 0; t.z < block.z; ++t.z)
+        for (t.y = 0; t.y < block.y; ++t.y)
+            for (t.x = 0; t.x < block.x; ++t.x, ++number)
+                if constexpr (std::is_invocable_v<Body&, uint3, unsigned>) body(t, number);
+                else body(t);
+}
+
+/// The threads of a block of at most `Count` that have not returned from the kernel, run one after the
+/// other by the calling thread.
+template <unsigned Count>
+class BlockThreads {
+public:
+    __device__ __forceinline__ explicit BlockThreads(dim3 block) : block_(block), left_(block.x * block.y * block.z) {}
+
+    /// As the function of this name, for the threads that are left.
+    template <class Body>
+    __device__ __forceinline__ void for_each(Body&& body) {
+        for_each_thread(block_, [&](uint3 t, unsigned number) {
+            if (gone_[number]) return;
+            if constexpr (std::is_invocable_v<Body&, uint3, unsigned>) body(t, number);
+            else body(t);
+        });
+    }
+
+    /// This thread returns.
+    __device__ __forceinline__ void exit(unsigned number) {
+        gone_[number] = true;
+        --left_;
+    }
+
+    /// All have returned.
+    __device__ __forceinline__ bool none() const { return left_ == 0; }
+
+private:
+    dim3 block_;
+    unsigned left_;
+    bool gone_[Count] = {};
+};
+
+/// Atomics on shared memory of a block that one thread runs: nothing can come between, and local memory,
+/// where that memory lies, has no atomic operations.
+namespace serial {
+
+template <class T, class V>
+__device__ __forceinline__ T atomicExch(T* place, V value) {
+    const T old = *place;
+    *place = static_cast<T>(value);
+    return old;
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicAdd(T* place, V value) {
+    return serial::atomicExch(place, *place + static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicSub(T* place, V value) {
+    return serial::atomicExch(place, *place - static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicMin(T* place, V value) {
+    return serial::atomicExch(place, static_cast<T>(value) < *place ? static_cast<T>(value) : *place);
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicMax(T* place, V value) {
+    return serial::atomicExch(place, *place < static_cast<T>(value) ? static_cast<T>(value) : *place);
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicAnd(T* place, V value) {
+    return serial::atomicExch(place, *place & static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicOr(T* place, V value) {
+    return serial::atomicExch(place, *place | static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicXor(T* place, V value) {
+    return serial::atomicExch(place, *place ^ static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicInc(T* place, V limit) {
+    return serial::atomicExch(place, *place >= static_cast<T>(limit) ? T(0) : *place + 1);
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicDec(T* place, V limit) {
+    const bool wraps = *place == 0 || *place > static_cast<T>(limit);
+    return serial::atomicExch(place, wraps ? static_cast<T>(limit) : *place - 1);
+}
+template <class T, class E, class V>
+__device__ __forceinline__ T atomicCAS(T* place, E expected, V value) {
+    const T old = *place;
+    if (old == static_cast<T>(expected)) *place = static_cast<T>(value);
+    return old;
+}
+
+}   // namespace serial
 
 /// Whether a child grid has fewer than `threshold` threads. False for a grid that CUDA would refuse to
 /// launch (no threads, a block of more than 1024), so that such a launch fails as it would have.

@@ -8,6 +8,7 @@ mod child;
 mod ctype;
 pub mod edit;
 mod effects;
+mod fission;
 pub mod handlers;
 pub mod include;
 pub mod lex;
