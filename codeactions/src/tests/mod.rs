@@ -3,6 +3,8 @@
 
 mod aggregate;
 mod aggregate_block;
+mod aggregate_malloc;
+mod coarsen;
 mod compose;
 mod docs;
 mod fire_and_forget;
