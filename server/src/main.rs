@@ -4,6 +4,7 @@ mod cli;
 mod creates;
 mod describe;
 mod files;
+mod hints;
 mod launches;
 mod line_index;
 mod lsp;

@@ -7,6 +7,7 @@ use tower_lsp_server::ls_types::{Diagnostic, DiagnosticSeverity, MessageType, Po
 
 use super::disk;
 use super::state::{Shared, State};
+use crate::hints::{Hints, WantedHints};
 use crate::manifest::{Manifest, ManifestError, NAME};
 
 /// What the project says, as far as it's known.
@@ -14,9 +15,18 @@ use crate::manifest::{Manifest, ManifestError, NAME};
 pub struct Project {
     /// Include directories that the client set.
     pub client_include_dirs: Vec<PathBuf>,
+    /// Inlay hints that the client set.
+    pub client_hints: WantedHints,
     manifest: Manifest,
     /// The `gridfuse.toml` that the client was told of.
     wrong: Option<PathBuf>,
+}
+
+impl Project {
+    /// Which inlay hints are shown: the client's settings come before the project's.
+    pub fn hints(&self) -> Hints {
+        Hints::default().with(self.manifest.hints).with(self.client_hints)
+    }
 }
 
 impl Shared {
