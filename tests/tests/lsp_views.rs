@@ -399,7 +399,7 @@ fn hints_follow_settings_and_range() {
     client.notify("workspace/didChangeWatchedFiles", changed);
     client.wait_server_request("workspace/inlayHint/refresh", |_| true);
     let arguments = [
-        ("⟨grid⟩", "out"),
+        ("⟨varies⟩", "out"),
         ("⟨block⟩", "out + blockIdx.x"),
         ("⟨varies⟩", "count"),
         ("⟨grid⟩", "out"),
