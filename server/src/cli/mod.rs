@@ -5,6 +5,7 @@ mod diff;
 mod explain;
 mod github;
 mod graph;
+mod graph_svg;
 mod list;
 mod output;
 mod project;
