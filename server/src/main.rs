@@ -2,6 +2,7 @@
 
 mod changes;
 mod cli;
+mod compile_commands;
 mod creates;
 mod describe;
 mod files;

@@ -24,6 +24,8 @@ pub struct Manifest {
     pub settings: Settings,
     /// Directories in which `#include` looks, absolute.
     pub include_dirs: Vec<PathBuf>,
+    /// The `compile_commands.json`, or the directory that it is in, absolute.
+    pub compile_commands: Option<PathBuf>,
 }
 
 /// What is wrong in it, and where.
@@ -53,6 +55,7 @@ struct Written {
     arch: Option<Spanned<String>>,
     cuda: Option<Spanned<String>>,
     include_dirs: Vec<PathBuf>,
+    compile_commands: Option<PathBuf>,
     severity: BTreeMap<Spanned<String>, Spanned<String>>,
     thresholds: Thresholds,
 }
@@ -155,6 +158,7 @@ impl Manifest {
                 .iter()
                 .map(|dir| normalize(&home.join(dir)))
                 .collect(),
+            compile_commands: written.compile_commands.map(|path| normalize(&home.join(path))),
         })
     }
 }
@@ -172,6 +176,7 @@ mod tests {
         assert_eq!(parse("")?, Manifest::default());
         let manifest = parse(
             "arch = 'sm_90a'\ncuda = \"12.4\"\ninclude-dirs = ['inc', '/usr/inc', '../x']\n\
+             compile-commands = 'out/debug'\n\
              [severity]\nlaunch-in-loop = 'off'\npartial-warp = 'error'\n\
              [thresholds]\ntiny-grid = 64\npending-launches = 4096\nnesting-depth = 8\n",
         )?;
@@ -186,6 +191,7 @@ mod tests {
         );
         let dirs: Vec<PathBuf> = ["/w/inc", "/usr/inc", "/x"].map(PathBuf::from).to_vec();
         assert_eq!(manifest.include_dirs, dirs);
+        assert_eq!(manifest.compile_commands, Some("/w/out/debug".into()));
         Ok(())
     }
 

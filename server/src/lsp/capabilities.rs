@@ -19,6 +19,8 @@ pub struct Session {
     pub refresh_diagnostics: bool,
     /// Diagnostics may have related information.
     pub related_information: bool,
+    /// Diagnostics may link to their documentation.
+    pub code_description: bool,
     /// The client understands code actions (not only commands).
     pub code_actions: bool,
     /// Edits of code actions may be filled in later.
@@ -58,6 +60,11 @@ impl Session {
             folders: folders(params),
             pull_diagnostics: document.diagnostic.is_some(),
             refresh_diagnostics: yes(workspace.diagnostics.and_then(|d| d.refresh_support)),
+            code_description: yes(document
+                .publish_diagnostics
+                .as_ref()
+                .and_then(|d| d.code_description_support))
+                || yes(document.diagnostic.as_ref().and_then(|d| d.code_description_support)),
             related_information: yes(document.publish_diagnostics.and_then(|d| d.related_information))
                 || yes(document.diagnostic.and_then(|d| d.related_information)),
             code_actions: action.code_action_literal_support.is_some(),
@@ -114,7 +121,7 @@ impl Session {
         let mut registrations = Vec::new();
         if self.watch_files {
             let options = DidChangeWatchedFilesRegistrationOptions {
-                watchers: ["**/*.{cu,cuh,h,hpp}", "**/gridfuse.toml"]
+                watchers: ["**/*.{cu,cuh,h,hpp}", "**/gridfuse.toml", "**/compile_commands.json"]
                     .map(|pattern| FileSystemWatcher {
                         glob_pattern: GlobPattern::String(pattern.to_string()),
                         kind: None,

@@ -7,6 +7,8 @@ mod convert;
 mod disk;
 mod hover;
 mod input;
+mod markdown;
+mod pages;
 mod project;
 mod publish;
 mod server;

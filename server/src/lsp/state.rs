@@ -15,6 +15,7 @@ use tower_lsp_server::ls_types::{MessageType, Uri};
 
 use super::capabilities::Session;
 use super::disk;
+use super::pages::Pages;
 use super::project::Project;
 
 /// A document that is open in the editor.
@@ -69,6 +70,7 @@ pub struct State {
     pub disk: mpsc::UnboundedSender<disk::Job>,
     /// The receiving end, until [`disk::run`] takes it.
     pub disk_jobs: Mutex<Option<mpsc::UnboundedReceiver<disk::Job>>>,
+    pages: Arc<Pages>,
     shared: Mutex<Shared>,
     shut_down: AtomicBool,
 }
@@ -81,6 +83,8 @@ pub struct Snapshot {
     pub documents: BTreeMap<PathBuf, Document>,
     /// What the client can do.
     pub session: Session,
+    /// Documentation to link to.
+    pub pages: Arc<Pages>,
     changes: u64,
 }
 
@@ -135,6 +139,7 @@ impl State {
             changed: Notify::new(),
             disk,
             disk_jobs: Mutex::new(Some(jobs)),
+            pages: Arc::default(),
             shared: Mutex::new(Shared::new()),
             shut_down: AtomicBool::new(false),
         })
@@ -159,6 +164,7 @@ impl State {
             db: shared.host.snapshot(),
             documents: shared.documents.clone(),
             session,
+            pages: self.pages.clone(),
             changes: shared.changes,
         }
     }
