@@ -108,15 +108,31 @@ const GRAPHS: &[&str] = &["--input rmat --vertices 60", "--input uniform --verti
 
 const CURVES: &[&str] = &["--input skewed --lines 40", "--input flat --lines 20"];
 
+const POINTS: &[&str] = &[
+    "--input skewed --points 300",
+    "--input flat --points 200",
+    "--input skewed --points 300 --variant recursive",
+];
+
+const BODIES: &[&str] = &["--input skewed --bodies 80", "--input flat --bodies 60"];
+
+const FORMULAS: &[&str] = &[
+    "--input skewed --variables 40 --iterations 3",
+    "--input flat --variables 20 --iterations 2",
+];
+
 const CORPUS: &[Benchmark] = &[
     all_pairs("bfs.cu", SEARCHES),
     all_pairs("sssp.cu", SEARCHES),
+    some_pairs("bh.cu", BODIES),
     some_pairs("bt.cu", CURVES),
     some_pairs("bt_malloc.cu", CURVES),
     some_pairs("cc.cu", GRAPHS),
     some_pairs("gc.cu", GRAPHS),
     some_pairs("mstf.cu", GRAPHS),
     some_pairs("mstv.cu", GRAPHS),
+    some_pairs("qt.cu", POINTS),
+    some_pairs("sp.cu", FORMULAS),
     some_pairs("tc.cu", GRAPHS),
 ];
 

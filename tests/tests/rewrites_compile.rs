@@ -31,6 +31,9 @@ const SEQUENCES: [&str; 2] = ["threshold,aggregate-grid", "coarsen,aggregate-gri
 /// them runs in the emulator.
 const CORPUS_WITH_ALL: [&str; 2] = ["bfs.cu", "sssp.cu"];
 
+/// Launches of the corpus that may be refused: programs, and how the launches begin.
+const CORPUS_REFUSED: [(&str, &str); 1] = [("qt.cu", "build<<<")];
+
 fn rewrites() -> Vec<Value> {
     let report = gridfuse(workspace::root(), &["list", "--format", "json"])
         .expect_code(0)
@@ -124,6 +127,13 @@ fn the_corpus_links() {
         let verdicts = launch["rewrites"].as_array().expect("verdicts");
         if let Some(refused) = verdicts.iter().find(refused) {
             assert_eq!(run.code, Some(1), "{}", run.story());
+            let text = launch["text"].as_str().expect("its text");
+            if CORPUS_REFUSED
+                .iter()
+                .any(|(name, start)| name == file && text.starts_with(start))
+            {
+                return String::new();
+            }
             return format!("{file}:{at}: {ids} is refused: {}\n", refused["reasons"]);
         }
         if run.code != Some(0) {
