@@ -17,13 +17,18 @@ pub const SECTION: &str = "gridfuse";
 pub struct Config {
     /// Directories in which `#include` looks after the including file's own; relative ones start at the first workspace folder.
     pub include_dirs: Vec<PathBuf>,
-<<<<<<< HEAD
-    /// The `compile_commands.json`, or the directory that it is in; a relative one starts at the first workspace folder.
-    pub compile_commands: Option<PathBuf>,
-=======
-    /// Which inlay hints are shown.
-    pub inlay_hints: WantedHints,
->>>>>>> shown
+            compile_commands: Some("out".into()),
+            inlay_hints: WantedHints {
+                arguments: Some(true),
+                config: None,
+            },
+        };
+        let dirs = json!({
+            "includeDirs": ["inc", "/usr/include"],
+            "compileCommands": "out",
+            "inlayHints": { "arguments": true },
+            "other": 1,
+        });
 }
 
 impl Config {
@@ -68,18 +73,18 @@ mod tests {
     fn reads_settings() {
         let config = Config {
             include_dirs: vec!["inc".into(), "/usr/include".into()],
-<<<<<<< HEAD
             compile_commands: Some("out".into()),
-        };
-        let dirs = json!({ "includeDirs": ["inc", "/usr/include"], "compileCommands": "out", "other": 1 });
-=======
             inlay_hints: WantedHints {
                 arguments: Some(true),
                 config: None,
             },
         };
-        let dirs = json!({ "includeDirs": ["inc", "/usr/include"], "inlayHints": { "arguments": true }, "other": 1 });
->>>>>>> shown
+        let dirs = json!({
+            "includeDirs": ["inc", "/usr/include"],
+            "compileCommands": "out",
+            "inlayHints": { "arguments": true },
+            "other": 1,
+        });
         assert_eq!(Config::read(&dirs), Ok(Some(config.clone())));
         assert_eq!(Config::read(&json!({ "gridfuse": dirs })), Ok(Some(config.clone())));
         assert_eq!(Config::read(&Value::Null), Ok(None));

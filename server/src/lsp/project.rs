@@ -9,26 +9,19 @@ use tower_lsp_server::ls_types::{Diagnostic, DiagnosticSeverity, MessageType, Po
 
 use super::disk;
 use super::state::{Shared, State};
-<<<<<<< HEAD
 use crate::compile_commands::{self, CompileCommands};
-use crate::manifest::{self, Manifest, ManifestError};
-=======
 use crate::hints::{Hints, WantedHints};
-use crate::manifest::{Manifest, ManifestError, NAME};
->>>>>>> shown
+use crate::manifest::{self, Manifest, ManifestError};
 
 /// What the project says, as far as it's known.
 #[derive(Default)]
 pub struct Project {
     /// Include directories that the client set.
     pub client_include_dirs: Vec<PathBuf>,
-<<<<<<< HEAD
     /// The `compile_commands.json` that the client set.
     pub client_compile_commands: Option<PathBuf>,
-=======
     /// Inlay hints that the client set.
     pub client_hints: WantedHints,
->>>>>>> shown
     manifest: Manifest,
     commands: CompileCommands,
     /// The files that the client was told of.
