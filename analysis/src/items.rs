@@ -133,6 +133,21 @@ pub struct IncludeItem {
     pub system: bool,
 }
 
+impl IncludeItem {
+    /// Reads what stands behind `#include`. `None`: a macro, or nothing.
+    pub fn parse(rest: &str) -> Option<IncludeItem> {
+        let rest = rest.trim_start();
+        let (system, closer) = match rest.as_bytes().first()? {
+            b'<' => (true, '>'),
+            b'"' => (false, '"'),
+            _ => return None,
+        };
+        let (path, _) = rest.get(1..)?.split_once(closer)?;
+        let path = path.to_owned();
+        (!path.contains('\n')).then_some(IncludeItem { path, system })
+    }
+}
+
 /// All items of one file. Presentation data (where they stand) is in [`ItemPlaces`].
 #[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
 pub struct FileItems<'db> {

@@ -3,12 +3,14 @@
 //! Text goes through [`mask`] and [`parse`] to [`items`]; each function's body is lowered to [`hir`], and everything else is
 //! a query over that: [`uniformity`], [`launch`]. Nothing here knows of LSP.
 
+pub mod compile;
 pub mod db;
 pub mod diagnostic;
 pub mod diagnostics;
 pub mod escape;
 pub mod flow;
 pub mod hir;
+pub mod include;
 pub mod items;
 pub mod launch;
 pub mod mask;

@@ -40,6 +40,9 @@
 //
 // Thresholding. for_each_thread runs a small child grid in the launching thread instead;
 // below_threshold says which grids are small.
+//
+// Coarsening. coarsened and coarsened_to make the grid of a child smaller; its blocks loop over the
+// blocks of the original grid.
 
 #ifndef GRIDFUSE_CUH
 #define GRIDFUSE_CUH
@@ -860,6 +863,19 @@ __device__ __forceinline__ bool below_threshold(dim3 grid, dim3 block, unsigned 
     if (!detail::valid_grid(grid) || !detail::valid_block(block)) return false;
     const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
     return blocks < threshold && blocks * (block.x * block.y * block.z) < threshold;
+}
+
+/// The grid for a kernel each of whose blocks does the work of up to `factor` blocks of `grid`, which follow each other in x
+/// at a distance: block b does b, b + n, b + 2n … with n blocks in all. A grid that CUDA would refuse to launch stays as it is.
+__device__ __forceinline__ dim3 coarsened(dim3 grid, unsigned factor) {
+    if (detail::valid_grid(grid)) grid.x = (grid.x - 1) / factor + 1;
+    return grid;
+}
+
+/// The same with at most `blocks` blocks in x, whatever the factor is.
+__device__ __forceinline__ dim3 coarsened_to(dim3 grid, unsigned blocks) {
+    if (detail::valid_grid(grid) && grid.x > blocks) grid.x = blocks;
+    return grid;
 }
 
 }   // namespace gridfuse

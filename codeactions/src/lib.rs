@@ -3,11 +3,13 @@
 
 mod aggregate;
 mod arena;
+mod barriers;
 mod calls;
 mod child;
 mod ctype;
 pub mod edit;
 mod effects;
+mod grid_stride;
 pub mod handlers;
 pub mod include;
 pub mod lex;

@@ -1,6 +1,7 @@
 //! Moves a kernel's body, verbatim, into a device function whose parameters shadow the built-in variables, so that the body
 //! can run as any block (or any thread) of any grid. The kernel becomes a call of it.
 
+use gridfuse_analysis::hir::parameters;
 use gridfuse_analysis::items::{FunctionItem, items};
 use gridfuse_analysis::resolve::included_files;
 use gridfuse_analysis::span::{FileRange, TextRange};
@@ -53,8 +54,13 @@ pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, refus
     let name = &child.name;
     for (builtin, callee, place) in &effects.builtins_in_callees {
         if *builtin != "threadIdx" || form == Form::Thread {
+            let moved = if moved_by_a_rewrite(child, *place) {
+                "; apply `threshold` first"
+            } else {
+                ""
+            };
             refusals.add(
-                format!("`{name}` calls `{callee}`, which reads `{builtin}` itself"),
+                format!("`{name}` calls `{callee}`, which reads `{builtin}` itself{moved}"),
                 Some(*place),
             );
         }
@@ -104,6 +110,20 @@ pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, refus
             Some(function_place(child, outlined.function)),
         );
     }
+}
+
+/// The place is in a function that takes built-in variables as parameters: a body that was moved before.
+fn moved_by_a_rewrite(child: &Child<'_>, place: FileRange) -> bool {
+    let functions = &items(child.db, place.file).functions;
+    let around = functions.iter().find(|f| {
+        let start = f.start(child.db);
+        start <= place.range.start && place.range.end <= start + f.text(child.db).len() as u32
+    });
+    around.is_some_and(|f| {
+        parameters(child.db, *f)
+            .iter()
+            .any(|p| BUILTINS.contains(&p.name.as_str()))
+    })
 }
 
 /// A built-in variable outside of all functions that are called by name, and outside of macros: what reads it may be run by

@@ -1,6 +1,7 @@
 //! The `gridfuse` binary: language server and command line for CUDA dynamic parallelism.
 
 mod cli;
+mod compile_commands;
 mod creates;
 mod describe;
 mod files;

@@ -27,6 +27,8 @@ pub struct Manifest {
     pub include_dirs: Vec<PathBuf>,
     /// Which inlay hints an editor shows.
     pub hints: WantedHints,
+    /// The `compile_commands.json`, or the directory that it is in, absolute.
+    pub compile_commands: Option<PathBuf>,
 }
 
 /// What is wrong in it, and where.
@@ -57,6 +59,7 @@ struct Written {
     cuda: Option<Spanned<String>>,
     include_dirs: Vec<PathBuf>,
     inlay_hints: WrittenHints,
+    compile_commands: Option<PathBuf>,
     severity: BTreeMap<Spanned<String>, Spanned<String>>,
     thresholds: Thresholds,
 }
@@ -170,6 +173,7 @@ impl Manifest {
                 arguments: written.inlay_hints.arguments,
                 config: written.inlay_hints.config,
             },
+            compile_commands: written.compile_commands.map(|path| normalize(&home.join(path))),
         })
     }
 }
@@ -187,6 +191,7 @@ mod tests {
         assert_eq!(parse("")?, Manifest::default());
         let manifest = parse(
             "arch = 'sm_90a'\ncuda = \"12.4\"\ninclude-dirs = ['inc', '/usr/inc', '../x']\n\
+             compile-commands = 'out/debug'\n\
              [severity]\nlaunch-in-loop = 'off'\npartial-warp = 'error'\n\
              [inlay-hints]\nconfig = false\n\
              [thresholds]\ntiny-grid = 64\npending-launches = 4096\nnesting-depth = 8\n",
@@ -203,6 +208,7 @@ mod tests {
         assert_eq!((manifest.hints.arguments, manifest.hints.config), (None, Some(false)));
         let dirs: Vec<PathBuf> = ["/w/inc", "/usr/inc", "/x"].map(PathBuf::from).to_vec();
         assert_eq!(manifest.include_dirs, dirs);
+        assert_eq!(manifest.compile_commands, Some("/w/out/debug".into()));
         Ok(())
     }
 

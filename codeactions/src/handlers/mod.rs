@@ -4,6 +4,7 @@ mod aggregate_block;
 mod aggregate_grid;
 mod aggregate_multiblock;
 mod aggregate_warp;
+mod coarsen;
 mod fire_and_forget;
 mod threshold;
 
@@ -18,6 +19,7 @@ pub static REWRITES: &[Rewrite] = &[
     aggregate_block::REWRITE,
     aggregate_warp::REWRITE,
     threshold::REWRITE,
+    coarsen::REWRITE,
     fire_and_forget::REWRITE,
 ];
 

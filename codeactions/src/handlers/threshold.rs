@@ -178,7 +178,10 @@ fn refuse_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilde
             "a tail launch runs after the launching grid, so not in its threads",
             place,
         ),
-        Stream::PerThread => refusals.add("launches into cudaStreamPerThread are not supported", place),
+        Stream::PerThread => refusals.add(
+            "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",
+            place,
+        ),
         Stream::Other => refusals.add("which stream it goes into isn't known", place),
     }
 }

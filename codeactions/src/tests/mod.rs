@@ -3,6 +3,7 @@
 
 mod aggregate;
 mod aggregate_block;
+mod coarsen;
 mod compose;
 mod docs;
 mod fire_and_forget;

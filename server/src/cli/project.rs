@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use gridfuse_analysis::db::{Database, Host, SourceFile};
 
+use super::output::note;
 use super::{CliError, Includes};
+use crate::compile_commands::{self, CompileCommands};
 use crate::describe::Describe;
 use crate::files::{self, MAX_FOUND_BYTES, MAX_NAMED_BYTES};
 use crate::manifest::Manifest;
@@ -50,6 +52,13 @@ impl Project {
             None => Manifest::default(),
         };
         include_dirs.extend(manifest.include_dirs);
+        let commands = match paths.first() {
+            Some(first) => commands_for(&canonical(first)?, manifest.compile_commands.as_deref()),
+            None => CompileCommands::default(),
+        };
+        for problem in &commands.problems {
+            note(&problem.to_string());
+        }
         let mut texts: BTreeMap<PathBuf, Arc<str>> = BTreeMap::new();
         let mut skipped = Vec::new();
         let mut roots = BTreeSet::new();
@@ -88,6 +97,7 @@ impl Project {
         let mut host = Host::new();
         host.set_include_dirs(include_dirs);
         host.set_settings(manifest.settings);
+        host.set_commands(commands.commands);
         host.set_files(texts.into_iter().collect());
         let asked: Vec<SourceFile> = files.iter().filter_map(|path| host.file(path)).collect();
         files::load_includes(&mut host, &asked);
@@ -129,6 +139,14 @@ fn manifest_for(path: &Path) -> Result<Manifest, CliError> {
     found
         .map(Option::unwrap_or_default)
         .map_err(|error| error.to_string().into())
+}
+
+/// The compile commands of the project that a file or directory belongs to.
+fn commands_for(path: &Path, named: Option<&Path>) -> CompileCommands {
+    let directory = if path.is_dir() { Some(path) } else { path.parent() };
+    directory.map_or_else(CompileCommands::default, |directory| {
+        compile_commands::of_project(directory, named)
+    })
 }
 
 /// The real path of something that must exist.

@@ -146,7 +146,7 @@ impl Session {
         let mut registrations = Vec::new();
         if self.watch_files {
             let options = DidChangeWatchedFilesRegistrationOptions {
-                watchers: ["**/*.{cu,cuh,h,hpp}", "**/gridfuse.toml"]
+                watchers: ["**/*.{cu,cuh,h,hpp}", "**/gridfuse.toml", "**/compile_commands.json"]
                     .map(|pattern| FileSystemWatcher {
                         glob_pattern: GlobPattern::String(pattern.to_string()),
                         kind: None,

@@ -19,6 +19,8 @@ pub struct Config {
     pub include_dirs: Vec<PathBuf>,
     /// Which inlay hints are shown.
     pub inlay_hints: WantedHints,
+    /// The `compile_commands.json`, or the directory that it is in; a relative one starts at the first workspace folder.
+    pub compile_commands: Option<PathBuf>,
 }
 
 impl Config {
@@ -35,11 +37,22 @@ impl Config {
 
     /// The include directories as absolute paths.
     pub fn absolute_include_dirs(&self, root: Option<&Path>) -> Vec<PathBuf> {
-        let absolute = |directory: &PathBuf| match root {
-            Some(root) => normalize(&root.join(directory)),
-            None => normalize(directory),
-        };
-        self.include_dirs.iter().map(absolute).collect()
+        self.include_dirs
+            .iter()
+            .map(|directory| absolute(root, directory))
+            .collect()
+    }
+
+    /// The path of `compile_commands.json` as an absolute path.
+    pub fn absolute_compile_commands(&self, root: Option<&Path>) -> Option<PathBuf> {
+        self.compile_commands.as_ref().map(|path| absolute(root, path))
+    }
+}
+
+fn absolute(root: Option<&Path>, path: &Path) -> PathBuf {
+    match root {
+        Some(root) => normalize(&root.join(path)),
+        None => normalize(path),
     }
 }
 
@@ -56,8 +69,14 @@ mod tests {
                 arguments: Some(true),
                 config: None,
             },
+            compile_commands: Some("out".into()),
         };
-        let dirs = json!({ "includeDirs": ["inc", "/usr/include"], "inlayHints": { "arguments": true }, "other": 1 });
+        let dirs = json!({
+            "includeDirs": ["inc", "/usr/include"],
+            "compileCommands": "out",
+            "inlayHints": { "arguments": true },
+            "other": 1,
+        });
         assert_eq!(Config::read(&dirs), Ok(Some(config.clone())));
         assert_eq!(Config::read(&json!({ "gridfuse": dirs })), Ok(Some(config.clone())));
         assert_eq!(Config::read(&Value::Null), Ok(None));
@@ -67,5 +86,7 @@ mod tests {
             config.absolute_include_dirs(Some(Path::new("/w"))),
             [PathBuf::from("/w/inc"), PathBuf::from("/usr/include")]
         );
+        let out = config.absolute_compile_commands(Some(Path::new("/w")));
+        assert_eq!(out, Some(PathBuf::from("/w/out")));
     }
 }

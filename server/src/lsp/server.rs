@@ -49,13 +49,20 @@ async fn configure(state: &Arc<State>, settings: &Value) {
     match Config::read(settings) {
         Ok(Some(config)) => {
             let session = state.session();
-            let directories = config.absolute_include_dirs(session.folders.first().map(PathBuf::as_path));
-            state.update(|shared| {
+            let root = session.folders.first().map(PathBuf::as_path);
+            let directories = config.absolute_include_dirs(root);
+            let commands = config.absolute_compile_commands(root);
+            let elsewhere = state.update(|shared| {
                 shared.project.client_include_dirs = directories;
                 shared.project.client_hints = config.inlay_hints;
                 shared.apply_project();
+                let before = std::mem::replace(&mut shared.project.client_compile_commands, commands);
+                before != shared.project.client_compile_commands
             });
             disk::refresh_hints(state);
+            if elsewhere == Some(true) {
+                tokio::spawn(project::reload(state.clone()));
+            }
         }
         Ok(None) => {}
         Err(message) => state.client.show_message(MessageType::WARNING, message).await,
@@ -246,7 +253,7 @@ impl LanguageServer for Backend {
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
         let changed: Vec<PathBuf> = params.changes.iter().map(|change| path_of(&change.uri)).collect();
-        if changed.iter().any(|path| project::is_manifest(path)) {
+        if changed.iter().any(|path| project::concerns(path)) {
             tokio::spawn(project::reload(self.state.clone()));
         }
         let paths: Vec<PathBuf> = changed
