@@ -25,10 +25,10 @@ pub struct Manifest {
     pub settings: Settings,
     /// Directories in which `#include` looks, absolute.
     pub include_dirs: Vec<PathBuf>,
-    /// The `compile_commands.json`, or the directory that it is in, absolute.
-    pub compile_commands: Option<PathBuf>,
     /// Which inlay hints an editor shows.
     pub hints: WantedHints,
+    /// The `compile_commands.json`, or the directory that it is in, absolute.
+    pub compile_commands: Option<PathBuf>,
 }
 
 /// What is wrong in it, and where.
@@ -58,8 +58,8 @@ struct Written {
     arch: Option<Spanned<String>>,
     cuda: Option<Spanned<String>>,
     include_dirs: Vec<PathBuf>,
-    compile_commands: Option<PathBuf>,
     inlay_hints: WrittenHints,
+    compile_commands: Option<PathBuf>,
     severity: BTreeMap<Spanned<String>, Spanned<String>>,
     thresholds: Thresholds,
 }
@@ -169,11 +169,11 @@ impl Manifest {
                 .iter()
                 .map(|dir| normalize(&home.join(dir)))
                 .collect(),
-            compile_commands: written.compile_commands.map(|path| normalize(&home.join(path))),
             hints: WantedHints {
                 arguments: written.inlay_hints.arguments,
                 config: written.inlay_hints.config,
             },
+            compile_commands: written.compile_commands.map(|path| normalize(&home.join(path))),
         })
     }
 }

@@ -18,10 +18,10 @@ use crate::manifest::{self, Manifest, ManifestError};
 pub struct Project {
     /// Include directories that the client set.
     pub client_include_dirs: Vec<PathBuf>,
-    /// The `compile_commands.json` that the client set.
-    pub client_compile_commands: Option<PathBuf>,
     /// Inlay hints that the client set.
     pub client_hints: WantedHints,
+    /// The `compile_commands.json` that the client set.
+    pub client_compile_commands: Option<PathBuf>,
     manifest: Manifest,
     commands: CompileCommands,
     /// The files that the client was told of.

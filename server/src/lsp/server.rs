@@ -59,10 +59,10 @@ async fn configure(state: &Arc<State>, settings: &Value) {
                 let before = std::mem::replace(&mut shared.project.client_compile_commands, commands);
                 before != shared.project.client_compile_commands
             });
+            disk::refresh_hints(state);
             if elsewhere == Some(true) {
                 tokio::spawn(project::reload(state.clone()));
             }
-            disk::refresh_hints(state);
         }
         Ok(None) => {}
         Err(message) => state.client.show_message(MessageType::WARNING, message).await,
