@@ -17,18 +17,10 @@ pub const SECTION: &str = "gridfuse";
 pub struct Config {
     /// Directories in which `#include` looks after the including file's own; relative ones start at the first workspace folder.
     pub include_dirs: Vec<PathBuf>,
-            compile_commands: Some("out".into()),
-            inlay_hints: WantedHints {
-                arguments: Some(true),
-                config: None,
-            },
-        };
-        let dirs = json!({
-            "includeDirs": ["inc", "/usr/include"],
-            "compileCommands": "out",
-            "inlayHints": { "arguments": true },
-            "other": 1,
-        });
+    /// Which inlay hints are shown.
+    pub inlay_hints: WantedHints,
+    /// The `compile_commands.json`, or the directory that it is in; a relative one starts at the first workspace folder.
+    pub compile_commands: Option<PathBuf>,
 }
 
 impl Config {
@@ -73,11 +65,11 @@ mod tests {
     fn reads_settings() {
         let config = Config {
             include_dirs: vec!["inc".into(), "/usr/include".into()],
-            compile_commands: Some("out".into()),
             inlay_hints: WantedHints {
                 arguments: Some(true),
                 config: None,
             },
+            compile_commands: Some("out".into()),
         };
         let dirs = json!({
             "includeDirs": ["inc", "/usr/include"],
