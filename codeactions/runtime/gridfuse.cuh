@@ -1370,12 +1370,12 @@ __device__ inline void* malloc_together_in_block(std::size_t bytes) {
 __device__ inline void free_together(const void* memory) {
     if (memory == nullptr) return;
     detail::Together* const whole = (static_cast<const detail::Part*>(memory) - 1)->whole;
-    // What this thread did with its part comes before the memory is given to others.
-    __threadfence();
     const unsigned together = __activemask();
     const unsigned same = __match_any_sync(together, reinterpret_cast<unsigned long long>(whole));
     __syncwarp(same);
     if ((same & detail::lanes_below()) != 0) return;
+    // What these threads did with their parts comes before the memory is given to others.
+    __threadfence();
     const unsigned back = __popc(same);
     if (atomicSub(&whole->parts, back) == back) {
         __threadfence();

@@ -68,6 +68,15 @@ const Accessor* unknown_in(Thread& by, const AccessSet& set) {
     return nullptr;
 }
 
+// The same for what `by` writes or frees. Strong writes come before whatever a thread does that has read what they have written,
+// directly or from read-modify-writes behind them (observation order is part of PTX's causality order), as in counting references.
+const Accessor* unknown_in(Thread& by, const StrongSet& set) {
+    const bool has_read = set.last_reader >> kClockBits == by.epoch >> kClockBits && !set.overwritten && !set.lost_reads;
+    for (const Accessor& accessor : set.list)
+        if (!(has_read && accessor.write) && !knows(by, accessor.by)) return &accessor;
+    return nullptr;
+}
+
 __attribute__((noinline)) void read_slowly(const Access& access, Cell& cell) {
     Thread& by = access.by;
     if (cell.write != 0 && !cell.same_value() && !knows(by, cell.write)) race(access.mine("read"), access.other("write", cell.write, cell.write_site));
@@ -139,7 +148,7 @@ bool in_scope(const Thread& by, Scope scope, const Accessor& other) {
     return block_of(other.by) == by.block->id || (scope != Scope::Block && !other.block_scope);
 }
 
-void strong_cell(const Access& access, Cell& cell, bool write, Scope scope) {
+void strong_cell(const Access& access, Cell& cell, bool read, bool write, Scope scope) {
     Thread& by = access.by;
     if (cell.write != 0 && !knows(by, cell.write))
         race(access.mine(write ? "atomic write" : "volatile read"), access.other("write", cell.write, cell.write_site));
@@ -158,7 +167,12 @@ void strong_cell(const Access& access, Cell& cell, bool write, Scope scope) {
             if ((write || other.write) && !in_scope(by, scope, other) && !knows(by, other.by))
                 race(access.mine("atomic access"), access.other("atomic access", other.by, other.site), ": the scope of one doesn't reach the other");
     }
-    if (!set.list.empty() && set.list.back().by == by.epoch && set.list.back().write >= write) return;
+    set.last_reader = read ? by.epoch : 0;
+    if (!read) set.overwritten = true;
+    if (!set.list.empty() && set.list.back().by == by.epoch && set.list.back().write >= write) {
+        if (!write && set.list.back().write) set.lost_reads = true;
+        return;
+    }
     const Accessor accessor{by.epoch, access.site, block_scope, write};
     set.add(by, accessor);
     if (block_scope && !set.list.front().block_scope) std::swap(set.list.front(), set.list.back());   // where it is looked for
@@ -410,7 +424,9 @@ void AccessSet::add(const Thread& by, Accessor accessor) {
         // of narrower scope, or a write, says more than a later one that is not.
         list.erase(std::remove_if(list.begin(), list.end(),
                                   [&](const Accessor& a) {
-                                      return a.write <= accessor.write && a.block_scope <= accessor.block_scope && knows(reader, a.by);
+                                      const bool implied = a.write <= accessor.write && a.block_scope <= accessor.block_scope && knows(reader, a.by);
+                                      if (implied && !a.write && accessor.write) lost_reads = true;
+                                      return implied;
                                   }),
                    list.end());
         std::stable_sort(list.begin(), list.end(), [](const Accessor& a, const Accessor& b) {
@@ -532,7 +548,7 @@ bool check_strong(std::uintptr_t address, unsigned bytes, bool read, bool write,
     }
     if ((address & (bytes - 1)) != 0) bad_address(by, address, bytes, what, site, "invalid-address", "a misaligned access");
     by.accessed = true;
-    each_cell(cells, address, bytes, false, [&](Cell& cell) { strong_cell(access, cell, write, scope); });
+    each_cell(cells, address, bytes, false, [&](Cell& cell) { strong_cell(access, cell, read, write, scope); });
     return true;
 }
 
@@ -573,7 +589,7 @@ void host_access(std::uintptr_t address, std::size_t bytes, bool write, bool is_
     if (write) set_written(address, bytes, true);
     else if (!any_written(address, bytes)) not_written(host_thread, address, bytes, site);
     if (is_strong) {
-        each_cell(cells, address, bytes, false, [&](Cell& cell) { strong_cell(access, cell, write, Scope::System); });
+        each_cell(cells, address, bytes, false, [&](Cell& cell) { strong_cell(access, cell, !write, write, Scope::System); });
         host_passes(true);
     } else {
         check_cells(access, cells, write);

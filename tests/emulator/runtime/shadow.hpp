@@ -39,6 +39,7 @@ struct Accessor {
 struct AccessSet {
     std::vector<Accessor> list;
     std::size_t prune_at = 16;
+    bool lost_reads = false;   // the list had reads that are implied by writes in it
     /// Only what `by`, who is added, doesn't know stays, and the latest of every thread.
     void add(const Thread& by, Accessor accessor);
 };
@@ -56,6 +57,8 @@ struct ReleaseLog {
 
 struct StrongSet : AccessSet {
     Ptr<ReleaseLog> log;
+    Epoch last_reader = 0;      // who made the last strong access, if that was a read or a read-modify-write
+    bool overwritten = false;   // by a strong write that has read nothing
 };
 
 struct Split {
