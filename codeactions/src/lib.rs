@@ -5,6 +5,7 @@ mod aggregate;
 mod arena;
 mod calls;
 mod child;
+mod cluster;
 mod ctype;
 pub mod edit;
 mod effects;
@@ -20,6 +21,7 @@ mod site;
 mod split;
 mod style;
 mod target;
+mod uniform;
 
 #[cfg(test)]
 #[allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]

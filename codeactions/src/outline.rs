@@ -29,6 +29,8 @@ pub struct Worker {
     pub name: String,
     /// `threadIdx` is a parameter, too.
     pub takes_thread: bool,
+    /// Arguments in front of the others: the aggregators for its launches.
+    pub first: Vec<String>,
 }
 
 impl Worker {
@@ -40,7 +42,8 @@ impl Worker {
 
     /// The call that runs it, `arguments` for the child's parameters: prefix, items and suffix of a list.
     pub fn call(&self, child: &Child<'_>, arguments: impl IntoIterator<Item = String>) -> (String, Vec<String>) {
-        let items = self.builtins().iter().map(|b| (*b).to_owned());
+        let builtins = self.builtins().iter().map(|b| (*b).to_owned());
+        let items = self.first.iter().cloned().chain(builtins);
         (
             format!("{}{}(", self.name, child.template_args),
             items.chain(arguments).collect(),
@@ -48,8 +51,9 @@ impl Worker {
     }
 }
 
-/// Refuses a child whose body can't run under other built-in variables. `effects` are those of the child's worker.
-pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, refusals: &mut Refusals) {
+/// Refuses a child whose body can't run under other built-in variables. `effects` are those of the child's worker; `collected`
+/// says that all its launches become something else.
+pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, collected: bool, refusals: &mut Refusals) {
     let name = &child.name;
     for (builtin, callee, place) in &effects.builtins_in_callees {
         if *builtin != "threadIdx" || form == Form::Thread {
@@ -81,7 +85,7 @@ pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, refus
         );
     }
     let body = child.item.body_span(child.db);
-    if lex::identifiers(child.source(body)).any(|w| w == name) {
+    if !collected && lex::identifiers(child.source(body)).any(|w| w == name) {
         refusals.add(format!("`{name}` mentions itself"), Some(child.place()));
     }
     for builtin in ["threadIdx", "blockIdx", "gridDim", "blockDim"] {
@@ -221,18 +225,35 @@ fn verbatim(source: &str, indent: &str) -> String {
     style::reindent(&source.replace("\r\n", "\n"), indent, "")
 }
 
+/// What the function with the body and the kernel get beside what is theirs, where the body's launches are collected.
+#[derive(Clone, Debug, Default)]
+pub struct Collecting {
+    /// Parameters of the function with the body, in front of the others.
+    pub params: Vec<String>,
+    /// More template parameters of it.
+    pub template_params: Vec<String>,
+    /// Their arguments.
+    pub args: Vec<String>,
+    /// A parameter of the kernel, behind the others.
+    pub arena: Option<String>,
+    /// Statements of the kernel, in front of the call.
+    pub declarations: Vec<String>,
+}
+
 /// Moves the child's body out, unless an earlier rewrite has done so. The kernel that calls it is the first thing in `behind`.
 pub fn outline(
     edit: &mut EditBuilder<'_>,
     behind: &mut Behind,
     child: &Child<'_>,
     form: Form,
+    collecting: &Collecting,
     names: &mut Names,
 ) -> Worker {
     if let Some(outlined) = &child.outlined {
         return Worker {
             name: outlined.name.clone(),
             takes_thread: outlined.takes_thread,
+            first: collecting.args.clone(),
         };
     }
     let suffix = match form {
@@ -242,6 +263,7 @@ pub fn outline(
     let worker = Worker {
         name: names.fresh(&format!("{}_{suffix}", child.name)),
         takes_thread: form == Form::Thread,
+        first: collecting.args.clone(),
     };
     let signature = child.item.signature(child.db);
     let indent = behind.indent.clone();
@@ -253,7 +275,14 @@ pub fn outline(
         "threadIdx" | "blockIdx" => format!("uint3 {b}"),
         _ => format!("dim3 {b}"),
     });
-    let builtins: Vec<String> = builtins.collect();
+    let builtins: Vec<String> = collecting.params.iter().cloned().chain(builtins).collect();
+    if let Some(list) = signature
+        .template_params
+        .filter(|_| !collecting.template_params.is_empty())
+    {
+        let more = collecting.template_params.join(", ");
+        edit.insert(child.file, child.start + list.end - 1, format!(", {more}"));
+    }
     let written = child.params_range().text(&child.text);
     let params = if lex::comments(written).is_empty() {
         let declarations = child.params.iter().map(|p| one_line(&p.decl));
@@ -288,10 +317,27 @@ pub fn outline(
     let words = TextRange::new(child.head_start, signature.name_span.end + child.start);
     head.push_str(words.text(&child.text));
     let head = verbatim(&head, &indent);
-    let params = verbatim(&written_params(child, true), &indent);
+    let mut params = verbatim(&written_params(child, true), &indent);
+    if let (Some(arena), Some(open)) = (&collecting.arena, params.strip_suffix(')')) {
+        let defaulted = child
+            .body
+            .params
+            .last()
+            .is_some_and(|p| child.body.binding(*p).default.is_some());
+        let (empty, default) = (child.params.is_empty(), if defaulted { " = {}" } else { "" });
+        params = if empty {
+            format!("({arena}{default})")
+        } else {
+            format!("{open}, {arena}{default})")
+        };
+    }
     let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
     let call = behind.call(1, &prefix, &items, ");");
-    behind.add(format!("{head}{params}{}\n{call}\n}}", behind.style.open_brace()));
+    let declarations: String = collecting.declarations.iter().map(|d| format!("\t{d}\n")).collect();
+    behind.add(format!(
+        "{head}{params}{}\n{declarations}{call}\n}}",
+        behind.style.open_brace()
+    ));
     worker
 }
 

@@ -213,6 +213,35 @@ pub fn append_item(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange
     edit.insert(file, at as u32, format!(",{}{align}{item}", style.newline));
 }
 
+/// Puts items in front of the others in a list in parentheses: parameters or arguments.
+pub fn prepend_items(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange, items: &[String]) {
+    let text = edit.text(file);
+    let inner = text.get(list.start as usize + 1..list.end as usize - 1).unwrap_or("");
+    let words = lex::code_words(inner);
+    let items = items.join(", ");
+    if words == ["void"] {
+        let range = TextRange::new(list.start + 1, list.end - 1);
+        edit.replace(FileRange { file, range }, items);
+    } else {
+        let style = edit.style(file);
+        let open = list.start as usize + 1;
+        let line = style::line_start(&text, open);
+        let before = text.get(line..open).unwrap_or("");
+        let rest = text.get(open..style::line_end(&text, open)).unwrap_or("").trim_end();
+        let own = style::indent_at(&text, open);
+        let column = style::columns(own) + before.trim_start().chars().count();
+        let comma = if words.is_empty() {
+            String::new()
+        } else if column + items.chars().count() + 2 + rest.chars().count() <= style.width {
+            ", ".to_owned()
+        } else {
+            let align = " ".repeat(before.trim_start().chars().count());
+            format!(",{}{own}{align}", style.newline)
+        };
+        edit.insert(file, list.start + 1, format!("{items}{comma}"));
+    }
+}
+
 /// Replaces a launch statement by generated code (`\n`, a tab a level). Where only one statement may stand it gets braces.
 pub fn replace_statement(site: &Site<'_>, statement: StmtId, code: &str, edit: &mut EditBuilder<'_>) {
     let place = site.place(site.body.stmt(statement).span);

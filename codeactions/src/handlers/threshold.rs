@@ -16,7 +16,7 @@ use crate::include::Header;
 use crate::lex;
 use crate::names::{Names, camel};
 use crate::order;
-use crate::outline::{self, Form};
+use crate::outline::{self, Collecting, Form};
 use crate::pure;
 use crate::rewrite::{Ineligible, OptionSpec, Options, Reason, Rewrite, Verdict};
 use crate::site::{Refusals, Site};
@@ -186,7 +186,7 @@ fn refuse_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilde
 fn refuse_child(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) {
     let name = &child.name;
     let effects = effects(site.db, child.worker());
-    outline::refuse_to_outline(child, Form::Thread, &effects, refusals);
+    outline::refuse_to_outline(child, Form::Thread, &effects, false, refusals);
     target::refuse_unseen(site, child, refusals);
     let lists = [
         (&effects.barriers, "waits at a barrier"),
@@ -405,7 +405,7 @@ fn generate<'db>(
     }
 
     let constant = names.fresh(&wanted_constant);
-    let worker = outline::outline(edit, &mut behind, child, Form::Thread, names);
+    let worker = outline::outline(edit, &mut behind, child, Form::Thread, &Collecting::default(), names);
     let serial = names.fresh(&wanted_serial);
     let local = |wanted: &str| {
         let mut name = wanted.to_owned();

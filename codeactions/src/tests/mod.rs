@@ -6,6 +6,7 @@ mod aggregate_block;
 mod compose;
 mod docs;
 mod fire_and_forget;
+mod nesting;
 mod threshold;
 
 use std::collections::BTreeMap;
