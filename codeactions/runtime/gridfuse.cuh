@@ -44,7 +44,14 @@
 // kernel launch together.
 //
 // Thresholding. for_each_thread runs a small child grid in the launching thread instead;
-// below_threshold says which grids are small.
+// below_threshold says which grids are small. When the threads of a block wait for each other,
+// for_each_block runs the blocks, and for_each_thread their threads between two barriers.
+//
+// Coarsening. coarsened and coarsened_to make the grid of a child smaller; its blocks loop over the
+// blocks of the original grid.
+//
+// Allocating together. malloc_together gives threads that allocate at the same time parts of one
+// allocation; free_together frees that when the last part is given back.
 
 #ifndef GRIDFUSE_CUH
 #define GRIDFUSE_CUH
@@ -1136,12 +1143,285 @@ __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, long long
     }
 }
 
+/// Runs the blocks of a child grid one after the other in the calling thread:
+/// `body(blockIdx, gridDim, blockDim)`.
+template <class Body>
+__device__ __forceinline__ void for_each_block(dim3 grid, dim3 block, Body&& body) {
+    uint3 b;
+    for (b.z = 0; b.z < grid.z; ++b.z)
+        for (b.y = 0; b.y < grid.y; ++b.y)
+            for (b.x = 0; b.x < grid.x; ++b.x) body(b, grid, block);
+}
+
+/// Runs the threads of a block one after the other in the calling thread, up to where they would wait
+/// for each other: `body(threadIdx)` or `body(threadIdx, number)`.
+template <class Body>
+__device__ __forceinline__ void for_each_thread(dim3 block, Body&& body) {
+    uint3 t;
+    unsigned number = 0;
+    for (t.z = 0; t.z < block.z; ++t.z)
+        for (t.y = 0; t.y < block.y; ++t.y)
+            for (t.x = 0; t.x < block.x; ++t.x, ++number)
+                if constexpr (std::is_invocable_v<Body&, uint3, unsigned>) body(t, number);
+                else body(t);
+}
+
+/// The threads of a block of at most `Count` that have not returned from the kernel, run one after the
+/// other by the calling thread.
+template <unsigned Count>
+class BlockThreads {
+public:
+    __device__ __forceinline__ explicit BlockThreads(dim3 block) : block_(block), left_(block.x * block.y * block.z) {}
+
+    /// As the function of this name, for the threads that are left.
+    template <class Body>
+    __device__ __forceinline__ void for_each(Body&& body) {
+        for_each_thread(block_, [&](uint3 t, unsigned number) {
+            if (gone_[number]) return;
+            if constexpr (std::is_invocable_v<Body&, uint3, unsigned>) body(t, number);
+            else body(t);
+        });
+    }
+
+    /// This thread returns.
+    __device__ __forceinline__ void exit(unsigned number) {
+        gone_[number] = true;
+        --left_;
+    }
+
+    /// All have returned.
+    __device__ __forceinline__ bool none() const { return left_ == 0; }
+
+private:
+    dim3 block_;
+    unsigned left_;
+    bool gone_[Count] = {};
+};
+
+/// Atomics on shared memory of a block that one thread runs: nothing can come between, and local memory,
+/// where that memory lies, has no atomic operations.
+namespace serial {
+
+template <class T, class V>
+__device__ __forceinline__ T atomicExch(T* place, V value) {
+    const T old = *place;
+    *place = static_cast<T>(value);
+    return old;
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicAdd(T* place, V value) {
+    return serial::atomicExch(place, *place + static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicSub(T* place, V value) {
+    return serial::atomicExch(place, *place - static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicMin(T* place, V value) {
+    return serial::atomicExch(place, static_cast<T>(value) < *place ? static_cast<T>(value) : *place);
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicMax(T* place, V value) {
+    return serial::atomicExch(place, *place < static_cast<T>(value) ? static_cast<T>(value) : *place);
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicAnd(T* place, V value) {
+    return serial::atomicExch(place, *place & static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicOr(T* place, V value) {
+    return serial::atomicExch(place, *place | static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicXor(T* place, V value) {
+    return serial::atomicExch(place, *place ^ static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicInc(T* place, V limit) {
+    return serial::atomicExch(place, *place >= static_cast<T>(limit) ? T(0) : *place + 1);
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicDec(T* place, V limit) {
+    const bool wraps = *place == 0 || *place > static_cast<T>(limit);
+    return serial::atomicExch(place, wraps ? static_cast<T>(limit) : *place - 1);
+}
+template <class T, class E, class V>
+__device__ __forceinline__ T atomicCAS(T* place, E expected, V value) {
+    const T old = *place;
+    if (old == static_cast<T>(expected)) *place = static_cast<T>(value);
+    return old;
+}
+
+}   // namespace serial
+
 /// Whether a child grid has fewer than `threshold` threads. False for a grid that CUDA would refuse to
 /// launch (no threads, a block of more than 1024), so that such a launch fails as it would have.
 __device__ __forceinline__ bool below_threshold(dim3 grid, dim3 block, unsigned long long threshold) {
     if (!detail::valid_grid(grid) || !detail::valid_block(block)) return false;
     const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
     return blocks < threshold && blocks * (block.x * block.y * block.z) < threshold;
+}
+
+/// The grid for a kernel each of whose blocks does the work of up to `factor` blocks of `grid`, which follow each other in x
+/// at a distance: block b does b, b + n, b + 2n … with n blocks in all. A grid that CUDA would refuse to launch stays as it is.
+__device__ __forceinline__ dim3 coarsened(dim3 grid, unsigned factor) {
+    if (detail::valid_grid(grid)) grid.x = (grid.x - 1) / factor + 1;
+    return grid;
+}
+
+/// The same with at most `blocks` blocks in x, whatever the factor is.
+__device__ __forceinline__ dim3 coarsened_to(dim3 grid, unsigned blocks) {
+    if (detail::valid_grid(grid) && grid.x > blocks) grid.x = blocks;
+    return grid;
+}
+
+// ---------------------------------------------------------------------------- allocating together
+
+namespace detail {
+
+/// In front of the memory that several threads have allocated together.
+struct alignas(16) Together {
+    unsigned parts;   // that are not given back yet
+};
+
+/// In front of each part: where the whole begins.
+struct alignas(16) Part {
+    Together* whole;
+};
+
+constexpr std::size_t kMostTogether = std::size_t(1) << 40;   // no heap is that large
+
+/// What a part of this size takes, with what stands in front of it.
+__device__ __forceinline__ unsigned long long part_bytes(std::size_t bytes) { return sizeof(Part) + (bytes + 15) / 16 * 16; }
+
+/// The part that begins behind `offset` bytes of other parts.
+__device__ __forceinline__ void* part_at(Together* whole, unsigned long long offset) {
+    Part* const part = reinterpret_cast<Part*>(reinterpret_cast<char*>(whole + 1) + offset);
+    part->whole = whole;
+    return part + 1;
+}
+
+/// Memory for `parts` parts, or nullptr.
+__device__ __forceinline__ Together* allocate_together(unsigned long long bytes, unsigned parts) {
+    Together* const whole = static_cast<Together*>(malloc(sizeof(Together) + bytes));
+    if (whole != nullptr) whole->parts = parts;
+    return whole;
+}
+
+/// A part that is all there is.
+__device__ __forceinline__ void* allocate_alone(std::size_t bytes) {
+    if (bytes > kMostTogether) return nullptr;
+    Together* const whole = allocate_together(part_bytes(bytes), 1);
+    return whole != nullptr ? part_at(whole, 0) : nullptr;
+}
+
+}   // namespace detail
+
+/// malloc() for device code. The threads of a warp that happen to be here together allocate once. The
+/// memory is aligned to 16 bytes and must be given back with free_together(), by any thread of any kernel.
+/// nullptr if there is no memory for it.
+__device__ inline void* malloc_together(std::size_t bytes) {
+    const unsigned together = __activemask();
+    const unsigned leader = __ffs(together) - 1, lane = detail::lane_of(detail::linear_thread());
+    const bool takes_part = bytes <= detail::kMostTogether;
+    const unsigned long long own = takes_part ? detail::part_bytes(bytes) : 0;
+    unsigned long long before = 0, all = 0;
+    for (unsigned rest = together; rest != 0; rest &= rest - 1) {
+        const unsigned from = __ffs(rest) - 1;
+        const unsigned long long size = __shfl_sync(together, own, from);
+        if (from < lane) before += size;
+        all += size;
+    }
+    const unsigned parts = __popc(__ballot_sync(together, takes_part));
+    unsigned long long whole = 0;
+    if (lane == leader && parts != 0) whole = reinterpret_cast<unsigned long long>(detail::allocate_together(all, parts));
+    __syncwarp(together);   // the others may count parts that the leader has written
+    whole = __shfl_sync(together, whole, leader);
+    if (!takes_part) return nullptr;
+    if (whole == 0) return parts > 1 ? detail::allocate_alone(bytes) : nullptr;
+    return detail::part_at(reinterpret_cast<detail::Together*>(whole), before);
+}
+
+/// The same for a whole block: all its threads that have not returned must be here, as at a barrier.
+__device__ inline void* malloc_together_in_block(std::size_t bytes) {
+    constexpr unsigned kSizeBits = 53;   // for the bytes of all parts; 11 for the number of up to 1024 parts
+    __shared__ unsigned long long cursor;   // number of parts, and their bytes
+    __shared__ detail::Together* whole;
+    const bool takes_part = bytes <= detail::kMostTogether;
+    const unsigned long long own = takes_part ? (1ull << kSizeBits) + detail::part_bytes(bytes) : 0;
+    cursor = 0;   // by all of them: no thread is known to be left
+    __syncthreads();
+    unsigned long long before = 0;
+    if (takes_part) before = atomicAdd(&cursor, own);
+    __syncthreads();
+    const unsigned long long size_mask = (1ull << kSizeBits) - 1;
+    if (takes_part && before == 0) {
+        const unsigned long long all = cursor;
+        const unsigned parts = static_cast<unsigned>(all >> kSizeBits);
+        whole = detail::allocate_together(all & size_mask, parts);
+    }
+    __syncthreads();
+    if (!takes_part) return nullptr;
+    if (whole == nullptr) return detail::allocate_alone(bytes);
+    return detail::part_at(whole, before & size_mask);
+}
+
+/// free() for memory that malloc_together() gave. The last part to come back frees the whole.
+__device__ inline void free_together(const void* memory) {
+    if (memory == nullptr) return;
+    detail::Together* const whole = (static_cast<const detail::Part*>(memory) - 1)->whole;
+    // What this thread did with its part comes before the memory is given to others.
+    __threadfence();
+    const unsigned together = __activemask();
+    const unsigned same = __match_any_sync(together, reinterpret_cast<unsigned long long>(whole));
+    __syncwarp(same);
+    if ((same & detail::lanes_below()) != 0) return;
+    const unsigned back = __popc(same);
+    if (atomicSub(&whole->parts, back) == back) {
+        __threadfence();
+        free(whole);
+    }
+}
+
+/// cudaMalloc() for device code, to be given back with cuda_free_together().
+template <class T>
+__device__ __forceinline__ cudaError_t cuda_malloc_together(T** place, std::size_t bytes) {
+    *place = static_cast<T*>(malloc_together(bytes));
+    return *place != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+/// The same for a whole block.
+template <class T>
+__device__ __forceinline__ cudaError_t cuda_malloc_together_in_block(T** place, std::size_t bytes) {
+    *place = static_cast<T*>(malloc_together_in_block(bytes));
+    return *place != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+/// cudaFree() for memory that cuda_malloc_together() gave.
+__device__ __forceinline__ cudaError_t cuda_free_together(const void* memory) {
+    free_together(memory);
+    return cudaSuccess;
+}
+
+/// `new T[count]`, for types that need no construction and no destruction. To be given back with
+/// free_together().
+template <class T>
+__device__ __forceinline__ T* new_together(std::size_t count) {
+    static_assert(std::is_trivially_default_constructible<T>::value && std::is_trivially_destructible<T>::value,
+                  "new_together constructs nothing");
+    static_assert(alignof(T) <= 16, "over-aligned type");
+    if (count > detail::kMostTogether / sizeof(T)) return nullptr;
+    return static_cast<T*>(malloc_together(count * sizeof(T)));
+}
+
+/// The same for a whole block.
+template <class T>
+__device__ __forceinline__ T* new_together_in_block(std::size_t count) {
+    static_assert(std::is_trivially_default_constructible<T>::value && std::is_trivially_destructible<T>::value,
+                  "new_together_in_block constructs nothing");
+    static_assert(alignof(T) <= 16, "over-aligned type");
+    const bool possible = count <= detail::kMostTogether / sizeof(T);
+    return static_cast<T*>(malloc_together_in_block(possible ? count * sizeof(T) : detail::kMostTogether + 1));
 }
 
 }   // namespace gridfuse

@@ -440,7 +440,10 @@ fn understand_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBu
             "a tail launch runs after the launching grid, an aggregated launch doesn't wait for it",
             place,
         ),
-        Stream::PerThread => refusals.add("launches into cudaStreamPerThread are not supported", place),
+        Stream::PerThread => refusals.add(
+            "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",
+            place,
+        ),
         Stream::Other => refusals.add("which stream it goes into isn't known", place),
     }
     None
@@ -489,7 +492,11 @@ fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, refusals: &
     let name = &child.name;
     let worker = child.worker();
     let effects = effects(db, worker);
-    outline::refuse_to_outline(child, Form::Block, &effects, collected, refusals);
+    if collected {
+        outline::refuse_to_outline_collecting(child, Form::Block, &effects, refusals);
+    } else {
+        outline::refuse_to_outline(child, Form::Block, &effects, refusals);
+    }
     if child.file != site.file {
         target::refuse_unseen(site, child, refusals);
     }
@@ -808,7 +815,7 @@ impl<'db> Plan<'_, 'db> {
                 collecting.declarations = self.declarations(member, &self.arena, function, edit);
             }
         }
-        let worker = outline::outline(edit, &mut behind, child, Form::Block, &collecting, names);
+        let worker = outline::outline_collecting(edit, &mut behind, child, Form::Block, &collecting, names);
         for number in groups {
             let group = &self.groups[number];
             let Some(split) = group.split() else { continue };

@@ -22,6 +22,9 @@ pub enum Library {
 /// Looks up a function by its name as written.
 pub fn library(name: &str) -> Option<Library> {
     let name = name.strip_prefix("::").unwrap_or(name);
+    if GRIDFUSE.contains(&name) {
+        return Some(Library::Pure);
+    }
     let name = name
         .strip_prefix("cuda::std::")
         .or_else(|| name.strip_prefix("std::"))
@@ -52,6 +55,13 @@ pub fn library(name: &str) -> Option<Library> {
         _ => return None,
     })
 }
+
+/// Functions of the runtime header that work on their arguments alone.
+const GRIDFUSE: &[&str] = &[
+    "gridfuse::below_threshold",
+    "gridfuse::coarsened",
+    "gridfuse::coarsened_to",
+];
 
 fn scope_free(name: &str) -> &str {
     name.strip_suffix("_block")
@@ -214,6 +224,10 @@ const PURE: &[&str] = &[
     "lrintf",
     "lround",
     "lroundf",
+    "llrint",
+    "llrintf",
+    "llround",
+    "llroundf",
     "nearbyint",
     "nearbyintf",
     "pow",

@@ -3,18 +3,22 @@
 
 mod aggregate;
 mod arena;
+mod barriers;
 mod calls;
 mod child;
 mod cluster;
 mod ctype;
 pub mod edit;
 mod effects;
+mod fission;
+mod grid_stride;
 pub mod handlers;
 pub mod include;
 pub mod lex;
 mod names;
 mod order;
 mod outline;
+mod program;
 mod pure;
 pub mod rewrite;
 mod site;

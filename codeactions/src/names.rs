@@ -48,8 +48,10 @@ impl Names {
     }
 }
 
-/// English plural, for a variable that collects: `expand` gives `expands`, `relax` gives `relaxes`.
+/// English plural, for a variable that collects: `expand` gives `expands`, `relax` gives `relaxes`; so does what `coarsen` has made
+/// of them.
 pub fn plural(name: &str) -> String {
+    let name = name.strip_suffix("_coarsened").unwrap_or(name);
     let ends = |suffixes: &[&str]| suffixes.iter().any(|s| name.ends_with(s));
     if ends(&["s", "x", "z", "ch", "sh"]) {
         format!("{name}es")
@@ -101,6 +103,7 @@ mod tests {
         assert_eq!(plural("relax"), "relaxes");
         assert_eq!(plural("expand"), "expands");
         assert_eq!(plural("apply"), "applies");
+        assert_eq!(plural("relax_coarsened"), "relaxes");
         assert_eq!(camel("expand_row"), "ExpandRow");
         assert_eq!(camel("expandRow"), "ExpandRow");
     }

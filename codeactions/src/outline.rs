@@ -1,6 +1,7 @@
 //! Moves a kernel's body, verbatim, into a device function whose parameters shadow the built-in variables, so that the body
 //! can run as any block (or any thread) of any grid. The kernel becomes a call of it.
 
+use gridfuse_analysis::hir::parameters;
 use gridfuse_analysis::items::{FunctionItem, items};
 use gridfuse_analysis::resolve::included_files;
 use gridfuse_analysis::span::{FileRange, TextRange};
@@ -51,14 +52,27 @@ impl Worker {
     }
 }
 
-/// Refuses a child whose body can't run under other built-in variables. `effects` are those of the child's worker; `collected`
-/// says that all its launches become something else.
-pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, collected: bool, refusals: &mut Refusals) {
+/// Refuses a child whose body can't run under other built-in variables. `effects` are those of the child's worker.
+pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, refusals: &mut Refusals) {
+    let body = child.item.body_span(child.db);
+    if lex::identifiers(child.source(body)).any(|w| w == child.name) {
+        refusals.add(format!("`{}` mentions itself", child.name), Some(child.place()));
+    }
+    refuse_to_outline_collecting(child, form, effects, refusals);
+}
+
+/// The same for a child that may launch itself, as all its launches become something else.
+pub fn refuse_to_outline_collecting(child: &Child<'_>, form: Form, effects: &Effects, refusals: &mut Refusals) {
     let name = &child.name;
     for (builtin, callee, place) in &effects.builtins_in_callees {
         if *builtin != "threadIdx" || form == Form::Thread {
+            let moved = if moved_by_a_rewrite(child, *place) {
+                "; apply `threshold` first"
+            } else {
+                ""
+            };
             refusals.add(
-                format!("`{name}` calls `{callee}`, which reads `{builtin}` itself"),
+                format!("`{name}` calls `{callee}`, which reads `{builtin}` itself{moved}"),
                 Some(*place),
             );
         }
@@ -84,10 +98,6 @@ pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, colle
             Some(place),
         );
     }
-    let body = child.item.body_span(child.db);
-    if !collected && lex::identifiers(child.source(body)).any(|w| w == name) {
-        refusals.add(format!("`{name}` mentions itself"), Some(child.place()));
-    }
     for builtin in ["threadIdx", "blockIdx", "gridDim", "blockDim"] {
         if child.body.bindings.iter().any(|b| b.name == builtin) {
             refusals.add(
@@ -108,6 +118,20 @@ pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, colle
             Some(function_place(child, outlined.function)),
         );
     }
+}
+
+/// The place is in a function that takes built-in variables as parameters: a body that was moved before.
+fn moved_by_a_rewrite(child: &Child<'_>, place: FileRange) -> bool {
+    let functions = &items(child.db, place.file).functions;
+    let around = functions.iter().find(|f| {
+        let start = f.start(child.db);
+        start <= place.range.start && place.range.end <= start + f.text(child.db).len() as u32
+    });
+    around.is_some_and(|f| {
+        parameters(child.db, *f)
+            .iter()
+            .any(|p| BUILTINS.contains(&p.name.as_str()))
+    })
 }
 
 /// A built-in variable outside of all functions that are called by name, and outside of macros: what reads it may be run by
@@ -242,6 +266,17 @@ pub struct Collecting {
 
 /// Moves the child's body out, unless an earlier rewrite has done so. The kernel that calls it is the first thing in `behind`.
 pub fn outline(
+    edit: &mut EditBuilder<'_>,
+    behind: &mut Behind,
+    child: &Child<'_>,
+    form: Form,
+    names: &mut Names,
+) -> Worker {
+    outline_collecting(edit, behind, child, form, &Collecting::default(), names)
+}
+
+/// The same for a child whose launches are collected.
+pub fn outline_collecting(
     edit: &mut EditBuilder<'_>,
     behind: &mut Behind,
     child: &Child<'_>,

@@ -155,7 +155,7 @@ pub fn keeps_first_value(db: &dyn Db, file: SourceFile, body: &Body, binding: Bi
 }
 
 /// Every function that `name` may mean has its parameter `index` by value.
-fn takes_by_value(db: &dyn Db, file: SourceFile, name: &str, index: usize) -> bool {
+pub fn takes_by_value(db: &dyn Db, file: SourceFile, name: &str, index: usize) -> bool {
     let functions = functions_named(db, file, name);
     !functions.is_empty()
         && functions.iter().all(|f| {

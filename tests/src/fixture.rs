@@ -319,6 +319,12 @@ fn block_under(doc: &str, heading: &str) -> Result<String, String> {
     Err(format!("there is no closed `cuda` code block under `## {heading}`"))
 }
 
+/// Whether the environment asks for this program of the fixtures: `GRIDFUSE_FIXTURES` holds parts of names, separated by commas, when
+/// the tests that take minutes are to run for some programs alone.
+pub fn is_asked_for(name: &str) -> bool {
+    std::env::var("GRIDFUSE_FIXTURES").map_or(true, |parts| parts.split(',').any(|part| name.contains(part)))
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {

@@ -2,8 +2,10 @@
 
 mod aggregate_block;
 mod aggregate_grid;
+mod aggregate_malloc;
 mod aggregate_multiblock;
 mod aggregate_warp;
+mod coarsen;
 mod fire_and_forget;
 mod threshold;
 
@@ -18,7 +20,9 @@ pub static REWRITES: &[Rewrite] = &[
     aggregate_block::REWRITE,
     aggregate_warp::REWRITE,
     threshold::REWRITE,
+    coarsen::REWRITE,
     fire_and_forget::REWRITE,
+    aggregate_malloc::REWRITE,
 ];
 
 /// The rewrite with this id.

@@ -123,3 +123,50 @@ fn two_thresholds_share_what_they_can() {
     assert_eq!(both.text().matches("void child_serial").count(), 1);
     both.has(&["child_serial(v, 64, out + v, 0, count);"]);
 }
+
+#[test]
+fn coarsen_then_aggregate() {
+    let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
+    let first = rewrite("coarsen", &text);
+    for id in [
+        "aggregate-grid",
+        "aggregate-block",
+        "aggregate-warp",
+        "aggregate-multiblock",
+    ] {
+        let both = again(id, &first, "child_coarsened<<<");
+        both.has(&[
+            "struct child_coarsened_args { dim3 grid; int begin; int count; };",
+            "childs.launch(gridfuse::coarsened((count + 31) / 32, kChildCoarsening), 32,",
+        ]);
+        assert_eq!(both.text().matches("out[begin + i] += 1;").count(), 1);
+    }
+    refuses(
+        "threshold",
+        &mark(first.text(), "child_coarsened<<<"),
+        "apply `threshold` first",
+    );
+}
+
+#[test]
+fn threshold_then_coarsen_then_aggregate() {
+    let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
+    let first = rewrite("threshold", &text);
+    let second = again("coarsen", &first, "child<<<");
+    second.has(&[
+        "child_thread(threadIdx, make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, out, begin, count);",
+    ]);
+    let third = again("aggregate-grid", &second, "child_coarsened<<<");
+    third.has(&["if (count < kChildThreshold)", "childs.launch("]);
+    assert_eq!(third.text().matches("out[begin + i] += 1;").count(), 1);
+}
+
+#[test]
+fn two_coarsened_launches_share_a_kernel() {
+    let text = program("child<<<begin, 32>>>(out, begin, count);\n    child<<<v, 64>>>(out + v, 0, count);");
+    let first = rewrite("coarsen", &mark(&text, "child<<<begin"));
+    let both = again("coarsen", &first, "child<<<v");
+    assert_eq!(both.text().matches("constexpr int").count(), 1);
+    assert_eq!(both.text().matches("void child_coarsened").count(), 1);
+    both.has(&["child_coarsened<<<gridfuse::coarsened(v, kChildCoarsening), 64>>>(v, out + v, 0, count);"]);
+}

@@ -1,0 +1,257 @@
+//! Recognises kernels whose threads loop over their work in steps of the whole grid, so that a grid of any size does all of it:
+//! `for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) …`
+
+use gridfuse_analysis::hir::{
+    BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage,
+};
+use gridfuse_analysis::span::Span;
+
+use crate::child::Child;
+use crate::ctype;
+use crate::effects::effects;
+use crate::pure;
+
+/// Whether the child's body is such a loop and nothing else that depends on the size of the grid: each round does the same
+/// whichever thread does it, with nothing left over from the round before.
+pub fn is_grid_stride(child: &Child<'_>) -> bool {
+    let body: &Body = &child.body;
+    let effects = effects(child.db, child.item);
+    let alone = child.outlined.is_none()
+        && body.problems.is_empty()
+        && effects.barriers.is_empty()
+        && effects.warp.is_empty()
+        && effects.shared.is_empty()
+        && effects.waits.is_empty()
+        && effects.asm.is_empty()
+        && effects.unknown.is_empty()
+        && effects.builtins_in_callees.is_empty();
+    alone && recognise(child, body).is_some()
+}
+
+fn recognise(child: &Child<'_>, body: &Body) -> Option<()> {
+    let StmtKind::Block(stmts) = &body.stmt(body.root?).kind else {
+        return None;
+    };
+    let mut stmts = stmts
+        .iter()
+        .copied()
+        .filter(|s| !matches!(body.stmt(*s).kind, StmtKind::Empty));
+    let (mut index, mut strides) = (None, Vec::new());
+    let mut next = stmts.next()?;
+    while let StmtKind::Decl(decls) = &body.stmt(next).kind {
+        for decl in decls {
+            let init = decl.init?;
+            if is_thread_index(body, init) {
+                index = Some(decl.binding);
+            } else if is_stride(body, init, &[]) {
+                strides.push(decl.binding);
+            } else if !is_plain(body, init) {
+                return None;
+            }
+        }
+        next = stmts.next()?;
+    }
+    let StmtKind::For {
+        init,
+        cond: Some(cond),
+        step: Some(step),
+        body: inner,
+    } = body.stmt(next).kind
+    else {
+        return None;
+    };
+    if stmts.next().is_some() {
+        return None;
+    }
+    if let Some(init) = init.filter(|s| !matches!(body.stmt(*s).kind, StmtKind::Empty)) {
+        let StmtKind::Decl(decls) = &body.stmt(init).kind else {
+            return None;
+        };
+        let [decl] = decls.as_slice() else { return None };
+        index = Some(decl.binding).filter(|_| decl.init.is_some_and(|i| is_thread_index(body, i)));
+    }
+    let index = index?;
+    let ty = &body.binding(index).ty;
+    let number = matches!(
+        ctype::normalize(&ty.base).as_str(),
+        "int" | "unsigned int" | "long" | "long long" | "unsigned long" | "unsigned long long" | "size_t" | "int64_t"
+    );
+    let keeps = |b: BindingId| pure::keeps_first_value(child.db, child.file, body, b);
+    let fine = ty.is_value()
+        && number
+        && is_limit(body, cond, index, &keeps)
+        && is_step(body, step, index, &strides)
+        && is_round(child, body, inner, index, step, &keeps);
+    fine.then_some(())
+}
+
+fn is_local(body: &Body, expr: ExprId, binding: BindingId) -> bool {
+    matches!(body.expr(body.strip_parens(expr)).kind, ExprKind::Name(Name::Local(b)) if b == binding)
+}
+
+fn strip(body: &Body, mut expr: ExprId) -> ExprId {
+    loop {
+        expr = body.strip_parens(expr);
+        match &body.expr(expr).kind {
+            ExprKind::Cast { operand, ty, .. }
+                if matches!(
+                    ty.as_str(),
+                    "int" | "unsigned" | "unsigned int" | "long long" | "size_t" | "unsigned long long"
+                ) =>
+            {
+                expr = *operand;
+            }
+            _ => return expr,
+        }
+    }
+}
+
+fn is_x(body: &Body, expr: ExprId, wanted: Builtin) -> bool {
+    matches!(&body.expr(strip(body, expr)).kind, ExprKind::Field { base, field, arrow: false }
+        if field == "x" && matches!(body.expr(*base).kind, ExprKind::Name(Name::Builtin(b)) if b == wanted))
+}
+
+fn is_product(body: &Body, expr: ExprId, a: Builtin, b: Builtin) -> bool {
+    matches!(body.expr(strip(body, expr)).kind, ExprKind::Binary(BinOp::Mul, x, y)
+        if (is_x(body, x, a) && is_x(body, y, b)) || (is_x(body, x, b) && is_x(body, y, a)))
+}
+
+/// `blockIdx.x * blockDim.x + threadIdx.x` in any order.
+fn is_thread_index(body: &Body, expr: ExprId) -> bool {
+    let first = |e: ExprId| is_product(body, e, Builtin::BlockIdx, Builtin::BlockDim);
+    matches!(body.expr(strip(body, expr)).kind, ExprKind::Binary(BinOp::Add, a, b)
+        if (first(a) && is_x(body, b, Builtin::ThreadIdx)) || (first(b) && is_x(body, a, Builtin::ThreadIdx)))
+}
+
+/// `gridDim.x * blockDim.x` in any order, or a variable with that value.
+fn is_stride(body: &Body, expr: ExprId, strides: &[BindingId]) -> bool {
+    is_product(body, expr, Builtin::GridDim, Builtin::BlockDim)
+        || matches!(body.expr(strip(body, expr)).kind, ExprKind::Name(Name::Local(b)) if strides.contains(&b))
+}
+
+/// Made of variables, numbers and loads, without the built-in variables.
+fn is_plain(body: &Body, expr: ExprId) -> bool {
+    match &body.expr(expr).kind {
+        ExprKind::Literal(Literal::Str) => false,
+        ExprKind::Literal(_) | ExprKind::Name(Name::Local(_) | Name::Other(_)) | ExprKind::SizeOf => true,
+        ExprKind::Paren(e)
+        | ExprKind::Unary(_, e)
+        | ExprKind::Cast { operand: e, .. }
+        | ExprKind::Field { base: e, .. }
+        | ExprKind::Deref(e) => is_plain(body, *e),
+        ExprKind::Binary(_, a, b) | ExprKind::Index { base: a, index: b } => is_plain(body, *a) && is_plain(body, *b),
+        _ => false,
+    }
+}
+
+/// `i < n` or `n > i`, where `n` doesn't change.
+fn is_limit(body: &Body, cond: ExprId, index: BindingId, keeps: &dyn Fn(BindingId) -> bool) -> bool {
+    fn fixed(body: &Body, expr: ExprId, keeps: &dyn Fn(BindingId) -> bool) -> bool {
+        match &body.expr(expr).kind {
+            ExprKind::Literal(Literal::Int(_)) => true,
+            ExprKind::Name(Name::Local(b)) => keeps(*b),
+            ExprKind::Paren(e) | ExprKind::Cast { operand: e, .. } => fixed(body, *e, keeps),
+            ExprKind::Field { base, arrow: false, .. } => fixed(body, *base, keeps),
+            ExprKind::Binary(_, a, b) => fixed(body, *a, keeps) && fixed(body, *b, keeps),
+            _ => false,
+        }
+    }
+    match body.expr(body.strip_parens(cond)).kind {
+        ExprKind::Binary(BinOp::Lt, i, n) | ExprKind::Binary(BinOp::Gt, n, i) => {
+            is_local(body, i, index) && fixed(body, n, keeps)
+        }
+        _ => false,
+    }
+}
+
+/// `i += stride` or `i = i + stride`.
+fn is_step(body: &Body, step: ExprId, index: BindingId, strides: &[BindingId]) -> bool {
+    let ExprKind::Assign { op, place, value } = &body.expr(body.strip_parens(step)).kind else {
+        return false;
+    };
+    let stride = |e: ExprId| is_stride(body, e, strides);
+    let sum = match (op, &body.expr(body.strip_parens(*value)).kind) {
+        (Some(BinOp::Add), _) => stride(*value),
+        (None, ExprKind::Binary(BinOp::Add, a, b)) => {
+            (is_local(body, *a, index) && stride(*b)) || (is_local(body, *b, index) && stride(*a))
+        }
+        _ => false,
+    };
+    is_local(body, *place, index) && sum
+}
+
+/// The loop's body looks at no built-in variable, leaves no other way than by its end or `continue`, and changes no variable
+/// that is declared outside of it.
+fn is_round(
+    child: &Child<'_>,
+    body: &Body,
+    round: StmtId,
+    index: BindingId,
+    step: ExprId,
+    keeps: &dyn Fn(BindingId) -> bool,
+) -> bool {
+    let inside = body.stmt(round).span;
+    let step = body.strip_parens(step);
+    let in_inner_loop = |at: Span| {
+        body.stmts.iter().any(|stmt| {
+            let inner = matches!(
+                stmt.kind,
+                StmtKind::For { .. }
+                    | StmtKind::While { .. }
+                    | StmtKind::DoWhile { .. }
+                    | StmtKind::RangeFor { .. }
+                    | StmtKind::Switch { .. }
+            );
+            inner && inside.contains(stmt.span) && stmt.span.contains(at)
+        })
+    };
+    let statements = body.stmts.iter().all(|stmt| match &stmt.kind {
+        StmtKind::Break => in_inner_loop(stmt.span),
+        StmtKind::Return(_)
+        | StmtKind::Goto(_)
+        | StmtKind::Label(..)
+        | StmtKind::Asm { .. }
+        | StmtKind::Preprocessor { .. }
+        | StmtKind::Unknown { .. } => false,
+        _ => true,
+    });
+    let expressions = body.exprs.iter().all(|expr| match &expr.kind {
+        ExprKind::Name(Name::Builtin(_)) => !inside.contains(expr.span),
+        ExprKind::Launch(_) | ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => false,
+        ExprKind::Call { name, args, .. } => {
+            let by_value = |at: usize| {
+                name.as_deref().is_some_and(|n| {
+                    crate::calls::library(n).is_some() || pure::takes_by_value(child.db, child.file, n, at)
+                })
+            };
+            args.iter()
+                .enumerate()
+                .all(|(at, arg)| !is_local(body, *arg, index) || by_value(at))
+        }
+        _ => true,
+    });
+    let variables = body.bindings.iter().enumerate().all(|(at, binding)| {
+        let id = BindingId(at as u32);
+        match binding.storage {
+            Storage::Shared | Storage::ExternShared | Storage::Static => false,
+            _ if binding.ty.reference => false,
+            _ if inside.contains(binding.span) => true,
+            _ if id == index => changes(body, index) == [step],
+            _ => keeps(id),
+        }
+    });
+    statements && expressions && variables
+}
+
+/// The expressions that may change a variable.
+fn changes(body: &Body, binding: BindingId) -> Vec<ExprId> {
+    let ids = 0..body.exprs.len() as u32;
+    ids.map(ExprId)
+        .filter(|id| match &body.expr(*id).kind {
+            ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } | ExprKind::AddrOf(place) => {
+                is_local(body, *place, binding)
+            }
+            _ => false,
+        })
+        .collect()
+}

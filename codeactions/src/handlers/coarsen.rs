@@ -1,0 +1,443 @@
+//! `coarsen`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::launch::LaunchId;
+use gridfuse_analysis::resolve::{Meaning, meaning};
+use gridfuse_analysis::span::{FileRange, Span};
+use gridfuse_analysis::summary::summary;
+
+use super::{finish, verdict};
+use crate::barriers;
+use crate::child::Child;
+use crate::edit::{EditBuilder, SourceEdit};
+use crate::effects::effects;
+use crate::grid_stride::is_grid_stride;
+use crate::include::Header;
+use crate::lex;
+use crate::names::{Names, camel};
+use crate::outline::{self, Form};
+use crate::pure;
+use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite, Verdict};
+use crate::site::{Refusals, Site, refuse};
+use crate::style;
+use crate::target;
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: "coarsen",
+    title: "Launch fewer, longer blocks",
+    doc: DOC,
+    options: &[
+        OptionSpec {
+            name: "factor",
+            default: "4",
+            doc: "A block does the work of so many blocks.",
+        },
+        OptionSpec {
+            name: "blocks",
+            default: "none",
+            doc: "In place of a factor: no more blocks than this in x.",
+        },
+    ],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Launches a child grid with fewer blocks, each of which does the work of several blocks of the original grid, one after the other.
+
+The child's body becomes a device function that can run as any block of any grid; the coarsened kernel is a loop over blocks. The
+original grid is passed as an argument, so the body sees the block and grid indices that it would have seen. Grids of two and
+three dimensions get smaller in x. Where the child is a grid-stride loop already, which does its work with any number of blocks,
+it is launched with fewer blocks and stays as it is.
+
+A block has a price: it is scheduled, and it repeats what all blocks of a launch do at their beginning. In an aggregated grid it also
+looks up which launch it belongs to, so `coarsen` is worth most in front of `aggregate-*`. Where a grid is too small to fill the GPU,
+fewer blocks make it slower.
+
+## Needs
+- Blocks of the child that don't wait for each other: no spinning on memory, no grid barrier.
+- Barriers and warp operations that all threads of a block (of a warp) reach, with no early return in front of them.
+- A child whose callees don't read the built-in variables, without inline assembly; arguments that are plain values.
+- A grid size without side effects, as it is written twice.
+
+A block that uses shared memory waits at a barrier before it begins with the next one.
+
+Apply it in front of `aggregate-*` and behind `threshold`.
+
+## Before
+```cuda
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expand<<<(count + 127) / 128, 128>>>(col, dist, level, begin, count);
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+// A block of expand_coarsened does the work of so many blocks of expand, one after the other.
+constexpr int kExpandCoarsening = 4;
+
+__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                            const int* col, int* dist, int level, int begin,
+                                            int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    expand_body(blockIdx, gridDim, blockDim, col, dist, level, begin, count);
+}
+
+__global__ void expand_coarsened(dim3 grid, const int* col, int* dist, int level, int begin,
+                                 int count) {
+    for (unsigned block = blockIdx.x; block < grid.x; block += gridDim.x)
+        expand_body(make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, col, dist, level,
+                    begin, count);
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expand_coarsened<<<gridfuse::coarsened((count + 127) / 128, kExpandCoarsening), 128>>>(
+        (count + 127) / 128, col, dist, level, begin, count);
+}
+```
+
+## Source
+Olabi, Gómez Luna, Mutlu, Hwu, El Hajj: A Compiler Framework for Optimizing Dynamic Parallelism on GPUs, CGO 2022, §3.2
+(coarsening).
+"#;
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+/// How much coarser.
+#[derive(Clone, Copy)]
+enum Amount {
+    /// So many blocks in one.
+    Factor(u64),
+    /// So many blocks in all.
+    Blocks(u64),
+}
+
+impl Amount {
+    fn of(options: &Options) -> Result<Amount, Ineligible> {
+        if !options.0.contains_key("blocks") {
+            return options.positive("factor", REWRITE.options).map(Amount::Factor);
+        }
+        if options.0.contains_key("factor") {
+            return Err(refuse("`factor` and `blocks` exclude each other", None));
+        }
+        options.positive("blocks", REWRITE.options).map(Amount::Blocks)
+    }
+
+    /// The function of the runtime that makes the grid.
+    fn function(self) -> &'static str {
+        match self {
+            Amount::Factor(_) => "gridfuse::coarsened",
+            Amount::Blocks(_) => "gridfuse::coarsened_to",
+        }
+    }
+
+    fn value(self) -> u64 {
+        match self {
+            Amount::Factor(n) | Amount::Blocks(n) => n,
+        }
+    }
+
+    fn constant(self, child: &str) -> String {
+        match self {
+            Amount::Factor(_) => format!("k{}Coarsening", camel(child)),
+            Amount::Blocks(_) => format!("k{}Blocks", camel(child)),
+        }
+    }
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    let amount = Amount::of(options)?;
+    let site = Site::new(db, launch)?;
+    let mut refusals = Refusals::default();
+    site.refuse_common(&mut refusals);
+    target::refuse_place(&site, &mut refusals);
+    target::refuse_operands(&site, &mut refusals);
+    refuse_grid(&site, &mut refusals);
+    let mut edit = EditBuilder::new(db);
+    let mut names = Names::default();
+    names.add_file(db, site.file);
+    let child = site.child(&mut refusals).and_then(|item| {
+        names.add_file(db, item.file(db));
+        Child::read(db, item, &mut names, &mut refusals)
+    });
+    if let Some(child) = &child {
+        target::refuse_unseen(&site, child, &mut refusals);
+    }
+    let loops = child.as_ref().is_some_and(is_grid_stride);
+    if let Some(child) = child.as_ref().filter(|_| !loops) {
+        refuse_child(child, &mut refusals, &mut edit);
+    }
+    let header = Header::for_file(db, site.file)
+        .map_err(|r| refusals.add(r.text, r.place))
+        .ok();
+    refusals.check()?;
+    let (Some(child), Some(header)) = (child, header) else {
+        return Err(refuse("the launch is not understood", Some(site.here())));
+    };
+    header.include_in(db, &mut edit, site.file);
+    if loops {
+        let comment = match amount {
+            Amount::Factor(_) => format!(
+                "// So many times fewer blocks of {} are launched; its threads loop.",
+                child.name
+            ),
+            Amount::Blocks(_) => format!(
+                "// At most so many blocks of {} are launched in x; its threads loop.",
+                child.name
+            ),
+        };
+        let constant = constant(&child, amount, &comment, &mut names, &mut edit);
+        replace_grid(&site, &child, amount, &constant, &mut edit);
+    } else {
+        let (kernel, constant) = generate(&child, amount, &mut names, &mut edit);
+        replace_launch(&site, &child, amount, &constant, &kernel, &mut edit);
+    }
+    finish(edit)
+}
+
+fn refuse_grid(site: &Site<'_>, refusals: &mut Refusals) {
+    let grid = site.facts.grid.operand.expr;
+    if let Some(part) = pure::not_repeatable(site, grid) {
+        refusals.add(
+            "the grid size calls or changes something, so it can't be evaluated twice",
+            Some(site.place(site.body.expr(part).span)),
+        );
+    }
+}
+
+fn refuse_child<'db>(child: &Child<'db>, refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
+    let db = child.db;
+    let name = &child.name;
+    let worker = child.worker();
+    let effects = effects(db, worker);
+    outline::refuse_to_outline(child, Form::Block, &effects, refusals);
+    let lists = [
+        (
+            &effects.waits,
+            "may wait for another thread, perhaps of a block that comes later",
+        ),
+        (&effects.events, "uses events"),
+    ];
+    for (list, what) in lists {
+        if let Some(first) = list.first() {
+            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
+        }
+    }
+    let summary = summary(db, worker);
+    if let Some(span) = summary.may_wait.filter(|_| effects.waits.is_empty()) {
+        refusals.add(
+            format!("`{name}` may wait for another thread, perhaps of a block that comes later"),
+            Some(FileRange {
+                file: worker.file(db),
+                range: span.shift(worker.start(db)),
+            }),
+        );
+    }
+    for reason in barriers::refuse_divergent(db, worker, name, &effects, refusals) {
+        edit.assume(reason);
+    }
+}
+
+/// The constant in front of the child: an earlier rewrite's with the same value, or a new one.
+fn constant(child: &Child<'_>, amount: Amount, comment: &str, names: &mut Names, edit: &mut EditBuilder<'_>) -> String {
+    let wanted = amount.constant(&child.name);
+    if let Meaning::Global(known) = meaning(child.db, child.file, &wanted)
+        && known.constant
+        && known.init.as_deref() == Some(amount.value().to_string().as_str())
+    {
+        return wanted;
+    }
+    let constant = names.fresh(&wanted);
+    let style = edit.style(child.file);
+    let indent = style::indent_at(&child.text, child.start as usize).to_owned();
+    let head = format!("{comment}\nconstexpr int {constant} = {};\n\n", amount.value());
+    // In front of the body, of which the child may be no more than a call.
+    let body = child
+        .outlined
+        .as_ref()
+        .filter(|o| o.function.file(child.db) == child.file);
+    let front = body.map_or(child.front(), |o| o.function.start(child.db).min(child.front()));
+    let at = target::above_comment(&child.text, front as usize);
+    let mut text = style.fit(&head, &indent);
+    text.push_str(&indent);
+    edit.insert(child.file, at as u32, text);
+    constant
+}
+
+/// Writes the coarsened kernel behind the child, unless it is there; gives its name and that of the constant.
+fn generate<'db>(
+    child: &Child<'db>,
+    amount: Amount,
+    names: &mut Names,
+    edit: &mut EditBuilder<'db>,
+) -> (String, String) {
+    let mut behind = outline::behind(edit, child);
+    let wanted = format!("{}_coarsened", child.name);
+    let comment = |kernel: &str| match amount {
+        Amount::Factor(_) => format!(
+            "// A block of {kernel} does the work of so many blocks of {}, one after the other.",
+            child.name
+        ),
+        Amount::Blocks(_) => {
+            format!(
+                "// {kernel} is launched with at most so many blocks in x, each for several blocks of {}.",
+                child.name
+            )
+        }
+    };
+    if let Some(outlined) = &child.outlined
+        && let Meaning::Functions(known) = meaning(child.db, child.file, &wanted)
+        && let [known] = known.as_slice()
+    {
+        let code = coarsened_kernel(child, &wanted, &outlined.name, outlined.takes_thread, &behind);
+        if lex::code_words(&known.text(child.db)) == lex::code_words(&code) {
+            let constant = constant(child, amount, &comment(&wanted), names, edit);
+            return (wanted, constant);
+        }
+    }
+    let kernel = names.fresh(&wanted);
+    let constant = constant(child, amount, &comment(&kernel), names, edit);
+    let worker = outline::outline(edit, &mut behind, child, Form::Block, names);
+    let code = coarsened_kernel(child, &kernel, &worker.name, worker.takes_thread, &behind);
+    behind.add(code);
+    behind.finish(edit, child);
+    (kernel, constant)
+}
+
+fn coarsened_kernel(
+    child: &Child<'_>,
+    kernel: &str,
+    worker: &str,
+    takes_thread: bool,
+    behind: &outline::Behind,
+) -> String {
+    let local = |wanted: &str| {
+        let mut name = wanted.to_owned();
+        while child.params.iter().any(|p| p.name == name) {
+            name.insert_str(0, "launch_");
+        }
+        name
+    };
+    let (grid, block) = (local("grid"), local("block"));
+    let mut params = vec![format!("dim3 {grid}")];
+    params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
+    let mut items = vec![
+        format!("make_uint3({block}, blockIdx.y, blockIdx.z)"),
+        grid.clone(),
+        "blockDim".to_owned(),
+    ];
+    if takes_thread {
+        items.insert(0, "threadIdx".to_owned());
+    }
+    items.extend(child.params.iter().map(|p| p.name.clone()));
+    let call = behind.call(2, &format!("{worker}{}(", child.template_args), &items, ");");
+    let shared = !effects(child.db, child.worker()).shared.is_empty();
+    let (open, close) = if shared {
+        (
+            " {",
+            "\n\t\t__syncthreads();   // the next one uses the shared memory again\n\t}",
+        )
+    } else {
+        ("", "")
+    };
+    let body =
+        format!("\tfor (unsigned {block} = blockIdx.x; {block} < {grid}.x; {block} += gridDim.x){open}\n{call}{close}");
+    let template = child
+        .template
+        .as_ref()
+        .map_or(String::new(), |t| format!("{}\n", outline::one_line(t)));
+    let is_static = if child.is_static { "static " } else { "" };
+    let bounds = child
+        .launch_bounds
+        .as_ref()
+        .map_or(String::new(), |b| format!("{} ", outline::one_line(b)));
+    behind.function(
+        &format!("{template}{is_static}__global__ void {bounds}{kernel}("),
+        &params,
+        &body,
+    )
+}
+
+fn coarse_grid(site: &Site<'_>, child: &Child<'_>, amount: Amount, constant: &str) -> String {
+    format!(
+        "{}({}, {})",
+        amount.function(),
+        target::flat(site.expr_source(site.facts.grid.operand.expr)),
+        target::qualified(site, child, constant)
+    )
+}
+
+/// The same kernel with a smaller grid.
+fn replace_grid(site: &Site<'_>, child: &Child<'_>, amount: Amount, constant: &str, edit: &mut EditBuilder<'_>) {
+    let grid = coarse_grid(site, child, amount, constant);
+    edit.replace(site.place(site.facts.grid.operand.span), grid);
+}
+
+/// The coarsened kernel with a smaller grid, and the original one as its first argument.
+fn replace_launch(
+    site: &Site<'_>,
+    child: &Child<'_>,
+    amount: Amount,
+    constant: &str,
+    kernel: &str,
+    edit: &mut EditBuilder<'_>,
+) {
+    let style = edit.style(site.file);
+    let place = site.place(site.facts.span);
+    let name = target::qualified(site, child, kernel);
+    let grid = target::flat(site.expr_source(site.facts.grid.operand.expr));
+    let source = site.source(site.facts.span);
+    let template_args = site.launch.template_args.map_or("", |t| site.source(t));
+    let mut config = vec![coarse_grid(site, child, amount, constant)];
+    let rest = site.launch.config.iter().skip(1);
+    config.extend(rest.map(|c| target::flat(site.expr_source(*c))));
+    let mut items = vec![grid.clone()];
+    items.extend(site.launch.args.iter().map(|a| target::flat(site.expr_source(*a))));
+
+    let start = place.range.start as usize;
+    let line = style::line_start(&site.text, start);
+    let before = site.text.get(line..start).unwrap_or("");
+    let indent = style::indent_at(&site.text, start);
+    let column = style::columns(indent) + before.chars().count() - indent.chars().count();
+    let prefix = format!("{name}{template_args}<<<{}>>>(", config.join(", "));
+    let code = style.list(column, &prefix, &items, ")");
+    let one_line = !source.contains('\n') && !code.contains('\n');
+    if one_line || !lex::comments(source).is_empty() {
+        // What stays the same keeps its looks.
+        replace_grid(site, child, amount, constant, edit);
+        edit.replace(site.place(site.launch.name_span), name);
+        let open = site.launch.args_span.start + 1;
+        let comma = if site.launch.args.is_empty() { "" } else { ", " };
+        let at = site.place(Span::new(open, open)).range.start;
+        edit.insert(site.file, at, format!("{grid}{comma}"));
+        return;
+    }
+    // Aligned with the statement, wherever it begins in its line.
+    let broken_first = code.lines().next().is_some_and(|l| l.ends_with('('));
+    let align = if broken_first {
+        0
+    } else {
+        before.chars().count() - indent.chars().count()
+    };
+    let code = code.replace('\n', &format!("{}{indent}{}", style.newline, " ".repeat(align)));
+    edit.replace(place, code);
+}

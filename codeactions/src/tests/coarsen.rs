@@ -1,0 +1,219 @@
+//! `coarsen`
+
+use super::{program, refuses, rewrite, rewrite_files, with_child};
+
+const ID: &str = "coarsen";
+
+/// A child with the body `code` and the usual launch.
+fn of_body(code: &str) -> String {
+    with_child(
+        &format!(
+            "__global__ void child(int* out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {code}\n}}\n"
+        ),
+        "child<<<(count + 31) / 32, 32>>>(out, begin, count);",
+    )
+}
+
+#[test]
+fn the_original_grid_is_an_argument() {
+    let result = rewrite(ID, &program("child<<<(count + 31) / 32, 32>>>(out, begin, count);"));
+    assert!(result.assumes.is_empty(), "{:?}", result.assumes);
+    result.has(&[
+        "constexpr int kChildCoarsening = 4;\n",
+        "__device__ __forceinline__ void child_body(uint3 blockIdx, dim3 gridDim,",
+        "__global__ void child_coarsened(dim3 grid, int* out, int begin, int count) {\n    \
+         for (unsigned block = blockIdx.x; block < grid.x; block += gridDim.x)\n        \
+         child_body(make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, out, begin, count);\n}",
+        "child_coarsened<<<gridfuse::coarsened((count + 31) / 32, kChildCoarsening), 32>>>(\n        (count + 31) / 32, out, begin, count);",
+    ]);
+}
+
+#[test]
+fn a_number_of_blocks_in_place_of_a_factor() {
+    let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
+    let with = |options: &[(&str, &str)]| rewrite_files(ID, &[("a.cu", &text)], options);
+    let result = with(&[("blocks", "16")]);
+    assert!(result.is_ok_and(|r| {
+        r.text().contains("constexpr int kChildBlocks = 16;")
+            && r.text()
+                .contains("<<<gridfuse::coarsened_to((count + 31) / 32, kChildBlocks), 32>>>")
+    }));
+    assert!(with(&[("factor", "8")]).is_ok_and(|r| r.text().contains("kChildCoarsening = 8;")));
+    for options in [
+        &[("factor", "0")][..],
+        &[("blocks", "x")],
+        &[("blocks", "2"), ("factor", "2")],
+    ] {
+        assert!(with(options).is_err());
+    }
+}
+
+#[test]
+fn every_stream_and_three_dimensions() {
+    for launch in [
+        "child<<<dim3(count, 2, 3), 32, 0, cudaStreamTailLaunch>>>(out, begin, count);",
+        "child<<<dim3(count, 2, 3), 32, 0, cudaStreamFireAndForget>>>(out, begin, count);",
+        "child<<<dim3(count, 2, 3), 32, 256>>>(out, begin, count);",
+    ] {
+        let result = rewrite(ID, &program(launch));
+        assert!(result.assumes.is_empty());
+        result.has(&["gridfuse::coarsened(dim3(count, 2, 3), kChildCoarsening), 32"]);
+    }
+}
+
+#[test]
+fn names_of_parameters_are_left_alone() {
+    let text = with_child(
+        "__global__ void child(int* grid, int block) { grid[blockIdx.x] += block; }\n",
+        "child<<<count, 32>>>(out, begin);",
+    );
+    rewrite(ID, &text).has(&[
+        "child_coarsened(dim3 launch_grid, int* grid, int block)",
+        "for (unsigned launch_block = blockIdx.x; launch_block < launch_grid.x; launch_block += gridDim.x)",
+    ]);
+}
+
+#[test]
+fn shared_memory_is_not_used_again_too_soon() {
+    let text = of_body(
+        "__shared__ int sum;\n    if (threadIdx.x == 0) sum = 0;\n    __syncthreads();\n    if (i < count) atomicAdd(&sum, i);\n    __syncthreads();\n    if (threadIdx.x == 0) atomicAdd(&out[begin], sum);",
+    );
+    rewrite(ID, &text).has(&[
+        "block += gridDim.x) {\n        child_body(",
+        "        __syncthreads();   // the next one uses the shared memory again\n    }\n}",
+    ]);
+}
+
+#[test]
+fn barriers_that_some_threads_do_not_reach() {
+    for body in [
+        "if (i >= count) return;\n    __syncthreads();\n    out[begin + i] = i;",
+        "if (i < count) { __syncthreads(); out[begin + i] = i; }",
+        "if (i < count) out[begin + i] = __shfl_sync(0xffffffff, i, 0);",
+        "for (int k = threadIdx.x; k < count; k += 32) __syncwarp();",
+        "if (i < count && __syncthreads_or(i)) out[begin + i] = i;",
+        "while (__syncthreads_or(i < count)) i += 32;",
+    ] {
+        refuses(ID, &of_body(body), "one block can't run after the other");
+    }
+    for body in [
+        "if (count > 5) { __syncthreads(); if (i < count) out[begin + i] = i; }",
+        "for (int k = 0; k < count; ++k) { __syncthreads(); if (i == k) out[begin + i] = i; }",
+        "int first = __shfl_sync(0xffffffff, i, 0);\n    if (i < count) out[begin + i] = first;",
+    ] {
+        rewrite(ID, &of_body(body));
+    }
+    let helper = |body: &str| {
+        of_body("wait(i, count);").replacen(
+            "__global__",
+            &format!("__device__ void wait(int i, int n) {{ {body} }}\n__global__"),
+            1,
+        )
+    };
+    rewrite(ID, &helper("__syncthreads();"));
+    refuses(
+        ID,
+        &helper("if (i < n) __syncthreads();"),
+        "one block can't run after the other",
+    );
+    refuses(
+        ID,
+        &format!(
+            "#define WAIT(x) if (x) __syncthreads()\n{}",
+            of_body("WAIT(i < count);")
+        ),
+        "isn't clear",
+    );
+}
+
+#[test]
+fn blocks_that_wait_for_each_other() {
+    refuses(
+        ID,
+        &of_body("if (i == 0) while (atomicAdd(&out[0], 0) < count) {}\n    atomicAdd(&out[0], 1);"),
+        "may wait for another thread",
+    );
+    refuses(
+        ID,
+        &of_body("cooperative_groups::this_grid().sync();\n    out[begin + i] = i;"),
+        "no definition is in sight",
+    );
+}
+
+#[test]
+fn a_grid_size_that_changes_something() {
+    refuses(
+        ID,
+        &program("child<<<atomicAdd(out, 1), 32>>>(out, begin, count);"),
+        "can't be evaluated twice",
+    );
+}
+
+#[test]
+fn a_grid_stride_loop_stays_as_it_is() {
+    for head in [
+        "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x * gridDim.x)",
+        "int stride = gridDim.x * blockDim.x;\n    for (int i = threadIdx.x + blockDim.x * blockIdx.x; count > i; i = i + stride)",
+    ] {
+        let child = format!(
+            "__global__ void child(int* out, int begin, int count) {{\n    {head} {{\n        int next = begin + i;\n        atomicAdd(&out[next], 1);\n    }}\n}}\n"
+        );
+        let result = rewrite(
+            ID,
+            &with_child(&child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+        );
+        result.has(&[
+            "child<<<gridfuse::coarsened((count + 31) / 32, kChildCoarsening), 32>>>(out, begin, count);",
+            &child,
+        ]);
+        assert!(!result.text().contains("_body"));
+    }
+}
+
+#[test]
+fn loops_that_depend_on_the_grid_get_a_kernel() {
+    let head = "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x * gridDim.x)";
+    for body in [
+        // What is left over at the end.
+        format!("int sum = 0;\n    {head} sum += out[i];\n    atomicAdd(&out[begin], sum);"),
+        format!("int sum = 0;\n    {head} out[i] = ++sum;"),
+        // One round ends the others.
+        format!("{head} {{ if (out[i] < 0) break; out[i] = begin; }}"),
+        format!("{head} {{ if (out[i] < 0) return; out[i] = begin; }}"),
+        // The size of the grid.
+        format!("{head} out[i] = gridDim.x;"),
+        format!("{head} {{ out[i] = begin; i += 2; }}"),
+        format!("{head} out[i] = begin++;"),
+        "for (int i = threadIdx.x; i < count; i += blockDim.x * gridDim.x) out[i] = 1;".to_owned(),
+        "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x) out[i] = 1;".to_owned(),
+    ] {
+        let child = format!("__global__ void child(int* out, int begin, int count) {{\n    {body}\n}}\n");
+        rewrite(
+            ID,
+            &with_child(&child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+        )
+        .has(&["child_body(make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, out, begin, count);"]);
+    }
+}
+
+#[test]
+fn templates_and_namespaces() {
+    let text = "namespace ns {\ntemplate <class T, int N = 4>\n__global__ void __launch_bounds__(64) child(T* out, int count) {\n    \
+                int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < count) out[i] += N;\n}\n}\n\n\
+                __global__ void parent(float* out, int count) {\n    \
+                ns::child<float, 8><<<(count + 31) / 32, 32>>>(out, count);\n}\n";
+    rewrite(ID, text).has(&[
+        "template <class T, int N = 4>\n__global__ void __launch_bounds__(64) child_coarsened(dim3 grid, T* out, int count) {",
+        "child_body<T, N>(make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, out, count);",
+        "ns::child_coarsened<float, 8><<<gridfuse::coarsened((count + 31) / 32, ns::kChildCoarsening), 32>>>(",
+    ]);
+}
+
+#[test]
+fn comments_in_a_launch_stay() {
+    rewrite(
+        ID,
+        &program("child<<<(count + 31) / 32, 32>>>(out,   // where\n                                     begin, count /* how many */);"),
+    )
+    .has(&["((count + 31) / 32, out,   // where\n                                     begin, count /* how many */);"]);
+}
