@@ -136,7 +136,7 @@ pub fn aggregate<'db>(
     for (site, function) in sites.iter().zip(&cluster.site_of) {
         site.refuse_common(&mut refusals);
         target::refuse_place(site, &mut refusals);
-        target::refuse_operands(site, &mut refusals);
+        target::refuse_operands_but_defaults(site, true, &mut refusals);
         streams.push(understand_stream(site, &mut refusals, &mut edit));
         if cluster.is_repeated(*function) && site.facts.stream == Stream::Null {
             edit.assume(order::called_again(site));
@@ -933,7 +933,7 @@ fn replace_launch(site: &Site<'_>, split: &Split<'_>, aggregator: &str, edit: &m
         }
     }
     let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
-    kept.extend(split.varying().map(|p| site.body.expr(p.arg).span));
+    kept.extend(split.varying().filter_map(|p| Some(site.body.expr(p.arg?).span)));
     items.push(format!("{{{}}}", fields.join(", ")));
     let start = place.range.start as usize;
     let line = style::line_start(&site.text, start);

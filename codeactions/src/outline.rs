@@ -83,7 +83,11 @@ pub fn refuse_to_outline_collecting(child: &Child<'_>, form: Form, effects: &Eff
             Some(unknown.place),
         );
     }
-    for asm in &effects.asm {
+    for asm in effects
+        .asm
+        .iter()
+        .filter(|a| form == Form::Thread || !is_plain_asm(child, a.place))
+    {
         refusals.add(format!("`{name}` holds inline assembly"), Some(asm.place));
     }
     for own_name in &effects.own_name {
@@ -132,6 +136,66 @@ fn moved_by_a_rewrite(child: &Child<'_>, place: FileRange) -> bool {
             .iter()
             .any(|p| BUILTINS.contains(&p.name.as_str()))
     })
+}
+
+/// Inline assembly that computes, and asks for nothing that differs between a grid of its own and an aggregated one.
+fn is_plain_asm(child: &Child<'_>, place: FileRange) -> bool {
+    const INSTRUCTIONS: [&str; 37] = [
+        "abs", "add", "and", "atom", "bfe", "bfi", "brev", "clz", "cvt", "cvta", "div", "dp2a", "dp4a", "fence", "fma",
+        "ld", "lop3", "mad", "max", "membar", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "red", "selp",
+        "setp", "shf", "shl", "shr", "st", "sub", "xor",
+    ];
+    const REGISTERS: [&str; 9] = [
+        "laneid",
+        "lanemask_eq",
+        "lanemask_ge",
+        "lanemask_gt",
+        "lanemask_le",
+        "lanemask_lt",
+        "clock",
+        "clock64",
+        "globaltimer",
+    ];
+    let text = place.file.text(child.db);
+    let rest = text.get(place.range.start as usize..).unwrap_or("");
+    let Some(open) = rest.find('(') else { return false };
+    let words: Vec<&str> = rest.get(..open).unwrap_or("").split_whitespace().collect();
+    // Where a macro hides it, something else stands there.
+    if !matches!(
+        words.as_slice(),
+        ["asm" | "__asm__" | "__asm"] | ["asm" | "__asm__" | "__asm", "volatile" | "__volatile__"]
+    ) {
+        return false;
+    }
+    // The strings in front of the first colon.
+    let mut code = String::new();
+    let mut at = rest.get(open + 1..).unwrap_or("").trim_start();
+    while let Some(string) = at.strip_prefix('"') {
+        let Some(end) = string.find('"') else { return false };
+        let (inner, behind) = string.split_at(end);
+        if inner.ends_with('\\') {
+            return false;
+        }
+        code.push_str(&inner.replace("\\n", " ").replace("\\t", " "));
+        at = behind.trim_start_matches('"').trim_start();
+    }
+    if !at.starts_with([':', ')']) {
+        return false;
+    }
+    // Operands are numbers, everything else that begins with a percent sign is a register of the machine.
+    let registers = code.replace("%%", "%").split('%').skip(1).all(|r| {
+        let name = r.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+        REGISTERS.contains(&name) || !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())
+    });
+    registers
+        && code
+            .split(';')
+            .map(str::trim)
+            .filter(|i| !i.is_empty())
+            .all(|instruction| {
+                let name = instruction.split(|c: char| !c.is_alphanumeric()).next();
+                name.is_some_and(|n| INSTRUCTIONS.contains(&n))
+            })
 }
 
 /// A built-in variable outside of all functions that are called by name, and outside of macros: what reads it may be run by

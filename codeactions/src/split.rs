@@ -22,8 +22,8 @@ pub struct Split<'a> {
 pub struct Part<'a> {
     /// The parameter.
     pub param: &'a Param,
-    /// The argument at the launch.
-    pub arg: ExprId,
+    /// The argument at the launch; `None` where it is left to its default.
+    pub arg: Option<ExprId>,
     /// Passed once for all of them.
     pub uniform: bool,
     /// The argument as a field's initialiser.
@@ -48,7 +48,23 @@ impl<'a> Split<'a> {
     pub fn of(site: &Site<'_>, child: &'a Child<'_>, uniform: &[bool], refusals: &mut Refusals) -> Split<'a> {
         let mut parts = Vec::new();
         let template_args = template_arguments(site, child, refusals);
-        for (index, (param, arg)) in child.params.iter().zip(&site.launch.args).enumerate() {
+        for (index, param) in child.params.iter().enumerate() {
+            let Some(arg) = site.launch.args.get(index) else {
+                let value = target::plain_default(site.db, child.item, index).unwrap_or_default();
+                let ty = &param.ty;
+                let plain = ty.pointers == 0 && pure::is_plain_type(&ctype::normalize(&ty.base));
+                parts.push(Part {
+                    param,
+                    arg: None,
+                    uniform: false,
+                    initialiser: if plain {
+                        format!("static_cast<{}>({value})", ty.base)
+                    } else {
+                        value
+                    },
+                });
+                continue;
+            };
             let uniform = uniform.get(index).is_some_and(|u| *u);
             let source = target::flat(site.expr_source(*arg));
             let mut initialiser = source.clone();
@@ -67,7 +83,7 @@ impl<'a> Split<'a> {
             }
             parts.push(Part {
                 param,
-                arg: *arg,
+                arg: Some(*arg),
                 uniform,
                 initialiser,
             });
