@@ -37,6 +37,7 @@
 //     that is large by itself gets a grid of its own. So does one that CUDA might refuse (a block of more
 //     than 1024 threads, say), so that it can fail only by itself.
 //   * A grid of no blocks, which CUDA refuses to launch, is ignored.
+//   * With GRIDFUSE_DEBUG defined (nvcc -DGRIDFUSE_DEBUG), launches that don't fit are counted and printed, group by group.
 //
 // Nested launches. A kernel that an Aggregator launches may collect launches in its turn, and be its own child: its
 // Aggregators take `batch.arena()`. They write down their launches in memory that the first parent's arena has for this
@@ -62,6 +63,9 @@
 #include <climits>
 #include <cstddef>
 #include <cstdint>
+#ifdef GRIDFUSE_DEBUG
+#include <cstdio>
+#endif
 #include <mutex>
 #include <type_traits>
 
@@ -206,6 +210,25 @@ constexpr unsigned long long kMaxRecords = 1u << 27;
 
 __host__ __device__ constexpr unsigned launches_in(unsigned long long cursor) { return static_cast<unsigned>(cursor >> kBlockBits); }
 __host__ __device__ constexpr unsigned long long blocks_in(unsigned long long cursor) { return cursor & ((1ull << kBlockBits) - 1); }
+
+// With GRIDFUSE_DEBUG defined, what makes a program slow and not wrong is said. Nothing is printed otherwise.
+#ifdef GRIDFUSE_DEBUG
+__device__ __forceinline__ void say_aside(unsigned launches) {
+    printf("gridfuse: %u launches of a group didn't fit into the arena and got a grid each (block %u of the parent): more bytes_per_thread "
+           "or nested_bytes in arena_for may help\n", launches, blockIdx.x);
+}
+__device__ __forceinline__ void say_no_heap() {
+    printf("gridfuse: a launch found neither room in the arena nor on the device's heap (cudaLimitMallocHeapSize) and went out at once\n");
+}
+__device__ __forceinline__ void say_no_arena() {
+    if ((blockIdx.x | blockIdx.y | blockIdx.z | threadIdx.x | threadIdx.y | threadIdx.z) == 0)
+        printf("gridfuse: a kernel has an empty arena: each of its launches goes out by itself\n");
+}
+#else
+__device__ __forceinline__ void say_aside(unsigned) {}
+__device__ __forceinline__ void say_no_heap() {}
+__device__ __forceinline__ void say_no_arena() {}
+#endif
 
 constexpr unsigned kNestedAggregators = 8;   // of a kernel; a further one launches at once
 
@@ -774,6 +797,7 @@ public:
     template <class... Uniform>
     __device__ __forceinline__ explicit Aggregator(Arena& arena, Uniform... uniform) : uniform_(uniform...) {
         static_assert(sizeof...(Uniform) == Child::kUniform, "an Aggregator takes the arguments of its kernel that follow the batch");
+        if (!arena.is_nested() && arena.memory_ == nullptr) detail::say_no_arena();
         const unsigned index = arena.taken_;
         const Arena::Slice slice = arena.take<Granularity>();
         pool_ = arena.pool_;
@@ -844,7 +868,10 @@ public:
                 return;
             }
         }
-        if (!put_aside(grid, block, shared_bytes, bytes)) launch_alone(uniform_, pool_, grid, block, shared_bytes, bytes);
+        if (!put_aside(grid, block, shared_bytes, bytes)) {
+            detail::say_no_heap();
+            launch_alone(uniform_, pool_, grid, block, shared_bytes, bytes);
+        }
     }
 
     /// The thread leaves; the last one launches.
@@ -877,6 +904,7 @@ private:
     // on an H200), and here nothing is known of the others. The last thread to leave is alone.
     struct Aside {
         unsigned long long next;   // an Aside, or 0
+        void* memory;              // as malloc gave it
         dim3 grid, block;
         std::size_t shared_bytes;
         detail::Bytes<Args> args;
@@ -884,9 +912,12 @@ private:
 
     // Out of memory: false.
     __device__ __noinline__ bool put_aside(dim3 grid, dim3 block, std::size_t shared_bytes, detail::Bytes<Args> args) {
-        if (alignof(Aside) > 16) return false;   // more than malloc promises
-        Aside* const aside = static_cast<Aside*>(malloc(sizeof(Aside)));
-        if (aside == nullptr) return false;
+        constexpr std::size_t alignment = alignof(Aside) > 16 ? alignof(Aside) : 16;   // malloc promises 16
+        void* const memory = malloc(sizeof(Aside) + alignment - 16);
+        if (memory == nullptr) return false;
+        const std::uintptr_t address = (reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment;
+        Aside* const aside = reinterpret_cast<Aside*>(address);
+        aside->memory = memory;
         aside->grid = grid;
         aside->block = block;
         aside->shared_bytes = shared_bytes;
@@ -1099,12 +1130,15 @@ private:
     }
 
     static __device__ __noinline__ void launch_aside(Common uniform, detail::PoolView pool, unsigned long long next) {
+        unsigned launches = 0;
         while (next != 0) {
             Aside* const aside = reinterpret_cast<Aside*>(next);
             next = aside->next;
             launch_alone(uniform, pool, aside->grid, aside->block, aside->shared_bytes, aside->args);
-            free(aside);
+            free(aside->memory);
+            ++launches;
         }
+        detail::say_aside(launches);
     }
 
     Record* records_;

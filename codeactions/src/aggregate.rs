@@ -1,30 +1,34 @@
 //! Aggregation of launches (El Hajj 2018, §3.1): what the rewrites `aggregate-warp`, `aggregate-block`, `aggregate-multiblock` and
 //! `aggregate-grid` have in common.
 
+use std::collections::BTreeMap;
+
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
-use gridfuse_analysis::launch::{LaunchId, Stream, constant_value, launches};
+use gridfuse_analysis::launch::{LaunchId, Launchers, Stream, constant_value, launches};
 use gridfuse_analysis::span::{FileRange, TextRange};
 use gridfuse_analysis::summary::summary;
 use gridfuse_analysis::uniformity::Level;
 
-use crate::arena::Parent;
+use crate::arena::{self, Parent, Room, refuse_to_leave_unseen};
 use crate::child::Child;
+use crate::cluster::{Cluster, Function};
 use crate::ctype;
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::{Effects, effects};
 use crate::handlers::finish;
 use crate::include::Header;
 use crate::lex;
-use crate::names::{Names, plural};
+use crate::names::{Names, camel, plural};
 use crate::order::{self, CreatedStream};
-use crate::outline::{self, Behind, Form, Worker};
+use crate::outline::{self, Behind, Collecting, Form};
 use crate::pure;
 use crate::rewrite::{Ineligible, Reason};
 use crate::site::{Refusals, Site, refuse};
 use crate::split::Split;
 use crate::style;
 use crate::target;
+use crate::uniform::Uniform;
 
 /// Whose launches become one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,24 +82,33 @@ impl Granularity {
     }
 }
 
-/// The launches of a parent that one aggregator collects: of one child, with the same template arguments.
+/// The launches that one aggregator collects: of one child, with the same template arguments.
 struct Group<'a> {
     /// Index of the child.
     child: usize,
     /// Of each launch, its index and how its arguments are passed. Which are uniform is the same for all.
     launches: Vec<(usize, Split<'a>)>,
+    /// For each function in which an aggregator is declared, what the uniform arguments are there.
+    uniform: BTreeMap<usize, Vec<String>>,
+    /// The aggregated kernel.
+    kernel: String,
+    /// The struct of the arguments that differ, with template arguments where it has some.
+    record: String,
+    /// The variable.
+    aggregator: String,
 }
 
 impl Group<'_> {
-    /// The first launch's: says which parameters are uniform, and what their values are.
+    /// The first launch's: says which parameters are uniform.
     fn split(&self) -> Option<&Split<'_>> {
         self.launches.first().map(|(_, split)| split)
     }
 }
 
-/// The edit that collects the launches of `launch`'s parent: all of them. Threads that write down a launch meet others of their
-/// warp again, while the device runtime of CUDA 13.0 may let threads that launch at that time wait for ever (measured:
-/// `tests/gpu/runtime_test.cu`, and see `put_aside` in `gridfuse.cuh`); so a parent either collects all its launches or none.
+/// The edit that collects the launches of `launch`'s parent: all of them, and those of everything that has to do so, too.
+/// Threads that write down a launch meet others of their warp again, while the device runtime of CUDA 13.0 may let threads
+/// that launch at that time wait for ever (measured: `tests/gpu/runtime_test.cu`, and see `put_aside` in `gridfuse.cuh`); so a
+/// kernel either collects all its launches or none. See [`crate::cluster`].
 ///
 /// # Errors
 /// The reasons why it can't be done.
@@ -108,21 +121,26 @@ pub fn aggregate<'db>(
     let mut refusals = Refusals::default();
     let mut edit = EditBuilder::new(db);
     let mut names = Names::default();
-    names.add_file(db, site.file);
-    let mut sites = Vec::new();
-    for index in 0..launches(db, site.parent).len() {
-        let function = launch.function;
-        let index = index as u32;
-        sites.push(Site::new(db, LaunchId { function, index })?);
+    if site.facts.launchers == Launchers::Host {
+        site.refuse_common(&mut refusals);
+        refusals.check()?;
     }
+    let cluster = Cluster::find(db, launch.function, &mut refusals);
+    for function in &cluster.functions {
+        names.add_file(db, function.file);
+    }
+    let sites = &cluster.sites;
     let mut streams = Vec::new();
     let mut children: Vec<Child<'db>> = Vec::new();
     let mut child_of = Vec::new();
-    for site in &sites {
+    for (site, function) in sites.iter().zip(&cluster.site_of) {
         site.refuse_common(&mut refusals);
         target::refuse_place(site, &mut refusals);
-        target::refuse_operands(site, &mut refusals);
+        target::refuse_operands_but_defaults(site, true, &mut refusals);
         streams.push(understand_stream(site, &mut refusals, &mut edit));
+        if cluster.is_repeated(*function) && site.facts.stream == Stream::Null {
+            edit.assume(order::called_again(site));
+        }
         refuse_blocks(site, granularity, &mut refusals);
         let Some(item) = site.child(&mut refusals) else {
             continue;
@@ -134,30 +152,36 @@ pub fn aggregate<'db>(
             Some(children.len() - 1)
         });
         if let Some(index) = child {
-            refuse_child(site, &children[index], &mut refusals);
+            let collected = cluster.index(item).is_some();
+            refuse_child(site, &children[index], collected, &mut refusals);
             child_of.push(index);
         }
     }
-    let parent_effects = effects(db, site.parent);
-    let parent = Parent::find(&site, &parent_effects, &mut refusals);
-    parent.add_names(&site, &mut names);
-    for found in parent_effects
-        .syncs
-        .iter()
-        .chain(&parent_effects.errors)
-        .chain(&parent_effects.events)
-    {
-        if refusals.is_empty() {
-            let what = format!("`{}` or a function it calls uses {}", site.parent_name(), found.what);
-            refusals.add(what, Some(found.place));
+    let mut parents: Vec<(usize, Parent<'db>)> = Vec::new();
+    let mut shared = Vec::new();
+    for (index, function) in cluster.functions.iter().enumerate() {
+        if !function.is_kernel() {
+            continue;
         }
+        let effects = effects(db, function.item);
+        refuse_what_needs_its_children(&cluster, function, &effects, &mut refusals);
+        if function.batch().is_some() {
+            refuse_to_leave_unseen(db, function.name(), &effects, &mut refusals);
+        } else {
+            let parent = Parent::find(&cluster, function, &effects, &mut refusals);
+            for file in parent.files(function) {
+                names.add_file(db, file);
+            }
+            parents.push((index, parent));
+        }
+        shared.push((index, effects.shared.first().map(|s| s.place)));
     }
-    refuse_launches_of_callees(&site, &sites, &parent_effects, &mut refusals);
+    refuse_other_scopes(&cluster, &mut refusals);
     let header = Header::for_file(db, site.file)
         .map_err(|r| refusals.add(r.text, r.place))
         .ok();
-    let groups = if child_of.len() == sites.len() {
-        group(&sites, &child_of, &children, granularity, &mut refusals)
+    let mut groups = if child_of.len() == sites.len() {
+        group(&cluster, &child_of, &children, granularity, &mut refusals)
     } else {
         Vec::new()
     };
@@ -165,55 +189,99 @@ pub fn aggregate<'db>(
     let Some(header) = header.filter(|_| !groups.is_empty()) else {
         return Err(refuse("the launch is not understood", Some(site.here())));
     };
-    let bytes = granularity.shared_bytes() * groups.len() as u32;
-    if let Some(reason) = shared_memory(&site, bytes, parent_effects.shared.first().map(|s| s.place)) {
-        edit.assume(reason);
+    for group in &mut groups {
+        let child = &children[group.child];
+        let record = names.fresh(&format!("{}_args", child.name));
+        group.kernel = names.fresh(&format!("{}_aggregated", child.name));
+        group.aggregator = names.fresh(&plural(&child.name));
+        group.record = record;
     }
-
+    let plan = Plan {
+        cluster: &cluster,
+        children: &children,
+        groups: &groups,
+        granularity,
+        arena: names.fresh("arena"),
+    };
+    for (index, place) in shared {
+        let bytes = granularity.shared_bytes() * plan.needs(index).len() as u32;
+        if let Some(reason) = shared_memory(&cluster.functions[index], bytes, place) {
+            edit.assume(reason);
+        }
+    }
+    for function in &cluster.functions {
+        header.include_in(db, &mut edit, function.file);
+    }
     for child in &children {
         header.include_in(db, &mut edit, child.file);
     }
-    let arena = parent.add_arena(&site, &header, groups.len(), &mut names, &mut edit);
-    let mut kernels = vec![String::new(); groups.len()];
-    for (index, child) in children.iter().enumerate() {
-        let own = groups.iter().zip(&mut kernels).filter(|(g, _)| g.child == index);
-        aggregated_kernels(&site, child, granularity, own, &mut names, &mut edit);
-    }
-    let mut declarations = Vec::new();
-    for (group, kernel) in groups.iter().zip(&kernels) {
-        let child = &children[group.child];
-        let aggregator = names.fresh(&plural(&child.name));
-        for (index, split) in &group.launches {
-            replace_launch(&sites[*index], split, &aggregator, &mut edit);
-        }
-        let declaration = Declaration {
-            granularity,
-            kernel,
-            name: &aggregator,
-            arena: &arena,
+    plan.forward(&mut refusals, &mut edit);
+    for (index, parent) in &parents {
+        let function = &cluster.functions[*index];
+        let needs = plan.needs(*index);
+        let room = Room {
+            aggregators: needs.len(),
+            nested: needs.iter().any(|g| plan.launches_in_turn(*g)),
         };
-        let first = group.launches.first().map(|(index, split)| (&sites[*index], split));
-        declarations.extend(first.map(|(site, split)| declaration.code(site, child, split, &mut edit)));
+        let arena = parent.existing().unwrap_or(&plan.arena);
+        parent.add_arena(
+            function,
+            &header,
+            room,
+            &plan.arena,
+            plan.is_outlined_now(*index),
+            &mut edit,
+        );
+        if !plan.is_outlined_now(*index) {
+            let declarations = plan.declarations(*index, arena, function, &mut edit);
+            declare(function, &declarations, &mut edit);
+        }
     }
-    declare(&site, &declarations, &mut edit);
+    let mut batches = Vec::new();
+    for (index, function) in cluster.functions.iter().enumerate() {
+        if let Some(batch) = function.batch() {
+            let declarations = plan.declarations(index, &format!("{batch}.arena()"), function, &mut edit);
+            declare(function, &declarations, &mut edit);
+            batches.push(function.item);
+        } else if !function.is_kernel() {
+            plan.add_parameters(index, &mut names, &mut edit);
+        }
+    }
+    arena::nest(db, &cluster, batches, &mut refusals, &mut edit);
+    for (index, child) in children.iter().enumerate() {
+        plan.aggregated_kernels(index, child, &mut names, &mut edit);
+    }
+    for call in &cluster.calls {
+        let needs = plan.needs(call.callee);
+        let arguments: Vec<String> = needs.iter().map(|g| groups[*g].aggregator.clone()).collect();
+        let file = cluster.functions[call.caller].file;
+        target::prepend_items(&mut edit, file, call.list, &arguments);
+    }
+    for group in &groups {
+        for (index, split) in &group.launches {
+            replace_launch(&sites[*index], split, &group.aggregator, &mut edit);
+        }
+    }
     for (site, stream) in sites.iter().zip(streams) {
         let Some(stream) = stream else { continue };
         for stmt in stream.declaration.iter().chain(&stream.create).chain(&stream.destroy) {
             edit.delete_lines(site.place(site.body.stmt(*stmt).span));
         }
     }
+    refusals.check()?;
     finish(edit)
 }
 
 /// Puts the launches together that one aggregator can collect: those of one child with the same template arguments and, for
 /// blocks of several dimensions, the same block.
 fn group<'a, 'db>(
-    sites: &'a [Site<'db>],
+    cluster: &'a Cluster<'db>,
     child_of: &[usize],
     children: &'a [Child<'db>],
     granularity: Granularity,
     refusals: &mut Refusals,
 ) -> Vec<Group<'a>> {
+    let sites = &cluster.sites;
     let mut members: Vec<Vec<usize>> = Vec::new();
     for (index, site) in sites.iter().enumerate() {
         let fits = |m: &&mut Vec<usize>| {
@@ -225,35 +293,24 @@ fn group<'a, 'db>(
             None => members.push(vec![index]),
         }
     }
-    let level = granularity.level();
-    members
-        .into_iter()
-        .filter_map(|members| {
-            let child_index = child_of[*members.first()?];
-            let child = &children[child_index];
-            // What is uniform for every launch, and the same.
-            let mut varying = vec![false; child.params.len()];
-            let mut scratch = Refusals::default();
-            let splits: Vec<Split<'_>> = members
-                .iter()
-                .map(|m| Split::of(&sites[*m], child, level, &varying, &mut scratch))
-                .collect();
-            for (index, varies) in varying.iter_mut().enumerate() {
-                let mut parts = splits.iter().map(|s| s.parts.get(index));
-                let first = parts.next().flatten()?;
-                *varies =
-                    !first.uniform || parts.any(|p| p.is_none_or(|p| !p.uniform || p.initialiser != first.initialiser));
-            }
-            let launches = members
-                .iter()
-                .map(|m| (*m, Split::of(&sites[*m], child, level, &varying, refusals)))
-                .collect();
-            Some(Group {
-                child: child_index,
-                launches,
-            })
-        })
-        .collect()
+    let members: Vec<(usize, Vec<usize>)> = members.into_iter().map(|m| (child_of[m[0]], m)).collect();
+    let uniform = Uniform::find(cluster, children, &members, granularity.level());
+    let mut groups = Vec::new();
+    for ((child, members), (flags, texts)) in members.into_iter().zip(uniform) {
+        let launches = members
+            .iter()
+            .map(|m| (*m, Split::of(&sites[*m], &children[child], &flags, refusals)))
+            .collect();
+        groups.push(Group {
+            child,
+            launches,
+            uniform: texts,
+            kernel: String::new(),
+            record: String::new(),
+            aggregator: String::new(),
+        });
+    }
+    groups
 }
 
 /// Whether one aggregator can collect both launches, given that they are of the same child.
@@ -274,21 +331,66 @@ fn block_words<'a>(site: &'a Site<'_>) -> Vec<&'a str> {
     lex::code_words(site.source(site.facts.block.operand.span))
 }
 
-/// Launches in functions that the parent calls can't be collected.
-fn refuse_launches_of_callees(site: &Site<'_>, own: &[Site<'_>], effects: &Effects, refusals: &mut Refusals) {
-    if effects.launches.len() <= own.len() {
-        return;
-    }
-    let other = effects
-        .launches
-        .iter()
-        .find(|l| own.iter().all(|site| site.here() != l.place));
-    if let Some(found) = other {
+/// Refuses what would have to be written differently in the functions that take part: names of another namespace, and template
+/// arguments that mean something in one function alone.
+fn refuse_other_scopes(cluster: &Cluster<'_>, refusals: &mut Refusals) {
+    let scope = |name: &str| {
+        name.rsplit_once("::")
+            .map_or(String::new(), |(scope, _)| scope.to_owned())
+    };
+    let scopes: Vec<String> = cluster.functions.iter().map(|f| scope(f.item.name(f.db))).collect();
+    if let Some(other) = scopes.iter().position(|s| *s != scopes[0]) {
+        let function = &cluster.functions[other];
         refusals.add(
             format!(
-                "`{}` calls a function that launches: a block that collects some launches and does others at once can \
-                 hang (CUDA 13.0)",
-                site.parent_name()
+                "`{}` and `{}` collect their launches together, and stand in different namespaces",
+                cluster.functions[0].name(),
+                function.name()
+            ),
+            Some(function.name_place()),
+        );
+    }
+    for (site, at) in cluster.sites.iter().zip(&cluster.site_of) {
+        let function = &cluster.functions[*at];
+        let names = &function.item.signature(function.db).template_names;
+        if let Some(span) = site.launch.template_args.filter(|_| !function.is_kernel())
+            && lex::identifiers(site.source(span)).any(|w| names.iter().any(|n| n == w))
+        {
+            refusals.add(
+                format!(
+                    "the template arguments of this launch depend on those of `{}`",
+                    function.name()
+                ),
+                Some(site.place(span)),
+            );
+        }
+    }
+}
+
+/// A kernel that waits for its children, asks for their errors or orders them by events; or that launches in ways that aren't
+/// understood as a launch.
+fn refuse_what_needs_its_children(
+    cluster: &Cluster<'_>,
+    function: &Function<'_>,
+    effects: &Effects,
+    refusals: &mut Refusals,
+) {
+    let name = function.name();
+    for found in effects.syncs.iter().chain(&effects.errors).chain(&effects.events) {
+        if refusals.is_empty() {
+            let what = format!("`{name}` or a function it calls uses {}", found.what);
+            refusals.add(what, Some(found.place));
+        }
+    }
+    let known = |place: &FileRange| {
+        let here = |site: &Site<'_>| site.file == place.file && site.here().range.contains(place.range);
+        cluster.sites.iter().any(here)
+    };
+    if let Some(found) = effects.launches.iter().find(|l| !known(&l.place)) {
+        refusals.add(
+            format!(
+                "`{name}` calls a function that launches: a block that collects some launches and does others at once can \
+                 hang (CUDA 13.0)"
             ),
             Some(found.place),
         );
@@ -385,13 +487,19 @@ fn is_linear(site: &Site<'_>, expr: ExprId) -> bool {
     }
 }
 
-fn refuse_child(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) {
+fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, refusals: &mut Refusals) {
     let db = site.db;
     let name = &child.name;
     let worker = child.worker();
     let effects = effects(db, worker);
-    outline::refuse_to_outline(child, Form::Block, &effects, refusals);
-    target::refuse_unseen(site, child, refusals);
+    if collected {
+        outline::refuse_to_outline_collecting(child, Form::Block, &effects, refusals);
+    } else {
+        outline::refuse_to_outline(child, Form::Block, &effects, refusals);
+    }
+    if child.file != site.file {
+        target::refuse_unseen(site, child, refusals);
+    }
     for (list, what) in [
         (&effects.waits, "may wait for another thread"),
         (&effects.events, "uses events"),
@@ -406,6 +514,9 @@ fn refuse_child(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) {
             range: span.shift(worker.start(db)),
         };
         refusals.add(format!("`{name}` may wait for another thread"), Some(place));
+    }
+    if collected {
+        return;
     }
     let own = launches(db, worker);
     let odd = own
@@ -424,20 +535,14 @@ fn refuse_child(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) {
         let place = effects.launches.last().map(|l| l.place);
         refusals.add(format!("`{name}` calls functions that launch"), place);
     }
-    if site.facts.recursive {
-        refusals.add(
-            format!("`{name}` launches itself or its parent again"),
-            Some(child.place()),
-        );
-    }
 }
 
 /// The aggregator keeps its state in shared memory: an assumption, unless the parent is sure to leave enough.
-fn shared_memory(site: &Site<'_>, needed: u32, used: Option<FileRange>) -> Option<Reason> {
+fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRange>) -> Option<Reason> {
     let place = used?;
-    let body = &site.body;
+    let body = &function.body;
     let mut bytes: i128 = 0;
-    let mut known = place.file == site.file;
+    let mut known = place.file == function.file;
     for binding in &body.bindings {
         match binding.storage {
             Storage::Shared => {}
@@ -460,7 +565,7 @@ fn shared_memory(site: &Site<'_>, needed: u32, used: Option<FileRange>) -> Optio
         };
         let mut count = 1;
         for extent in &binding.ty.array {
-            match extent.and_then(|e| constant_value(site.db, site.parent, body, e)) {
+            match extent.and_then(|e| constant_value(function.db, function.item, body, e)) {
                 Some(extent) => count *= extent,
                 None => known = false,
             }
@@ -471,171 +576,340 @@ fn shared_memory(site: &Site<'_>, needed: u32, used: Option<FileRange>) -> Optio
     (!known || !own || bytes > 48 * 1024 - 208 - i128::from(needed)).then(|| Reason {
         text: format!(
             "a block of `{}` leaves {needed} bytes of the shared memory that it may use",
-            site.parent_name()
+            function.name()
         ),
         place: Some(place),
     })
 }
 
-/// Writes everything behind the child: an aggregated kernel for each group, whose name is put beside it.
-fn aggregated_kernels<'a, 'db>(
-    site: &Site<'db>,
-    child: &Child<'db>,
+/// Who gets what.
+struct Plan<'a, 'db> {
+    cluster: &'a Cluster<'db>,
+    children: &'a [Child<'db>],
+    groups: &'a [Group<'a>],
     granularity: Granularity,
-    groups: impl Iterator<Item = (&'a Group<'a>, &'a mut String)>,
-    names: &mut Names,
-    edit: &mut EditBuilder<'db>,
-) {
-    let mut behind = outline::behind(edit, child);
-    let worker = outline::outline(edit, &mut behind, child, Form::Block, names);
-    for (group, kernel) in groups {
-        if let Some(split) = group.split() {
-            *kernel = aggregated_kernel(site, child, granularity, split, &worker, names, &mut behind);
-        }
+    /// The parameter of kernels that have none yet.
+    arena: String,
+}
+
+impl<'db> Plan<'_, 'db> {
+    /// The groups whose aggregators a function needs.
+    fn needs(&self, function: usize) -> Vec<usize> {
+        let reached = self.cluster.reached_from(function);
+        let used = |g: &Group<'_>| {
+            let mut launches = g.launches.iter();
+            launches.any(|(site, _)| reached.contains(&self.cluster.site_of[*site]))
+        };
+        (0..self.groups.len()).filter(|g| used(&self.groups[*g])).collect()
     }
-    behind.finish(edit, child);
-}
 
-/// Adds one aggregated kernel and the struct of its varying arguments; gives its name.
-fn aggregated_kernel(
-    site: &Site<'_>,
-    child: &Child<'_>,
-    granularity: Granularity,
-    split: &Split<'_>,
-    worker: &Worker,
-    names: &mut Names,
-    behind: &mut Behind,
-) -> String {
-    let record = names.fresh(&format!("{}_args", child.name));
-    let kernel = names.fresh(&format!("{}_aggregated", child.name));
-    let local = |wanted: &str| {
-        let mut name = wanted.to_owned();
-        while child.params.iter().any(|p| p.name == name) {
-            name.insert_str(0, "launch_");
-        }
-        name
-    };
-    let (batch, args) = (local("batch"), local("args"));
-    let template = child
-        .template
-        .as_ref()
-        .map_or(String::new(), |t| format!("{}\n", outline::one_line(t)));
-    let template_names = &child.item.signature(site.db).template_names;
-    let depends = split
-        .varying()
-        .any(|p| lex::identifiers(&p.param.field).any(|w| template_names.iter().any(|n| n == w)));
-    let record_type = if depends {
-        format!("{record}{}", child.template_args)
-    } else {
-        record.clone()
-    };
+    /// The function of the cluster that a child is.
+    fn member(&self, child: &Child<'db>) -> Option<usize> {
+        self.cluster.index(child.item)
+    }
 
-    let fields: Vec<String> = split
-        .varying()
-        .map(|p| format!("{};", outline::one_line(&p.param.field)))
-        .collect();
-    let comment = format!(
-        "// The arguments of {} that differ within a {} of {}.",
-        child.name,
-        granularity.noun(),
-        site.parent_name()
-    );
-    let header = if depends { template.as_str() } else { "" };
-    let line = format!("struct {record} {{ {} }};", fields.join(" "));
-    let structure = if fields.is_empty() {
-        format!(
-            "// No argument of {} differs within a {} of {}.\nstruct {record} {{}};",
-            child.name,
-            granularity.noun(),
-            site.parent_name()
-        )
-    } else if behind.column() + line.chars().count() <= behind.style().width && !behind.style().brace_on_own_line {
-        format!("{comment}\n{header}{line}")
-    } else {
-        let open = behind.style().open_brace();
-        format!(
-            "{comment}\n{header}struct {record}{open}\n\t{}\n}};",
-            fields.join("\n\t")
-        )
-    };
-    behind.add(structure);
+    /// Whether the child of a group collects launches, too.
+    fn launches_in_turn(&self, group: usize) -> bool {
+        self.member(&self.children[self.groups[group].child]).is_some()
+    }
 
-    let mut params = vec![format!("gridfuse::Batch<{record_type}> {batch}")];
-    params.extend(split.uniform().map(|p| outline::one_line(&p.param.decl)));
-    let values = split.parts.iter().map(|p| {
-        if p.uniform {
-            p.param.name.clone()
-        } else {
-            format!("{args}.{}", p.param.name)
-        }
-    });
-    let (prefix, items) = worker.call(child, values);
-    let call = behind.call(2, &prefix, &items, ");");
-    let body = format!(
-        "\t{batch}.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const {record_type}& {args}) {{\n{call}\n\t}});"
-    );
-    let is_static = if child.is_static { "static " } else { "" };
-    let bounds = child
-        .launch_bounds
-        .as_ref()
-        .map_or(String::new(), |b| format!("{} ", outline::one_line(b)));
-    let head = format!("{template}{is_static}__global__ void {bounds}{kernel}(");
-    let code = behind.function(&head, &params, &body);
-    behind.add(code);
-    kernel
-}
+    /// Whether a kernel is a child whose body moves to another function.
+    fn is_outlined_now(&self, function: usize) -> bool {
+        let item = self.cluster.functions[function].item;
+        self.children.iter().any(|c| c.item == item && c.outlined.is_none())
+    }
 
-/// What the parent's aggregator is declared with.
-struct Declaration<'a> {
-    granularity: Granularity,
-    /// The aggregated kernel's name.
-    kernel: &'a str,
-    /// The variable.
-    name: &'a str,
-    /// The arena's name.
-    arena: &'a str,
-}
-
-impl Declaration<'_> {
-    /// Its line, or lines, without indentation of the first.
-    fn code(&self, site: &Site<'_>, child: &Child<'_>, split: &Split<'_>, edit: &mut EditBuilder<'_>) -> String {
-        let style = edit.style(site.file);
-        let indent = format!("{}{}", style::indent_at(&site.text, site.start as usize), style.unit);
+    /// The name of a group's kernel as a function has to write it, with template arguments.
+    fn kernel(&self, group: usize) -> String {
+        let group = &self.groups[group];
+        let child = &self.children[group.child];
+        let Some(site) = group.launches.first().map(|(site, _)| &self.cluster.sites[*site]) else {
+            return group.kernel.clone();
+        };
         let template_args = site.launch.template_args.map_or("", |t| site.source(t));
         let template_args = if child.template.is_some() { template_args } else { "" };
-        let prefix = format!(
-            "gridfuse::Aggregator<{}, {}{template_args}> {}(",
+        format!("{}{template_args}", target::qualified(site, child, &group.kernel))
+    }
+
+    /// The type of a group's aggregator.
+    fn aggregator(&self, group: usize) -> String {
+        format!(
+            "gridfuse::Aggregator<{}, {}>",
             self.granularity.type_name(),
-            target::qualified(site, child, self.kernel),
-            self.name
+            self.kernel(group)
+        )
+    }
+
+    /// The declarations of a kernel's aggregators: of each its line, or lines, without indentation of the first. The uniform
+    /// arguments are those of `function`.
+    fn declarations(
+        &self,
+        index: usize,
+        arena: &str,
+        function: &Function<'_>,
+        edit: &mut EditBuilder<'_>,
+    ) -> Vec<String> {
+        let style = edit.style(function.file);
+        let indent = format!(
+            "{}{}",
+            style::indent_at(&function.text, function.start as usize),
+            style.unit
         );
-        let mut items = vec![self.arena.to_owned()];
-        items.extend(split.uniform().map(|p| p.initialiser.clone()));
-        let code = style.list(style::columns(&indent), &prefix, &items, ");");
-        style.fit(&code, &indent)
+        let declare = |group: usize| {
+            let prefix = format!("{} {}(", self.aggregator(group), self.groups[group].aggregator);
+            let mut items = vec![arena.to_owned()];
+            items.extend(self.groups[group].uniform.get(&index).into_iter().flatten().cloned());
+            style.list(style::columns(&indent), &prefix, &items, ");")
+        };
+        self.needs(index).into_iter().map(declare).collect()
+    }
+
+    /// Parameters for the aggregators that a function needs: template parameters where it is a template, and parameters.
+    fn parameters(&self, function: usize, names: &mut Names) -> (Vec<String>, Vec<String>) {
+        let item = &self.cluster.functions[function];
+        let is_template = item.item.signature(item.db).template_params.is_some();
+        let (mut types, mut params) = (Vec::new(), Vec::new());
+        for group in self.needs(function) {
+            let name = &self.groups[group].aggregator;
+            if is_template {
+                // A template argument that names a kernel by parameters of another template isn't understood by nvcc.
+                let ty = names.fresh(&camel(name));
+                params.push(format!("{ty}& {name}"));
+                types.push(format!("class {ty}"));
+            } else {
+                params.push(format!("{}& {name}", self.aggregator(group)));
+            }
+        }
+        (types, params)
+    }
+
+    /// Gives a device function its aggregators.
+    fn add_parameters(&self, function: usize, names: &mut Names, edit: &mut EditBuilder<'db>) {
+        let (types, params) = self.parameters(function, names);
+        let function = &self.cluster.functions[function];
+        let signature = function.item.signature(function.db);
+        if let Some(list) = signature.template_params.filter(|_| !types.is_empty()) {
+            let list = list.shift(function.start);
+            let empty = list.text(&function.text).trim_matches(['<', '>', ' ']).is_empty();
+            let comma = if empty { "" } else { ", " };
+            edit.insert(function.file, list.end - 1, format!("{comma}{}", types.join(", ")));
+        }
+        let list = signature.params_span.shift(function.start);
+        target::prepend_items(edit, function.file, list, &params);
+    }
+
+    /// The function in front of which a group's kernel has to be declared, where it is defined further down.
+    fn needed_early(&self, group: usize) -> Option<usize> {
+        let child = &self.children[self.groups[group].child];
+        let users =
+            self.cluster.functions.iter().enumerate().filter(|(index, f)| {
+                f.file == child.file && f.start < child.end() && self.needs(*index).contains(&group)
+            });
+        users.min_by_key(|(_, f)| f.start).map(|(index, _)| index)
+    }
+
+    /// Declares the kernels, with their arguments' structs, that are needed further up than they are defined.
+    fn forward(&self, refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
+        for (index, group) in self.groups.iter().enumerate() {
+            let Some(first) = self.needed_early(index) else {
+                continue;
+            };
+            let child = &self.children[group.child];
+            let function = &self.cluster.functions[first];
+            let scope = |name: &str| name.rsplit_once("::").map_or(String::new(), |(s, _)| s.to_owned());
+            let defaults = child.template.as_ref().is_some_and(|t| t.contains('='));
+            let same_scope = scope(function.item.name(function.db)) == scope(child.item.name(child.db));
+            if !same_scope || defaults || function.item.signature(function.db).extern_c {
+                refusals.add(
+                    format!("`{}` is defined behind `{}`", child.name, function.name()),
+                    Some(child.place()),
+                );
+                continue;
+            }
+            let behind = outline::behind(edit, child);
+            let (structure, head, params) = self.kernel_head(group, child, &behind);
+            let list = behind.style().list(
+                behind.column(),
+                head.rsplit('\n').next().unwrap_or(&head),
+                &params,
+                ");",
+            );
+            let before = head.rsplit_once('\n').map_or(String::new(), |(b, _)| format!("{b}\n"));
+            let start = (function.start as usize).min(child_front(child, function));
+            let at = target::above_comment(&function.text, start);
+            let indent = style::indent_at(&function.text, at).to_owned();
+            let code = format!("{structure}\n{before}{list}\n\n");
+            let text = format!("{}{indent}", edit.style(function.file).fit(&code, &indent));
+            edit.insert(function.file, at as u32, text);
+        }
+    }
+
+    /// The struct of a group's arguments that differ, and the kernel's head and parameters.
+    fn kernel_head(&self, group: &Group<'_>, child: &Child<'db>, behind: &Behind) -> (String, String, Vec<String>) {
+        let Some((split, site)) = group.split().zip(group.launches.first()) else {
+            return Default::default();
+        };
+        let at = self.cluster.site_of[site.0];
+        let kernels = self.cluster.functions.iter().enumerate().filter(|(_, f)| f.is_kernel());
+        let mut reaching = kernels.filter(|(k, _)| self.cluster.reached_from(*k).contains(&at));
+        let parent = reaching.next().map_or("", |(_, f)| f.name());
+        let batch = local(child, "batch");
+        let (record, noun) = (&group.record, self.granularity.noun());
+        let template = template_line(child);
+        let depends = depends_on_template(child, split);
+        let fields: Vec<String> = split
+            .varying()
+            .map(|p| format!("{};", outline::one_line(&p.param.field)))
+            .collect();
+        let comment = format!(
+            "// The arguments of {} that differ within a {noun} of {parent}.",
+            child.name
+        );
+        let header = if depends { template.as_str() } else { "" };
+        let line = format!("struct {record} {{ {} }};", fields.join(" "));
+        let structure = if fields.is_empty() {
+            format!(
+                "// No argument of {} differs within a {noun} of {parent}.\nstruct {record} {{}};",
+                child.name
+            )
+        } else if behind.column() + line.chars().count() <= behind.style().width && !behind.style().brace_on_own_line {
+            format!("{comment}\n{header}{line}")
+        } else {
+            let open = behind.style().open_brace();
+            format!(
+                "{comment}\n{header}struct {record}{open}\n\t{}\n}};",
+                fields.join("\n\t")
+            )
+        };
+        let record_type = if depends {
+            format!("{record}{}", child.template_args)
+        } else {
+            record.clone()
+        };
+        let mut params = vec![format!("gridfuse::Batch<{record_type}> {batch}")];
+        params.extend(split.uniform().map(|p| outline::one_line(&p.param.decl)));
+        let is_static = if child.is_static { "static " } else { "" };
+        let bounds = child
+            .launch_bounds
+            .as_ref()
+            .map_or(String::new(), |b| format!("{} ", outline::one_line(b)));
+        let head = format!("{template}{is_static}__global__ void {bounds}{}(", group.kernel);
+        (structure, head, params)
+    }
+
+    /// Writes everything behind a child: an aggregated kernel for each of its groups.
+    fn aggregated_kernels(&self, index: usize, child: &Child<'db>, names: &mut Names, edit: &mut EditBuilder<'db>) {
+        let mut behind = outline::behind(edit, child);
+        let mut collecting = Collecting::default();
+        let member = self.member(child);
+        let groups: Vec<usize> = (0..self.groups.len())
+            .filter(|g| self.groups[*g].child == index)
+            .collect();
+        if let Some(member) = member {
+            let needs = self.needs(member);
+            collecting.args = needs.iter().map(|g| self.groups[*g].aggregator.clone()).collect();
+            if child.outlined.is_none() {
+                (collecting.template_params, collecting.params) = self.parameters(member, names);
+                collecting.arena = Some(format!("{} {}", arena::ARENA, self.arena));
+                let function = &self.cluster.functions[member];
+                collecting.declarations = self.declarations(member, &self.arena, function, edit);
+            }
+        }
+        let worker = outline::outline_collecting(edit, &mut behind, child, Form::Block, &collecting, names);
+        for number in groups {
+            let group = &self.groups[number];
+            let Some(split) = group.split() else { continue };
+            let (structure, head, params) = self.kernel_head(group, child, &behind);
+            if self.needed_early(number).is_none() {
+                behind.add(structure);
+            }
+            let (batch, args) = (local(child, "batch"), local(child, "args"));
+            let record_type = if depends_on_template(child, split) {
+                format!("{}{}", group.record, child.template_args)
+            } else {
+                group.record.clone()
+            };
+            let values = split.parts.iter().map(|p| {
+                if p.uniform {
+                    p.param.name.clone()
+                } else {
+                    format!("{args}.{}", p.param.name)
+                }
+            });
+            let (prefix, items) = worker.call(child, values);
+            let call = behind.call(2, &prefix, &items, ");");
+            let mut body = String::new();
+            if let Some(member) = member {
+                let arena = format!("{batch}.arena()");
+                for line in self.declarations(member, &arena, &self.cluster.functions[member], edit) {
+                    body.push_str(&format!("\t{}\n", line.replace('\n', "\n\t")));
+                }
+            }
+            body.push_str(&format!(
+                "\t{batch}.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const {record_type}& {args}) {{\n{call}\n\t}});"
+            ));
+            let code = behind.function(&head, &params, &body);
+            behind.add(code);
+        }
+        behind.finish(edit, child);
     }
 }
 
-/// Puts the declarations in front of the parent's first statement.
-fn declare(site: &Site<'_>, declarations: &[String], edit: &mut EditBuilder<'_>) {
-    let style = edit.style(site.file);
-    let body = site.parent.body_span(site.db).shift(site.start);
+/// A name that is none of the child's parameters.
+fn local(child: &Child<'_>, wanted: &str) -> String {
+    let mut name = wanted.to_owned();
+    while child.params.iter().any(|p| p.name == name) {
+        name.insert_str(0, "launch_");
+    }
+    name
+}
+
+/// The template header of what is generated from a child, with its newline, or nothing.
+fn template_line(child: &Child<'_>) -> String {
+    let template = child.template.as_ref();
+    template.map_or(String::new(), |t| format!("{}\n", outline::one_line(t)))
+}
+
+/// The type of an argument that differs depends on a template parameter of the child.
+fn depends_on_template(child: &Child<'_>, split: &Split<'_>) -> bool {
+    let names = &child.item.signature(child.db).template_names;
+    split
+        .varying()
+        .any(|p| lex::identifiers(&p.param.field).any(|w| names.iter().any(|n| n == w)))
+}
+
+/// Where a function begins, which may be the child itself.
+fn child_front(child: &Child<'_>, function: &Function<'_>) -> usize {
+    if child.item == function.item {
+        child.front() as usize
+    } else {
+        function.start as usize
+    }
+}
+
+/// Puts the declarations in front of a kernel's first statement.
+fn declare(function: &Function<'_>, declarations: &[String], edit: &mut EditBuilder<'_>) {
+    if declarations.is_empty() {
+        return;
+    }
+    let style = edit.style(function.file);
+    let body = function.item.body_span(function.db).shift(function.start);
     let open = body.start as usize + 1;
-    let own = style::indent_at(&site.text, site.start as usize).to_owned();
+    let own = style::indent_at(&function.text, function.start as usize).to_owned();
     let indent = format!("{own}{}", style.unit);
     let code: String = declarations
         .iter()
-        .map(|d| format!("{}{indent}{d}", style.newline))
+        .map(|d| format!("{}{indent}{}", style.newline, style.fit(d, &indent)))
         .collect();
     // Behind a comment in the line of the brace; what else stands in that line goes to the next one.
-    let line_end = style::line_end(&site.text, open);
-    let rest = site.text.get(open..line_end).unwrap_or("");
+    let line_end = style::line_end(&function.text, open);
+    let rest = function.text.get(open..line_end).unwrap_or("");
     if lex::is_blank(rest) && lex::comments(rest).iter().all(|c| open + c.end <= line_end) {
-        edit.insert(site.file, line_end as u32, code);
+        edit.insert(function.file, line_end as u32, code);
     } else {
         let blank = rest.len() - rest.trim_start().len();
         let range = TextRange::new(open as u32, (open + blank) as u32);
-        let file = site.file;
+        let file = function.file;
         let text = format!("{code}{}{indent}", style.newline);
         edit.replace(FileRange { file, range }, text);
     }
@@ -659,7 +933,7 @@ fn replace_launch(site: &Site<'_>, split: &Split<'_>, aggregator: &str, edit: &m
         }
     }
     let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
-    kept.extend(split.varying().map(|p| site.body.expr(p.arg).span));
+    kept.extend(split.varying().filter_map(|p| Some(site.body.expr(p.arg?).span)));
     items.push(format!("{{{}}}", fields.join(", ")));
     let start = place.range.start as usize;
     let line = style::line_start(&site.text, start);

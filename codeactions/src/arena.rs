@@ -1,16 +1,16 @@
 //! Gives a kernel an arena: the parameter, and the argument at every host launch, in every file.
 
-use gridfuse_analysis::db::SourceFile;
+use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{Body, ExprKind, body};
-use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::items::{FunctionItem, items};
 use gridfuse_analysis::launch::Child;
 use gridfuse_analysis::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
+use crate::cluster::{Cluster, Function};
 use crate::edit::EditBuilder;
 use crate::effects::Effects;
 use crate::include::{HEADER_NAME, Header};
-use crate::names::Names;
 use crate::pure;
 use crate::site::{Refusals, Site};
 use crate::target;
@@ -23,26 +23,36 @@ pub struct Parent<'db> {
     existing: Option<(usize, String)>,
 }
 
-const ARENA: &str = "gridfuse::Arena";
+/// The type of the parameter.
+pub const ARENA: &str = "gridfuse::Arena";
+
+/// What a kernel's arena has to have room for.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// So many aggregators more.
+    pub aggregators: usize,
+    /// Children that collect launches in their turn.
+    pub nested: bool,
+}
 
 impl<'db> Parent<'db> {
-    /// Finds all places; what can't be edited is refused. `effects` are those of the parent.
-    pub fn find(site: &Site<'db>, effects: &Effects, refusals: &mut Refusals) -> Parent<'db> {
-        let db = site.db;
-        let parent = site.parent;
-        let name = site.parent_name();
+    /// Finds all places; what can't be edited is refused. `effects` are those of the kernel; the launches by functions of the
+    /// cluster will not launch it any more.
+    pub fn find(
+        cluster: &Cluster<'db>,
+        function: &Function<'db>,
+        effects: &Effects,
+        refusals: &mut Refusals,
+    ) -> Parent<'db> {
+        let db = function.db;
+        let parent = function.item;
+        let name = function.name();
         let signature = parent.signature(db);
         let place = |item: FunctionItem<'_>| FileRange {
             file: item.file(db),
             range: item.signature(db).name_span.shift(item.start(db)),
         };
         let at_name = Some(place(parent));
-        if !signature.kernel {
-            refusals.add(
-                format!("`{name}` is no kernel: only a kernel knows when its last thread leaves"),
-                at_name,
-            );
-        }
         if signature.conditional {
             refusals.add(
                 format!("`{name}` is defined under an #if, where another definition may take its place"),
@@ -55,7 +65,7 @@ impl<'db> Parent<'db> {
                 at_name,
             );
         }
-        let others = functions_named(db, site.file, parent.name(db));
+        let others = functions_named(db, function.file, parent.name(db));
         let other = others
             .into_iter()
             .find(|f| f.has_body(db) && f.name(db) == parent.name(db) && *f != parent);
@@ -65,15 +75,7 @@ impl<'db> Parent<'db> {
                 Some(place(other)),
             );
         }
-        for asm in &effects.asm {
-            let text = asm.place.file.text(db);
-            let statement = text
-                .get(asm.place.range.start as usize..)
-                .and_then(|t| t.split(';').next());
-            if statement.is_none_or(|s| s.contains("exit") || !s.contains('"')) {
-                refusals.add(format!("`{name}` may leave by inline assembly"), Some(asm.place));
-            }
-        }
+        refuse_to_leave_unseen(db, name, effects, refusals);
         // The runtime header has locals of many names, and knows no kernel of the user's.
         let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
         for mention in other_mentions(db, parent).into_iter().filter(of_user).take(3) {
@@ -83,31 +85,39 @@ impl<'db> Parent<'db> {
             );
         }
         let mut launches = Vec::new();
-        if signature.kernel {
-            for id in launch_sites_of(db, parent) {
-                if let Ok(host) = Site::new(db, id) {
-                    refuse_host_launch(&host, parent, name, &site.body, refusals);
-                    launches.push(host);
-                }
+        for id in launch_sites_of(db, parent) {
+            if cluster.index(id.function).is_some() {
+                continue;
             }
-            if launches.is_empty() {
-                refusals.add(
-                    format!("no launch of `{name}` by the host was found, which would have to pass an arena"),
-                    at_name,
-                );
+            if let Ok(host) = Site::new(db, id) {
+                refuse_host_launch(&host, parent, name, &function.body, refusals);
+                launches.push(host);
             }
         }
-        let existing = site.body.params.iter().position(|p| {
-            let ty = &site.body.binding(*p).ty;
-            ty.base == ARENA && ty.is_value()
-        });
-        let existing = existing.map(|index| {
-            let name = site.body.binding(site.body.params[index]).name.clone();
-            (index, name)
-        });
+        let other_way = |f: &Function<'_>| f.batch().is_some();
+        let launched = launch_sites_of(db, parent);
+        if launches.is_empty()
+            && launched.iter().all(|id| id.function == parent)
+            && !cluster.functions.iter().any(other_way)
+        {
+            refusals.add(
+                format!("no launch of `{name}` by the host was found, which would have to pass an arena"),
+                at_name,
+            );
+        }
+        let existing = function.arena();
         if let Some((index, _)) = &existing {
             for host in &launches {
-                if arena_for(host, *index, 1).is_none() {
+                if arena_for(
+                    host,
+                    *index,
+                    Room {
+                        aggregators: 1,
+                        nested: false,
+                    },
+                )
+                .is_none()
+                {
                     refusals.add("the arena of this launch is not understood", Some(host.here()));
                 }
             }
@@ -119,45 +129,45 @@ impl<'db> Parent<'db> {
         }
     }
 
-    /// Marks the names in all files concerned as used.
-    pub fn add_names(&self, site: &Site<'db>, names: &mut Names) {
-        for file in self.files(site) {
-            names.add_file(site.db, file);
-        }
+    /// The arena that an earlier rewrite has added.
+    pub fn existing(&self) -> Option<&str> {
+        self.existing.as_ref().map(|(_, name)| name.as_str())
     }
 
-    fn files(&self, site: &Site<'db>) -> Vec<SourceFile> {
+    /// The files in which something changes.
+    pub fn files(&self, function: &Function<'db>) -> Vec<SourceFile> {
         let mut files: Vec<SourceFile> = self.launches.iter().map(|l| l.file).collect();
-        files.extend(self.declarations.iter().map(|d| d.file(site.db)));
-        files.push(site.file);
-        files.sort_by_key(|f| f.path(site.db).to_path_buf());
+        files.extend(self.declarations.iter().map(|d| d.file(function.db)));
+        files.push(function.file);
+        files.sort_by_key(|f| f.path(function.db).to_path_buf());
         files.dedup();
         files
     }
 
-    /// Adds the parameter and the arguments, for so many aggregators; gives the parameter's name.
+    /// Adds the parameter `arena`, except where the definition is `written` otherwise, and the arguments.
     pub fn add_arena(
         &self,
-        site: &Site<'db>,
+        function: &Function<'db>,
         header: &Header,
-        aggregators: usize,
-        names: &mut Names,
+        room: Room,
+        arena: &str,
+        written: bool,
         edit: &mut EditBuilder<'db>,
-    ) -> String {
-        let db = site.db;
-        for file in self.files(site) {
+    ) {
+        let db = function.db;
+        for file in self.files(function) {
             header.include_in(db, edit, file);
         }
-        if let Some((index, name)) = &self.existing {
+        if let Some((index, _)) = &self.existing {
             for host in &self.launches {
-                if let Some((span, code)) = arena_for(host, *index, aggregators) {
+                if let Some((span, code)) = arena_for(host, *index, room) {
                     edit.replace(host.place(span), code);
                 }
             }
-            return name.clone();
+            return;
         }
-        let arena = names.fresh("arena");
-        for item in self.declarations.iter().copied().chain([site.parent]) {
+        let definition = (!written).then_some(function.item);
+        for item in self.declarations.iter().copied().chain(definition) {
             let defaulted = body(db, item)
                 .params
                 .last()
@@ -178,15 +188,80 @@ impl<'db> Parent<'db> {
                 code.push_str(", ");
                 code.push_str(&target::flat(host.source(stream.span)));
             }
-            if aggregators > 1 {
+            if room.aggregators > 1 || room.nested {
                 let stream = if stream.is_none() { ", 0" } else { "" };
-                code.push_str(&format!("{stream}, 64, {aggregators}"));
+                code.push_str(&format!("{stream}, 64, {}", room.aggregators));
+            }
+            if room.nested {
+                code.push_str(", gridfuse::kNestedBytes");
             }
             code.push(')');
             let list: TextRange = host.launch.args_span.shift(host.start);
             target::append_item(edit, host.file, list, &code);
         }
-        arena
+    }
+}
+
+/// A thread that leaves by inline assembly isn't counted.
+pub fn refuse_to_leave_unseen(db: &dyn Db, name: &str, effects: &Effects, refusals: &mut Refusals) {
+    for asm in &effects.asm {
+        let text = asm.place.file.text(db);
+        let statement = text
+            .get(asm.place.range.start as usize..)
+            .and_then(|t| t.split(';').next());
+        if statement.is_none_or(|s| s.contains("exit") || !s.contains('"')) {
+            refusals.add(format!("`{name}` may leave by inline assembly"), Some(asm.place));
+        }
+    }
+}
+
+/// Gives the arenas of the kernels whose aggregators launch these ones memory for nested launches. Kernels of the cluster have
+/// it already.
+pub fn nest<'db>(
+    db: &'db dyn Db,
+    cluster: &Cluster<'db>,
+    batches: Vec<FunctionItem<'db>>,
+    refusals: &mut Refusals,
+    edit: &mut EditBuilder<'db>,
+) {
+    let mut seen: Vec<FunctionItem<'db>> = Vec::new();
+    let mut todo = batches;
+    while let Some(kernel) = todo.pop() {
+        if seen.contains(&kernel) {
+            continue;
+        }
+        seen.push(kernel);
+        let function = Function::new(db, kernel);
+        if function.batch().is_some() {
+            for mention in other_mentions(db, kernel) {
+                let around = items(db, mention.file).functions.iter().find(|f| {
+                    let whole = TextRange::new(f.start(db), f.body_span(db).end + f.start(db));
+                    f.has_body(db) && f.signature(db).kernel && whole.contains(mention.range)
+                });
+                todo.extend(around.copied());
+            }
+            continue;
+        }
+        let Some((index, _)) = function.arena().filter(|_| cluster.index(kernel).is_none()) else {
+            continue;
+        };
+        for id in launch_sites_of(db, kernel) {
+            let Ok(host) = Site::new(db, id) else { continue };
+            if host.parent.signature(db).kernel || host.parent.signature(db).device {
+                continue;
+            }
+            match arena_for(
+                &host,
+                index,
+                Room {
+                    aggregators: 0,
+                    nested: true,
+                },
+            ) {
+                Some((span, code)) => edit.replace(host.place(span), code),
+                None => refusals.add("the arena of this launch is not understood", Some(host.here())),
+            }
+        }
     }
 }
 
@@ -246,8 +321,8 @@ fn refuse_host_launch(
     }
 }
 
-/// The argument `arena_for(…)` of a host launch, as it is with so many aggregators more.
-fn arena_for(host: &Site<'_>, index: usize, more: usize) -> Option<(Span, String)> {
+/// The argument `arena_for(…)` of a host launch, as it is with more room.
+fn arena_for(host: &Site<'_>, index: usize, room: Room) -> Option<(Span, String)> {
     let arg = *host.launch.args.get(index)?;
     let ExprKind::Call {
         name: Some(name), args, ..
@@ -255,7 +330,7 @@ fn arena_for(host: &Site<'_>, index: usize, more: usize) -> Option<(Span, String
     else {
         return None;
     };
-    if name != "gridfuse::arena_for" || args.len() < 2 || args.len() > 5 {
+    if name != "gridfuse::arena_for" || args.len() < 2 || args.len() > 6 {
         return None;
     }
     let given = |i: usize, default: &str| {
@@ -263,13 +338,15 @@ fn arena_for(host: &Site<'_>, index: usize, more: usize) -> Option<(Span, String
             .map_or(default.to_owned(), |a| target::flat(host.expr_source(*a)))
     };
     let aggregators: u64 = given(4, "1").parse().ok()?;
+    let nested = given(5, if room.nested { "gridfuse::kNestedBytes" } else { "" });
     let code = format!(
-        "gridfuse::arena_for({}, {}, {}, {}, {})",
+        "gridfuse::arena_for({}, {}, {}, {}, {}{}{nested})",
         given(0, ""),
         given(1, ""),
         given(2, "0"),
         given(3, "64"),
-        aggregators + more as u64
+        aggregators + room.aggregators as u64,
+        if nested.is_empty() { "" } else { ", " }
     );
     Some((host.body.expr(arg).span, code))
 }

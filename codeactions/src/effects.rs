@@ -10,6 +10,7 @@ use gridfuse_analysis::resolve::{Visible, definitions_by_name, functions_named, 
 use gridfuse_analysis::span::{FileRange, TextRange};
 
 use crate::calls::{self, Library};
+use crate::include::HEADER_NAME;
 use crate::lex::{self, Token, TokenKind};
 
 /// A place with the words to name what stands there.
@@ -98,7 +99,9 @@ impl<'db> Scan<'db> {
             self.found.recursion.push(Found { what, place });
             return;
         }
-        if !self.done.insert(function) {
+        // What the runtime header does is no effect of the program's: who uses it knows what for.
+        let file_name = function.file(self.db).path(self.db).file_name();
+        if file_name.is_some_and(|n| n == HEADER_NAME) || !self.done.insert(function) {
             return;
         }
         if self.active.len() > 60 {

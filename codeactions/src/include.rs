@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use gridfuse_analysis::db::{Db, SourceFile, Workspace};
 use gridfuse_analysis::resolve::{included_files, normalize};
+use gridfuse_analysis::span::{FileRange, TextRange};
 
 use crate::edit::EditBuilder;
 use crate::lex;
@@ -31,6 +32,12 @@ impl Header {
         let workspace = Workspace::try_get(db);
         let files = workspace.map(|w| w.files(db)).unwrap_or_default();
         let own = user.path(db).parent().unwrap_or(Path::new("")).to_path_buf();
+        if let Some(place) = other_meaning(db, user) {
+            return Err(Reason {
+                text: "`gridfuse` isn't the runtime header's namespace here".to_owned(),
+                place: Some(place),
+            });
+        }
         let is_ours = |file: SourceFile| file.text(db).contains(MARK);
         for file in included_files(db, user) {
             if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) && is_ours(*file) {
@@ -66,6 +73,28 @@ impl Header {
             edit.insert_once(file, at as u32, insert);
         }
     }
+}
+
+/// Where a file, or one that it includes, gives the name of the header's namespace to something else.
+fn other_meaning(db: &dyn Db, user: SourceFile) -> Option<FileRange> {
+    for file in included_files(db, user) {
+        if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) {
+            continue;
+        }
+        let text = file.text(db);
+        if !text.contains("gridfuse") {
+            continue;
+        }
+        let tokens = lex::code_tokens(&text);
+        for (index, token) in tokens.iter().enumerate() {
+            let next = tokens.get(index + 1).map_or("", |t| t.text(&text));
+            if token.kind == lex::TokenKind::Word && token.text(&text) == "gridfuse" && !matches!(next, ":" | ".") {
+                let range = TextRange::new(token.start as u32, token.end as u32);
+                return Some(FileRange { file: *file, range });
+            }
+        }
+    }
+    None
 }
 
 /// `target` as seen from directory `from`, with `/`.

@@ -6,6 +6,7 @@ mod arena;
 mod barriers;
 mod calls;
 mod child;
+mod cluster;
 mod ctype;
 pub mod edit;
 mod effects;
@@ -24,6 +25,7 @@ mod site;
 mod split;
 mod style;
 mod target;
+mod uniform;
 
 #[cfg(test)]
 #[allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]

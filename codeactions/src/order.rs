@@ -41,6 +41,19 @@ pub fn null_stream(site: &Site<'_>) -> Vec<Reason> {
     found
 }
 
+/// The assumption for a launch in a device function that one thread may call more than once.
+pub fn called_again(site: &Site<'_>) -> Reason {
+    Reason {
+        text: format!(
+            "grids of `{}` that one thread launches in several calls of `{}` are independent of each other (the NULL stream \
+             runs them in order)",
+            site.child_name(),
+            site.parent_name()
+        ),
+        place: Some(site.here()),
+    }
+}
+
 /// One thread may come to the launch more than once: by a loop, or by a jump back to a label.
 fn repeats(site: &Site<'_>) -> bool {
     !site.facts.loops.is_empty() || jumps(&site.body)

@@ -30,6 +30,8 @@ pub struct Worker {
     pub name: String,
     /// `threadIdx` is a parameter, too.
     pub takes_thread: bool,
+    /// Arguments in front of the others: the aggregators for its launches.
+    pub first: Vec<String>,
 }
 
 impl Worker {
@@ -41,7 +43,8 @@ impl Worker {
 
     /// The call that runs it, `arguments` for the child's parameters: prefix, items and suffix of a list.
     pub fn call(&self, child: &Child<'_>, arguments: impl IntoIterator<Item = String>) -> (String, Vec<String>) {
-        let items = self.builtins().iter().map(|b| (*b).to_owned());
+        let builtins = self.builtins().iter().map(|b| (*b).to_owned());
+        let items = self.first.iter().cloned().chain(builtins);
         (
             format!("{}{}(", self.name, child.template_args),
             items.chain(arguments).collect(),
@@ -51,6 +54,15 @@ impl Worker {
 
 /// Refuses a child whose body can't run under other built-in variables. `effects` are those of the child's worker.
 pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, refusals: &mut Refusals) {
+    let body = child.item.body_span(child.db);
+    if lex::identifiers(child.source(body)).any(|w| w == child.name) {
+        refusals.add(format!("`{}` mentions itself", child.name), Some(child.place()));
+    }
+    refuse_to_outline_collecting(child, form, effects, refusals);
+}
+
+/// The same for a child that may launch itself, as all its launches become something else.
+pub fn refuse_to_outline_collecting(child: &Child<'_>, form: Form, effects: &Effects, refusals: &mut Refusals) {
     let name = &child.name;
     for (builtin, callee, place) in &effects.builtins_in_callees {
         if *builtin != "threadIdx" || form == Form::Thread {
@@ -71,7 +83,11 @@ pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, refus
             Some(unknown.place),
         );
     }
-    for asm in &effects.asm {
+    for asm in effects
+        .asm
+        .iter()
+        .filter(|a| form == Form::Thread || !is_plain_asm(child, a.place))
+    {
         refusals.add(format!("`{name}` holds inline assembly"), Some(asm.place));
     }
     for own_name in &effects.own_name {
@@ -85,10 +101,6 @@ pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, refus
             format!("`{name}` may run an operator, a constructor or an initialiser that reads the built-in variables"),
             Some(place),
         );
-    }
-    let body = child.item.body_span(child.db);
-    if lex::identifiers(child.source(body)).any(|w| w == name) {
-        refusals.add(format!("`{name}` mentions itself"), Some(child.place()));
     }
     for builtin in ["threadIdx", "blockIdx", "gridDim", "blockDim"] {
         if child.body.bindings.iter().any(|b| b.name == builtin) {
@@ -124,6 +136,66 @@ fn moved_by_a_rewrite(child: &Child<'_>, place: FileRange) -> bool {
             .iter()
             .any(|p| BUILTINS.contains(&p.name.as_str()))
     })
+}
+
+/// Inline assembly that computes, and asks for nothing that differs between a grid of its own and an aggregated one.
+fn is_plain_asm(child: &Child<'_>, place: FileRange) -> bool {
+    const INSTRUCTIONS: [&str; 37] = [
+        "abs", "add", "and", "atom", "bfe", "bfi", "brev", "clz", "cvt", "cvta", "div", "dp2a", "dp4a", "fence", "fma",
+        "ld", "lop3", "mad", "max", "membar", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "red", "selp",
+        "setp", "shf", "shl", "shr", "st", "sub", "xor",
+    ];
+    const REGISTERS: [&str; 9] = [
+        "laneid",
+        "lanemask_eq",
+        "lanemask_ge",
+        "lanemask_gt",
+        "lanemask_le",
+        "lanemask_lt",
+        "clock",
+        "clock64",
+        "globaltimer",
+    ];
+    let text = place.file.text(child.db);
+    let rest = text.get(place.range.start as usize..).unwrap_or("");
+    let Some(open) = rest.find('(') else { return false };
+    let words: Vec<&str> = rest.get(..open).unwrap_or("").split_whitespace().collect();
+    // Where a macro hides it, something else stands there.
+    if !matches!(
+        words.as_slice(),
+        ["asm" | "__asm__" | "__asm"] | ["asm" | "__asm__" | "__asm", "volatile" | "__volatile__"]
+    ) {
+        return false;
+    }
+    // The strings in front of the first colon.
+    let mut code = String::new();
+    let mut at = rest.get(open + 1..).unwrap_or("").trim_start();
+    while let Some(string) = at.strip_prefix('"') {
+        let Some(end) = string.find('"') else { return false };
+        let (inner, behind) = string.split_at(end);
+        if inner.ends_with('\\') {
+            return false;
+        }
+        code.push_str(&inner.replace("\\n", " ").replace("\\t", " "));
+        at = behind.trim_start_matches('"').trim_start();
+    }
+    if !at.starts_with([':', ')']) {
+        return false;
+    }
+    // Operands are numbers, everything else that begins with a percent sign is a register of the machine.
+    let registers = code.replace("%%", "%").split('%').skip(1).all(|r| {
+        let name = r.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+        REGISTERS.contains(&name) || !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())
+    });
+    registers
+        && code
+            .split(';')
+            .map(str::trim)
+            .filter(|i| !i.is_empty())
+            .all(|instruction| {
+                let name = instruction.split(|c: char| !c.is_alphanumeric()).next();
+                name.is_some_and(|n| INSTRUCTIONS.contains(&n))
+            })
 }
 
 /// A built-in variable outside of all functions that are called by name, and outside of macros: what reads it may be run by
@@ -241,6 +313,21 @@ fn verbatim(source: &str, indent: &str) -> String {
     style::reindent(&source.replace("\r\n", "\n"), indent, "")
 }
 
+/// What the function with the body and the kernel get beside what is theirs, where the body's launches are collected.
+#[derive(Clone, Debug, Default)]
+pub struct Collecting {
+    /// Parameters of the function with the body, in front of the others.
+    pub params: Vec<String>,
+    /// More template parameters of it.
+    pub template_params: Vec<String>,
+    /// Their arguments.
+    pub args: Vec<String>,
+    /// A parameter of the kernel, behind the others.
+    pub arena: Option<String>,
+    /// Statements of the kernel, in front of the call.
+    pub declarations: Vec<String>,
+}
+
 /// Moves the child's body out, unless an earlier rewrite has done so. The kernel that calls it is the first thing in `behind`.
 pub fn outline(
     edit: &mut EditBuilder<'_>,
@@ -249,10 +336,23 @@ pub fn outline(
     form: Form,
     names: &mut Names,
 ) -> Worker {
+    outline_collecting(edit, behind, child, form, &Collecting::default(), names)
+}
+
+/// The same for a child whose launches are collected.
+pub fn outline_collecting(
+    edit: &mut EditBuilder<'_>,
+    behind: &mut Behind,
+    child: &Child<'_>,
+    form: Form,
+    collecting: &Collecting,
+    names: &mut Names,
+) -> Worker {
     if let Some(outlined) = &child.outlined {
         return Worker {
             name: outlined.name.clone(),
             takes_thread: outlined.takes_thread,
+            first: collecting.args.clone(),
         };
     }
     let suffix = match form {
@@ -262,6 +362,7 @@ pub fn outline(
     let worker = Worker {
         name: names.fresh(&format!("{}_{suffix}", child.name)),
         takes_thread: form == Form::Thread,
+        first: collecting.args.clone(),
     };
     let signature = child.item.signature(child.db);
     let indent = behind.indent.clone();
@@ -273,7 +374,14 @@ pub fn outline(
         "threadIdx" | "blockIdx" => format!("uint3 {b}"),
         _ => format!("dim3 {b}"),
     });
-    let builtins: Vec<String> = builtins.collect();
+    let builtins: Vec<String> = collecting.params.iter().cloned().chain(builtins).collect();
+    if let Some(list) = signature
+        .template_params
+        .filter(|_| !collecting.template_params.is_empty())
+    {
+        let more = collecting.template_params.join(", ");
+        edit.insert(child.file, child.start + list.end - 1, format!(", {more}"));
+    }
     let written = child.params_range().text(&child.text);
     let params = if lex::comments(written).is_empty() {
         let declarations = child.params.iter().map(|p| one_line(&p.decl));
@@ -308,10 +416,27 @@ pub fn outline(
     let words = TextRange::new(child.head_start, signature.name_span.end + child.start);
     head.push_str(words.text(&child.text));
     let head = verbatim(&head, &indent);
-    let params = verbatim(&written_params(child, true), &indent);
+    let mut params = verbatim(&written_params(child, true), &indent);
+    if let (Some(arena), Some(open)) = (&collecting.arena, params.strip_suffix(')')) {
+        let defaulted = child
+            .body
+            .params
+            .last()
+            .is_some_and(|p| child.body.binding(*p).default.is_some());
+        let (empty, default) = (child.params.is_empty(), if defaulted { " = {}" } else { "" });
+        params = if empty {
+            format!("({arena}{default})")
+        } else {
+            format!("{open}, {arena}{default})")
+        };
+    }
     let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
     let call = behind.call(1, &prefix, &items, ");");
-    behind.add(format!("{head}{params}{}\n{call}\n}}", behind.style.open_brace()));
+    let declarations: String = collecting.declarations.iter().map(|d| format!("\t{d}\n")).collect();
+    behind.add(format!(
+        "{head}{params}{}\n{declarations}{call}\n}}",
+        behind.style.open_brace()
+    ));
     worker
 }
 

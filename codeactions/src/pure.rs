@@ -6,6 +6,7 @@ use gridfuse_analysis::resolve::{Meaning, functions_named, meaning};
 use gridfuse_analysis::uniformity::Level;
 
 use crate::calls::{self, Library};
+use crate::cluster::Function;
 use crate::effects::is_pure;
 use crate::site::Site;
 
@@ -117,6 +118,9 @@ pub fn keeps_first_value(db: &dyn Db, file: SourceFile, body: &Body, binding: Bi
     let root = |place: ExprId| root_of(body, place) == Some(binding);
     let whole = |e: ExprId| names_itself(body, e, binding);
     let value = variable.ty.is_value();
+    // What a kernel that an earlier rewrite has made does in the lambda that it passes to for_each_block is seen.
+    let first = body.params.first().map(|p| &body.binding(*p).ty.base);
+    let in_batch = first.is_some_and(|base| base.starts_with("gridfuse::Batch<"));
     let exprs = body.exprs.iter().any(|expr| match &expr.kind {
         ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } | ExprKind::AddrOf(place) => root(*place),
         // A function may take its argument by reference. The library's don't write through it, except for `swap`.
@@ -131,6 +135,7 @@ pub fn keeps_first_value(db: &dyn Db, file: SourceFile, body: &Body, binding: Bi
                 || (!harmless && args.iter().enumerate().any(|(i, a)| whole(*a) && !by_value(i)))
         }
         ExprKind::Construct { ty, args } => !is_plain_type(ty) && args.iter().any(|a| whole(*a)),
+        ExprKind::Lambda { body: Some(_), .. } if in_batch => false,
         ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
         _ => false,
     });
@@ -186,67 +191,85 @@ fn names_itself(body: &Body, expr: ExprId, binding: BindingId) -> bool {
     }
 }
 
-/// Whether an expression can be evaluated as the first thing in the parent kernel, with the same value and no effect: it is
-/// made of parameters that don't change, literals, constants and the built-in variables that are the same for a whole block, or for a
-/// whole grid, as `level` says.
-pub fn at_top(site: &Site<'_>, expr: ExprId, level: Level) -> bool {
-    let body = &site.body;
-    let all = |inner: &[ExprId]| inner.iter().all(|e| at_top(site, *e, level));
-    match &body.expr(expr).kind {
-        ExprKind::Literal(Literal::Str) => false,
-        ExprKind::Literal(_) | ExprKind::SizeOf => names_nothing_local(site, expr),
-        ExprKind::Name(Name::Local(binding)) => is_immutable_parameter(site.db, site.file, body, *binding),
-        ExprKind::Name(Name::Builtin(builtin)) => match builtin {
-            Builtin::ThreadIdx => false,
-            Builtin::BlockIdx => level > Level::Grid,
-            _ => true,
-        },
-        ExprKind::Name(Name::Other(name)) => match meaning(site.db, site.file, name) {
-            Meaning::Enumerator => true,
-            Meaning::Global(global) => (global.constant && !global.shared) || global.constant_memory,
-            Meaning::Unknown => site.parent.signature(site.db).template_names.contains(name),
+/// A function in which an expression is to be evaluated first of all, and what is known there.
+pub struct Top<'a, 'db> {
+    /// The function.
+    pub function: &'a Function<'db>,
+    /// What is the same for all threads at this level may be used.
+    pub level: Level,
+    /// The built-in variables mean what they mean in the body.
+    pub builtins: bool,
+    /// Whether the parameter with this index is there.
+    pub has: &'a dyn Fn(usize) -> bool,
+}
+
+impl Top<'_, '_> {
+    /// Whether an expression can be evaluated as the first thing in the kernel, with the same value and no effect: it is made
+    /// of parameters that don't change, literals, constants and the built-in variables that are the same for a whole block, or
+    /// for a whole grid, as the level says.
+    pub fn holds(&self, expr: ExprId) -> bool {
+        let Function { db, file, body, .. } = self.function;
+        let all = |inner: &[ExprId]| inner.iter().all(|e| self.holds(*e));
+        match &body.expr(expr).kind {
+            ExprKind::Literal(Literal::Str) => false,
+            ExprKind::Literal(_) | ExprKind::SizeOf => names_nothing_local(self.function, expr),
+            ExprKind::Name(Name::Local(binding)) => {
+                let index = body.params.iter().position(|p| p == binding);
+                index.is_some_and(|i| (self.has)(i)) && is_immutable_parameter(*db, *file, body, *binding)
+            }
+            ExprKind::Name(Name::Builtin(builtin)) => match builtin {
+                Builtin::ThreadIdx => false,
+                Builtin::BlockIdx => self.builtins && self.level > Level::Grid,
+                Builtin::WarpSize => true,
+                _ => self.builtins,
+            },
+            ExprKind::Name(Name::Other(name)) => match meaning(*db, *file, name) {
+                Meaning::Enumerator => true,
+                Meaning::Global(global) => (global.constant && !global.shared) || global.constant_memory,
+                Meaning::Unknown => self.function.item.signature(*db).template_names.contains(name),
+                _ => false,
+            },
+            ExprKind::Paren(e) | ExprKind::Unary(_, e) => self.holds(*e),
+            ExprKind::Field { base, arrow: false, .. } => self.holds(*base),
+            // Where the launch isn't reached, the division isn't either.
+            ExprKind::Binary(BinOp::Div | BinOp::Rem, a, b) => {
+                self.holds(*a)
+                    && matches!(&body.expr(body.strip_parens(*b)).kind, ExprKind::Literal(Literal::Int(n)) if *n > 0)
+            }
+            ExprKind::Binary(_, a, b) => all(&[*a, *b]),
+            ExprKind::Logical { lhs, rhs, .. } => all(&[*lhs, *rhs]),
+            ExprKind::Conditional { cond, then, otherwise } => all(&[*cond, *then, *otherwise]),
+            ExprKind::Cast {
+                ty,
+                operand,
+                reinterpret,
+            } => (!reinterpret && is_plain_type(ty)) && self.holds(*operand),
             _ => false,
-        },
-        ExprKind::Paren(e) | ExprKind::Unary(_, e) => at_top(site, *e, level),
-        ExprKind::Field { base, arrow: false, .. } => at_top(site, *base, level),
-        // Where the launch isn't reached, the division isn't either.
-        ExprKind::Binary(BinOp::Div | BinOp::Rem, a, b) => {
-            at_top(site, *a, level)
-                && matches!(&body.expr(body.strip_parens(*b)).kind, ExprKind::Literal(Literal::Int(n)) if *n > 0)
         }
-        ExprKind::Binary(_, a, b) => all(&[*a, *b]),
-        ExprKind::Logical { lhs, rhs, .. } => all(&[*lhs, *rhs]),
-        ExprKind::Conditional { cond, then, otherwise } => all(&[*cond, *then, *otherwise]),
-        ExprKind::Cast {
-            ty,
-            operand,
-            reinterpret,
-        } => (!reinterpret && is_plain_type(ty)) && at_top(site, *operand, level),
-        _ => false,
     }
 }
 
 /// Whether an expression is the name of a constant of the host, which has no address in device code: it may be read there, and
 /// not bound to a reference.
-pub fn names_host_constant(site: &Site<'_>, expr: ExprId) -> bool {
-    match &site.body.expr(expr).kind {
-        ExprKind::Paren(e) => names_host_constant(site, *e),
+pub fn names_host_constant(function: &Function<'_>, expr: ExprId) -> bool {
+    match &function.body.expr(expr).kind {
+        ExprKind::Paren(e) => names_host_constant(function, *e),
         ExprKind::Conditional { then, otherwise, .. } => {
-            names_host_constant(site, *then) || names_host_constant(site, *otherwise)
+            names_host_constant(function, *then) || names_host_constant(function, *otherwise)
         }
         ExprKind::Name(Name::Other(name)) => {
-            matches!(meaning(site.db, site.file, name), Meaning::Global(g) if !g.constant_memory && !g.device)
+            matches!(meaning(function.db, function.file, name), Meaning::Global(g) if !g.constant_memory && !g.device)
         }
         _ => false,
     }
 }
 
 /// The words of an expression that isn't lowered into parts (`sizeof x`, a macro's name) name no variable of the function.
-fn names_nothing_local(site: &Site<'_>, expr: ExprId) -> bool {
-    !matches!(site.body.expr(expr).kind, ExprKind::SizeOf)
-        || crate::lex::identifiers(site.expr_source(expr)).all(|word| {
+fn names_nothing_local(function: &Function<'_>, expr: ExprId) -> bool {
+    !matches!(function.body.expr(expr).kind, ExprKind::SizeOf)
+        || crate::lex::identifiers(function.source(expr)).all(|word| {
             word == "sizeof"
-                || !site
+                || !function
                     .body
                     .bindings
                     .iter()

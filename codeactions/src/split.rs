@@ -2,8 +2,8 @@
 //! how the others are written down.
 
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal};
+use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::resolve::visible_names;
-use gridfuse_analysis::uniformity::Level;
 
 use crate::child::{Child, Param};
 use crate::ctype;
@@ -22,45 +22,52 @@ pub struct Split<'a> {
 pub struct Part<'a> {
     /// The parameter.
     pub param: &'a Param,
-    /// The argument at the launch.
-    pub arg: ExprId,
+    /// The argument at the launch; `None` where it is left to its default.
+    pub arg: Option<ExprId>,
     /// Passed once for all of them.
     pub uniform: bool,
-    /// The argument as a field's initialiser, or as the aggregator's argument.
+    /// The argument as a field's initialiser.
     pub initialiser: String,
 }
 
+/// Whether an argument may be passed once for several launches, as far as its form goes: a null pointer that is written as a
+/// number converts in braces, and not as a deduced argument.
+pub fn may_be_passed_once(site: &Site<'_>, param: &Param, arg: ExprId) -> bool {
+    let number = matches!(
+        &site.body.expr(site.body.strip_parens(arg)).kind,
+        ExprKind::Literal(Literal::Int(_))
+    );
+    let base = ctype::normalize(&param.ty.base);
+    let named = site.expr_source(site.body.strip_parens(arg)) == "NULL";
+    !((number || named) && (param.ty.pointers > 0 || !pure::is_plain_type(&base)))
+}
+
 impl<'a> Split<'a> {
-    /// Decides for every parameter: uniform at `level`, which is [`Level::Block`] or [`Level::Grid`]. Those marked in
-    /// `varying` are not, as they differ from another launch's. What can't be passed on is refused.
-    pub fn of(
-        site: &Site<'_>,
-        child: &'a Child<'_>,
-        level: Level,
-        varying: &[bool],
-        refusals: &mut Refusals,
-    ) -> Split<'a> {
+    /// The arguments of a launch; `uniform` says for each parameter whether it is the same for all launches that are
+    /// collected together. What can't be passed on is refused.
+    pub fn of(site: &Site<'_>, child: &'a Child<'_>, uniform: &[bool], refusals: &mut Refusals) -> Split<'a> {
         let mut parts = Vec::new();
         let template_args = template_arguments(site, child, refusals);
-        for (index, (param, arg)) in child.params.iter().zip(&site.launch.args).enumerate() {
-            // A null pointer that is written as a number converts in braces, and not as a deduced argument.
-            let number = matches!(
-                &site.body.expr(site.body.strip_parens(*arg)).kind,
-                ExprKind::Literal(Literal::Int(_))
-            );
-            let base = ctype::normalize(&param.ty.base);
-            let named = site.expr_source(site.body.strip_parens(*arg)) == "NULL";
-            let null = (number || named) && (param.ty.pointers > 0 || !pure::is_plain_type(&base));
-            let other = varying.get(index).is_some_and(|v| *v);
-            let uniform = !other && !null && pure::at_top(site, *arg, level);
+        for (index, param) in child.params.iter().enumerate() {
+            let Some(arg) = site.launch.args.get(index) else {
+                let value = target::plain_default(site.db, child.item, index).unwrap_or_default();
+                let ty = &param.ty;
+                let plain = ty.pointers == 0 && pure::is_plain_type(&ctype::normalize(&ty.base));
+                parts.push(Part {
+                    param,
+                    arg: None,
+                    uniform: false,
+                    initialiser: if plain {
+                        format!("static_cast<{}>({value})", ty.base)
+                    } else {
+                        value
+                    },
+                });
+                continue;
+            };
+            let uniform = uniform.get(index).is_some_and(|u| *u);
             let source = target::flat(site.expr_source(*arg));
             let mut initialiser = source.clone();
-            if uniform && pure::names_host_constant(site, *arg) {
-                let base = &param.ty.base;
-                let written = template_args.iter().find(|(name, _)| name == base);
-                let ty = written.map_or(base, |(_, value)| value);
-                initialiser = format!("static_cast<{ty}>({source})");
-            }
             if !uniform && let Some(wanted) = narrowing(site, child, param, *arg, &template_args) {
                 if !pure::is_plain_type(&wanted) && !target::qualified(site, child, "").is_empty() {
                     refusals.add(
@@ -76,12 +83,29 @@ impl<'a> Split<'a> {
             }
             parts.push(Part {
                 param,
-                arg: *arg,
+                arg: Some(*arg),
                 uniform,
                 initialiser,
             });
         }
         Split { parts }
+    }
+
+    /// What a uniform argument is written as at the top of the kernel, given its source there: a constant of the host has no
+    /// address in device code.
+    pub fn at_top(site: &Site<'_>, param: &Param, source: String, host_constant: bool) -> String {
+        if !host_constant {
+            return source;
+        }
+        let mut scratch = Refusals::default();
+        let base = &param.ty.base;
+        let child = site.child(&mut scratch);
+        let values = child.map_or_else(Vec::new, |child| written_values(site, child));
+        let ty = values
+            .iter()
+            .find(|(name, _)| name == base)
+            .map_or(base, |(_, value)| value);
+        format!("static_cast<{ty}>({source})")
     }
 
     /// Those that differ.
@@ -147,24 +171,8 @@ fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusal
         refusals.add(format!("the template arguments of `{}` are deduced", child.name), place);
         return Vec::new();
     };
-    let source = site.source(span);
-    let inner = source.trim().trim_start_matches('<').trim_end_matches('>');
-    let mut values = vec![String::new()];
-    let mut depth = 0i32;
-    for c in inner.chars() {
-        match c {
-            '<' | '(' | '[' | '{' => depth += 1,
-            '>' | ')' | ']' | '}' => depth -= 1,
-            ',' if depth == 0 => {
-                values.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        if let Some(last) = values.last_mut() {
-            last.push(c);
-        }
-    }
+    let inner = site.source(span).trim().trim_start_matches('<').trim_end_matches('>');
+    let values = written_values(site, child.item);
     if values.len() != names.len() {
         refusals.add(
             format!(
@@ -191,9 +199,34 @@ fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusal
             refusals.add(format!("the template argument `{word}` is not understood"), place);
         }
     }
-    names
-        .iter()
-        .cloned()
-        .zip(values.iter().map(|v| v.trim().to_owned()))
-        .collect()
+    values
+}
+
+/// Names of a child's template parameters with the arguments that are written at a launch.
+fn written_values(site: &Site<'_>, child: FunctionItem<'_>) -> Vec<(String, String)> {
+    let Some(span) = site.launch.template_args else {
+        return Vec::new();
+    };
+    let inner = site.source(span).trim().trim_start_matches('<').trim_end_matches('>');
+    let mut values = vec![String::new()];
+    let mut depth = 0i32;
+    for c in inner.chars() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                values.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = values.last_mut() {
+            last.push(c);
+        }
+    }
+    let names = child.signature(site.db).template_names.iter().cloned();
+    let mut values = values.into_iter().map(|v| v.trim().to_owned());
+    let mut pairs: Vec<(String, String)> = names.zip(values.by_ref()).collect();
+    pairs.extend(values.map(|v| (String::new(), v)));
+    pairs
 }

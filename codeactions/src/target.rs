@@ -1,7 +1,7 @@
 //! What the rewrites that replace a launch statement share: which statements can be replaced, what is copied from them, and
 //! how the replacement is put in place.
 
-use gridfuse_analysis::db::SourceFile;
+use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{StmtId, StmtKind};
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::span::{FileRange, TextRange};
@@ -57,6 +57,11 @@ pub fn refuse_effects_in_config(site: &Site<'_>, refusals: &mut Refusals) {
 
 /// Refuses operands that are not understood, and arguments that are left to default values.
 pub fn refuse_operands(site: &Site<'_>, refusals: &mut Refusals) {
+    refuse_operands_but_defaults(site, false, refusals);
+}
+
+/// The same; with `defaults`, a plain default value takes the place of an argument.
+pub fn refuse_operands_but_defaults(site: &Site<'_>, defaults: bool, refusals: &mut Refusals) {
     for operand in site.launch.config.iter().chain(&site.launch.args) {
         if let Some(part) = pure::unknown_part(&site.body, *operand) {
             let place = site.place(site.body.expr(part).span);
@@ -72,7 +77,8 @@ pub fn refuse_operands(site: &Site<'_>, refusals: &mut Refusals) {
     if let gridfuse_analysis::launch::Child::Kernel(kernel) = site.facts.child {
         let wanted = gridfuse_analysis::hir::body(site.db, kernel).params.len();
         let given = site.launch.args.len();
-        if given < wanted {
+        let written = defaults && (given..wanted).all(|index| plain_default(site.db, kernel, index).is_some());
+        if given < wanted && !written {
             refusals.add(
                 "the launch leaves out arguments that have default values",
                 Some(site.here()),
@@ -84,6 +90,22 @@ pub fn refuse_operands(site: &Site<'_>, refusals: &mut Refusals) {
             );
         }
     }
+}
+
+/// The default argument of a kernel's parameter, where it is a number or the like and means the same everywhere.
+pub fn plain_default(db: &dyn Db, kernel: FunctionItem<'_>, index: usize) -> Option<String> {
+    let body = gridfuse_analysis::hir::body(db, kernel);
+    let span = body.binding(*body.params.get(index)?).default?;
+    let text = kernel.file(db).text(db);
+    let source = span.shift(kernel.start(db)).text(&text);
+    let words = lex::code_words(source);
+    let literal = |w: &str| matches!(w, "true" | "false" | "nullptr") || w.starts_with(|c: char| c.is_ascii_digit());
+    let plain = match words.as_slice() {
+        [one] => literal(one),
+        ["-", number] => literal(number),
+        _ => false,
+    };
+    plain.then(|| words.concat())
 }
 
 /// Refuses a child whose definition the parent doesn't see.
@@ -211,6 +233,35 @@ pub fn append_item(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange
         .map(|c| if c == '\t' { '\t' } else { ' ' })
         .collect();
     edit.insert(file, at as u32, format!(",{}{align}{item}", style.newline));
+}
+
+/// Puts items in front of the others in a list in parentheses: parameters or arguments.
+pub fn prepend_items(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange, items: &[String]) {
+    let text = edit.text(file);
+    let inner = text.get(list.start as usize + 1..list.end as usize - 1).unwrap_or("");
+    let words = lex::code_words(inner);
+    let items = items.join(", ");
+    if words == ["void"] {
+        let range = TextRange::new(list.start + 1, list.end - 1);
+        edit.replace(FileRange { file, range }, items);
+    } else {
+        let style = edit.style(file);
+        let open = list.start as usize + 1;
+        let line = style::line_start(&text, open);
+        let before = text.get(line..open).unwrap_or("");
+        let rest = text.get(open..style::line_end(&text, open)).unwrap_or("").trim_end();
+        let own = style::indent_at(&text, open);
+        let column = style::columns(own) + before.trim_start().chars().count();
+        let comma = if words.is_empty() {
+            String::new()
+        } else if column + items.chars().count() + 2 + rest.chars().count() <= style.width {
+            ", ".to_owned()
+        } else {
+            let align = " ".repeat(before.trim_start().chars().count());
+            format!(",{}{own}{align}", style.newline)
+        };
+        edit.insert(file, list.start + 1, format!("{items}{comma}"));
+    }
 }
 
 /// Replaces a launch statement by generated code (`\n`, a tab a level). Where only one statement may stand it gets braces.

@@ -26,10 +26,17 @@ to an arena that the host passes to the parent kernel. Launches may come from an
 before an early return. All launches of the parent kernel are collected, those of each child into a grid of their own. A launch
 that doesn't fit into the arena gets a grid to itself.
 
+Launches in device functions that the kernel calls are collected as well: the functions get the aggregator as a parameter. A
+child that launches its parent or itself again collects its launches in its turn, and so does a kernel that launches a parent
+from the device: all of that changes at once. A child that launches other kernels goes on doing so; apply this to its launch
+then. For what children collect, the host's arena has `gridfuse::kNestedBytes` of memory, which is used again as soon as the
+launches in it have begun.
+
 One launch for each parent grid is the fewest there can be; its children start when the whole parent is done.
 
 ## Needs
-- A parent kernel that the host launches, everywhere in sight, with a configuration that can be written twice.
+- A parent kernel whose launches are all in sight: by the host, with a configuration that can be written twice, or by kernels
+  that collect their launches, too.
 - The NULL stream, `cudaStreamFireAndForget`, or a stream that each thread creates for this launch alone.
 - A child whose callees don't read the built-in variables, without inline assembly and waiting; arguments that are plain values.
 - Blocks of the child that are one-dimensional, or of the same size for all launches of a grid.

@@ -76,3 +76,40 @@ fn shapes_that_a_block_has_in_common_differ_between_blocks() {
         refuses(id, &text, "may have several dimensions and differ");
     }
 }
+
+#[test]
+fn inline_assembly_that_only_computes() {
+    let with = |asm: &str| {
+        let child = format!(
+            "__global__ void child(int* out, int begin, int count) {{\n    unsigned x = 0;\n    {asm}\n    out[begin] = x + count;\n}}\n"
+        );
+        with_child(&child, "$0child<<<1, 32>>>(out, begin, count);")
+    };
+    for fine in [
+        "asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x));",
+        "asm volatile(\"add.u32 %0, %1, 1;\\n\\t\" \"popc.b32 %0, %0;\" : \"=r\"(x) : \"r\"(count));",
+    ] {
+        rewrite("aggregate-grid", &with(fine));
+    }
+    for odd in [
+        "asm(\"mov.u32 %0, %%nctaid.x;\" : \"=r\"(x));",
+        "asm(\"bar.sync 0;\");",
+        "asm(\"exit;\");",
+        "asm(\"{ .reg .u32 t; mov.u32 t, %tid.x; }\");",
+    ] {
+        refuses("aggregate-grid", &with(odd), "inline assembly");
+    }
+}
+
+#[test]
+fn arguments_left_to_plain_defaults() {
+    let child = |default: &str| {
+        let child = format!(
+            "__global__ void child(int* out, int begin, long step = {default}, bool odd = false) {{\n    out[begin * step] = odd;\n}}\n"
+        );
+        with_child(&child, "child<<<1, 32>>>(out, begin);")
+    };
+    rewrite("aggregate-block", &child("-1"))
+        .has(&["childs.launch(1, 32, {begin, static_cast<long>(-1), static_cast<bool>(false)});"]);
+    refuses("aggregate-block", &child("sizeof(int)"), "leaves out arguments");
+}

@@ -9,6 +9,7 @@ mod compose;
 mod docs;
 mod fire_and_forget;
 mod fission;
+mod nesting;
 mod threshold;
 
 use std::collections::BTreeMap;
