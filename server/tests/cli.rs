@@ -182,6 +182,23 @@ fn the_launch_graph_is_drawn() {
     let mermaid = stdout(&gridfuse(dir.path(), &["graph", "a.cu", "--format", "mermaid"]));
     assert!(mermaid.starts_with("flowchart TD\n  n0[\"parent\"]\n"), "{mermaid}");
     assert!(mermaid.contains("n0 -->|\"up to 32 per grid\"| n1"), "{mermaid}");
+    let svg = stdout(&gridfuse(dir.path(), &["graph", "a.cu", "--format", "svg"]));
+    assert!(
+        svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"") && svg.ends_with("</svg>\n"),
+        "{svg}"
+    );
+    for part in [
+        ">parent</text>",
+        ">up to 32 per grid</text>",
+        "<ellipse class=\"host\"",
+        "prefers-color-scheme: dark",
+    ] {
+        assert!(svg.contains(part), "{part}: {svg}");
+    }
+    assert!(
+        !svg.contains("href") && !svg.contains("@import"),
+        "it needs nothing from elsewhere: {svg}"
+    );
 }
 
 #[test]

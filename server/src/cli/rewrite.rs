@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use annotate_snippets::Level;
 use clap::Args;
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::span::{FileRange, TextRange};
-use gridfuse_codeactions::edit::{apply_to_text, map_range};
+use gridfuse_codeactions::edit::map_range;
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
 
@@ -19,9 +18,10 @@ use super::site::{At, launches_at, list_places};
 use super::snippet::Snippets;
 use super::write::{NewText, WriteError, write_all};
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, diff};
+use crate::changes::{Change, NoEdit, edit_of, take};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
-use crate::launches::{Site, in_file, overlapping};
+use crate::launches::{Site, in_file};
 
 /// Arguments of `rewrite`.
 #[derive(Debug, Args)]
@@ -57,17 +57,12 @@ struct Target {
     output: Option<PathBuf>,
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
+/// Understands `NAME=VALUE`.
+pub fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.trim().to_string())),
         _ => Err("expected NAME=VALUE, for example threshold=64".to_string()),
     }
-}
-
-/// Text of a file before and after; `None` before: it is created.
-struct Change {
-    before: Option<Arc<str>>,
-    after: String,
 }
 
 /// Why no edit came out of a rewrite.
@@ -190,7 +185,7 @@ fn first_target(project: &Project, file: SourceFile, at: At) -> Result<TextRange
     }
 }
 
-/// Applies one rewrite and returns where the launch is afterwards.
+/// Applies one rewrite, tells what it assumes or why it can't be applied, and returns where the launch is afterwards.
 fn apply(
     project: &mut Project,
     path: &Path,
@@ -199,74 +194,28 @@ fn apply(
     options: &Options,
     changes: &mut BTreeMap<PathBuf, Change>,
 ) -> Result<TextRange, Stop> {
-    let edit = {
-        let db = project.host.db();
-        let file = project
-            .host
-            .file(path)
-            .ok_or_else(|| format!("cannot read {}", path.display()))?;
-        let sites = overlapping(db, file, target);
-        let device: Vec<&Site<'_>> = sites.iter().filter(|site| site.device_side()).collect();
-        let Some(site) = device
-            .iter()
-            .find(|site| site.place.range == target)
-            .or_else(|| device.first())
-        else {
-            let id = rewrite.id;
+    let id = rewrite.id;
+    let edit = match edit_of(project, path, target, rewrite, options) {
+        Ok((place, edit)) => {
+            let title = format!("`{id}` is right only if what it assumes holds");
+            report(project, Level::NOTE, &title, place, &edit.assumptions);
+            edit
+        }
+        Err(NoEdit::NoLaunch) => {
             error(&format!(
                 "`{id}` cannot be applied: the rewrite before it left no launch; try another order"
             ));
             return Err(Stop::Refused);
-        };
-        match (rewrite.apply)(db, site.id, options) {
-            Ok(edit) => {
-                let title = format!("`{}` is right only if what it assumes holds", rewrite.id);
-                report(project, Level::NOTE, &title, site.place, &edit.assumptions);
-                edit
-            }
-            Err(refusal) => {
-                let title = format!("`{}` cannot be applied to this launch", rewrite.id);
-                report(project, Level::ERROR, &title, site.place, &refusal.0);
-                return Err(Stop::Refused);
-            }
         }
-    };
-    let unfit = |path: &Path| {
-        format!(
-            "internal error: the edit of {} does not fit; please report it",
-            path.display()
-        )
-    };
-    let mut after_edits = target;
-    let mut texts: Vec<(PathBuf, Option<Arc<str>>, String)> = Vec::new();
-    for (edited, list) in &edit.edits {
-        let before = project.host.file(edited).map(|file| file.text(project.host.db()));
-        let before = before.ok_or_else(|| unfit(edited))?;
-        let after = apply_to_text(edited, &before, list).map_err(|_| unfit(edited))?;
-        if edited == path {
-            after_edits = map_range(target, list);
+        Err(NoEdit::Refused(place, reasons)) => {
+            let title = format!("`{id}` cannot be applied to this launch");
+            report(project, Level::ERROR, &title, place, &reasons);
+            return Err(Stop::Refused);
         }
-        texts.push((edited.clone(), Some(before), after));
-    }
-    let existing = |path: &Path| {
-        let known = project.host.file(path).map(|file| file.text(project.host.db()));
-        known
-            .or_else(|| read(path, MAX_NAMED_BYTES).ok())
-            .map(|text| text.to_string())
+        Err(NoEdit::Unreadable) => return Err(format!("cannot read {}", path.display()).into()),
     };
-    let creates = to_create(&edit.creates, existing).map_err(|Exists(path)| Exists::message(&project.show(&path)))?;
-    for (created, text) in creates {
-        texts.push((created, None, text));
-    }
-    for (path, before, after) in texts {
-        project.host.set_file(&path, after.as_str());
-        match changes.get_mut(&path) {
-            Some(change) => change.after = after,
-            None => {
-                changes.insert(path, Change { before, after });
-            }
-        }
-    }
+    let after_edits = edit.edits.get(path).map_or(target, |list| map_range(target, list));
+    take(project, &edit, changes)?;
     Ok(after_edits)
 }
 

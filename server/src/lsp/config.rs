@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::files::normalize;
+use crate::hints::WantedHints;
 
 /// Section of the client's settings.
 pub const SECTION: &str = "gridfuse";
@@ -16,6 +17,8 @@ pub const SECTION: &str = "gridfuse";
 pub struct Config {
     /// Directories in which `#include` looks after the including file's own; relative ones start at the first workspace folder.
     pub include_dirs: Vec<PathBuf>,
+    /// Which inlay hints are shown.
+    pub inlay_hints: WantedHints,
     /// The `compile_commands.json`, or the directory that it is in; a relative one starts at the first workspace folder.
     pub compile_commands: Option<PathBuf>,
 }
@@ -62,9 +65,18 @@ mod tests {
     fn reads_settings() {
         let config = Config {
             include_dirs: vec!["inc".into(), "/usr/include".into()],
+            inlay_hints: WantedHints {
+                arguments: Some(true),
+                config: None,
+            },
             compile_commands: Some("out".into()),
         };
-        let dirs = json!({ "includeDirs": ["inc", "/usr/include"], "compileCommands": "out", "other": 1 });
+        let dirs = json!({
+            "includeDirs": ["inc", "/usr/include"],
+            "compileCommands": "out",
+            "inlayHints": { "arguments": true },
+            "other": 1,
+        });
         assert_eq!(Config::read(&dirs), Ok(Some(config.clone())));
         assert_eq!(Config::read(&json!({ "gridfuse": dirs })), Ok(Some(config.clone())));
         assert_eq!(Config::read(&Value::Null), Ok(None));

@@ -26,12 +26,24 @@ impl Pages {
         self.page("rewrites", id).map(|uri| uri.as_str().to_string())
     }
 
+    /// A document with an explanation; the next one takes its place. `None` when it can't be written.
+    pub fn explanation(&self, text: &str) -> Option<Uri> {
+        let directory = self.directory()?;
+        let path = directory.join("explanation.md");
+        replace(directory, &path, text).ok()?;
+        Uri::from_file_path(path)
+    }
+
     fn page(&self, kind: &str, id: &str) -> Option<Uri> {
+        Uri::from_file_path(self.directory()?.join(kind).join(format!("{id}.md")))
+    }
+
+    fn directory(&self) -> Option<&Path> {
         let directory = self.directory.get_or_init(|| {
             let directory = cache_directory()?.join("gridfuse").join(env!("CARGO_PKG_VERSION"));
             write(&directory).ok().map(|()| directory)
         });
-        Uri::from_file_path(directory.as_ref()?.join(kind).join(format!("{id}.md")))
+        directory.as_deref()
     }
 }
 
@@ -65,11 +77,16 @@ fn write(directory: &Path) -> io::Result<()> {
             continue;
         }
         std::fs::create_dir_all(&directory)?;
-        // Another server may do the same, and an editor may be reading.
-        let mut temporary = tempfile::NamedTempFile::new_in(&directory)?;
-        temporary.write_all(text.as_bytes())?;
-        temporary.persist(&path)?;
+        replace(&directory, &path, &text)?;
     }
+    Ok(())
+}
+
+/// Writes a file in one step: another server may do the same, and an editor may be reading.
+fn replace(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
+    let mut temporary = tempfile::NamedTempFile::new_in(directory)?;
+    temporary.write_all(text.as_bytes())?;
+    temporary.persist(path)?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use tower_lsp_server::ls_types::{Diagnostic, DiagnosticSeverity, MessageType, Po
 use super::disk;
 use super::state::{Shared, State};
 use crate::compile_commands::{self, CompileCommands};
+use crate::hints::{Hints, WantedHints};
 use crate::manifest::{self, Manifest, ManifestError};
 
 /// What the project says, as far as it's known.
@@ -17,6 +18,8 @@ use crate::manifest::{self, Manifest, ManifestError};
 pub struct Project {
     /// Include directories that the client set.
     pub client_include_dirs: Vec<PathBuf>,
+    /// Inlay hints that the client set.
+    pub client_hints: WantedHints,
     /// The `compile_commands.json` that the client set.
     pub client_compile_commands: Option<PathBuf>,
     manifest: Manifest,
@@ -25,6 +28,13 @@ pub struct Project {
     wrong: BTreeSet<PathBuf>,
     /// How often reading was begun: what an earlier reading found is dropped when a later one was begun.
     readings: u64,
+}
+
+impl Project {
+    /// Which inlay hints are shown: the client's settings come before the project's.
+    pub fn hints(&self) -> Hints {
+        Hints::default().with(self.manifest.hints).with(self.client_hints)
+    }
 }
 
 impl Shared {

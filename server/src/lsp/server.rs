@@ -17,7 +17,7 @@ use super::config::{Config, SECTION};
 use super::convert::{path_of, text_range};
 use super::disk::{self, Job};
 use super::state::{Document, Shared, State, Stopped};
-use super::{actions, hover, project, publish};
+use super::{actions, commands, hierarchy, hints, hover, lens, project, publish};
 use crate::files::is_source;
 use crate::line_index::{LineIndex, line_index};
 
@@ -54,10 +54,12 @@ async fn configure(state: &Arc<State>, settings: &Value) {
             let commands = config.absolute_compile_commands(root);
             let elsewhere = state.update(|shared| {
                 shared.project.client_include_dirs = directories;
+                shared.project.client_hints = config.inlay_hints;
                 shared.apply_project();
                 let before = std::mem::replace(&mut shared.project.client_compile_commands, commands);
                 before != shared.project.client_compile_commands
             });
+            disk::refresh_hints(state);
             if elsewhere == Some(true) {
                 tokio::spawn(project::reload(state.clone()));
             }
@@ -286,6 +288,55 @@ impl LanguageServer for Backend {
         self.state
             .request(move |snapshot| Ok(hover::hover(snapshot, &params)))
             .await
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        self.state
+            .request(move |snapshot| Ok(Some(lens::code_lenses(snapshot, &params))))
+            .await
+    }
+
+    async fn code_lens_resolve(&self, lens: CodeLens) -> Result<CodeLens> {
+        self.state
+            .request(move |snapshot| lens::resolve(snapshot, lens.clone()))
+            .await
+    }
+
+    async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
+        self.state
+            .request(move |snapshot| Ok(Some(hints::inlay_hints(snapshot, &params))))
+            .await
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<CallHierarchyItem>>> {
+        self.state
+            .request(move |snapshot| Ok(hierarchy::prepare(snapshot, &params)))
+            .await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
+        self.state
+            .request(move |snapshot| Ok(hierarchy::incoming(snapshot, &params.item)))
+            .await
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
+        self.state
+            .request(move |snapshot| Ok(hierarchy::outgoing(snapshot, &params.item)))
+            .await
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
+        commands::execute(&self.state, &params.command, params.arguments).await
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {

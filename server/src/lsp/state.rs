@@ -17,6 +17,7 @@ use super::capabilities::Session;
 use super::disk;
 use super::pages::Pages;
 use super::project::Project;
+use crate::hints::Hints;
 
 /// A document that is open in the editor.
 #[derive(Clone, Debug)]
@@ -83,6 +84,8 @@ pub struct Snapshot {
     pub documents: BTreeMap<PathBuf, Document>,
     /// What the client can do.
     pub session: Session,
+    /// Which inlay hints are shown.
+    pub hints: Hints,
     /// Documentation to link to.
     pub pages: Arc<Pages>,
     changes: u64,
@@ -164,6 +167,7 @@ impl State {
             db: shared.host.snapshot(),
             documents: shared.documents.clone(),
             session,
+            hints: shared.project.hints(),
             pages: self.pages.clone(),
             changes: shared.changes,
         }

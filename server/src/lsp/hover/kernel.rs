@@ -1,4 +1,4 @@
-//! A kernel in Markdown: its head, who launches it, what it launches.
+//! A kernel, or another function that launches, in Markdown: its head, who launches it, what it launches.
 
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::launch::launch_counts;
@@ -13,13 +13,18 @@ use crate::launches::{Site, by_function, of_kernel};
 /// At most this many launches of a kernel are listed.
 const MAX_LISTED: usize = 20;
 
-/// The text about a kernel.
+/// The text about a kernel or another function that launches.
 pub fn markdown(snapshot: &Snapshot, kernel: FunctionItem<'_>) -> String {
     describe(snapshot, |describe| {
         let db = &snapshot.db;
         let own = describe.function(kernel);
         let home = own.place.path.as_str();
-        let mut out = format!("**kernel `{}`** ({})\n", own.name, link(&own.place, home));
+        let kind = match own.kind {
+            "kernel" => "kernel",
+            "device" => "device function",
+            _ => "host function",
+        };
+        let mut out = format!("**{kind} `{}`** ({})\n", own.name, link(&own.place, home));
         out.push_str(&fenced(&head(snapshot, kernel)));
         if let Some(role) = generated::role(snapshot, kernel) {
             out.push_str(&format!("\n{role}\n"));

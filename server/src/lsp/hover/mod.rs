@@ -3,7 +3,7 @@
 mod generated;
 pub mod kernel;
 pub mod launch;
-mod operand;
+pub mod operand;
 
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::items::FunctionItem;

@@ -9,20 +9,25 @@ use super::super::state::Snapshot;
 use crate::launches::Site;
 
 /// What an operand is for.
-enum Role {
+pub enum Role {
+    /// Argument of the kernel.
     Argument,
+    /// Grid size.
     Grid,
+    /// Block size.
     Block,
+    /// Dynamic shared memory.
     Shared,
+    /// Stream.
     Stream,
 }
 
-/// The text about the operand at `offset`; `None` where there is none.
-pub fn at(snapshot: &Snapshot, site: &Site<'_>, offset: u32) -> Option<(String, FileRange)> {
+/// The operands of a launch, as far as they are written.
+pub fn of<'s>(site: &Site<'s>) -> Vec<(Role, &'s Operand)> {
     let facts = site.facts;
     // All of a launch that comes out of a macro has the place of the macro's use.
     if facts.from_macro {
-        return None;
+        return Vec::new();
     }
     let config = [
         (Role::Grid, Some(&facts.grid.operand)),
@@ -36,8 +41,13 @@ pub fn at(snapshot: &Snapshot, site: &Site<'_>, offset: u32) -> Option<(String, 
         // Stands for a part of the config that is missing.
         .filter(|(_, operand)| operand.span != facts.span);
     let arguments = facts.args.iter().map(|operand| (Role::Argument, operand));
-    let (role, operand) = config
-        .chain(arguments)
+    config.chain(arguments).collect()
+}
+
+/// The text about the operand at `offset`; `None` where there is none.
+pub fn at(snapshot: &Snapshot, site: &Site<'_>, offset: u32) -> Option<(String, FileRange)> {
+    let (role, operand) = of(site)
+        .into_iter()
         .find(|(_, operand)| site.at(&snapshot.db, operand.span).range.touches(offset))?;
     Some((
         markdown(snapshot, site, &role, operand),
@@ -45,7 +55,8 @@ pub fn at(snapshot: &Snapshot, site: &Site<'_>, offset: u32) -> Option<(String, 
     ))
 }
 
-fn markdown(snapshot: &Snapshot, site: &Site<'_>, role: &Role, operand: &Operand) -> String {
+/// The text about an operand.
+pub fn markdown(snapshot: &Snapshot, site: &Site<'_>, role: &Role, operand: &Operand) -> String {
     let child = site.facts.kernel_name.as_deref().unwrap_or("a kernel");
     let mut out = match role {
         Role::Grid => format!("**grid size** of the launch of `{child}`"),
