@@ -2,13 +2,12 @@
 // The last thread to give back a reference frees memory to which others have written without a fence.
 #include "selftest.hpp"
 struct Counted { int references; int data[40]; };
-__device__ Counted* counted;
-__global__ void make() {
-    counted = static_cast<Counted*>(::emu::device_malloc(sizeof(Counted)));
-    counted->references = 40;
+__global__ void make(Counted** counted) {
+    *counted = static_cast<Counted*>(::emu::device_malloc(sizeof(Counted)));
+    (*counted)->references = 40;
 }
-__global__ void use(int* out) {
-    Counted* const mine = counted;
+__global__ void use(Counted** counted, int* out) {
+    Counted* const mine = *counted;
     mine->data[threadIdx.x] = threadIdx.x;
     atomicAdd(out, mine->data[threadIdx.x]);
     if (atomicSub(&mine->references, 1) == 1) {
@@ -18,7 +17,8 @@ __global__ void use(int* out) {
 }
 int main() {
     int* out = device_array<int>(1);
-    LAUNCH(make, 1, 1)();
-    LAUNCH(use, 1, 40)(out);
+    Counted** counted = device_array<Counted*>(1);
+    LAUNCH(make, 1, 1)(counted);
+    LAUNCH(use, 1, 40)(counted, out);
     return fetch(out) == 39 * 20 ? 0 : 1;
 }
