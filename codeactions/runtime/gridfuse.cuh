@@ -1344,7 +1344,6 @@ __device__ __forceinline__ Together* allocate_together(unsigned long long bytes,
 
 /// A part that is all there is.
 __device__ __forceinline__ void* allocate_alone(std::size_t bytes) {
-    if (bytes > kMostTogether) return nullptr;
     Together* const whole = allocate_together(part_bytes(bytes), 1);
     return whole != nullptr ? part_at(whole, 0) : nullptr;
 }
@@ -1353,11 +1352,11 @@ __device__ __forceinline__ void* allocate_alone(std::size_t bytes) {
 
 /// malloc() for device code. The threads of a warp that happen to be here together allocate once. The
 /// memory is aligned to 16 bytes and must be given back with free_together(), by any thread of any kernel.
-/// nullptr if there is no memory for it.
+/// nullptr if there is no memory for it, and for 0 bytes.
 __device__ inline void* malloc_together(std::size_t bytes) {
     const unsigned together = __activemask();
     const unsigned leader = __ffs(together) - 1, lane = detail::lane_of(detail::linear_thread());
-    const bool takes_part = bytes <= detail::kMostTogether;
+    const bool takes_part = bytes - 1 < detail::kMostTogether;
     const unsigned long long own = takes_part ? detail::part_bytes(bytes) : 0;
     unsigned long long before = 0, all = 0;
     for (unsigned rest = together; rest != 0; rest &= rest - 1) {
@@ -1381,7 +1380,7 @@ __device__ inline void* malloc_together_in_block(std::size_t bytes) {
     constexpr unsigned kSizeBits = 53;   // for the bytes of all parts; 11 for the number of up to 1024 parts
     __shared__ unsigned long long cursor;   // number of parts, and their bytes
     __shared__ detail::Together* whole;
-    const bool takes_part = bytes <= detail::kMostTogether;
+    const bool takes_part = bytes - 1 < detail::kMostTogether;
     const unsigned long long own = takes_part ? (1ull << kSizeBits) + detail::part_bytes(bytes) : 0;
     cursor = 0;   // by all of them: no thread is known to be left
     __syncthreads();
@@ -1454,8 +1453,8 @@ __device__ __forceinline__ T* new_together_in_block(std::size_t count) {
     static_assert(std::is_trivially_default_constructible<T>::value && std::is_trivially_destructible<T>::value,
                   "new_together_in_block constructs nothing");
     static_assert(alignof(T) <= 16, "over-aligned type");
-    const bool possible = count <= detail::kMostTogether / sizeof(T);
-    return static_cast<T*>(malloc_together_in_block(possible ? count * sizeof(T) : detail::kMostTogether + 1));
+    const bool possible = count <= detail::kMostTogether / sizeof(T);   // all threads must come to the barriers
+    return static_cast<T*>(malloc_together_in_block(possible ? count * sizeof(T) : 0));
 }
 
 }   // namespace gridfuse

@@ -83,9 +83,13 @@ pub fn overlapping<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> 
     sites
 }
 
-/// The launch that a diagnostic at `place` speaks of: the smallest one around it, else the first one in it.
+/// The launch that a diagnostic at `place` speaks of: the smallest one around it, else the first one in it, else the first one
+/// of the function that it lies in.
 pub fn around<'db>(db: &'db dyn Db, place: FileRange) -> Option<Site<'db>> {
-    let sites = overlapping(db, place.file, place.range);
+    let mut sites = overlapping(db, place.file, place.range);
+    if sites.is_empty() {
+        sites = function_at(db, place.file, place.range.start).map_or_else(Vec::new, |f| by_function(db, f));
+    }
     sites
         .iter()
         .filter(|site| site.place.range.contains(place.range))

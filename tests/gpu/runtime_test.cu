@@ -765,6 +765,176 @@ void test_threshold() {
     verdict("for_each_thread", run(test, [](const Test& t, Work w, cudaStream_t stream) { parent_serial<<<t.grid, t.block, 0, stream>>>(w); }));
 }
 
+// ------------------------------------------------------------------- blocks in one thread
+
+// A block's sum and its numbers of threads, with barriers, by its threads or by one thread.
+__device__ void sum_in_one_thread(dim3 grid, dim3 block, unsigned limit, unsigned* out) {
+    gridfuse::for_each_block(grid, block, [&](uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+        unsigned sums[64];
+        unsigned own[64];
+        unsigned last = 0, bits = 0;
+        const unsigned number = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+        gridfuse::BlockThreads<64> threads(blockDim);
+        threads.for_each([&](uint3 threadIdx, unsigned thread) {
+            own[thread] = threadIdx.x + 5 * threadIdx.y + 7 * threadIdx.z;
+            sums[thread] = 0;
+            if (thread >= limit) return threads.exit(thread);
+            sums[thread] = own[thread];
+        });
+        if (threads.none()) {
+            out[2 * number] = 1000;
+            return;
+        }
+        threads.for_each([&](uint3, unsigned thread) {
+            if (thread == 0)
+                gridfuse::for_each_thread(blockDim, [&](uint3 threadIdx, unsigned other) {
+                    if (other > 0) sums[0] += own[other] == threadIdx.x + 5 * threadIdx.y + 7 * threadIdx.z ? sums[other] : 100000;
+                });
+            gridfuse::serial::atomicMax(&last, thread);
+            gridfuse::serial::atomicOr(&bits, 1u << thread % 32);
+        });
+        unsigned left = 0;
+        threads.for_each([&](uint3) { gridfuse::serial::atomicAdd(&left, 1); });
+        atomicAdd(&out[2 * number], sums[0]);
+        atomicAdd(&out[2 * number + 1], left + 64 * last + (bits == (left >= 32 ? ~0u : (1u << left) - 1) ? 0 : 1u << 30));
+    });
+}
+__global__ void sums_in_one_thread(dim3 grid, dim3 block, unsigned limit, unsigned* out) {
+    sum_in_one_thread(grid, block, limit, out);
+}
+
+__global__ void serial_atomics(unsigned* out) {
+    unsigned value = 5;
+    int number = -3;
+    float real = 1.5f;
+    out[0] = gridfuse::serial::atomicAdd(&value, 2) == 5 && value == 7;
+    out[1] = gridfuse::serial::atomicSub(&value, 8u) == 7 && value == ~0u;
+    out[2] = gridfuse::serial::atomicExch(&value, 9) == ~0u && value == 9;
+    out[3] = gridfuse::serial::atomicMin(&number, -4) == -3 && gridfuse::serial::atomicMin(&number, 8) == -4 && number == -4;
+    out[4] = gridfuse::serial::atomicMax(&number, -5) == -4 && gridfuse::serial::atomicMax(&number, 8) == -4 && number == 8;
+    out[5] = gridfuse::serial::atomicInc(&value, 9) == 9 && value == 0 && gridfuse::serial::atomicInc(&value, 9) == 0 && value == 1;
+    out[6] = gridfuse::serial::atomicDec(&value, 4) == 1 && value == 0 && gridfuse::serial::atomicDec(&value, 4) == 0 && value == 4;
+    out[7] = gridfuse::serial::atomicCAS(&value, 3, 1) == 4 && value == 4 && gridfuse::serial::atomicCAS(&value, 4, 12) == 4 && value == 12;
+    out[8] = gridfuse::serial::atomicAnd(&value, 10u) == 12 && gridfuse::serial::atomicOr(&value, 3u) == 8 && gridfuse::serial::atomicXor(&value, 1u) == 11 && value == 10;
+    out[9] = gridfuse::serial::atomicAdd(&real, 1) == 1.5f && real == 2.5f;
+}
+
+void test_serial() {
+    std::vector<unsigned> got(2 * 24);
+    unsigned* out;
+    CHECK(cudaMalloc(&out, got.size() * sizeof(unsigned)));
+    bool right = true;
+    for (dim3 block : {dim3(1), dim3(33), dim3(64), dim3(3, 4, 5)})
+        for (unsigned limit : {0u, 1u, 20u, 64u}) {
+            const dim3 grid(2, 3, 4);
+            CHECK(cudaMemset(out, 0, got.size() * sizeof(unsigned)));
+            sums_in_one_thread<<<1, 1>>>(grid, block, limit, out);
+            CHECK(cudaMemcpy(got.data(), out, got.size() * sizeof(unsigned), cudaMemcpyDeviceToHost));
+            unsigned sum = 0, count = 0;
+            for (unsigned z = 0; z < block.z; ++z)
+                for (unsigned y = 0; y < block.y; ++y)
+                    for (unsigned x = 0; x < block.x; ++x)
+                        if (count < limit) {
+                            sum += x + 5 * y + 7 * z;
+                            ++count;
+                        }
+            for (int b = 0; b < 24; ++b)
+                right = right && got[2 * b] == (count == 0 ? 1000 : sum) && got[2 * b + 1] == (count == 0 ? 0 : count + 64 * (count - 1));
+        }
+    verdict("blocks in one thread", right);
+    serial_atomics<<<1, 1>>>(out);
+    CHECK(cudaMemcpy(got.data(), out, 10 * sizeof(unsigned), cudaMemcpyDeviceToHost));
+    verdict("atomics in one thread", std::all_of(got.begin(), got.begin() + 10, [](unsigned g) { return g == 1; }));
+    CHECK(cudaFree(out));
+}
+
+// ------------------------------------------------------------------------- allocating together
+
+__device__ bool is_filled(const unsigned* memory, unsigned words, unsigned with) {
+    for (unsigned i = 0; i < words; ++i)
+        if (memory[i] != with + i) return false;
+    return true;
+}
+__device__ void fill_words(unsigned* memory, unsigned words, unsigned with) {
+    for (unsigned i = 0; i < words; ++i) memory[i] = with + i;
+}
+
+enum Way { kMalloc, kNew, kCuda, kMallocInBlock, kNewInBlock, kCudaInBlock };
+
+// Thread t gets words[t] words (kNone: it leaves before, kHuge: what no heap has) and fills them.
+constexpr unsigned kNone = ~0u, kHuge = ~1u, kEndless = ~2u;
+__global__ void take(const unsigned* words, unsigned** parts, Way way, int n, unsigned* errors) {
+    const int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t >= n || words[t] == kNone) return;
+    const size_t count = words[t] == kHuge ? size_t(1) << 36 : words[t] == kEndless ? ~size_t(0) / 4 : words[t];
+    unsigned* part = nullptr;
+    cudaError_t error = cudaSuccess;
+    switch (way) {
+        case kMalloc: part = static_cast<unsigned*>(gridfuse::malloc_together(count * sizeof(unsigned))); break;
+        case kNew: part = gridfuse::new_together<unsigned>(count); break;
+        case kCuda: error = gridfuse::cuda_malloc_together(&part, count * sizeof(unsigned)); break;
+        case kMallocInBlock: part = static_cast<unsigned*>(gridfuse::malloc_together_in_block(count * sizeof(unsigned))); break;
+        case kNewInBlock: part = gridfuse::new_together_in_block<unsigned>(count); break;
+        case kCudaInBlock: error = gridfuse::cuda_malloc_together_in_block(&part, count * sizeof(unsigned)); break;
+    }
+    const bool possible = words[t] != 0 && words[t] < kEndless;
+    if ((part != nullptr) != possible || (error == cudaSuccess) != (part != nullptr) && (way == kCuda || way == kCudaInBlock)) atomicAdd(errors, 1);
+    if (reinterpret_cast<uintptr_t>(part) % 16 != 0) atomicAdd(errors, 1);
+    if (part != nullptr) fill_words(part, words[t], t);
+    parts[t] = part;
+    // Some are given back at once, while others of the same allocation stay.
+    if (t % 5 == 3 && part != nullptr) {
+        if (!is_filled(part, words[t], t)) atomicAdd(errors, 1);
+        gridfuse::free_together(part);
+        parts[t] = nullptr;
+    }
+}
+
+// The threads give back other threads' parts, in another order; those of odd number in a child grid.
+__global__ void give_back(const unsigned* words, unsigned** parts, int n, int step, unsigned* errors, bool deeper) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (deeper && t == 0) give_back<<<gridDim.x, blockDim.x>>>(words, parts, n, step, errors, false);
+    if (t >= n) return;
+    t = int(static_cast<long long>(t) * step % n);
+    if (words[t] >= kEndless || (t % 2 == 0) != deeper) return;
+    if (parts[t] != nullptr && !is_filled(parts[t], words[t], t)) atomicAdd(errors, 1);
+    gridfuse::free_together(parts[t]);
+}
+
+void test_together() {
+    const char* const names[] = {"malloc", "new", "cudaMalloc", "malloc in blocks", "new in blocks", "cudaMalloc in blocks"};
+    const int n = unless_small(5003, 211), rounds = unless_small(40, 2);   // the heap holds 8 MB: not all rounds' memory
+    unsigned **parts, *errors, *words;
+    CHECK(cudaMalloc(&parts, n * sizeof(unsigned*)));
+    CHECK(cudaMalloc(&words, n * sizeof(unsigned)));
+    CHECK(cudaMallocManaged(&errors, sizeof(unsigned)));
+    *errors = 0;
+    Random random;
+    for (int way = kMalloc; way <= kCudaInBlock; ++way) {
+        for (int round = 0; round < rounds; ++round) {
+            std::vector<unsigned> wanted(n);
+            for (unsigned& w : wanted) {
+                const int kind = random.below(20);
+                w = kind == 0 ? kNone : kind == 1 ? 0 : kind == 2 ? random.below(500) : random.below(60);
+                if (round % 4 == 1 && random.below(200) == 0) w = random.below(2) ? kHuge : kEndless;
+                if (w == kEndless && (way == kMalloc || way == kCuda || way == kMallocInBlock || way == kCudaInBlock)) w = kHuge;
+            }
+            CHECK(cudaMemcpy(words, wanted.data(), n * sizeof(unsigned), cudaMemcpyHostToDevice));
+            CHECK(cudaMemset(parts, 0, n * sizeof(unsigned*)));
+            const int threads = round % 3 == 0 ? 128 : round % 3 == 1 ? 33 : 1;
+            take<<<(n + threads - 1) / threads, threads>>>(words, parts, Way(way), n, errors);
+            const int step = round % 2 ? 1 : n - 1;
+            give_back<<<(n + 63) / 64, 64>>>(words, parts, n, step, errors, true);
+            CHECK(cudaDeviceSynchronize());
+        }
+        verdict(std::string("together: ") + names[way], *errors == 0);
+        *errors = 0;
+    }
+    CHECK(cudaFree(parts));
+    CHECK(cudaFree(words));
+    CHECK(cudaFree(errors));
+}
+
 template <class G>
 void run_groups(const char* granularity, bool quick, const std::string& only) {
     std::printf("%s\n", granularity);
@@ -788,6 +958,8 @@ int main(int argc, char** argv) {
     }
     CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 32768));
     if (only.empty() || only == "threshold") test_threshold();
+    if (only.empty() || only == "serial") test_serial();
+    if (only.empty() || only == "together") test_together();
     run_groups<gridfuse::PerWarp>("per warp", quick, only);
     run_groups<gridfuse::PerBlock>("per block", quick, only);
     run_groups<gridfuse::PerMultiBlock<2>>("per 2 blocks", quick, only);

@@ -203,6 +203,8 @@ fn the_runtime_header_passes_its_test() {
         "starved",
         "shared",
         "threshold",
+        "serial",
+        "together",
     ];
     let failures = in_parallel(&groups, |group| {
         let variants = [(group.to_string(), executable.clone())];

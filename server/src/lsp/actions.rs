@@ -16,7 +16,7 @@ use super::convert::path_of;
 use super::state::Snapshot;
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
-use crate::launches::{Site, overlap, overlapping};
+use crate::launches::{Site, around, overlap, overlapping};
 
 /// The protocol's code for a request that is right but cannot be fulfilled.
 const REQUEST_FAILED: i64 = -32803;
@@ -54,9 +54,23 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
         None => true,
     };
     let mut actions = Vec::new();
-    for site in overlapping(&snapshot.db, file, range) {
+    let here = overlapping(&snapshot.db, file, range);
+    for site in &here {
         if site.device_side() {
-            actions.extend(of_launch(snapshot, uri, file, &site));
+            actions.extend(of_launch(snapshot, uri, file, site, &[]));
+        }
+    }
+    // A diagnostic that speaks of no launch is mended at the launch of its function.
+    for found in diagnostics(&snapshot.db, file) {
+        let place = found.place.range;
+        if found.rewrites.is_empty() || !overlap(place, range) || !overlapping(&snapshot.db, file, place).is_empty() {
+            continue;
+        }
+        if let Some(site) = around(&snapshot.db, found.place).filter(Site::device_side)
+            && !here.iter().any(|other| other.id == site.id)
+        {
+            let mends = of_launch(snapshot, uri, file, &site, &[found]).into_iter();
+            actions.extend(mends.filter(|a| a.kind == Some(CodeActionKind::QUICKFIX) || a.disabled.is_some()));
         }
     }
     actions.retain(|action| action.kind.as_ref().is_none_or(wanted));
@@ -77,14 +91,24 @@ fn includes(wanted: &CodeActionKind, kind: &CodeActionKind) -> bool {
     }
 }
 
-fn of_launch(snapshot: &Snapshot, uri: &Uri, file: SourceFile, site: &Site<'_>) -> Vec<CodeAction> {
+/// The rewrites of a launch; of those that mend the diagnostics `others`, which stand elsewhere, where there are any.
+fn of_launch(
+    snapshot: &Snapshot,
+    uri: &Uri,
+    file: SourceFile,
+    site: &Site<'_>,
+    others: &[&diagnostic::Diagnostic],
+) -> Vec<CodeAction> {
     let db = &snapshot.db;
-    let found: Vec<&diagnostic::Diagnostic> = diagnostics(db, file)
-        .iter()
-        .filter(|diagnostic| overlap(diagnostic.place.range, site.place.range))
-        .collect();
+    let mut found: Vec<&diagnostic::Diagnostic> = others.to_vec();
+    if others.is_empty() {
+        let here = diagnostics(db, file).iter();
+        found.extend(here.filter(|diagnostic| overlap(diagnostic.place.range, site.place.range)));
+    }
+    let wanted = |rewrite: &&Rewrite| others.is_empty() || others.iter().any(|d| d.rewrites.contains(&rewrite.id));
     let verdicts: Vec<(&'static Rewrite, Verdict)> = REWRITES
         .iter()
+        .filter(wanted)
         .map(|rewrite| (rewrite, (rewrite.check)(db, site.id, &Options::default())))
         .collect();
     // Only a proven fix may be applied without being looked at.

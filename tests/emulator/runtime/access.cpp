@@ -503,6 +503,13 @@ void check_copy(Thread& by, std::uintptr_t to, std::uintptr_t from, std::size_t 
     }
 }
 
+// Whether the last of the strong accesses is an atomic write, of the device's scope, by this thread.
+static bool is_last_write_of(const Thread& by, const StrongSet& set) {
+    if (set.list.empty() || set.list.front().block_scope) return false;
+    const Accessor& last = set.list.back();
+    return last.write && last.by >> kClockBits == by.epoch >> kClockBits;
+}
+
 void check_free(Thread& by, Allocation& freed, Site site) {
     const Access access{by, freed.begin, freed.bytes, short_site(site), false};
     Cell* const cells = cell_of(freed.begin);
@@ -516,7 +523,9 @@ void check_free(Thread& by, Allocation& freed, Site site) {
                     race(access.mine("free"), access.other("read", other->by, other->site));
                 }
             }
-            if (cell.strong != 0)
+            // What comes before the freeing thread's own atomic in the order of the location comes before all that follows that:
+            // the last to give back a reference may free the counter.
+            if (cell.strong != 0 && !is_last_write_of(by, strong_sets[cell.strong]))
                 if (const Accessor* const other = unknown_in(by, strong_sets[cell.strong]))
                     race(access.mine("free"), access.other("atomic access", other->by, other->site));
         };
