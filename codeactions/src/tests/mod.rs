@@ -7,6 +7,8 @@ mod coarsen;
 mod compose;
 mod docs;
 mod fire_and_forget;
+mod fixes;
+mod optimize;
 mod threshold;
 
 use std::collections::BTreeMap;
