@@ -25,6 +25,7 @@ mod site;
 mod split;
 mod style;
 mod target;
+mod undo;
 
 #[cfg(test)]
 #[allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]

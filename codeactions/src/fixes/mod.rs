@@ -1,9 +1,12 @@
 //! The table of fixes: edits at a place of the text that need no launch as written there. One file each.
 
+mod add_threshold;
 mod check_launch_error;
 mod destroy_stream;
 mod guard_empty_grid;
 mod pending_launch_limit;
+mod retune;
+mod revert;
 
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::items::{FunctionItem, items};
@@ -37,6 +40,12 @@ pub static FIXES: &[Fix] = &[
     pending_launch_limit::RAISE,
     pending_launch_limit::RESTORE,
     destroy_stream::FIX,
+    add_threshold::FIX,
+    retune::GRID,
+    retune::MULTIBLOCK,
+    retune::BLOCK,
+    retune::WARP,
+    revert::FIX,
 ];
 
 /// The fix with this id.

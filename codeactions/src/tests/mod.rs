@@ -10,6 +10,7 @@ mod fire_and_forget;
 mod fixes;
 mod optimize;
 mod threshold;
+mod undo;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

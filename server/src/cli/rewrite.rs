@@ -226,6 +226,13 @@ fn first_target(project: &Project, file: SourceFile, at: At) -> Result<TextRange
     }
 }
 
+/// The fix that does what a rewrite does to a launch, once the launch is collected.
+fn after_collecting(rewrite: &Rewrite) -> Option<&'static Fix> {
+    (rewrite.id == "threshold")
+        .then(|| fix_by_id("add-threshold"))
+        .flatten()
+}
+
 /// The place that is meant: of the line, or of a column in it.
 fn place_of(project: &Project, file: SourceFile, at: At) -> Result<TextRange, CliError> {
     let db = project.host.db();
@@ -265,6 +272,9 @@ fn apply(
             Tool::Rewrite(rewrite) => {
                 let sites = overlapping(db, file, target);
                 let device: Vec<&Site<'_>> = sites.iter().filter(|site| site.device_side()).collect();
+                if let Some(fix) = after_collecting(rewrite).filter(|_| device.is_empty()) {
+                    return apply(project, path, target, Tool::Fix(fix), options, changes);
+                }
                 let Some(site) = device
                     .iter()
                     .find(|site| site.place.range == target)
