@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use salsa::Setter;
 use tree_sitter::Tree;
 
+use crate::compile::CompileCommand;
 use crate::mask;
 use crate::settings::Settings;
 use crate::span::TextRange;
@@ -42,6 +43,9 @@ pub struct Workspace {
     /// What the project says about itself.
     #[returns(clone)]
     pub settings: Arc<Settings>,
+    /// The commands that compile each file, by the file's path.
+    #[returns(clone)]
+    pub commands: Arc<BTreeMap<PathBuf, Vec<Arc<CompileCommand>>>>,
 }
 
 /// A syntax tree in which the edits since it was made are recorded.
@@ -107,7 +111,7 @@ impl Host {
     /// An empty workspace.
     pub fn new() -> Self {
         let db = Database::default();
-        Workspace::new(&db, Arc::default(), Arc::default(), Arc::default());
+        Workspace::new(&db, Arc::default(), Arc::default(), Arc::default(), Arc::default());
         Host { db }
     }
 
@@ -208,6 +212,14 @@ impl Host {
         let workspace = Workspace::get(&self.db);
         if *workspace.settings(&self.db) != settings {
             workspace.set_settings(&mut self.db).to(Arc::new(settings));
+        }
+    }
+
+    /// Sets the commands that compile each file.
+    pub fn set_commands(&mut self, commands: BTreeMap<PathBuf, Vec<Arc<CompileCommand>>>) {
+        let workspace = Workspace::get(&self.db);
+        if *workspace.commands(&self.db) != commands {
+            workspace.set_commands(&mut self.db).to(Arc::new(commands));
         }
     }
 

@@ -84,6 +84,12 @@ pub struct Signature {
 pub struct GlobalItem {
     /// Name.
     pub name: String,
+    /// Its type without qualifiers and declarator: `unsigned int`.
+    pub base: String,
+    /// A pointer, a reference or a function pointer, or an array of such.
+    pub pointer: bool,
+    /// Array dimensions.
+    pub dims: u32,
     /// `const` or `constexpr` value (not a pointer to const).
     pub constant: bool,
     /// `__constant__`
@@ -131,6 +137,21 @@ pub struct IncludeItem {
     pub path: String,
     /// `<…>`
     pub system: bool,
+}
+
+impl IncludeItem {
+    /// Reads what stands behind `#include`. `None`: a macro, or nothing.
+    pub fn parse(rest: &str) -> Option<IncludeItem> {
+        let rest = rest.trim_start();
+        let (system, closer) = match rest.as_bytes().first()? {
+            b'<' => (true, '>'),
+            b'"' => (false, '"'),
+            _ => return None,
+        };
+        let (path, _) = rest.get(1..)?.split_once(closer)?;
+        let path = path.to_owned();
+        (!path.contains('\n')).then_some(IncludeItem { path, system })
+    }
 }
 
 /// All items of one file. Presentation data (where they stand) is in [`ItemPlaces`].
@@ -518,8 +539,10 @@ impl<'a> Collector<'a, '_> {
         }
         for written in declarators {
             let mut pointer = false;
+            let mut dims = 0;
             let mut name = Some(written);
             while let Some(current) = name.filter(|n| n.kind() != "identifier") {
+                dims += u32::from(current.kind() == "array_declarator");
                 pointer |= matches!(
                     current.kind(),
                     "pointer_declarator" | "reference_declarator" | "function_declarator"
@@ -530,6 +553,9 @@ impl<'a> Collector<'a, '_> {
             let init = written.child_by_field_name("value").map(|v| self.text(v).to_owned());
             self.items.globals.push(GlobalItem {
                 name: self.text(name).to_owned(),
+                base: node.child_by_field_name("type").map_or("", |t| self.text(t)).to_owned(),
+                pointer,
+                dims,
                 constant: !pointer && words.iter().any(|w| matches!(*w, "const" | "constexpr")),
                 constant_memory: words.contains(&"__constant__"),
                 device: words.contains(&"__device__"),

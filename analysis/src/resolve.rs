@@ -1,10 +1,10 @@
 //! Names across files: what a name means in a file, given its includes and the rest of the workspace.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::path::{Component, Path, PathBuf};
 
 use crate::db::{Db, SourceFile, Workspace};
 use crate::hir::{Expr, ExprKind, Name, body, parameters};
+pub use crate::include::{included_files, normalize};
 use crate::items::{FunctionItem, GlobalItem, MacroItem, items};
 use crate::launch::{Child, LaunchId};
 use crate::parse::parse;
@@ -39,51 +39,6 @@ pub fn unqualified(name: &str) -> &str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
-/// The file that `#include "path"` in `from` means, if it is in the workspace.
-pub fn resolve_include(db: &dyn Db, from: SourceFile, path: &str, system: bool) -> Option<SourceFile> {
-    let workspace = Workspace::try_get(db)?;
-    let files = workspace.files(db);
-    let own = from.path(db).parent().map(Path::to_path_buf);
-    let dirs = workspace.include_dirs(db);
-    let own = own.iter().filter(|_| !system);
-    own.chain(dirs.iter())
-        .find_map(|dir| files.get(&normalize(&dir.join(path))).copied())
-}
-
-/// The path without `.` and `..` where they can be taken away.
-pub fn normalize(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if out.file_name().is_some() => {
-                out.pop();
-            }
-            part => out.push(part),
-        }
-    }
-    out
-}
-
-/// The file itself and all files that it includes, directly or not, in the order in which they are read.
-#[salsa::tracked]
-pub fn included_files(db: &dyn Db, file: SourceFile) -> Vec<SourceFile> {
-    let mut seen = HashSet::from([file]);
-    let mut order = vec![file];
-    let mut next = 0;
-    while let Some(current) = order.get(next).copied() {
-        next += 1;
-        for include in &items(db, current).includes {
-            if let Some(target) = resolve_include(db, current, &include.path, include.system)
-                && seen.insert(target)
-            {
-                order.push(target);
-            }
-        }
-    }
-    order
-}
-
 /// Functions and variables visible in `file`.
 #[salsa::tracked]
 pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
@@ -106,6 +61,7 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
                     known.constant &= global.constant && known.init == global.init;
                     known.constant_memory &= global.constant_memory;
                     known.shared |= global.shared;
+                    known.pointer |= global.pointer || known.dims != global.dims || known.base != global.base;
                     if known.init != global.init {
                         known.init = None;
                     }

@@ -73,7 +73,7 @@ impl Granularity {
         match self {
             Granularity::Warp => 32 * 48,
             Granularity::Block => 48,
-            Granularity::MultiBlock(_) | Granularity::Grid => 4,
+            Granularity::MultiBlock(_) | Granularity::Grid => 16,
         }
     }
 }
@@ -338,7 +338,10 @@ fn understand_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBu
             "a tail launch runs after the launching grid, an aggregated launch doesn't wait for it",
             place,
         ),
-        Stream::PerThread => refusals.add("launches into cudaStreamPerThread are not supported", place),
+        Stream::PerThread => refusals.add(
+            "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",
+            place,
+        ),
         Stream::Other => refusals.add("which stream it goes into isn't known", place),
     }
     None

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use gridfuse_analysis::db::{Db, Host, SourceFile, Workspace};
+use gridfuse_analysis::include::include_candidates;
 use gridfuse_analysis::items::items;
 use ignore::WalkBuilder;
 
@@ -147,19 +148,12 @@ pub fn normalize(path: &Path) -> PathBuf {
 pub fn missing_includes(db: &dyn Db, from: impl IntoIterator<Item = SourceFile>) -> Vec<PathBuf> {
     let workspace = Workspace::get(db);
     let known = workspace.files(db);
-    let directories = workspace.include_dirs(db);
     let mut pending: Vec<SourceFile> = from.into_iter().collect();
     let mut seen: std::collections::HashSet<SourceFile> = pending.iter().copied().collect();
     let mut missing = BTreeSet::new();
     while let Some(file) = pending.pop() {
-        let own = file.path(db).parent();
         for include in &items(db, file).includes {
-            let own = own.filter(|_| !include.system);
-            let candidates = own
-                .into_iter()
-                .chain(directories.iter().map(PathBuf::as_path))
-                .map(|directory| normalize(&directory.join(&include.path)));
-            for candidate in candidates {
+            for candidate in include_candidates(db, file, include) {
                 if let Some(file) = known.get(&candidate) {
                     if seen.insert(*file) {
                         pending.push(*file);

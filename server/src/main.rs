@@ -1,13 +1,17 @@
 //! The `gridfuse` binary: language server and command line for CUDA dynamic parallelism.
 
+mod changes;
 mod cli;
+mod compile_commands;
 mod creates;
 mod describe;
 mod files;
+mod hints;
 mod launches;
 mod line_index;
 mod lsp;
 mod manifest;
+mod measure;
 mod schema;
 
 use std::process::ExitCode;

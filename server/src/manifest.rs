@@ -12,6 +12,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::files::{self, MAX_FOUND_BYTES, normalize};
+use crate::hints::WantedHints;
 use crate::line_index::LineIndex;
 
 /// Its name.
@@ -24,6 +25,10 @@ pub struct Manifest {
     pub settings: Settings,
     /// Directories in which `#include` looks, absolute.
     pub include_dirs: Vec<PathBuf>,
+    /// The `compile_commands.json`, or the directory that it is in, absolute.
+    pub compile_commands: Option<PathBuf>,
+    /// Which inlay hints an editor shows.
+    pub hints: WantedHints,
 }
 
 /// What is wrong in it, and where.
@@ -53,8 +58,17 @@ struct Written {
     arch: Option<Spanned<String>>,
     cuda: Option<Spanned<String>>,
     include_dirs: Vec<PathBuf>,
+    compile_commands: Option<PathBuf>,
+    inlay_hints: WrittenHints,
     severity: BTreeMap<Spanned<String>, Spanned<String>>,
     thresholds: Thresholds,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenHints {
+    arguments: Option<bool>,
+    config: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -155,6 +169,11 @@ impl Manifest {
                 .iter()
                 .map(|dir| normalize(&home.join(dir)))
                 .collect(),
+            compile_commands: written.compile_commands.map(|path| normalize(&home.join(path))),
+            hints: WantedHints {
+                arguments: written.inlay_hints.arguments,
+                config: written.inlay_hints.config,
+            },
         })
     }
 }
@@ -172,7 +191,9 @@ mod tests {
         assert_eq!(parse("")?, Manifest::default());
         let manifest = parse(
             "arch = 'sm_90a'\ncuda = \"12.4\"\ninclude-dirs = ['inc', '/usr/inc', '../x']\n\
+             compile-commands = 'out/debug'\n\
              [severity]\nlaunch-in-loop = 'off'\npartial-warp = 'error'\n\
+             [inlay-hints]\nconfig = false\n\
              [thresholds]\ntiny-grid = 64\npending-launches = 4096\nnesting-depth = 8\n",
         )?;
         let settings = manifest.settings;
@@ -184,8 +205,10 @@ mod tests {
             (settings.tiny_grid, settings.pending_launches, settings.nesting_depth),
             (64, Some(4096), Some(8))
         );
+        assert_eq!((manifest.hints.arguments, manifest.hints.config), (None, Some(false)));
         let dirs: Vec<PathBuf> = ["/w/inc", "/usr/inc", "/x"].map(PathBuf::from).to_vec();
         assert_eq!(manifest.include_dirs, dirs);
+        assert_eq!(manifest.compile_commands, Some("/w/out/debug".into()));
         Ok(())
     }
 
@@ -198,6 +221,7 @@ mod tests {
             ("[severity]\n\n  nonsense = 'off'", (3, 3), "no diagnostic `nonsense`"),
             ("[severity]\ndevice-sync = 'fatal'", (2, 15), "`fatal` is no severity"),
             ("[thresholds]\ntiny = 3", (2, 1), "tiny"),
+            ("[inlay-hints]\nall = true", (2, 1), "all"),
             ("[thresholds]\ntiny-grid = -3", (2, 13), ""),
             ("x = ", (1, 5), ""),
         ] {

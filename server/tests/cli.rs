@@ -182,6 +182,23 @@ fn the_launch_graph_is_drawn() {
     let mermaid = stdout(&gridfuse(dir.path(), &["graph", "a.cu", "--format", "mermaid"]));
     assert!(mermaid.starts_with("flowchart TD\n  n0[\"parent\"]\n"), "{mermaid}");
     assert!(mermaid.contains("n0 -->|\"up to 32 per grid\"| n1"), "{mermaid}");
+    let svg = stdout(&gridfuse(dir.path(), &["graph", "a.cu", "--format", "svg"]));
+    assert!(
+        svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"") && svg.ends_with("</svg>\n"),
+        "{svg}"
+    );
+    for part in [
+        ">parent</text>",
+        ">up to 32 per grid</text>",
+        "<ellipse class=\"host\"",
+        "prefers-color-scheme: dark",
+    ] {
+        assert!(svg.contains(part), "{part}: {svg}");
+    }
+    assert!(
+        !svg.contains("href") && !svg.contains("@import"),
+        "it needs nothing from elsewhere: {svg}"
+    );
 }
 
 #[test]
@@ -305,4 +322,51 @@ fn list_names_every_diagnostic() {
     assert!(kinds.iter().any(|kind| kind["id"] == "launch-in-loop"), "{report:#}");
     let text = stdout(&gridfuse(dir.path(), &["list"]));
     assert!(text.contains("## launch-in-loop (warning)"), "{text}");
+}
+
+const NULL_STREAM: &str = "serialized-launches";
+
+#[test]
+fn compile_commands_are_honoured() {
+    let source = PROGRAM.replace("__global__ void child", "#include <shared.cuh>\n__global__ void child");
+    let entry = |flags: &str| {
+        format!(
+            r#"[{{"directory": ".", "file": "../src/a.cu", "command": "nvcc -rdc=true -I../inc {flags} -c ../src/a.cu"}}]"#
+        )
+    };
+    let check = |commands: &str| {
+        let dir = directory(&[
+            ("src/a.cu", source.as_bytes()),
+            ("inc/shared.cuh", b"#define SHARED 1\n"),
+            ("build-x/compile_commands.json", commands.as_bytes()),
+        ]);
+        let output = gridfuse(dir.path(), &["check", "src/a.cu"]);
+        (stdout(&output), stderr(&output))
+    };
+    let (out, err) = check(&entry(""));
+    assert!(out.contains(NULL_STREAM) && err.is_empty(), "{out}{err}");
+    let (out, err) = check(&entry("--default-stream per-thread"));
+    assert!(!out.contains(NULL_STREAM) && err.is_empty(), "{out}{err}");
+    let (out, err) = check(&entry("--default-stream=nonsense"));
+    assert!(out.contains(NULL_STREAM), "{out}");
+    assert!(
+        err.contains("compile_commands.json:1:2: ../src/a.cu: there is no default stream `nonsense`"),
+        "{err}"
+    );
+    let (out, err) = check("[{]");
+    assert!(out.contains(NULL_STREAM), "{out}");
+    assert!(err.contains("compile_commands.json:1:3: "), "{err}");
+}
+
+#[test]
+fn gridfuse_toml_names_the_compile_commands() {
+    let commands = r#"[{"directory": "..", "file": "a.cu", "arguments": ["nvcc", "-default-stream", "per-thread", "-rdc", "true"]}]"#;
+    let dir = directory(&[
+        ("a.cu", PROGRAM.as_bytes()),
+        ("out/compile_commands.json", commands.as_bytes()),
+        ("gridfuse.toml", b"compile-commands = 'out'\n"),
+    ]);
+    let output = gridfuse(dir.path(), &["check", "a.cu"]);
+    assert!(!stdout(&output).contains(NULL_STREAM), "{}", stdout(&output));
+    assert_eq!(stderr(&output), "");
 }

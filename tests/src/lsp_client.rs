@@ -497,6 +497,8 @@ impl Client {
     pub fn spawn(program: &Path, args: &[&str]) -> Client {
         let mut command = Command::new(program);
         command.args(args);
+        // A server writes documentation to link to there.
+        command.env("XDG_CACHE_HOME", crate::workspace::target_dir().join("test-cache"));
         Self::spawn_command(command)
     }
 

@@ -81,6 +81,63 @@ fn tables_are_made_checked_and_replaced() {
     assert!(!gpu_tables(root, &["--check"]).status.success(), "a table of nothing");
 }
 
+/// Another program, on one input, with the times of `serial`, `naive-per-thread-stream` and `aggregate-block`, and how the latter
+/// came about.
+fn measured(program: &str, times: [f64; 3], command: &str) -> String {
+    let [serial, naive, aggregated] = times;
+    let run = |variant: &str, time: f64| {
+        format!(
+            r#"{{ "variant": "{variant}", "input": "in", "command": "", "status": "pass", "time_ms": {time}, "wall_s": 1 }}"#
+        )
+    };
+    format!(
+        r#"{{
+  "schema": 1, "program": "{program}", "commit": "0123456789abcdef0123", "date": "2026-01-02T03:04:05Z",
+  "machine": {{ "gpu": null, "gpu_memory": null, "driver": null, "cuda": null, "cpu": null, "cores": 16 }},
+  "variants": ["serial", "naive-per-thread-stream", "aggregate-block"], "inputs": ["in"],
+  "builds": [{{ "variants": ["aggregate-block"], "source": "x.cu", "commands": ["{command}"], "status": "ok", "seconds": 1 }}],
+  "runs": [{}, {}, {}]
+}}"#,
+        run("serial", serial),
+        run("naive-per-thread-stream", naive),
+        run("aggregate-block", aggregated),
+    )
+}
+
+#[test]
+fn a_summary_of_all_programs() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let results = root.join("tests/gpu/results");
+    fs::create_dir_all(&results).unwrap();
+    let rewrite = "gridfuse rewrite x.cu --at 7 --apply aggregate-block --in-place";
+    for (program, times, command) in [
+        ("fast", [8.0, 400.0, 1.0], rewrite),
+        ("slow", [1.0, 8.0, 2.0], rewrite),
+        ("near", [0.01, 0.4, 0.0125], rewrite), // 25 %, but only 2.5 µs
+        ("other", [1.0, 1000.0, 1.0], "nvcc x.cu"),
+    ] {
+        fs::write(
+            results.join(format!("{program}.json")),
+            measured(program, times, command),
+        )
+        .unwrap();
+    }
+    assert!(gpu_tables(root, &[]).status.success());
+    let text = fs::read_to_string(root.join("docs/measurements.md")).unwrap();
+    for line in [
+        "| fast, in | 8.00 | – | 400 | aggregate-block | 1.00 | 400 | 8.00 | – |",
+        "| slow, in | 1.00 | – | 8.00 | aggregate-block | 2.00 | 4.00 | 0.50 | **100 %, 1000.0 µs** |",
+        "| near, in | 0.0100 | – | 0.400 | aggregate-block | 0.0125 | 32.0 | 0.80 | 25 %, 2.5 µs |",
+        "| geometric mean of 3 programs | | | | | | **37.1** | **1.47** | |",
+        "Slower than the serial loop by more than 5 % and 5 µs: slow, in (100 %, 1000.0 µs).",
+        "| aggregate-block | 37.1 | 1.47 | 1 of 3 |",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+    assert!(!text.contains("| other, in"), "nothing was rewritten there");
+}
+
 #[test]
 fn the_measurements_are_up_to_date() {
     let results = workspace::root().join("tests/gpu/results");
@@ -104,7 +161,7 @@ fn the_plan_fits_the_corpus() {
             let name = format!("{}/{}", program.name, variant.name);
             let text = fs::read_to_string(root.join(source))
                 .unwrap_or_else(|error| panic!("{name}: {}: {error}", source.display()));
-            if let Some(at) = &variant.at {
+            for at in variant.at.iter().flat_map(plan::At::lines) {
                 plan::launch_line(&text, at).unwrap_or_else(|error| panic!("{name}: {error:#}"));
             }
         }

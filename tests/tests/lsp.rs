@@ -520,6 +520,41 @@ fn the_manifest_is_read() {
 }
 
 #[test]
+fn compile_commands_are_followed() {
+    let (child, parent) = child_and_parent();
+    let entry = |flags: &str| {
+        format!(
+            r#"[{{"directory": "..", "file": "src/main.cu", "command": "nvcc -rdc=true -Iinc {flags} -c src/main.cu"}}]"#
+        )
+    };
+    let root = directory(&[
+        ("build/compile_commands.json", entry("").as_bytes()),
+        ("inc/child.cuh", child.as_bytes()),
+        ("src/main.cu", parent.as_bytes()),
+    ]);
+    let (path, commands) = (root.file("src/main.cu"), root.file("build/compile_commands.json"));
+    let mut client = start(root.path(), &utf8());
+    client.open(&path, &parent);
+    let serialized = |diagnostics: &[Value]| diagnostics.iter().any(|d| d["code"] == "serialized-launches");
+    client.wait_published(&path, |published| serialized(&published.diagnostics));
+    eventually_hover(&mut client, &path, SMALL_LAUNCH, |text| text.contains("child.cuh"));
+    let rewrite = |client: &Client, text: &str| {
+        fs::write(&commands, text).unwrap();
+        let change = json!({ "changes": [{ "uri": uri(&commands), "type": 2 }] });
+        client.notify("workspace/didChangeWatchedFiles", change);
+    };
+    rewrite(&client, &entry("--default-stream per-thread"));
+    client.wait_published(&path, |published| !serialized(&published.diagnostics));
+    rewrite(&client, "[\n  {\"file\": 3}]");
+    let wrong = client.wait_published(&commands, |published| !published.diagnostics.is_empty());
+    assert_eq!(wrong.diagnostics[0]["range"]["start"]["line"], json!(1), "{wrong:?}");
+    client.wait_published(&path, |published| serialized(&published.diagnostics));
+    rewrite(&client, &entry(""));
+    client.wait_published(&commands, |published| published.diagnostics.is_empty());
+    client.shutdown();
+}
+
+#[test]
 fn watched_files_are_followed() {
     let (child, parent) = child_and_parent();
     let root = directory(&[("main.cu", parent.as_bytes())]);

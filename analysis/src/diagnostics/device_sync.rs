@@ -4,7 +4,7 @@ use crate::db::Db;
 use crate::diagnostic::{Finding, Kind, Severity};
 use crate::hir::{ExprKind, body};
 use crate::items::FunctionItem;
-use crate::settings::settings;
+use crate::settings::file_settings;
 
 pub(super) const KIND: Kind = Kind {
     id: "device-sync",
@@ -61,9 +61,9 @@ fn device_sync<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding
     if !(signature.kernel || signature.device) || signature.host {
         return Vec::new();
     }
-    let settings = settings(db);
+    let settings = file_settings(db, function.file(db));
     // The last toolkit that had it, and only for architectures before sm_90.
-    let old = settings.cuda.is_some_and(|version| version < (12, 0)) && settings.arch.is_none_or(|arch| arch < 90);
+    let old = settings.cuda.is_some_and(|version| version < (12, 0)) && settings.archs.iter().all(|arch| *arch < 90);
     let body = body(db, function);
     body.exprs
         .iter()

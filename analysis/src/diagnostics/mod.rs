@@ -8,6 +8,7 @@ mod endless_recursion;
 mod inaccessible_pointer;
 mod launch_in_loop;
 mod leaked_stream;
+mod missing_device_linking;
 mod nesting_depth;
 mod oversized_block;
 mod partial_warp;
@@ -30,6 +31,7 @@ use crate::suppress::allowed;
 /// Every kind of diagnostic.
 pub static KINDS: &[Kind] = &[
     device_sync::KIND,
+    missing_device_linking::KIND,
     inaccessible_pointer::KIND,
     oversized_block::KIND,
     divergent_barrier::KIND,
@@ -111,6 +113,10 @@ fn findings<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(usize, Fi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use crate::compile::CompileCommand;
     use crate::db::Host;
 
     /// The fenced program below a heading of a diagnostic's documentation.
@@ -127,6 +133,15 @@ mod tests {
                 let source = program(kind.doc, heading);
                 assert!(!source.is_empty(), "{}: no program under {heading}", kind.id);
                 let mut host = Host::new();
+                // A program may begin with the command that compiles it.
+                let first = source.lines().next().and_then(|line| line.strip_prefix("// nvcc "));
+                if let Some(flags) = first {
+                    let command = CompileCommand {
+                        relocatable: flags.contains("-rdc=true"),
+                        ..CompileCommand::default()
+                    };
+                    host.set_commands(BTreeMap::from([("/doc.cu".into(), vec![Arc::new(command)])]));
+                }
                 let file = host.set_file("/doc.cu".as_ref(), source);
                 diagnostics(host.db(), file).iter().map(|d| d.id).collect()
             };

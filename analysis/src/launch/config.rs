@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::Stream;
 use super::places::operands;
+use crate::compile::DefaultStream;
 use crate::db::Db;
 use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, UnOp};
 use crate::items::FunctionItem;
@@ -377,8 +378,12 @@ pub(super) fn constant_extent(db: &dyn Db, function: FunctionItem<'_>, body: &Bo
 }
 
 /// The stream that a launch goes to.
-pub(super) fn stream(body: &Body, operand: Option<ExprId>) -> Stream {
-    let Some(operand) = operand else { return Stream::Null };
+pub(super) fn stream(body: &Body, operand: Option<ExprId>, default: DefaultStream) -> Stream {
+    let default = match default {
+        DefaultStream::Legacy => Stream::Null,
+        DefaultStream::PerThread => Stream::PerThread,
+    };
+    let Some(operand) = operand else { return default };
     let mut expr = body.strip_parens(operand);
     for _ in 0..8 {
         match &body.expr(expr).kind {
@@ -392,13 +397,14 @@ pub(super) fn stream(body: &Body, operand: Option<ExprId>) -> Stream {
                     None => return Stream::Other,
                 }
             }
-            ExprKind::Literal(Literal::Int(0) | Literal::Null) => return Stream::Null,
+            ExprKind::Literal(Literal::Int(0) | Literal::Null) => return default,
             ExprKind::Name(Name::Other(name)) => {
                 return match name.trim_start_matches("::") {
                     "cudaStreamFireAndForget" => Stream::FireAndForget,
                     "cudaStreamTailLaunch" => Stream::TailLaunch,
                     "cudaStreamPerThread" => Stream::PerThread,
-                    "cudaStreamLegacy" | "cudaStreamDefault" => Stream::Null,
+                    "cudaStreamDefault" => default,
+                    "cudaStreamLegacy" => Stream::Null,
                     _ => Stream::Other,
                 };
             }

@@ -12,6 +12,7 @@ use crate::db::Db;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Launch, StmtId, StmtKind, body};
 use crate::items::FunctionItem;
 use crate::resolve::resolve_kernel;
+use crate::settings::file_settings;
 use crate::span::Span;
 use crate::uniformity::{FunctionUniformity, Level, Uniformity, uniformity};
 
@@ -73,13 +74,14 @@ pub struct Extent {
 /// Which stream a launch goes to.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub enum Stream {
-    /// The NULL stream: left out, `0`, `NULL`, `nullptr`, `cudaStreamLegacy`…
+    /// The NULL stream: left out, `0`, `NULL`, `nullptr` (unless the file is compiled with `--default-stream per-thread`),
+    /// `cudaStreamLegacy`
     Null,
     /// `cudaStreamFireAndForget`
     FireAndForget,
     /// `cudaStreamTailLaunch`
     TailLaunch,
-    /// `cudaStreamPerThread`
+    /// `cudaStreamPerThread`; with `--default-stream per-thread` also where no stream is given.
     PerThread,
     /// A local variable created with `cudaStreamCreateWithFlags` in this function.
     Created(BindingId),
@@ -263,7 +265,11 @@ fn facts<'db>(
         grid,
         block,
         shared: launch.config.get(2).map(|&id| operand(id, None)),
-        stream: config::stream(body, launch.config.get(3).copied()),
+        stream: config::stream(
+            body,
+            launch.config.get(3).copied(),
+            file_settings(db, function.file(db)).default_stream,
+        ),
         stream_operand: launch.config.get(3).map(|&id| operand(id, None)),
         args,
         threads,

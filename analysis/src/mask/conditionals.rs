@@ -5,16 +5,9 @@
 //! half an argument list) would break the tree around it, so one branch is kept and the rest is blanked; the place is noted,
 //! because what was blanked isn't analysed.
 
+use super::directives::Directive;
 use super::{blank, end_of_block_comment, end_of_char, end_of_line, end_of_string, is_word_start, word_at};
 use crate::span::TextRange;
-
-/// A directive line: where it stands and its name.
-#[derive(Clone, Debug)]
-pub(super) struct Directive {
-    pub start: usize,
-    pub end: usize,
-    pub name: String,
-}
 
 struct Group {
     /// Indices of the directives `#if`, `#elif`…, `#else`.

@@ -8,6 +8,7 @@
 //! reduced to one branch ([`Masked::cuts`]).
 
 mod conditionals;
+mod directives;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use tree_sitter::{InputEdit, Point, Tree};
 
 use crate::span::TextRange;
-use conditionals::Directive;
+pub use directives::{Directive, directives};
 
 /// A masked text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +74,8 @@ pub fn mask(text: &str) -> Masked {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
     let mut words = Vec::new();
-    let mut directives: Vec<Directive> = Vec::new();
+    let directives = directives(text);
+    let mut next_directive = 0;
     let space_macros = space_macros(text);
     let mut at = 0;
     // Start of the current line's first non-blank byte, to recognise directives.
@@ -97,18 +99,19 @@ pub fn mask(text: &str) -> Masked {
                 at = end_of_char(bytes, at);
             }
             b'#' if line_fresh => {
-                let end = end_of_directive(bytes, at);
-                let name = directive_name(text, at);
-                if name == "pragma" {
-                    blank(&mut out, at, end);
-                }
-                directives.push(Directive {
-                    start: at,
-                    end,
-                    name: name.to_owned(),
-                });
                 line_fresh = false;
-                at = end;
+                while directives.get(next_directive).is_some_and(|d| d.start < at) {
+                    next_directive += 1;
+                }
+                match directives.get(next_directive).filter(|d| d.start == at) {
+                    Some(directive) => {
+                        if directive.name == "pragma" {
+                            blank(&mut out, at, directive.end);
+                        }
+                        at = directive.end;
+                    }
+                    None => at += 1,
+                }
             }
             b'[' => {
                 line_fresh = false;
@@ -130,7 +133,7 @@ pub fn mask(text: &str) -> Masked {
                 line_fresh = false;
                 let word = word_at(text, at).unwrap_or("");
                 let end = at + word.len();
-                if word == "R" && bytes.get(end) == Some(&b'"') {
+                if is_raw_prefix(word) && bytes.get(end) == Some(&b'"') {
                     at = end_of_raw_string(bytes, end);
                     continue;
                 }
@@ -169,16 +172,7 @@ pub fn mask(text: &str) -> Masked {
             }
             b'0'..=b'9' => {
                 line_fresh = false;
-                // Numbers may hold digit separators: 1'000.
-                at += 1;
-                while at < bytes.len()
-                    && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'\'' | b'.' | b'_'))
-                {
-                    if bytes[at] == b'\'' && !bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) {
-                        break;
-                    }
-                    at += 1;
-                }
+                at = end_of_number(bytes, at);
             }
             _ => {
                 line_fresh = false;
@@ -359,26 +353,49 @@ fn end_of_char(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-/// End of a preprocessor directive, continuation lines included.
-fn end_of_directive(bytes: &[u8], at: usize) -> usize {
-    let mut next = at;
-    loop {
-        let end = end_of_line(bytes, next);
-        let mut last = end;
-        if last > next && bytes[last - 1] == b'\r' {
-            last -= 1;
+/// End of a number; it may hold digit separators: `1'000`.
+fn end_of_number(bytes: &[u8], mut at: usize) -> usize {
+    at += 1;
+    while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'\'' | b'.' | b'_')) {
+        if bytes[at] == b'\'' && !bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) {
+            break;
         }
-        if end < bytes.len() && last > next && bytes[last - 1] == b'\\' {
-            next = end + 1;
-        } else {
-            return end;
-        }
+        at += 1;
     }
+    at
 }
 
-fn directive_name(text: &str, hash: usize) -> &str {
-    let at = skip_space(text.as_bytes(), hash + 1);
-    word_at(text, at).unwrap_or("")
+/// What stands before the quote of a raw string.
+fn is_raw_prefix(word: &str) -> bool {
+    matches!(word, "R" | "u8R" | "uR" | "UR" | "LR")
+}
+
+/// End of a preprocessor directive: continuation lines, and block comments that it begins, included.
+fn end_of_directive(bytes: &[u8], at: usize) -> usize {
+    let mut next = at;
+    let mut line_comment = false;
+    while next < bytes.len() {
+        match bytes[next] {
+            b'\n' => return next,
+            b'\\' if bytes.get(next + 1) == Some(&b'\n') => next += 2,
+            b'\\' if bytes[next + 1..].starts_with(b"\r\n") => next += 3,
+            b'/' if bytes.get(next + 1) == Some(&b'/') => {
+                line_comment = true;
+                next += 2;
+            }
+            b'/' if !line_comment && bytes.get(next + 1) == Some(&b'*') => next = end_of_block_comment(bytes, next),
+            b'"' if !line_comment => next = end_of_string(bytes, next),
+            _ => next += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(bytes.get(at), Some(b' ' | b'\t')) {
+        at += 1;
+    }
+    at
 }
 
 /// Index of the bracket that closes the one at `open`, strings and comments skipped; gives up after 4 KiB.

@@ -83,7 +83,10 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
             "a tail launch runs after the launching grid, a fire-and-forget launch at once",
             stream_place,
         ),
-        Stream::PerThread => refusals.add("it goes into cudaStreamPerThread, not the NULL stream", stream_place),
+        Stream::PerThread => refusals.add(
+            "it goes into the thread's own stream (cudaStreamPerThread, `--default-stream per-thread`), not the NULL stream",
+            stream_place,
+        ),
         Stream::Created(_) => refusals.add("it goes into a stream of its own already", stream_place),
         Stream::Other => refusals.add("which stream it goes into isn't known", stream_place),
     }

@@ -9,6 +9,7 @@ use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::launch::{Child, Launchers, launch_counts};
 
+use super::graph_svg::{self, Look};
 use super::project::Project;
 use super::{CLEAN, CliError, CliResult, Includes};
 use crate::launches::in_file;
@@ -32,6 +33,8 @@ enum GraphFormat {
     Dot,
     /// Mermaid, which Markdown viewers draw
     Mermaid,
+    /// A picture, for browsers and documents
+    Svg,
 }
 
 /// What a node stands for; decides how it's drawn.
@@ -78,6 +81,7 @@ pub fn run(args: &GraphArgs, out: &mut dyn Write) -> CliResult {
     match args.format {
         GraphFormat::Dot => graph.dot(out)?,
         GraphFormat::Mermaid => graph.mermaid(out)?,
+        GraphFormat::Svg => graph.svg(out)?,
     }
     Ok(CLEAN)
 }
@@ -160,6 +164,32 @@ impl Graph {
             writeln!(out, "  n{from} -> n{to} [label=\"{}\"{style}];", dot_text(&edge.label))?;
         }
         writeln!(out, "}}")?;
+        Ok(())
+    }
+
+    fn svg(&self, out: &mut dyn Write) -> Result<(), CliError> {
+        let look = |kind: NodeKind| match kind {
+            NodeKind::Kernel => Look::Kernel,
+            NodeKind::Device => Look::Device,
+            NodeKind::Host => Look::Host,
+            NodeKind::Unknown => Look::Unknown,
+        };
+        let nodes: Vec<(String, Look)> = self
+            .nodes
+            .iter()
+            .map(|node| (node.label.clone(), look(node.kind)))
+            .collect();
+        let edges: Vec<graph_svg::Edge> = self
+            .edges
+            .iter()
+            .map(|edge| graph_svg::Edge {
+                from: edge.from,
+                to: edge.to,
+                label: edge.label.clone(),
+                dashed: edge.uncertain,
+            })
+            .collect();
+        out.write_all(graph_svg::draw(&nodes, &edges)?.as_bytes())?;
         Ok(())
     }
 

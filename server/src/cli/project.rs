@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use gridfuse_analysis::db::{Database, Host, SourceFile};
 
+use super::output::note;
 use super::{CliError, Includes};
+use crate::compile_commands::{self, CompileCommands};
 use crate::describe::Describe;
 use crate::files::{self, MAX_FOUND_BYTES, MAX_NAMED_BYTES};
 use crate::manifest::Manifest;
@@ -22,6 +24,10 @@ pub struct Project {
     pub skipped: Vec<Skipped>,
     /// Include directories as given.
     pub include_dirs: Vec<String>,
+    /// All directories in which `#include` looks.
+    pub search_dirs: Vec<PathBuf>,
+    /// Compute capability that the project says it is built for: 90 for `sm_90`.
+    pub arch: Option<u32>,
     here: Option<PathBuf>,
 }
 
@@ -50,6 +56,13 @@ impl Project {
             None => Manifest::default(),
         };
         include_dirs.extend(manifest.include_dirs);
+        let commands = match paths.first() {
+            Some(first) => commands_for(&canonical(first)?, manifest.compile_commands.as_deref()),
+            None => CompileCommands::default(),
+        };
+        for problem in &commands.problems {
+            note(&problem.to_string());
+        }
         let mut texts: BTreeMap<PathBuf, Arc<str>> = BTreeMap::new();
         let mut skipped = Vec::new();
         let mut roots = BTreeSet::new();
@@ -86,8 +99,11 @@ impl Project {
             }
         }
         let mut host = Host::new();
+        let search_dirs = include_dirs.clone();
+        let arch = manifest.settings.arch;
         host.set_include_dirs(include_dirs);
         host.set_settings(manifest.settings);
+        host.set_commands(commands.commands);
         host.set_files(texts.into_iter().collect());
         let asked: Vec<SourceFile> = files.iter().filter_map(|path| host.file(path)).collect();
         files::load_includes(&mut host, &asked);
@@ -100,6 +116,8 @@ impl Project {
                 .iter()
                 .map(|dir| dir.display().to_string())
                 .collect(),
+            search_dirs,
+            arch,
             here,
         })
     }
@@ -129,6 +147,14 @@ fn manifest_for(path: &Path) -> Result<Manifest, CliError> {
     found
         .map(Option::unwrap_or_default)
         .map_err(|error| error.to_string().into())
+}
+
+/// The compile commands of the project that a file or directory belongs to.
+fn commands_for(path: &Path, named: Option<&Path>) -> CompileCommands {
+    let directory = if path.is_dir() { Some(path) } else { path.parent() };
+    directory.map_or_else(CompileCommands::default, |directory| {
+        compile_commands::of_project(directory, named)
+    })
 }
 
 /// The real path of something that must exist.

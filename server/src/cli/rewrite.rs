@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use annotate_snippets::Level;
 use clap::Args;
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::span::{FileRange, TextRange};
-use gridfuse_codeactions::edit::{apply_to_text, map_range};
+use gridfuse_codeactions::edit::{SourceEdit, map_range};
 use gridfuse_codeactions::fixes::{FIXES, Fix, fix_by_id};
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{OptionSpec, Options, Reason, Rewrite};
@@ -20,9 +19,10 @@ use super::site::{At, launches_at, list_places};
 use super::snippet::Snippets;
 use super::write::{NewText, WriteError, write_all};
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, diff};
+use crate::changes::{Change, NoEdit, edit_of, take};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
-use crate::launches::{Site, in_file, overlapping};
+use crate::launches::{Site, in_file};
 use crate::line_index::line_index;
 
 /// Arguments of `rewrite`.
@@ -59,17 +59,12 @@ struct Target {
     output: Option<PathBuf>,
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
+/// Understands `NAME=VALUE`.
+pub fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.trim().to_string())),
         _ => Err("expected NAME=VALUE, for example threshold=64".to_string()),
     }
-}
-
-/// Text of a file before and after; `None` before: it is created.
-struct Change {
-    before: Option<Arc<str>>,
-    after: String,
 }
 
 /// What `--apply` names.
@@ -233,6 +228,22 @@ fn after_collecting(rewrite: &Rewrite) -> Option<&'static Fix> {
         .flatten()
 }
 
+/// The edit of a fix for what stands at `target`.
+fn fix_of(
+    project: &Project,
+    path: &Path,
+    target: TextRange,
+    fix: &Fix,
+    options: &Options,
+) -> Result<(FileRange, SourceEdit), NoEdit> {
+    let file = project.host.file(path).ok_or(NoEdit::Unreadable)?;
+    let place = FileRange { file, range: target };
+    match (fix.apply)(project.host.db(), place, options) {
+        Ok(edit) => Ok((place, edit)),
+        Err(refusal) => Err(NoEdit::Refused(place, refusal.0)),
+    }
+}
+
 /// The place that is meant: of the line, or of a column in it.
 fn place_of(project: &Project, file: SourceFile, at: At) -> Result<TextRange, CliError> {
     let db = project.host.db();
@@ -249,7 +260,7 @@ fn place_of(project: &Project, file: SourceFile, at: At) -> Result<TextRange, Cl
     })
 }
 
-/// Applies one rewrite and returns where the launch is afterwards.
+/// Applies one rewrite, tells what it assumes or why it can't be applied, and returns where the launch is afterwards.
 fn apply(
     project: &mut Project,
     path: &Path,
@@ -258,90 +269,42 @@ fn apply(
     options: &Options,
     changes: &mut BTreeMap<PathBuf, Change>,
 ) -> Result<TextRange, Stop> {
-    let edit = {
-        let db = project.host.db();
-        let file = project
-            .host
-            .file(path)
-            .ok_or_else(|| format!("cannot read {}", path.display()))?;
-        let (place, applied) = match rewrite {
-            Tool::Fix(fix) => {
-                let place = FileRange { file, range: target };
-                (place, (fix.apply)(db, place, options))
-            }
-            Tool::Rewrite(rewrite) => {
-                let sites = overlapping(db, file, target);
-                let device: Vec<&Site<'_>> = sites.iter().filter(|site| site.device_side()).collect();
-                if let Some(fix) = after_collecting(rewrite).filter(|_| device.is_empty()) {
-                    return apply(project, path, target, Tool::Fix(fix), options, changes);
-                }
-                let Some(site) = device
-                    .iter()
-                    .find(|site| site.place.range == target)
-                    .or_else(|| device.first())
-                else {
-                    let id = rewrite.id;
-                    error(&format!(
-                        "`{id}` cannot be applied: the rewrite before it left no launch; try another order"
-                    ));
-                    return Err(Stop::Refused);
-                };
-                (site.place, (rewrite.apply)(db, site.id, options))
-            }
-        };
-        match applied {
-            Ok(edit) => {
-                let title = format!("`{}` is right only if what it assumes holds", rewrite.id());
-                report(project, Level::NOTE, &title, place, &edit.assumptions);
-                edit
-            }
-            Err(refusal) => {
-                let what = match rewrite {
-                    Tool::Rewrite(_) => "to this launch",
-                    Tool::Fix(_) => "here",
-                };
-                let title = format!("`{}` cannot be applied {what}", rewrite.id());
-                report(project, Level::ERROR, &title, place, &refusal.0);
-                return Err(Stop::Refused);
-            }
-        }
+    let id = rewrite.id();
+    let made = match rewrite {
+        Tool::Fix(fix) => fix_of(project, path, target, fix, options),
+        Tool::Rewrite(rewrite) => match (
+            edit_of(project, path, target, rewrite, options),
+            after_collecting(rewrite),
+        ) {
+            (Err(NoEdit::NoLaunch), Some(fix)) => fix_of(project, path, target, fix, options),
+            (made, _) => made,
+        },
     };
-    let unfit = |path: &Path| {
-        format!(
-            "internal error: the edit of {} does not fit; please report it",
-            path.display()
-        )
-    };
-    let mut after_edits = target;
-    let mut texts: Vec<(PathBuf, Option<Arc<str>>, String)> = Vec::new();
-    for (edited, list) in &edit.edits {
-        let before = project.host.file(edited).map(|file| file.text(project.host.db()));
-        let before = before.ok_or_else(|| unfit(edited))?;
-        let after = apply_to_text(edited, &before, list).map_err(|_| unfit(edited))?;
-        if edited == path {
-            after_edits = map_range(target, list);
+    let edit = match made {
+        Ok((place, edit)) => {
+            let title = format!("`{id}` is right only if what it assumes holds");
+            report(project, Level::NOTE, &title, place, &edit.assumptions);
+            edit
         }
-        texts.push((edited.clone(), Some(before), after));
-    }
-    let existing = |path: &Path| {
-        let known = project.host.file(path).map(|file| file.text(project.host.db()));
-        known
-            .or_else(|| read(path, MAX_NAMED_BYTES).ok())
-            .map(|text| text.to_string())
-    };
-    let creates = to_create(&edit.creates, existing).map_err(|Exists(path)| Exists::message(&project.show(&path)))?;
-    for (created, text) in creates {
-        texts.push((created, None, text));
-    }
-    for (path, before, after) in texts {
-        project.host.set_file(&path, after.as_str());
-        match changes.get_mut(&path) {
-            Some(change) => change.after = after,
-            None => {
-                changes.insert(path, Change { before, after });
-            }
+        Err(NoEdit::NoLaunch) => {
+            error(&format!(
+                "`{id}` cannot be applied: the rewrite before it left no launch; try another order"
+            ));
+            return Err(Stop::Refused);
         }
-    }
+        Err(NoEdit::Refused(place, reasons)) => {
+            let what = match rewrite {
+                Tool::Rewrite(_) => "to this launch",
+                Tool::Fix(_) => "here",
+            };
+            let title = format!("`{id}` cannot be applied {what}");
+            report(project, Level::ERROR, &title, place, &reasons);
+            return Err(Stop::Refused);
+        }
+        Err(NoEdit::Unreadable) => return Err(format!("cannot read {}", path.display()).into()),
+    };
+    let after_edits = edit.edits.get(path).map_or(target, |list| map_range(target, list));
+    take(project, &edit, changes)?;
     Ok(after_edits)
 }
 
@@ -437,7 +400,7 @@ mod tests {
     use super::*;
     use gridfuse_analysis::db::Db;
     use gridfuse_analysis::launch::{LaunchId, launches};
-    use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
+    use gridfuse_codeactions::edit::TextEdit;
     use gridfuse_codeactions::rewrite::{Ineligible, Verdict};
 
     type Applied = Result<SourceEdit, Ineligible>;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tower_lsp_server::ls_types::*;
 
+use super::commands;
 use super::convert::{Encoding, path_of};
 
 /// What was agreed on in `initialize`.
@@ -19,6 +20,8 @@ pub struct Session {
     pub refresh_diagnostics: bool,
     /// Diagnostics may have related information.
     pub related_information: bool,
+    /// Diagnostics may link to their documentation.
+    pub code_description: bool,
     /// The client understands code actions (not only commands).
     pub code_actions: bool,
     /// Edits of code actions may be filled in later.
@@ -31,6 +34,14 @@ pub struct Session {
     pub document_changes: bool,
     /// Edits may create files.
     pub create_files: bool,
+    /// Documents can be shown.
+    pub show_document: bool,
+    /// The client has a command that shows the places of launches.
+    pub shows_launches: bool,
+    /// The client can be told to ask for code lenses again.
+    pub refresh_lenses: bool,
+    /// The client can be told to ask for inlay hints again.
+    pub refresh_hints: bool,
     /// Watched files can be registered.
     pub watch_files: bool,
     /// The configuration can be asked for.
@@ -47,6 +58,9 @@ impl Session {
         let document = params.capabilities.text_document.clone().unwrap_or_default();
         let general = params.capabilities.general.clone().unwrap_or_default();
         let edit = workspace.workspace_edit.unwrap_or_default();
+        let window = params.capabilities.window.clone().unwrap_or_default();
+        let experimental = params.capabilities.experimental.as_ref();
+        let commands = experimental.and_then(|experimental| experimental.pointer("/commands/commands")?.as_array());
         let action = document.code_action.unwrap_or_default();
         let resolves = |property: &str| {
             let properties = action.resolve_support.as_ref().map(|support| &support.properties);
@@ -58,6 +72,11 @@ impl Session {
             folders: folders(params),
             pull_diagnostics: document.diagnostic.is_some(),
             refresh_diagnostics: yes(workspace.diagnostics.and_then(|d| d.refresh_support)),
+            code_description: yes(document
+                .publish_diagnostics
+                .as_ref()
+                .and_then(|d| d.code_description_support))
+                || yes(document.diagnostic.as_ref().and_then(|d| d.code_description_support)),
             related_information: yes(document.publish_diagnostics.and_then(|d| d.related_information))
                 || yes(document.diagnostic.and_then(|d| d.related_information)),
             code_actions: action.code_action_literal_support.is_some(),
@@ -66,6 +85,10 @@ impl Session {
             preferred_actions: yes(action.is_preferred_support),
             document_changes: yes(edit.document_changes),
             create_files: operations.contains(&ResourceOperationKind::Create),
+            show_document: window.show_document.is_some_and(|show| show.support),
+            shows_launches: commands.is_some_and(|known| known.iter().any(|c| c == commands::SHOW_LAUNCHES)),
+            refresh_lenses: yes(workspace.code_lens.and_then(|lens| lens.refresh_support)),
+            refresh_hints: yes(workspace.inlay_hint.and_then(|hint| hint.refresh_support)),
             watch_files: yes(workspace.did_change_watched_files.and_then(|w| w.dynamic_registration)),
             ask_configuration: yes(workspace.configuration),
             register_configuration: yes(workspace.did_change_configuration.and_then(|c| c.dynamic_registration)),
@@ -90,6 +113,15 @@ impl Session {
                 resolve_provider: Some(true),
                 ..CodeActionOptions::default()
             })),
+            code_lens_provider: Some(CodeLensOptions {
+                resolve_provider: Some(true),
+            }),
+            inlay_hint_provider: Some(OneOf::Left(true)),
+            call_hierarchy_provider: Some(CallHierarchyServerCapability::Simple(true)),
+            execute_command_provider: Some(ExecuteCommandOptions {
+                commands: commands::ALL.iter().map(|command| (*command).to_string()).collect(),
+                ..ExecuteCommandOptions::default()
+            }),
             diagnostic_provider: self.pull_diagnostics.then(|| {
                 DiagnosticServerCapabilities::Options(DiagnosticOptions {
                     identifier: Some("gridfuse".to_string()),
@@ -114,7 +146,7 @@ impl Session {
         let mut registrations = Vec::new();
         if self.watch_files {
             let options = DidChangeWatchedFilesRegistrationOptions {
-                watchers: ["**/*.{cu,cuh,h,hpp}", "**/gridfuse.toml"]
+                watchers: ["**/*.{cu,cuh,h,hpp}", "**/gridfuse.toml", "**/compile_commands.json"]
                     .map(|pattern| FileSystemWatcher {
                         glob_pattern: GlobPattern::String(pattern.to_string()),
                         kind: None,

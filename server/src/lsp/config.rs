@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::files::normalize;
+use crate::hints::WantedHints;
 
 /// Section of the client's settings.
 pub const SECTION: &str = "gridfuse";
@@ -16,6 +17,10 @@ pub const SECTION: &str = "gridfuse";
 pub struct Config {
     /// Directories in which `#include` looks after the including file's own; relative ones start at the first workspace folder.
     pub include_dirs: Vec<PathBuf>,
+    /// Which inlay hints are shown.
+    pub inlay_hints: WantedHints,
+    /// The `compile_commands.json`, or the directory that it is in; a relative one starts at the first workspace folder.
+    pub compile_commands: Option<PathBuf>,
 }
 
 impl Config {
@@ -32,11 +37,22 @@ impl Config {
 
     /// The include directories as absolute paths.
     pub fn absolute_include_dirs(&self, root: Option<&Path>) -> Vec<PathBuf> {
-        let absolute = |directory: &PathBuf| match root {
-            Some(root) => normalize(&root.join(directory)),
-            None => normalize(directory),
-        };
-        self.include_dirs.iter().map(absolute).collect()
+        self.include_dirs
+            .iter()
+            .map(|directory| absolute(root, directory))
+            .collect()
+    }
+
+    /// The path of `compile_commands.json` as an absolute path.
+    pub fn absolute_compile_commands(&self, root: Option<&Path>) -> Option<PathBuf> {
+        self.compile_commands.as_ref().map(|path| absolute(root, path))
+    }
+}
+
+fn absolute(root: Option<&Path>, path: &Path) -> PathBuf {
+    match root {
+        Some(root) => normalize(&root.join(path)),
+        None => normalize(path),
     }
 }
 
@@ -49,8 +65,18 @@ mod tests {
     fn reads_settings() {
         let config = Config {
             include_dirs: vec!["inc".into(), "/usr/include".into()],
+            inlay_hints: WantedHints {
+                arguments: Some(true),
+                config: None,
+            },
+            compile_commands: Some("out".into()),
         };
-        let dirs = json!({ "includeDirs": ["inc", "/usr/include"], "other": 1 });
+        let dirs = json!({
+            "includeDirs": ["inc", "/usr/include"],
+            "compileCommands": "out",
+            "inlayHints": { "arguments": true },
+            "other": 1,
+        });
         assert_eq!(Config::read(&dirs), Ok(Some(config.clone())));
         assert_eq!(Config::read(&json!({ "gridfuse": dirs })), Ok(Some(config.clone())));
         assert_eq!(Config::read(&Value::Null), Ok(None));
@@ -60,5 +86,7 @@ mod tests {
             config.absolute_include_dirs(Some(Path::new("/w"))),
             [PathBuf::from("/w/inc"), PathBuf::from("/usr/include")]
         );
+        let out = config.absolute_compile_commands(Some(Path::new("/w")));
+        assert_eq!(out, Some(PathBuf::from("/w/out")));
     }
 }

@@ -166,6 +166,12 @@ impl Snapshot {
                 Severity::Info => DiagnosticSeverity::INFORMATION,
             }),
             code: Some(NumberOrString::String(diagnostic.id.to_string())),
+            code_description: self
+                .session
+                .code_description
+                .then(|| self.pages.diagnostic(diagnostic.id))
+                .flatten()
+                .map(|href| CodeDescription { href }),
             source: Some("gridfuse".to_string()),
             message,
             related_information: (self.session.related_information && !related.is_empty()).then_some(related),

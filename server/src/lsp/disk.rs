@@ -63,13 +63,26 @@ pub async fn run(state: Arc<State>) {
     }
 }
 
-/// Lets a client that pulls diagnostics ask again.
+/// Lets a client ask again for what it pulls.
 pub async fn refresh(state: &Arc<State>) {
     let session = state.session();
     if session.pull_diagnostics && session.refresh_diagnostics {
         let client = state.client.clone();
         // Not awaited: a client may answer late or never.
         tokio::spawn(async move { client.workspace_diagnostic_refresh().await });
+    }
+    if session.refresh_lenses {
+        let client = state.client.clone();
+        tokio::spawn(async move { client.code_lens_refresh().await });
+    }
+    refresh_hints(state);
+}
+
+/// Lets a client ask again for inlay hints.
+pub fn refresh_hints(state: &Arc<State>) {
+    if state.session().refresh_hints {
+        let client = state.client.clone();
+        tokio::spawn(async move { client.inlay_hint_refresh().await });
     }
 }
 

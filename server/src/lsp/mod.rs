@@ -2,11 +2,17 @@
 
 mod actions;
 mod capabilities;
+mod commands;
 mod config;
 mod convert;
 mod disk;
+mod hierarchy;
+mod hints;
 mod hover;
 mod input;
+mod lens;
+mod markdown;
+mod pages;
 mod project;
 mod publish;
 mod server;

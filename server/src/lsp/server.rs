@@ -17,7 +17,7 @@ use super::config::{Config, SECTION};
 use super::convert::{path_of, text_range};
 use super::disk::{self, Job};
 use super::state::{Document, Shared, State, Stopped};
-use super::{actions, hover, project, publish};
+use super::{actions, commands, hierarchy, hints, hover, lens, project, publish};
 use crate::files::is_source;
 use crate::line_index::{LineIndex, line_index};
 
@@ -45,15 +45,24 @@ impl Backend {
 }
 
 /// Uses settings. Wrong ones are told to the user and change nothing.
-async fn configure(state: &State, settings: &Value) {
+async fn configure(state: &Arc<State>, settings: &Value) {
     match Config::read(settings) {
         Ok(Some(config)) => {
             let session = state.session();
-            let directories = config.absolute_include_dirs(session.folders.first().map(PathBuf::as_path));
-            state.update(|shared| {
+            let root = session.folders.first().map(PathBuf::as_path);
+            let directories = config.absolute_include_dirs(root);
+            let commands = config.absolute_compile_commands(root);
+            let elsewhere = state.update(|shared| {
                 shared.project.client_include_dirs = directories;
+                shared.project.client_hints = config.inlay_hints;
                 shared.apply_project();
+                let before = std::mem::replace(&mut shared.project.client_compile_commands, commands);
+                before != shared.project.client_compile_commands
             });
+            if elsewhere == Some(true) {
+                tokio::spawn(project::reload(state.clone()));
+            }
+            disk::refresh_hints(state);
         }
         Ok(None) => {}
         Err(message) => state.client.show_message(MessageType::WARNING, message).await,
@@ -244,7 +253,7 @@ impl LanguageServer for Backend {
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
         let changed: Vec<PathBuf> = params.changes.iter().map(|change| path_of(&change.uri)).collect();
-        if changed.iter().any(|path| project::is_manifest(path)) {
+        if changed.iter().any(|path| project::concerns(path)) {
             tokio::spawn(project::reload(self.state.clone()));
         }
         let paths: Vec<PathBuf> = changed
@@ -279,6 +288,55 @@ impl LanguageServer for Backend {
         self.state
             .request(move |snapshot| Ok(hover::hover(snapshot, &params)))
             .await
+    }
+
+    async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
+        self.state
+            .request(move |snapshot| Ok(Some(lens::code_lenses(snapshot, &params))))
+            .await
+    }
+
+    async fn code_lens_resolve(&self, lens: CodeLens) -> Result<CodeLens> {
+        self.state
+            .request(move |snapshot| lens::resolve(snapshot, lens.clone()))
+            .await
+    }
+
+    async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
+        self.state
+            .request(move |snapshot| Ok(Some(hints::inlay_hints(snapshot, &params))))
+            .await
+    }
+
+    async fn prepare_call_hierarchy(
+        &self,
+        params: CallHierarchyPrepareParams,
+    ) -> Result<Option<Vec<CallHierarchyItem>>> {
+        self.state
+            .request(move |snapshot| Ok(hierarchy::prepare(snapshot, &params)))
+            .await
+    }
+
+    async fn incoming_calls(
+        &self,
+        params: CallHierarchyIncomingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
+        self.state
+            .request(move |snapshot| Ok(hierarchy::incoming(snapshot, &params.item)))
+            .await
+    }
+
+    async fn outgoing_calls(
+        &self,
+        params: CallHierarchyOutgoingCallsParams,
+    ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
+        self.state
+            .request(move |snapshot| Ok(hierarchy::outgoing(snapshot, &params.item)))
+            .await
+    }
+
+    async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
+        commands::execute(&self.state, &params.command, params.arguments).await
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {

@@ -15,7 +15,9 @@ use tower_lsp_server::ls_types::{MessageType, Uri};
 
 use super::capabilities::Session;
 use super::disk;
+use super::pages::Pages;
 use super::project::Project;
+use crate::hints::Hints;
 
 /// A document that is open in the editor.
 #[derive(Clone, Debug)]
@@ -69,6 +71,7 @@ pub struct State {
     pub disk: mpsc::UnboundedSender<disk::Job>,
     /// The receiving end, until [`disk::run`] takes it.
     pub disk_jobs: Mutex<Option<mpsc::UnboundedReceiver<disk::Job>>>,
+    pages: Arc<Pages>,
     shared: Mutex<Shared>,
     shut_down: AtomicBool,
 }
@@ -81,6 +84,10 @@ pub struct Snapshot {
     pub documents: BTreeMap<PathBuf, Document>,
     /// What the client can do.
     pub session: Session,
+    /// Which inlay hints are shown.
+    pub hints: Hints,
+    /// Documentation to link to.
+    pub pages: Arc<Pages>,
     changes: u64,
 }
 
@@ -135,6 +142,7 @@ impl State {
             changed: Notify::new(),
             disk,
             disk_jobs: Mutex::new(Some(jobs)),
+            pages: Arc::default(),
             shared: Mutex::new(Shared::new()),
             shut_down: AtomicBool::new(false),
         })
@@ -159,6 +167,8 @@ impl State {
             db: shared.host.snapshot(),
             documents: shared.documents.clone(),
             session,
+            hints: shared.project.hints(),
+            pages: self.pages.clone(),
             changes: shared.changes,
         }
     }

@@ -341,23 +341,25 @@ impl Bench {
         let recipe = binary.recipe;
         if let Some(at) = &recipe.at {
             let read = || std::fs::read_to_string(directory.join(source));
-            let text = read().map_err(|error| plan_failed(error.into()))?;
-            let line = plan::launch_line(&text, at)
-                .with_context(|| source.display().to_string())
-                .map_err(plan_failed)?;
-            let mut words = vec!["rewrite".to_owned(), source.display().to_string()];
-            words.extend(["--at".to_owned(), line.to_string()]);
-            words.extend(["--apply".to_owned(), recipe.apply.join(",")]);
-            for (key, value) in &recipe.set {
-                let value = plan::option_text(value).map_err(plan_failed)?;
-                words.extend(["--set".to_owned(), format!("{key}={value}")]);
-            }
-            words.push("--in-place".to_owned());
-            commands.push(command_line("gridfuse", &words));
-            let failed = |error| (BuildStatus::RewriteFailed, error);
-            self.step(&self.gridfuse, &words, directory).map_err(failed)?;
-            if read().is_ok_and(|after| after == text) {
-                return Err(failed(anyhow::anyhow!("gridfuse left the source as it was")));
+            for at in at.lines() {
+                let text = read().map_err(|error| plan_failed(error.into()))?;
+                let line = plan::launch_line(&text, at)
+                    .with_context(|| source.display().to_string())
+                    .map_err(plan_failed)?;
+                let mut words = vec!["rewrite".to_owned(), source.display().to_string()];
+                words.extend(["--at".to_owned(), line.to_string()]);
+                words.extend(["--apply".to_owned(), recipe.apply.join(",")]);
+                for (key, value) in &recipe.set {
+                    let value = plan::option_text(value).map_err(plan_failed)?;
+                    words.extend(["--set".to_owned(), format!("{key}={value}")]);
+                }
+                words.push("--in-place".to_owned());
+                commands.push(command_line("gridfuse", &words));
+                let failed = |error| (BuildStatus::RewriteFailed, error);
+                self.step(&self.gridfuse, &words, directory).map_err(failed)?;
+                if read().is_ok_and(|after| after == text) {
+                    return Err(failed(anyhow::anyhow!("gridfuse left the source as it was")));
+                }
             }
         }
 

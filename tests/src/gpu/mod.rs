@@ -12,4 +12,5 @@ pub mod plan;
 pub mod process;
 pub mod record;
 pub mod sources;
+pub mod summary;
 pub mod tables;

@@ -14,6 +14,9 @@ pub struct Plan {
     /// What holds for every program.
     #[serde(default)]
     pub defaults: Defaults,
+    /// The variants of programs that name their `launch`, before their own.
+    #[serde(default, rename = "variant")]
+    pub variants: Vec<Variant>,
     /// The programs, in the order of the report.
     #[serde(default, rename = "program")]
     pub programs: Vec<Program>,
@@ -74,8 +77,10 @@ pub struct Program {
     /// The inputs.
     #[serde(rename = "input")]
     pub inputs: Vec<Input>,
+    /// Where the plan's variants are rewritten, as in [`Variant::at`]; without it the program has only its own variants.
+    pub launch: Option<At>,
     /// The variants of the program's own source.
-    #[serde(rename = "variant")]
+    #[serde(default, rename = "variant")]
     pub variants: Vec<Variant>,
     /// The same computation from other sources.
     #[serde(default, rename = "baseline")]
@@ -111,8 +116,8 @@ pub struct Variant {
     /// The rewrites to apply, in order.
     #[serde(default)]
     pub apply: Vec<String>,
-    /// A regular expression for the line of the launch; exactly one line has to match.
-    pub at: Option<String>,
+    /// The launches to rewrite.
+    pub at: Option<At>,
     /// Options of the rewrites.
     #[serde(default)]
     pub set: BTreeMap<String, toml::Value>,
@@ -123,6 +128,27 @@ pub struct Variant {
     pub inputs: Option<Vec<String>>,
     /// Instead of the program's.
     pub timeout_s: Option<u64>,
+}
+
+/// Regular expressions for the lines of launches; exactly one line has to match each. What is to be applied is applied to the
+/// first launch, then to the second in what came out.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum At {
+    /// One launch.
+    One(String),
+    /// Several launches.
+    Several(Vec<String>),
+}
+
+impl At {
+    /// The regular expressions, in order.
+    pub fn lines(&self) -> &[String] {
+        match self {
+            At::One(line) => std::slice::from_ref(line),
+            At::Several(lines) => lines,
+        }
+    }
 }
 
 /// Runs under compute-sanitizer.
@@ -165,7 +191,17 @@ impl Plan {
 
     /// Parses and checks the text of a plan.
     pub fn parse(text: &str) -> Result<Plan> {
-        let plan: Plan = toml::from_str(text)?;
+        let mut plan: Plan = toml::from_str(text)?;
+        for variant in &plan.variants {
+            let name = &variant.name;
+            ensure!(
+                variant.at.is_none() && variant.source.is_none() && variant.inputs.is_none(),
+                "the variant `{name}` of all programs can't have `at`, `source` or `inputs`"
+            );
+        }
+        for program in &mut plan.programs {
+            program.add_variants(&plan.variants);
+        }
         let mut names = BTreeSet::new();
         for program in &plan.programs {
             ensure!(
@@ -202,8 +238,26 @@ impl Program {
             .chain(self.baselines.iter().map(|variant| (variant, true)))
     }
 
+    /// Puts the plan's variants before the program's own, which may replace them.
+    fn add_variants(&mut self, standard: &[Variant]) {
+        let Some(launch) = &self.launch else { return };
+        let own = std::mem::take(&mut self.variants);
+        for variant in standard {
+            if own.iter().any(|own| own.name == variant.name) {
+                continue;
+            }
+            let mut variant = variant.clone();
+            if !variant.apply.is_empty() {
+                variant.at = Some(launch.clone());
+            }
+            self.variants.push(variant);
+        }
+        self.variants.extend(own);
+    }
+
     fn check(&self) -> Result<()> {
         check_name(&self.name)?;
+        ensure!(!self.variants.is_empty(), "there is no variant");
         ensure!(!self.inputs.is_empty(), "there is no input");
         let mut inputs = BTreeSet::new();
         for input in &self.inputs {
@@ -224,7 +278,10 @@ impl Program {
             );
             match &variant.at {
                 Some(at) => {
-                    Regex::new(at).with_context(|| format!("`{name}`: at"))?;
+                    ensure!(!at.lines().is_empty(), "`{name}`: `at` is empty");
+                    for line in at.lines() {
+                        Regex::new(line).with_context(|| format!("`{name}`: at"))?;
+                    }
                     ensure!(!variant.apply.is_empty(), "`{name}`: `at` without `apply`");
                 }
                 None => ensure!(variant.apply.is_empty(), "`{name}`: `apply` without `at`"),
@@ -309,6 +366,33 @@ variant = [{ name = "naive" }, VARIANT]
         assert_eq!(option_text(&variant.set["threshold"]).unwrap(), "64");
         assert_eq!(plan.defaults.timeout_s, 60);
         assert!(plan.programs[0].compare_checksums);
+    }
+
+    #[test]
+    fn variants_of_all_programs() {
+        let text = r#"
+            [[variant]]
+            name = "naive"
+            [[variant]]
+            name = "t64"
+            apply = ["threshold"]
+            [[program]]
+            name = "qt"
+            source = "qt.cu"
+            launch = ["count<<<", "move<<<"]
+            input = [{ name = "flat" }]
+            variant = [{ name = "naive", args = ["own"] }, { name = "t8", apply = ["threshold"], at = "count<<<" }]
+        "#;
+        let plan = Plan::parse(text).unwrap();
+        let variants = &plan.programs[0].variants;
+        let names: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
+        assert_eq!(names, ["t64", "naive", "t8"]);
+        let lines = |variant: &Variant| variant.at.as_ref().map(|at| at.lines().to_vec());
+        assert_eq!(lines(&variants[0]).unwrap(), ["count<<<", "move<<<"]);
+        assert_eq!(lines(&variants[1]), None);
+        assert_eq!(lines(&variants[2]).unwrap(), ["count<<<"]);
+        let error = Plan::parse("[[variant]]\nname = \"a\"\napply = [\"x\"]\nat = \"y\"").unwrap_err();
+        assert!(format!("{error:#}").contains("`at`"));
     }
 
     #[test]

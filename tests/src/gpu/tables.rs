@@ -1,7 +1,7 @@
 //! Tables of results: for the terminal, and the Markdown ones in `docs/measurements.md`.
 //!
 //! The document is written by hand, except between the lines `<!-- begin gpu-tables: <program> -->` and
-//! `<!-- end gpu-tables: <program> -->`.
+//! `<!-- end gpu-tables: <program> -->`; `summary` stands for all programs.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,6 +11,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::conformance_record;
 use super::record::{BuildStatus, Results, Run, RunStatus};
+use super::summary;
 
 /// What is in the table for one run.
 pub fn cell(run: Option<&Run>) -> String {
@@ -186,7 +187,7 @@ fn fastest(results: &Results, input: &str) -> Option<f64> {
         .min_by(f64::total_cmp)
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
@@ -213,17 +214,24 @@ pub fn load_all(directory: &Path) -> Result<Vec<Results>> {
 const NEW_DOCUMENT: &str = "# Measurements\n\n\
     The tables are made by `gpu-tables` from the files in `tests/gpu/results/`, which `gpu-bench` writes.\n";
 
+/// The section with what is said of all programs; a program can't have this name.
+const SUMMARY: &str = "summary";
+
 /// The document with its tables replaced by those of `results`; new ones go to the end.
 pub fn updated(document: &str, results: &[Results]) -> Result<String> {
     let mut document = match document.is_empty() {
         true => NEW_DOCUMENT.to_owned(),
         false => document.to_owned(),
     };
+    let mut sections: Vec<(&str, String)> = Vec::new();
     for results in results {
-        let program = &results.program;
-        let begin = format!("<!-- begin gpu-tables: {program} -->\n");
-        let end = format!("<!-- end gpu-tables: {program} -->");
-        let table = markdown(results);
+        ensure!(results.program != SUMMARY, "a program can't be named `{SUMMARY}`");
+        sections.push((&results.program, markdown(results)));
+    }
+    sections.extend(summary::markdown(results).map(|text| (SUMMARY, text)));
+    for (name, table) in &sections {
+        let begin = format!("<!-- begin gpu-tables: {name} -->\n");
+        let end = format!("<!-- end gpu-tables: {name} -->");
         match document.split_once(&begin) {
             Some((before, rest)) => {
                 let (_, after) = rest.split_once(&end).with_context(|| format!("`{end}` is missing"))?;
@@ -231,16 +239,16 @@ pub fn updated(document: &str, results: &[Results]) -> Result<String> {
             }
             None => {
                 ensure!(!document.contains(&end), "`{end}` stands without its beginning");
-                let _ = write!(document, "\n## {program}\n\n{begin}\n{table}\n{end}\n");
+                let _ = write!(document, "\n## {name}\n\n{begin}\n{table}\n{end}\n");
             }
         }
     }
     for line in document.lines() {
         if let Some(rest) = line.strip_prefix("<!-- begin gpu-tables: ")
-            && let Some(program) = rest.strip_suffix(" -->")
-            && !results.iter().any(|results| results.program == program)
+            && let Some(name) = rest.strip_suffix(" -->")
+            && !sections.iter().any(|(section, _)| *section == name)
         {
-            bail!("the document has a table of `{program}`, but there is no such result");
+            bail!("the document has a table of `{name}`, but there is no such result");
         }
     }
     Ok(document)

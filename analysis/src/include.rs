@@ -1,0 +1,112 @@
+//! `#include`: which file a directive means.
+
+use std::collections::HashSet;
+use std::path::{Component, Path, PathBuf};
+
+use crate::compile::compilation;
+use crate::db::{Db, SourceFile, Workspace};
+use crate::items::{IncludeItem, items};
+use crate::mask::directives;
+
+/// The file that an `#include` in `from` means, if it is in the workspace.
+pub fn resolve_include(db: &dyn Db, from: SourceFile, include: &IncludeItem) -> Option<SourceFile> {
+    let workspace = Workspace::try_get(db)?;
+    let files = workspace.files(db);
+    include_candidates(db, from, include).find_map(|path| files.get(&path).copied())
+}
+
+/// The places at which an `#include` in `from` looks, in order.
+pub fn include_candidates(db: &dyn Db, from: SourceFile, include: &IncludeItem) -> impl Iterator<Item = PathBuf> {
+    let compiled = compilation(db, from).commands.first();
+    let mut dirs = compiled.map(|command| command.include_dirs.clone()).unwrap_or_default();
+    if let Some(workspace) = Workspace::try_get(db) {
+        dirs.extend(workspace.include_dirs(db).iter().cloned());
+    }
+    candidates(db, from, include, dirs)
+}
+
+fn candidates(
+    db: &dyn Db,
+    from: SourceFile,
+    include: &IncludeItem,
+    dirs: Vec<PathBuf>,
+) -> impl Iterator<Item = PathBuf> {
+    let own = from
+        .path(db)
+        .parent()
+        .filter(|_| !include.system)
+        .map(Path::to_path_buf);
+    let written = include.path.clone();
+    own.into_iter()
+        .chain(dirs)
+        .map(move |dir| normalize(&dir.join(&written)))
+}
+
+/// The same as [`resolve_include`] with the directories of a command, which don't depend on how `from` is compiled.
+pub(crate) fn resolve_with(
+    db: &dyn Db,
+    from: SourceFile,
+    include: &IncludeItem,
+    dirs: &[PathBuf],
+) -> Option<SourceFile> {
+    let workspace = Workspace::try_get(db)?;
+    let files = workspace.files(db);
+    let mut dirs = dirs.to_vec();
+    dirs.extend(workspace.include_dirs(db).iter().cloned());
+    candidates(db, from, include, dirs).find_map(|path| files.get(&path).copied())
+}
+
+/// Every `#include` of a file, whatever `#if` it stands under.
+#[salsa::tracked]
+pub(crate) fn include_lines(db: &dyn Db, file: SourceFile) -> Vec<IncludeItem> {
+    let text = file.text(db);
+    directives(&text)
+        .iter()
+        .filter(|d| d.name == "include")
+        .filter_map(|d| IncludeItem::parse(d.rest(&text)))
+        .collect()
+}
+
+/// The path without `.` and `..` where they can be taken away.
+pub fn normalize(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if out.file_name().is_some() => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// The file itself and all files that it includes, directly or not, in the order in which they are read.
+#[salsa::tracked]
+pub fn included_files(db: &dyn Db, file: SourceFile) -> Vec<SourceFile> {
+    let mut seen = HashSet::from([file]);
+    let mut order = vec![file];
+    if let Some(workspace) = Workspace::try_get(db)
+        && let Some(command) = compilation(db, file).commands.first()
+    {
+        let files = workspace.files(db);
+        let forced = command
+            .forced_includes
+            .iter()
+            .filter_map(|path| files.get(path).copied());
+        order.extend(forced.filter(|forced| seen.insert(*forced)));
+    }
+    let mut next = 0;
+    while let Some(current) = order.get(next).copied() {
+        next += 1;
+        for include in &items(db, current).includes {
+            if let Some(target) = resolve_include(db, current, include)
+                && seen.insert(target)
+            {
+                order.push(target);
+            }
+        }
+    }
+    order
+}

@@ -1,0 +1,113 @@
+//! A kernel, or another function that launches, in Markdown: its head, who launches it, what it launches.
+
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::launch_counts;
+use gridfuse_analysis::span::TextRange;
+
+use super::super::markdown::{code, describe, fenced, link, table};
+use super::super::state::Snapshot;
+use super::generated;
+use crate::describe::{Describe, launchers, recursion};
+use crate::launches::{Site, by_function, of_kernel};
+
+/// At most this many launches of a kernel are listed.
+const MAX_LISTED: usize = 20;
+
+/// The text about a kernel or another function that launches.
+pub fn markdown(snapshot: &Snapshot, kernel: FunctionItem<'_>) -> String {
+    describe(snapshot, |describe| {
+        let db = &snapshot.db;
+        let own = describe.function(kernel);
+        let home = own.place.path.as_str();
+        let kind = match own.kind {
+            "kernel" => "kernel",
+            "device" => "device function",
+            _ => "host function",
+        };
+        let mut out = format!("**{kind} `{}`** ({})\n", own.name, link(&own.place, home));
+        out.push_str(&fenced(&head(snapshot, kernel)));
+        if let Some(role) = generated::role(snapshot, kernel) {
+            out.push_str(&format!("\n{role}\n"));
+        }
+        let outgoing = by_function(db, kernel);
+        let incoming = of_kernel(db, kernel);
+        out.push_str(&launches_of(describe, &outgoing, home));
+        out.push_str(&launched_from(describe, &incoming, home));
+        if outgoing.is_empty() && incoming.is_empty() {
+            out.push_str("\nNo launch of it, and none by it, is known.\n");
+        }
+        out
+    })
+}
+
+/// Everything before the body, as it is written.
+fn head(snapshot: &Snapshot, kernel: FunctionItem<'_>) -> String {
+    let db = &snapshot.db;
+    let text = kernel.file(db).text(db);
+    let start = kernel.start(db);
+    let end = kernel.signature(db).params_span.shift(start).end;
+    let head = TextRange::new(start, end).text(&text);
+    let lines: Vec<&str> = head.lines().map(str::trim).collect();
+    lines.join("\n    ")
+}
+
+fn launches_of(describe: &Describe<'_>, sites: &[Site<'_>], home: &str) -> String {
+    let mut recursive = None;
+    let rows: Vec<Vec<String>> = sites
+        .iter()
+        .take(MAX_LISTED)
+        .map(|site| {
+            let launch = describe.launch(site);
+            if launch.recursive {
+                recursive = Some(recursion(&launch.count));
+            }
+            let usable: Vec<&str> = launch
+                .rewrites
+                .iter()
+                .filter(|rewrite| rewrite.verdict != "ineligible")
+                .map(|rewrite| rewrite.rewrite)
+                .collect();
+            vec![
+                code(launch.child.name.as_deref().unwrap_or("(computed)")),
+                link(&launch.place, home),
+                launchers(launch.launchers).to_string(),
+                code(&launch.count.per_grid),
+                usable.join(", "),
+            ]
+        })
+        .collect();
+    let header = ["Launches", "", "by", "per grid", "rewrites"];
+    let mut out = section(&table(&header, &rows), sites.len());
+    if let Some(recursive) = recursive {
+        out.push_str(&format!("\nRecursion: {recursive}.\n"));
+    }
+    out
+}
+
+fn launched_from(describe: &Describe<'_>, sites: &[Site<'_>], home: &str) -> String {
+    let db = describe.db;
+    let rows: Vec<Vec<String>> = sites
+        .iter()
+        .take(MAX_LISTED)
+        .map(|site| {
+            let count = launch_counts(db, site.id.function).get(site.id.index as usize);
+            let count = count.filter(|_| site.device_side());
+            vec![
+                code(site.id.function.name(db)),
+                link(&describe.place(site.place), home),
+                launchers(site.facts.launchers).to_string(),
+                count.map_or_else(String::new, |count| code(&count.per_grid.to_string())),
+            ]
+        })
+        .collect();
+    section(&table(&["Launched from", "", "by", "per grid"], &rows), sites.len())
+}
+
+/// A table, with a line about what was left out.
+fn section(table: &str, all: usize) -> String {
+    match (table, all.saturating_sub(MAX_LISTED)) {
+        ("", _) => String::new(),
+        (table, 0) => format!("\n{table}"),
+        (table, more) => format!("\n{table}\nand {more} more\n"),
+    }
+}

@@ -1,0 +1,151 @@
+//! A launch in Markdown: what is known about it, its operands, and what every rewrite says.
+
+use super::super::markdown::{code, link, note, table, words};
+use super::super::pages::Pages;
+use super::super::state::Snapshot;
+use crate::describe::{launchers, recursion};
+use crate::schema::{Launch, Operand};
+
+/// The text about a launch.
+pub fn markdown(launch: &Launch, snapshot: &Snapshot) -> String {
+    let home = launch.place.path.as_str();
+    let name = launch.child.name.as_deref().unwrap_or("(computed)");
+    let mut out = format!("**launch of `{name}`**");
+    match (launch.child.status, launch.child.definitions.first()) {
+        ("known", Some(child)) => out.push_str(&format!(" ({})", link(&child.place, home))),
+        ("ambiguous", _) => out.push_str(" (several definitions fit)"),
+        _ => out.push_str(" (no definition found)"),
+    }
+    out.push_str(&format!(
+        " by {} of `{}`\n\n",
+        launchers(launch.launchers),
+        launch.parent.name
+    ));
+    out.push_str(&table(&["", ""], &facts(launch, home)));
+    out.push('\n');
+    out.push_str(&operands(launch, home));
+    if !launch.rewrites.is_empty() {
+        out.push('\n');
+        out.push_str(&rewrites(launch, home, &snapshot.pages));
+    }
+    out
+}
+
+fn facts(launch: &Launch, home: &str) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let mut row = |what: &str, text: String| rows.push(vec![format!("*{what}*"), text]);
+    let cause = launch.divergence.why.as_ref();
+    let cause = cause.map(|cause| format!(": {}", note(cause, home)));
+    row(
+        "reached",
+        format!("{}{}", launch.divergence.level, cause.unwrap_or_default()),
+    );
+    if let Some(first) = launch.loops.first() {
+        row("in a loop", link(first, home));
+    }
+    let count = &launch.count;
+    row(
+        "launches",
+        format!(
+            "{} per thread, {} per block, {} per grid",
+            code(&count.per_thread),
+            code(&count.per_block),
+            code(&count.per_grid)
+        ),
+    );
+    let from = launch.threads.as_ref().map(|threads| match threads.text.as_str() {
+        same if same == count.child_threads => String::new(),
+        text => format!(", for {} items", code(text)),
+    });
+    row(
+        "child grid",
+        format!("{} threads{}", code(&count.child_threads), from.unwrap_or_default()),
+    );
+    if launch.recursive {
+        row("recursion", recursion(count));
+    }
+    let stream = match launch.stream {
+        "null" => "NULL: grids that threads of one block launch run one after the other".to_string(),
+        "fire-and-forget" => "fire-and-forget: ordered with nothing".to_string(),
+        "tail-launch" => "tail launch: after this grid and its other children".to_string(),
+        other => other.to_string(),
+    };
+    row("stream", stream);
+    if launch.conditional {
+        row("conditional", "in an alternative of `#if`".to_string());
+    }
+    rows
+}
+
+fn operands(launch: &Launch, home: &str) -> String {
+    let mut rows = vec![
+        operand("*grid*", &launch.grid.operand, home),
+        operand("*block*", &launch.block.operand, home),
+    ];
+    if let Some(shared) = &launch.shared {
+        rows.push(operand("*shared memory*", shared, home));
+    }
+    for (index, arg) in launch.args.iter().enumerate() {
+        let name = arg.parameter.as_deref();
+        let name = name.map_or_else(|| format!("{}", index + 1), code);
+        rows.push(operand(&name, arg, home));
+    }
+    table(&["", "value", "uniformity", "why"], &rows)
+}
+
+fn operand(what: &str, operand: &Operand, home: &str) -> Vec<String> {
+    let uniformity = &operand.uniformity;
+    let mut why: Vec<String> = uniformity.why.iter().map(|cause| note(cause, home)).collect();
+    why.extend(
+        uniformity
+            .assumes
+            .iter()
+            .map(|cause| format!("assumes {}", note(cause, home))),
+    );
+    if operand.changes_in_loop {
+        why.push("changes in the loop".to_string());
+    }
+    vec![
+        what.to_string(),
+        code(&operand.text),
+        uniformity.level.to_string(),
+        why.join("; "),
+    ]
+}
+
+/// Verdicts with numbers for the reasons, which come below, each once: several rewrites mostly share them.
+fn rewrites(launch: &Launch, home: &str, pages: &Pages) -> String {
+    let mut reasons: Vec<String> = Vec::new();
+    let mut rows = Vec::new();
+    for rewrite in &launch.rewrites {
+        let numbers: Vec<String> = rewrite
+            .reasons
+            .iter()
+            .map(|reason| {
+                let text = note(reason, home);
+                let known = reasons.iter().position(|known| *known == text);
+                let index = known.unwrap_or_else(|| {
+                    reasons.push(text);
+                    reasons.len() - 1
+                });
+                format!("({})", index + 1)
+            })
+            .collect();
+        let title = words(rewrite.title);
+        let title = match pages.rewrite(rewrite.rewrite) {
+            Some(page) => format!("[{title}]({page})"),
+            None => title,
+        };
+        let verdict = match rewrite.verdict {
+            "eligible" => "✓ eligible",
+            "assumes" => "if it holds that",
+            _ => "✗ because",
+        };
+        rows.push(vec![title, verdict.to_string(), numbers.join(" ")]);
+    }
+    let mut out = table(&["rewrite", "", ""], &rows);
+    for (index, reason) in reasons.iter().enumerate() {
+        out.push_str(&format!("\n({}) {reason}  ", index + 1));
+    }
+    out
+}

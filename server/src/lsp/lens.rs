@@ -1,0 +1,120 @@
+//! Code lenses: how many launches a kernel contains and how many rewrites they admit. Counting rewrites is dear, so it is left to
+//! the request that resolves a lens, for those in sight.
+
+use std::collections::BTreeSet;
+
+use gridfuse_analysis::db::SourceFile;
+use gridfuse_analysis::items::{FunctionItem, items};
+use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::rewrite::{Options, Verdict};
+use serde::{Deserialize, Serialize};
+use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp_server::ls_types::{CodeLens, CodeLensParams, Command, Uri};
+
+use super::commands;
+use super::convert::path_of;
+use super::state::Snapshot;
+use crate::launches::{Site, by_function, place_in};
+
+/// What a lens needs to be resolved later.
+#[derive(Debug, Serialize, Deserialize)]
+struct Data {
+    uri: Uri,
+    version: Option<i32>,
+    /// First byte of the function's name.
+    offset: u32,
+}
+
+/// The lenses of a file, without their titles.
+pub fn code_lenses(snapshot: &Snapshot, params: &CodeLensParams) -> Vec<CodeLens> {
+    let uri = &params.text_document.uri;
+    let path = path_of(uri);
+    let Some(file) = snapshot.file(&path) else {
+        return Vec::new();
+    };
+    let db = &snapshot.db;
+    items(db, file)
+        .functions
+        .iter()
+        .filter(|function| !launches_in(snapshot, **function).is_empty())
+        .map(|function| {
+            let place = place_in(db, *function, function.signature(db).name_span);
+            let data = Data {
+                uri: uri.clone(),
+                version: snapshot.version(&path),
+                offset: place.range.start,
+            };
+            CodeLens {
+                range: snapshot.range(place),
+                command: None,
+                data: serde_json::to_value(data).ok(),
+            }
+        })
+        .collect()
+}
+
+/// The launches that a kernel or device function makes.
+fn launches_in<'db>(snapshot: &'db Snapshot, function: FunctionItem<'db>) -> Vec<Site<'db>> {
+    let mut sites = by_function(&snapshot.db, function);
+    sites.retain(Site::device_side);
+    sites
+}
+
+fn function_named_at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<FunctionItem<'_>> {
+    let db = &snapshot.db;
+    let functions = items(db, file).functions.iter();
+    functions
+        .copied()
+        .find(|function| place_in(db, *function, function.signature(db).name_span).range.start == offset)
+}
+
+/// Gives a lens its title and its command.
+pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
+    let data: Data = serde_json::from_value(lens.data.clone().unwrap_or_default())
+        .map_err(|error| Error::invalid_params(format!("not a code lens of gridfuse: {error}")))?;
+    let path = path_of(&data.uri);
+    let file = snapshot.file(&path).filter(|_| snapshot.version(&path) == data.version);
+    let function = file.and_then(|file| function_named_at(snapshot, file, data.offset));
+    let Some(function) = function else {
+        return Err(Error::new(ErrorCode::ContentModified));
+    };
+    let sites = launches_in(snapshot, function);
+    let usable = usable_rewrites(snapshot, &sites);
+    let count = |n: usize, one: &str| match n {
+        0 => format!("no {one}"),
+        1 => format!("1 {one}"),
+        n => format!("{n} {one}{}", if one.ends_with("ch") { "es" } else { "s" }),
+    };
+    let title = format!("{} · {}", count(sites.len(), "launch"), count(usable, "rewrite"));
+    let at = lens.range.start;
+    lens.command = Some(if snapshot.session.shows_launches {
+        let places: Vec<_> = sites.iter().filter_map(|site| snapshot.location(site.place)).collect();
+        let arguments = [
+            serde_json::to_value(&data.uri),
+            serde_json::to_value(at),
+            serde_json::to_value(places),
+        ];
+        Command {
+            title,
+            command: commands::SHOW_LAUNCHES.to_string(),
+            arguments: Some(arguments.into_iter().filter_map(std::result::Result::ok).collect()),
+        }
+    } else {
+        commands::explain(title, &data.uri, at)
+    });
+    Ok(lens)
+}
+
+/// How many different rewrites can be applied to one of the launches at least.
+fn usable_rewrites(snapshot: &Snapshot, sites: &[Site<'_>]) -> usize {
+    let mut usable = BTreeSet::new();
+    for site in sites {
+        for rewrite in REWRITES {
+            let verdict = || (rewrite.check)(&snapshot.db, site.id, &Options::default());
+            if !usable.contains(rewrite.id) && !matches!(verdict(), Verdict::Ineligible(_)) {
+                usable.insert(rewrite.id);
+            }
+        }
+    }
+    usable.len()
+}

@@ -1,0 +1,191 @@
+//! What the rewrites gain over all programs: the best of them for each input against the naive launches and against the serial
+//! loop, and each of them as the only choice.
+
+use std::fmt::Write as _;
+
+use super::record::{Results, Run};
+use super::tables::{escaped, milliseconds};
+
+const SERIAL: &str = "serial";
+const NAIVE: &str = "naive";
+const NAIVE_PER_THREAD: &str = "naive-per-thread-stream";
+
+/// How much slower than the serial loop a rewritten program may be: one of both.
+const ALLOWED_PERCENT: f64 = 5.0;
+const ALLOWED_MICROSECONDS: f64 = 5.0;
+
+/// Times of one program on one input.
+struct Case<'a> {
+    results: &'a Results,
+    input: &'a str,
+}
+
+impl Case<'_> {
+    fn time(&self, variant: &str) -> Option<f64> {
+        self.results.run(variant, self.input)?.time_ms
+    }
+
+    /// The fastest run of a rewritten program.
+    fn best(&self) -> Option<&Run> {
+        self.results
+            .runs
+            .iter()
+            .filter(|run| run.input == self.input && run.time_ms.is_some() && is_rewritten(self.results, &run.variant))
+            .min_by(|a, b| f64::total_cmp(&a.time_ms.unwrap_or(f64::MAX), &b.time_ms.unwrap_or(f64::MAX)))
+    }
+
+    /// By how much `time` is more than that of the serial loop, in words, if it is; and whether that is too much.
+    fn excess(&self, time: f64) -> Option<(String, bool)> {
+        let serial = self.time(SERIAL)?;
+        let (percent, microseconds) = ((time / serial - 1.0) * 100.0, (time - serial) * 1000.0);
+        (percent > 0.0).then(|| {
+            let text = format!("{percent:.0} %, {microseconds:.1} µs");
+            (text, percent > ALLOWED_PERCENT && microseconds > ALLOWED_MICROSECONDS)
+        })
+    }
+}
+
+/// Whether gridfuse has rewritten the source of a variant.
+fn is_rewritten(results: &Results, variant: &str) -> bool {
+    results
+        .builds
+        .iter()
+        .filter(|build| build.variants.iter().any(|name| name == variant))
+        .any(|build| build.commands.iter().any(|command| command.starts_with("gridfuse ")))
+}
+
+fn cases(results: &Results) -> impl Iterator<Item = Case<'_>> {
+    results.inputs.iter().map(move |input| Case { results, input })
+}
+
+/// The geometric mean, if there is anything to take it of.
+fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for value in values {
+        sum += value.ln();
+        count += 1.0;
+    }
+    (count > 0.0).then(|| (sum / count).exp())
+}
+
+/// The mean over programs of the means over their inputs, so that each program weighs the same.
+fn mean_of_programs(all: &[Results], ratio: impl Fn(&Case<'_>) -> Option<f64>) -> Option<f64> {
+    geometric_mean(
+        all.iter()
+            .filter_map(|results| geometric_mean(cases(results).filter_map(|case| ratio(&case)))),
+    )
+}
+
+fn over(numerator: Option<f64>, denominator: Option<f64>) -> Option<f64> {
+    Some(numerator? / denominator?)
+}
+
+fn factor(ratio: Option<f64>) -> String {
+    match ratio {
+        Some(ratio) if ratio >= 100.0 => format!("{ratio:.0}"),
+        Some(ratio) if ratio >= 10.0 => format!("{ratio:.1}"),
+        Some(ratio) => format!("{ratio:.2}"),
+        None => "–".to_owned(),
+    }
+}
+
+fn shown(time: Option<f64>) -> String {
+    time.map_or("–".to_owned(), milliseconds)
+}
+
+/// The Markdown, or `None` when nothing was rewritten.
+pub fn markdown(all: &[Results]) -> Option<String> {
+    let rewritten = |results: &&Results| results.variants.iter().any(|variant| is_rewritten(results, variant));
+    let all: Vec<Results> = all.iter().filter(rewritten).cloned().collect();
+    if all.is_empty() {
+        return None;
+    }
+    Some(format!("{}\n{}", best_of_each(&all), choices(&all)))
+}
+
+/// The best rewrite for each program and input.
+fn best_of_each(all: &[Results]) -> String {
+    let mut text =
+        "| time in ms | serial | naive | naive, per thread | best rewrite | its time | naive per thread ÷ best \
+                    | serial ÷ best | slower than serial |\n\
+                    | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: |\n"
+            .to_owned();
+    let mut too_slow = Vec::new();
+    for results in all {
+        for case in cases(results) {
+            let best = case.best();
+            let time = best.and_then(|best| best.time_ms);
+            let name = format!("{}, {}", escaped(&results.program), escaped(case.input));
+            let excess = match time.and_then(|time| case.excess(time)) {
+                Some((excess, true)) => {
+                    too_slow.push(format!("{name} ({excess})"));
+                    format!("**{excess}**")
+                }
+                Some((excess, false)) => excess,
+                None => "–".to_owned(),
+            };
+            let _ = writeln!(
+                text,
+                "| {name} | {} | {} | {} | {} | {} | {} | {} | {excess} |",
+                shown(case.time(SERIAL)),
+                shown(case.time(NAIVE)),
+                shown(case.time(NAIVE_PER_THREAD)),
+                best.map_or("–".to_owned(), |best| escaped(&best.variant)),
+                shown(time),
+                factor(over(case.time(NAIVE_PER_THREAD), time)),
+                factor(over(case.time(SERIAL), time)),
+            );
+        }
+    }
+    let best = |case: &Case<'_>| case.best()?.time_ms;
+    let against_naive = mean_of_programs(all, |case| over(case.time(NAIVE_PER_THREAD), best(case)));
+    let against_serial = mean_of_programs(all, |case| over(case.time(SERIAL), best(case)));
+    let _ = writeln!(
+        text,
+        "| geometric mean of {} programs | | | | | | **{}** | **{}** | |",
+        all.len(),
+        factor(against_naive),
+        factor(against_serial),
+    );
+    let _ = writeln!(
+        text,
+        "\nSlower than the serial loop by more than {ALLOWED_PERCENT} % and {ALLOWED_MICROSECONDS} µs: {}.",
+        match too_slow.is_empty() {
+            true => "none".to_owned(),
+            false => too_slow.join("; "),
+        }
+    );
+    text
+}
+
+/// Each rewrite that all programs have been measured with, as the only choice.
+fn choices(all: &[Results]) -> String {
+    let mut text = "| one choice for all | naive per thread ÷ it | serial ÷ it | too slow against serial |\n\
+                    | --- | ---: | ---: | --- |\n"
+        .to_owned();
+    let first = all
+        .first()
+        .map(|results| results.variants.as_slice())
+        .unwrap_or_default();
+    let everywhere = |variant: &&String| all.iter().all(|results| is_rewritten(results, variant));
+    for variant in first.iter().filter(everywhere) {
+        let against = |other: &str| mean_of_programs(all, |case| over(case.time(other), case.time(variant)));
+        let too_slow = all
+            .iter()
+            .flat_map(cases)
+            .filter(|case| {
+                let excess = case.time(variant).and_then(|time| case.excess(time));
+                excess.is_some_and(|(_, too_much)| too_much)
+            })
+            .count();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {too_slow} of {} |",
+            escaped(variant),
+            factor(against(NAIVE_PER_THREAD)),
+            factor(against(SERIAL)),
+            all.iter().map(|results| results.inputs.len()).sum::<usize>(),
+        );
+    }
+    text
+}

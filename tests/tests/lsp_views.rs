@@ -1,0 +1,493 @@
+//! What the language server shows of the launches in a program, over the real protocol.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use gridfuse_tests::cli::{Directory, gridfuse};
+use gridfuse_tests::lsp_client::{Capabilities, Client, ResponseError, path_of, uri};
+use gridfuse_tests::workspace;
+use serde_json::{Value, json};
+
+fn start(root: &Path, capabilities: &Capabilities) -> Client {
+    let mut client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
+    client.initialize(Some(root), capabilities);
+    client
+}
+
+fn corpus() -> Directory {
+    Directory::copy_of(&workspace::root().join("tests/corpus"))
+}
+
+/// A server with `bfs.cu` open.
+fn bfs() -> (Directory, Client, PathBuf) {
+    let root = corpus();
+    let mut client = start(root.path(), &Capabilities::default());
+    let path = root.file("bfs.cu");
+    client.open(&path, &root.read("bfs.cu"));
+    (root, client, path)
+}
+
+/// The hover `skip` bytes behind the first `needle`, and the text that it is about.
+fn hover(client: &mut Client, path: &Path, needle: &str, skip: usize) -> (String, String) {
+    let offset = client.find(path, needle) + skip;
+    let hover = client.hover(path, offset);
+    let text = client.text(path).to_owned();
+    let about = match &hover["range"] {
+        Value::Null => String::new(),
+        range => text[client.encoding().bytes(&text, range).expect("a range of the text")].to_owned(),
+    };
+    (
+        hover["contents"]["value"].as_str().unwrap_or_default().to_owned(),
+        about,
+    )
+}
+
+#[track_caller]
+fn contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+}
+
+const LAUNCH: &str = "expand<<<(count + 127) / 128, 128>>>(col, dist, deepest, level, begin, count)";
+
+#[test]
+fn hover_on_a_launch_and_its_operands() {
+    let (_root, mut client, path) = bfs();
+    let (text, about) = hover(&mut client, &path, LAUNCH, 1);
+    assert_eq!(about, LAUNCH);
+    contains(
+        &text,
+        &[
+            "**launch of `expand`**",
+            "by many threads of `bfs_level`",
+            "| *reached* | varying: only threads with `count > 0` get here",
+            "| *launches* | `0 or 1` per thread, `up to blockDim` per block,",
+            "| *stream* | NULL: ",
+            "| `level` | `level` | grid-uniform | depends on the parameter level",
+            "| if it holds that | (1) |",
+            "\n(1) grids of `expand`",
+        ],
+    );
+    // One page for each rewrite, which is there.
+    let (_, link) = text.split_once("[Aggregate launches per block](").expect("a link");
+    let page = path_of(link.split(')').next().unwrap()).expect("the path of a page");
+    assert!(
+        std::fs::read_to_string(page)
+            .unwrap()
+            .starts_with("# aggregate-block: ")
+    );
+
+    let (text, about) = hover(&mut client, &path, LAUNCH, LAUNCH.find("begin").unwrap() + 2);
+    assert_eq!(about, "begin");
+    contains(
+        &text,
+        &[
+            "**argument for `begin`** of `expand`: `begin`",
+            "| a warp | may differ |",
+            "| the grid | may differ |",
+            "loaded through row",
+            "```cuda\n",
+            "carry it one by one",
+        ],
+    );
+    let (text, about) = hover(&mut client, &path, LAUNCH, LAUNCH.find("level").unwrap());
+    assert_eq!(about, "level");
+    contains(
+        &text,
+        &[
+            "| the grid | one value |",
+            "once for all, at every granularity",
+            "int level, int n) {",
+        ],
+    );
+    let (text, about) = hover(&mut client, &path, LAUNCH, LAUNCH.find("127").unwrap());
+    assert_eq!(about, "(count + 127) / 128");
+    contains(
+        &text,
+        &["**grid size** of the launch of `expand`", "| a block | may differ |"],
+    );
+    assert!(!text.contains("carry"), "{text}");
+    let (text, about) = hover(&mut client, &path, LAUNCH, LAUNCH.find(", 128").unwrap() + 3);
+    assert_eq!(about, "128");
+    contains(&text, &["**block size**", "a constant"]);
+    client.shutdown();
+}
+
+#[test]
+fn hover_on_a_kernel() {
+    let (_root, mut client, path) = bfs();
+    let (text, about) = hover(&mut client, &path, "bfs_level(const", 2);
+    assert_eq!(about, "bfs_level");
+    contains(
+        &text,
+        &[
+            "**kernel `bfs_level`**",
+            "```cuda\n__global__ void bfs_level(const int* row",
+            "| Launches | ",
+            "| `expand` | ",
+            "aggregate-grid, ",
+            "| Launched from | ",
+            "| host code | ",
+        ],
+    );
+    let (text, _) = hover(&mut client, &path, "expand(const", 2);
+    contains(
+        &text,
+        &[
+            "**kernel `expand`**",
+            "| `bfs_level` | ",
+            "`up to blockDim * gridDim` |",
+        ],
+    );
+    client.replace(
+        &path,
+        LAUNCH,
+        "bfs_level<<<1, 1>>>(row, col, dist, deepest, level + 1, n)",
+    );
+    let (text, _) = hover(&mut client, &path, "bfs_level(const", 2);
+    contains(&text, &["Recursion: "]);
+    client.shutdown();
+}
+
+#[test]
+fn hover_on_what_rewrites_made() {
+    let root = corpus();
+    let line = root.read("bfs.cu").lines().position(|l| l.contains(LAUNCH)).unwrap() + 1;
+    let arguments = [
+        "rewrite",
+        "bfs.cu",
+        "--at",
+        &line.to_string(),
+        "--apply",
+        "threshold,aggregate-block",
+        "--in-place",
+    ];
+    gridfuse(root.path(), &arguments).expect_code(0);
+    let mut client = start(root.path(), &Capabilities::default());
+    let path = root.file("bfs.cu");
+    client.open(&path, &root.read("bfs.cu"));
+    for (needle, skip, parts) in [
+        (
+            "gridfuse::Arena arena",
+            12,
+            &["**`gridfuse::Arena`**", "made\nby arena_for", "bytes_per_thread"][..],
+        ),
+        ("gridfuse::Arena arena", 2, &["**`gridfuse::Arena`**"]),
+        (
+            "gridfuse::PerBlock",
+            12,
+            &["one block of the parent kernel", "The granularity is this one word"],
+        ),
+        (
+            "expands.launch(",
+            9,
+            &[
+                "collects launches of `bfs_level`",
+                "gridfuse::Aggregator<gridfuse::PerBlock, expand_aggregated> expands",
+            ],
+        ),
+        ("expands.launch(", 2, &["collects launches"]),
+        (
+            "expand_aggregated(",
+            2,
+            &["**kernel `expand_aggregated`**", "The aggregated form of a kernel"],
+        ),
+        (
+            "expand_body(",
+            2,
+            &["The body of a kernel as a function", "Used by `expand`"],
+        ),
+        ("expand_serial(", 2, &["one after the other, in the calling thread"]),
+        (
+            "expand_args {",
+            2,
+            &["the arguments that differ", "`expand_aggregated` runs together"],
+        ),
+        (
+            "kExpandThreshold =",
+            2,
+            &[
+                "**`kExpandThreshold`** = 64",
+                "run in the launching thread.",
+                "A number to tune",
+                "[line ",
+            ],
+        ),
+    ] {
+        if !client.text(&path).contains(needle) {
+            // The body is shared with the threads of the serial form.
+            assert_eq!(needle, "expand_body(");
+            continue;
+        }
+        let (text, _) = hover(&mut client, &path, needle, skip);
+        contains(&text, parts);
+    }
+    client.shutdown();
+    // The same names in a program without the runtime are the program's own.
+    let own = Directory::new();
+    let program = "struct expand_args { int n; };\nconstexpr int kThreshold = 3;\n__device__ void expand_body(uint3 blockIdx, dim3 gridDim) {}\n";
+    let path = own.write("own.cu", program.as_bytes());
+    let mut client = start(own.path(), &Capabilities::default());
+    client.open(&path, program);
+    for needle in ["expand_args", "kThreshold", "expand_body"] {
+        assert_eq!(hover(&mut client, &path, needle, 2).0, "", "{needle}");
+    }
+    client.shutdown();
+}
+
+/// A kernel that launches twice, by a name in another file, and a host that launches it.
+const PARENT: &str = "\
+#include \"child.cuh\"
+__device__ void helper(int* out) { child<<<1, 32>>>(out, 1); }
+__global__ void parent(int* out, const int* row, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    int count = row[v];
+    if (count > 0) child<<<(count + 31) / 32, n>>>(out + blockIdx.x, count);
+    if (n > 1) child<<<1, 32>>>(out, n);
+}
+int main() { parent<<<1, 32>>>(nullptr, nullptr, 3); child<<<1, 1>>>(nullptr, 0); }
+";
+const CHILD: &str = "__global__ void child(int* out, int count) { out[threadIdx.x] = count; }\n";
+
+fn two_files(capabilities: &Capabilities) -> (Directory, Client, PathBuf) {
+    let root = Directory::new();
+    root.write("child.cuh", CHILD.as_bytes());
+    let path = root.write("parent.cu", PARENT.as_bytes());
+    let mut client = start(root.path(), capabilities);
+    client.open(&root.file("child.cuh"), CHILD);
+    client.open(&path, PARENT);
+    (root, client, path)
+}
+
+#[test]
+fn lenses_count_when_they_are_resolved() {
+    let (_root, mut client, path) = two_files(&Capabilities::default());
+    assert_eq!(
+        client.server_capabilities()["codeLensProvider"]["resolveProvider"],
+        true
+    );
+    let lenses = client.code_lenses(&path);
+    let at = |name: &str| {
+        let start = PARENT.find(name).unwrap();
+        client.range(&path, start..start + name.trim_end_matches('(').len())
+    };
+    let ranges: Vec<&Value> = lenses.iter().map(|lens| &lens["range"]).collect();
+    assert_eq!(ranges, [&at("helper("), &at("parent(")]);
+    assert!(lenses.iter().all(|lens| lens["command"].is_null()), "{lenses:#?}");
+    let resolved = client.request("codeLens/resolve", lenses[1].clone());
+    let title = resolved["command"]["title"].as_str().unwrap();
+    assert!(
+        title.starts_with("2 launches · ") && title.ends_with(" rewrites"),
+        "{title}"
+    );
+    // A client that knows no command of its own lets the server execute it, as it said it can.
+    let command = &resolved["command"];
+    assert_eq!(command["command"], "gridfuse.explain");
+    let provided = &client.server_capabilities()["executeCommandProvider"]["commands"];
+    assert!(provided.as_array().unwrap().contains(&command["command"]));
+    let execute = json!({ "command": command["command"], "arguments": command["arguments"] });
+    let told = client.request("workspace/executeCommand", execute);
+    contains(
+        told.as_str().unwrap(),
+        &["**kernel `parent`**", "**launch of `child`**", "grid-uniform"],
+    );
+    let message = client.wait_notification("window/showMessage", |params| params["type"] == 3);
+    assert_eq!(message["message"], told);
+    // A position is enough; nothing is shown then.
+    let position = client.position(&path, PARENT.find("n>>>").unwrap());
+    let argument = json!({ "uri": uri(&path), "position": position });
+    let execute = json!({ "command": "gridfuse.explain", "arguments": [argument] });
+    let told = client.request("workspace/executeCommand", execute);
+    contains(told.as_str().unwrap(), &["**block size** of the launch of `child`"]);
+    let wrong = json!({ "command": "gridfuse.explain", "arguments": [] });
+    assert_eq!(
+        client.try_request("workspace/executeCommand", wrong).unwrap_err().code,
+        -32602
+    );
+    let unknown = json!({ "command": "gridfuse.nonsense", "arguments": [] });
+    assert_eq!(
+        client
+            .try_request("workspace/executeCommand", unknown)
+            .unwrap_err()
+            .code,
+        -32602
+    );
+    // The text has changed since.
+    client.change(&path, &[(0..0, "\n")]);
+    let stale = client.try_request("codeLens/resolve", lenses[1].clone()).unwrap_err();
+    assert_eq!(stale.code, ResponseError::CONTENT_MODIFIED);
+    client.shutdown();
+}
+
+#[test]
+fn lenses_use_the_commands_of_the_client() {
+    let capabilities = Capabilities {
+        extra: json!({
+            "experimental": { "commands": { "commands": ["gridfuse.showLaunches"] } },
+            "window": { "showDocument": { "support": true } },
+        }),
+        ..Capabilities::default()
+    };
+    let (_root, mut client, path) = two_files(&capabilities);
+    let lenses = client.code_lenses(&path);
+    let resolved = client.request("codeLens/resolve", lenses[1].clone());
+    assert_eq!(resolved["command"]["command"], "gridfuse.showLaunches");
+    let arguments = resolved["command"]["arguments"].as_array().unwrap();
+    assert_eq!(arguments[0], uri(&path));
+    assert_eq!(arguments[1], lenses[1]["range"]["start"]);
+    let places = arguments[2].as_array().unwrap();
+    let texts: Vec<&str> = places
+        .iter()
+        .map(|place| &PARENT[client.encoding().bytes(PARENT, &place["range"]).unwrap()])
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "child<<<(count + 31) / 32, n>>>(out + blockIdx.x, count)",
+            "child<<<1, 32>>>(out, n)"
+        ]
+    );
+    // An explanation that the client is to show comes as a document.
+    let argument = json!({ "uri": uri(&path), "position": lenses[1]["range"]["start"], "show": true });
+    let execute = json!({ "command": "gridfuse.explain", "arguments": [argument] });
+    let told = client.request("workspace/executeCommand", execute);
+    let shown = client.wait_server_request("window/showDocument", |_| true);
+    let document = path_of(shown["uri"].as_str().unwrap()).unwrap();
+    assert_eq!(std::fs::read_to_string(document).unwrap(), told.as_str().unwrap());
+    client.shutdown();
+}
+
+/// Label and text before each hint of a document.
+fn hints(client: &mut Client, path: &Path) -> Vec<(String, String)> {
+    let hints = client.inlay_hints(path);
+    let text = client.text(path);
+    let shown = |hint: &Value| {
+        let at = client.encoding().offset(text, &hint["position"]).unwrap();
+        let line = text[..at].rfind(['<', ',', '(']).map_or(0, |start| start + 1);
+        (
+            hint["label"].as_str().unwrap().to_owned(),
+            text[line..at].trim().to_owned(),
+        )
+    };
+    hints.iter().map(shown).collect()
+}
+
+#[test]
+fn hints_follow_settings_and_range() {
+    let root = Directory::new();
+    root.write("child.cuh", CHILD.as_bytes());
+    let path = root.write("parent.cu", PARENT.as_bytes());
+    let mut client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
+    client.initialize(Some(root.path()), &Capabilities::default());
+    client.open(&root.file("child.cuh"), CHILD);
+    client.open(&path, PARENT);
+    let of = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    };
+    let config = [("⟨varies⟩", "count + 31) / 32"), ("⟨grid⟩", "n")];
+    assert_eq!(hints(&mut client, &path), of(&config));
+    let all = client.inlay_hints(&path);
+    contains(
+        all[0]["tooltip"]["value"].as_str().unwrap(),
+        &["**grid size**", "may differ"],
+    );
+    // The manifest asks for arguments, too; then the client wants nothing but them.
+    root.write("gridfuse.toml", b"[inlay-hints]\narguments = true\n");
+    let changed = json!({ "changes": [{ "uri": uri(&root.file("gridfuse.toml")), "type": 1 }] });
+    client.notify("workspace/didChangeWatchedFiles", changed);
+    client.wait_server_request("workspace/inlayHint/refresh", |_| true);
+    let arguments = [
+        ("⟨varies⟩", "out"),
+        ("⟨block⟩", "out + blockIdx.x"),
+        ("⟨varies⟩", "count"),
+        ("⟨grid⟩", "out"),
+        ("⟨grid⟩", "n"),
+    ];
+    eventually(|| {
+        let found = hints(&mut client, &path);
+        arguments
+            .iter()
+            .chain(&config)
+            .all(|(label, text)| found.contains(&((*label).to_owned(), (*text).to_owned())))
+    });
+    let settings = json!({ "settings": { "gridfuse": { "inlayHints": { "config": false } } } });
+    client.notify("workspace/didChangeConfiguration", settings);
+    eventually(|| hints(&mut client, &path) == of(&arguments));
+    // Only what is in sight.
+    let line = PARENT.lines().position(|line| line.contains("if (n > 1)")).unwrap();
+    let range = json!({ "start": { "line": line, "character": 0 }, "end": { "line": line + 1, "character": 0 } });
+    let seen = client.document_request("textDocument/inlayHint", &path, json!({ "range": range }));
+    assert_eq!(seen.as_array().unwrap().len(), 2, "{seen:#}");
+    client.shutdown();
+}
+
+#[track_caller]
+fn eventually(mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !condition() {
+        assert!(Instant::now() < deadline, "it never comes true");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_call_hierarchy_is_the_launch_graph() {
+    let (root, mut client, path) = two_files(&Capabilities::default());
+    let prepare = |client: &mut Client, path: &Path, offset: usize| {
+        let position = client.position(path, offset);
+        client.document_request(
+            "textDocument/prepareCallHierarchy",
+            path,
+            json!({ "position": position }),
+        )
+    };
+    // From the definition, and from a launch.
+    let child = root.file("child.cuh");
+    let defined = prepare(&mut client, &child, CHILD.find("child").unwrap() + 1);
+    let launched = prepare(&mut client, &path, PARENT.find("child<<<1, 1>>>").unwrap() + 1);
+    assert_eq!(defined, launched);
+    let item = defined[0].clone();
+    assert_eq!(
+        (&item["name"], &item["detail"], &item["uri"]),
+        (&json!("child"), &json!("kernel"), &json!(uri(&child)))
+    );
+    let calls = client.request("callHierarchy/incomingCalls", json!({ "item": item }));
+    let from: Vec<(&str, &str, usize)> = calls
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| {
+            let name = call["from"]["name"].as_str().unwrap();
+            (
+                name,
+                call["from"]["detail"].as_str().unwrap(),
+                call["fromRanges"].as_array().unwrap().len(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("helper", "device function", 1),
+        ("parent", "kernel", 2),
+        ("main", "host function", 1),
+    ];
+    assert_eq!(from, expected);
+    let calls = client.request("callHierarchy/outgoingCalls", json!({ "item": item }));
+    assert_eq!(calls, json!([]));
+    let host = prepare(&mut client, &path, PARENT.find("main").unwrap());
+    let calls = client.request("callHierarchy/outgoingCalls", json!({ "item": host[0] }));
+    let to: Vec<&str> = calls
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|call| call["to"]["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(to, ["parent", "child"]);
+    // Nothing to do with launches.
+    assert_eq!(
+        prepare(&mut client, &path, PARENT.find("blockIdx").unwrap()),
+        Value::Null
+    );
+    client.shutdown();
+}
