@@ -173,8 +173,23 @@ fn logical_lines(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
+/// Makes `file` include a header of the system, `<name>`.
+pub fn add_system_include(edit: &mut EditBuilder<'_>, file: SourceFile, name: &str) {
+    let text = edit.text(file);
+    let line = format!("#include <{name}>");
+    let newline = edit.style(file).newline;
+    if let Some((at, insert)) = insertion_of(&text, &line, |written| written == name, newline) {
+        edit.insert_once(file, at as u32, insert);
+    }
+}
+
 /// Where to insert the line that includes `path`, and the text to insert; `None` when it is there already.
 pub fn insertion(text: &str, path: &str, newline: &str) -> Option<(usize, String)> {
+    let there = |written: &str| written == path || written.rsplit('/').next() == Some(HEADER_NAME);
+    insertion_of(text, &format!("#include \"{path}\""), there, newline)
+}
+
+fn insertion_of(text: &str, line: &str, there: impl Fn(&str) -> bool, newline: &str) -> Option<(usize, String)> {
     let lines = logical_lines(text);
     let guard = include_guard(&lines);
     let base = i32::from(guard.is_some());
@@ -205,7 +220,7 @@ pub fn insertion(text: &str, path: &str, newline: &str) -> Option<(usize, String
             "endif" => depth -= 1,
             "include" => {
                 let written = rest.trim_matches(['"', '<', '>']);
-                if depth == base && (written == path || written.rsplit('/').next() == Some(HEADER_NAME)) {
+                if depth == base && there(written) {
                     return None;
                 }
                 if depth == base && !code_seen {
@@ -217,7 +232,6 @@ pub fn insertion(text: &str, path: &str, newline: &str) -> Option<(usize, String
         }
         comment_only = false;
     }
-    let line = format!("#include \"{path}\"");
     if let Some(index) = after_include {
         return Some((lines[index].end, format!("{newline}{line}")));
     }

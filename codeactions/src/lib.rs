@@ -11,21 +11,25 @@ mod ctype;
 pub mod edit;
 mod effects;
 mod fission;
+pub mod fixes;
 mod grid_stride;
 pub mod handlers;
 pub mod include;
 pub mod lex;
+mod model;
 mod names;
 mod order;
 mod outline;
 mod program;
 mod pure;
 pub mod rewrite;
+mod sequence;
 mod site;
 mod split;
 mod style;
 mod target;
 mod uniform;
+mod undo;
 
 #[cfg(test)]
 #[allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]

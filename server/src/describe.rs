@@ -8,7 +8,8 @@ use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::launch::{self, GridSize, Launchers, Recursion, Stream, launch_counts};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 use gridfuse_analysis::uniformity::{self, Cause};
-use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::fixes::fix_by_id;
+use gridfuse_codeactions::handlers::{REWRITES, optimize};
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite, Verdict};
 
 use crate::launches::{Site, around, place_in};
@@ -231,9 +232,22 @@ impl<'a> Describe<'a> {
                     title: rewrite.title,
                     verdict,
                     reasons: self.reasons(&reasons),
+                    plan: (rewrite.id == optimize::ID).then(|| self.plan(site)).flatten(),
                 }
             })
             .collect()
+    }
+
+    fn plan(&self, site: &Site<'_>) -> Option<schema::Plan> {
+        let plan = optimize::Plan::make(self.db, site.id).ok()?;
+        let steps = |steps: Vec<(String, String)>| {
+            let step = |(rewrite, why)| schema::Step { rewrite, why };
+            steps.into_iter().map(step).collect()
+        };
+        Some(schema::Plan {
+            steps: steps(plan.steps),
+            without: steps(plan.without),
+        })
     }
 
     /// The rewrites that mend a diagnostic and can be applied, best first.
@@ -241,30 +255,37 @@ impl<'a> Describe<'a> {
         if diagnostic.rewrites.is_empty() {
             return Vec::new();
         }
-        let Some(site) = around(self.db, diagnostic.place) else {
-            return Vec::new();
-        };
-        let place = self.place(site.place);
+        let site = around(self.db, diagnostic.place);
         diagnostic
             .rewrites
             .iter()
             .filter_map(|id| {
-                let rewrite = rewrite(id)?;
-                let assumptions = match (rewrite.check)(self.db, site.id, &Options::default()) {
-                    Verdict::Eligible => Vec::new(),
-                    Verdict::Assumes(reasons) => self.reasons(&reasons),
-                    Verdict::Ineligible(_) => return None,
+                let (id, title, place, assumptions) = match fix_by_id(id) {
+                    Some(fix) => {
+                        let edit = (fix.apply)(self.db, diagnostic.place, &Options::default()).ok()?;
+                        (fix.id, fix.title, diagnostic.place, self.reasons(&edit.assumptions))
+                    }
+                    None => {
+                        let (rewrite, site) = (rewrite(id)?, site?);
+                        let assumptions = match (rewrite.check)(self.db, site.id, &Options::default()) {
+                            Verdict::Eligible => Vec::new(),
+                            Verdict::Assumes(reasons) => self.reasons(&reasons),
+                            Verdict::Ineligible(_) => return None,
+                        };
+                        (rewrite.id, rewrite.title, site.place, assumptions)
+                    }
                 };
+                let place = self.place(place);
                 let at = format!("{}:{}", place.start.line, place.start.column);
-                let mut command: Vec<String> = ["gridfuse", "rewrite", &place.path, "--at", &at, "--apply", rewrite.id]
+                let mut command: Vec<String> = ["gridfuse", "rewrite", &place.path, "--at", &at, "--apply", id]
                     .map(str::to_string)
                     .to_vec();
                 for directory in include_dirs {
                     command.extend(["-I".to_string(), directory.clone()]);
                 }
                 Some(schema::Fix {
-                    rewrite: rewrite.id,
-                    title: rewrite.title,
+                    rewrite: id,
+                    title,
                     assumptions,
                     command,
                 })

@@ -209,6 +209,27 @@ pub struct RewriteVerdict {
     pub verdict: &'static str,
     /// What is assumed, or why not.
     pub reasons: Vec<Note>,
+    /// What a rewrite that is made of others consists of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+}
+
+/// What `optimize` does to a launch.
+#[derive(Debug, Serialize)]
+pub struct Plan {
+    /// What it applies, in order.
+    pub steps: Vec<Step>,
+    /// What it leaves out.
+    pub without: Vec<Step>,
+}
+
+/// A rewrite that `optimize` applies or leaves out.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    /// Its id, with the value of its option: `threshold=32`.
+    pub rewrite: String,
+    /// Why.
+    pub why: String,
 }
 
 /// How often a launch site launches. Counts in words: `1`, `0 or 1`, `up to (end - begin) * blockDim`, `0 or more`.
@@ -304,6 +325,8 @@ pub struct ListedDiagnostic {
 pub struct ListedRewrite {
     /// Its id.
     pub id: &'static str,
+    /// What `--at` has to name: a `launch` by device code, or any `place`.
+    pub at: &'static str,
     /// Its title.
     pub title: &'static str,
     /// Markdown.

@@ -64,6 +64,10 @@ fn place(launch: &Value) -> String {
     format!("{}:{}", start["line"], start["column"])
 }
 
+fn header() -> Vec<u8> {
+    fs::read(workspace::root().join("codeactions/runtime/gridfuse.cuh")).expect("the header")
+}
+
 #[test]
 fn examples_of_the_documentation() {
     let rewrites = rewrites();
@@ -72,9 +76,20 @@ fn examples_of_the_documentation() {
         let id = id(rewrite);
         let example = before_after(rewrite["doc"].as_str().expect("a doc")).unwrap_or_else(|e| panic!("{id}: {e}"));
         let program = directory(&[("example.cu", example.before.as_bytes())]);
+        if example.before.contains("gridfuse.cuh") {
+            program.write("gridfuse.cuh", &header());
+        }
         let mut failures = String::new();
         if let Err(failure) = Nvcc::get().check_compiles_with(&program.file("example.cu"), &STRICT) {
             let _ = writeln!(failures, "{id}: Before: {failure}");
+        }
+        if rewrite["at"] == "place" {
+            // Where it is applied, and that it gives After, is tested beside it.
+            let after = directory(&[("example.cu", example.after.as_bytes()), ("gridfuse.cuh", &header())]);
+            if let Err(failure) = Nvcc::get().check_compiles_with(&after.file("example.cu"), &STRICT) {
+                let _ = writeln!(failures, "{id}: After: {failure}");
+            }
+            return failures;
         }
         let launches = device_launches(program.path(), "example.cu");
         let [launch] = launches.as_slice() else {
@@ -103,7 +118,7 @@ fn examples_of_the_documentation() {
 fn the_corpus_links() {
     // By themselves: the emulator has functions of its own with the names of CUDA's.
     let corpus = Directory::copy_of(&workspace::root().join("tests/corpus"));
-    let mut all: Vec<String> = rewrites().iter().map(id).collect();
+    let mut all: Vec<String> = rewrites().iter().filter(|r| r["at"] == "launch").map(id).collect();
     all.extend(SEQUENCES.map(str::to_owned));
     let mut jobs = Vec::new();
     for (file, _) in files_of(corpus.path()).iter().filter(|(name, _)| name.ends_with(".cu")) {

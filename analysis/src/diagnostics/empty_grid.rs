@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     id: "empty-grid",
     severity: Severity::Warning,
     doc: DOC,
-    rewrites: &[],
+    rewrites: &["guard-empty-grid"],
     find: empty_grid,
 };
 

@@ -10,7 +10,7 @@ pub(super) const KIND: Kind = Kind {
     id: "leaked-stream",
     severity: Severity::Warning,
     doc: DOC,
-    rewrites: &[],
+    rewrites: &["destroy-stream"],
     find: leaked_stream,
 };
 

@@ -9,7 +9,7 @@ pub(super) const KIND: Kind = Kind {
     id: "pending-launch-limit",
     severity: Severity::Warning,
     doc: DOC,
-    rewrites: &["aggregate-block", "threshold"],
+    rewrites: &["aggregate-block", "threshold", "raise-pending-launch-limit"],
     find: pending_launch_limit,
 };
 

@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     id: "unchecked-launch",
     severity: Severity::Info,
     doc: DOC,
-    rewrites: &[],
+    rewrites: &["check-launch-error"],
     find: unchecked_launch,
 };
 

@@ -7,6 +7,7 @@ mod aggregate_multiblock;
 mod aggregate_warp;
 mod coarsen;
 mod fire_and_forget;
+pub mod optimize;
 mod threshold;
 
 use crate::edit::{EditBuilder, SourceEdit};
@@ -15,6 +16,7 @@ use crate::site::refuse;
 
 /// Every rewrite, in the order in which a menu shows them.
 pub static REWRITES: &[Rewrite] = &[
+    optimize::REWRITE,
     aggregate_grid::REWRITE,
     aggregate_multiblock::REWRITE,
     aggregate_block::REWRITE,

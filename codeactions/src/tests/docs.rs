@@ -1,7 +1,17 @@
 //! The example of every rewrite's documentation is a test: applying it to "Before" gives exactly "After".
 
+use std::path::Path;
+
+use gridfuse_analysis::db::{Host, SourceFile};
+use gridfuse_analysis::diagnostics::{KINDS, diagnostics};
+use gridfuse_analysis::span::{FileRange, TextRange};
+
 use super::rewrite;
-use crate::handlers::REWRITES;
+use crate::edit::apply;
+use crate::fixes::{FIXES, fix_by_id};
+use crate::handlers::{REWRITES, rewrite_by_id};
+use crate::include::HEADER;
+use crate::rewrite::Options;
 
 fn example(doc: &str, heading: &str) -> String {
     let section = doc.split(&format!("## {heading}\n```cuda\n")).nth(1).unwrap_or("");
@@ -20,6 +30,61 @@ fn examples() {
             "{}",
             entry.id
         );
+    }
+}
+
+/// Where a fix is applied in its example: at the diagnostic that names it, else at the collected launch or the call that it is
+/// about.
+fn place_of(host: &Host, file: SourceFile, id: &str) -> FileRange {
+    let db = host.db();
+    let named = diagnostics(db, file).iter().find(|d| d.rewrites.contains(&id));
+    let text = file.text(db);
+    let at = |what: &str| text.find(what).map(|at| TextRange::empty(at as u32 + 1));
+    let else_at = || at("cudaDeviceSetLimit(").or_else(|| at(".launch("));
+    match named {
+        Some(diagnostic) => diagnostic.place,
+        None => FileRange {
+            file,
+            range: else_at().unwrap_or_default(),
+        },
+    }
+}
+
+#[test]
+fn examples_of_fixes() {
+    for fix in FIXES {
+        let (before, after) = (example(fix.doc, "Before"), example(fix.doc, "After"));
+        assert!(!before.is_empty() && !after.is_empty(), "{} has no example", fix.id);
+        let mut host = Host::new();
+        host.set_file(Path::new("/p/gridfuse.cuh"), HEADER);
+        let file = host.set_file(Path::new("/p/a.cu"), before.clone());
+        let place = place_of(&host, file, fix.id);
+        let edit = (fix.apply)(host.db(), place, &Options::default());
+        let edit = edit.unwrap_or_else(|refusal| panic!("{}: {refusal:?}", fix.id));
+        let text = apply(&edit, |path| host.file(path).map(|f| f.text(host.db()).to_string()));
+        let text = text.ok().and_then(|mut t| t.remove(Path::new("/p/a.cu")));
+        assert_eq!(text.as_deref(), Some(after.as_str()), "{}", fix.id);
+        assert!(!fix.title.ends_with('.'));
+        assert!(
+            fix.doc.contains("## Source") && fix.doc.contains("## Needs"),
+            "{}",
+            fix.id
+        );
+        assert!(rewrite_by_id(fix.id).is_none());
+        assert_eq!(FIXES.iter().filter(|f| f.id == fix.id).count(), 1);
+    }
+}
+
+#[test]
+fn diagnostics_name_what_there_is() {
+    for kind in KINDS {
+        for id in kind.rewrites {
+            assert!(
+                rewrite_by_id(id).is_some() || fix_by_id(id).is_some(),
+                "{}: {id}",
+                kind.id
+            );
+        }
     }
 }
 

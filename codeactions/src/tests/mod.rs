@@ -10,7 +10,10 @@ mod docs;
 mod fire_and_forget;
 mod fission;
 mod nesting;
+mod fixes;
+mod optimize;
 mod threshold;
+mod undo;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -230,7 +230,12 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
     if !launch.rewrites.is_empty() {
         let mut rewrites = table(&["rewrite", "verdict", "because"]);
         for rewrite in &launch.rewrites {
-            let reasons: Vec<String> = rewrite.reasons.iter().map(|reason| note(reason, home)).collect();
+            let mut reasons: Vec<String> = rewrite.reasons.iter().map(|reason| note(reason, home)).collect();
+            if let Some(plan) = &rewrite.plan {
+                let with = plan.steps.iter().map(|s| format!("applies {}: {}", s.rewrite, s.why));
+                let without = plan.without.iter().map(|s| format!("not {}: {}", s.rewrite, s.why));
+                reasons.extend(with.chain(without));
+            }
             rewrites.add_row([rewrite.rewrite, rewrite.verdict, &reasons.join("\n")]);
         }
         writeln!(out, "{rewrites}")?;

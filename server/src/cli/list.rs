@@ -4,7 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 use gridfuse_analysis::diagnostics::KINDS;
+use gridfuse_codeactions::fixes::FIXES;
 use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::rewrite::OptionSpec;
 
 use super::output::json;
 use super::{CLEAN, CliResult, Format};
@@ -19,6 +21,10 @@ pub struct ListArgs {
 }
 
 fn report() -> ListReport {
+    let rewrites = REWRITES
+        .iter()
+        .map(|r| listed(r.id, "launch", r.title, r.doc, r.options));
+    let fixes = FIXES.iter().map(|f| listed(f.id, "place", f.title, f.doc, f.options));
     ListReport {
         schema: schema::VERSION,
         version: env!("CARGO_PKG_VERSION"),
@@ -30,23 +36,28 @@ fn report() -> ListReport {
                 doc: kind.doc,
             })
             .collect(),
-        rewrites: REWRITES
-            .iter()
-            .map(|rewrite| ListedRewrite {
-                id: rewrite.id,
-                title: rewrite.title,
-                doc: rewrite.doc,
-                options: rewrite
-                    .options
-                    .iter()
-                    .map(|option| ListedOption {
-                        name: option.name,
-                        default: option.default,
-                        doc: option.doc,
-                    })
-                    .collect(),
-            })
-            .collect(),
+        rewrites: rewrites.chain(fixes).collect(),
+    }
+}
+
+fn listed(
+    id: &'static str,
+    at: &'static str,
+    title: &'static str,
+    doc: &'static str,
+    options: &'static [OptionSpec],
+) -> ListedRewrite {
+    let options = options.iter().map(|option| ListedOption {
+        name: option.name,
+        default: option.default,
+        doc: option.doc,
+    });
+    ListedRewrite {
+        id,
+        at,
+        title,
+        doc,
+        options: options.collect(),
     }
 }
 

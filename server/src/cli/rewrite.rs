@@ -8,9 +8,10 @@ use annotate_snippets::Level;
 use clap::Args;
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::span::{FileRange, TextRange};
-use gridfuse_codeactions::edit::map_range;
+use gridfuse_codeactions::edit::{SourceEdit, map_range};
+use gridfuse_codeactions::fixes::{FIXES, Fix, fix_by_id};
 use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
+use gridfuse_codeactions::rewrite::{OptionSpec, Options, Reason, Rewrite};
 
 use super::output::{error, note};
 use super::project::{Project, canonical};
@@ -22,6 +23,7 @@ use crate::changes::{Change, NoEdit, edit_of, take};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::launches::{Site, in_file};
+use crate::line_index::line_index;
 
 /// Arguments of `rewrite`.
 #[derive(Debug, Args)]
@@ -65,6 +67,36 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// What `--apply` names.
+#[derive(Clone, Copy)]
+enum Tool {
+    /// Of a launch.
+    Rewrite(&'static Rewrite),
+    /// Of whatever stands at the place.
+    Fix(&'static Fix),
+}
+
+impl Tool {
+    fn by_id(id: &str) -> Option<Tool> {
+        let rewrite = crate::describe::rewrite(id).map(Tool::Rewrite);
+        rewrite.or_else(|| fix_by_id(id).map(Tool::Fix))
+    }
+
+    fn id(self) -> &'static str {
+        match self {
+            Tool::Rewrite(rewrite) => rewrite.id,
+            Tool::Fix(fix) => fix.id,
+        }
+    }
+
+    fn options(self) -> &'static [OptionSpec] {
+        match self {
+            Tool::Rewrite(rewrite) => rewrite.options,
+            Tool::Fix(fix) => fix.options,
+        }
+    }
+}
+
 /// Why no edit came out of a rewrite.
 enum Stop {
     Error(CliError),
@@ -91,10 +123,13 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
         .host
         .file(&path)
         .ok_or_else(|| format!("cannot read {}", args.file.display()))?;
-    let mut target = first_target(&project, file, args.at)?;
+    let mut target = match rewrites.first() {
+        Some(Tool::Fix(_)) => place_of(&project, file, args.at)?,
+        _ => first_target(&project, file, args.at)?,
+    };
     let mut changes = BTreeMap::new();
     for (rewrite, options) in rewrites.iter().zip(&options) {
-        match apply(&mut project, &path, target, rewrite, options, &mut changes) {
+        match apply(&mut project, &path, target, *rewrite, options, &mut changes) {
             Ok(after) => target = after,
             Err(Stop::Error(error)) => return Err(error),
             Err(Stop::Refused) => return Ok(FINDINGS),
@@ -120,10 +155,11 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
     Ok(CLEAN)
 }
 
-fn known_rewrites(ids: &[String]) -> Result<Vec<&'static Rewrite>, CliError> {
+fn known_rewrites(ids: &[String]) -> Result<Vec<Tool>, CliError> {
     let known = |id: &String| {
-        crate::describe::rewrite(id.trim()).ok_or_else(|| {
-            let all: Vec<&str> = REWRITES.iter().map(|rewrite| rewrite.id).collect();
+        Tool::by_id(id.trim()).ok_or_else(|| {
+            let rewrites = REWRITES.iter().map(|rewrite| rewrite.id);
+            let all: Vec<&str> = rewrites.chain(FIXES.iter().map(|fix| fix.id)).collect();
             CliError::Message(format!("no rewrite is called `{id}`; there are: {}", all.join(", ")))
         })
     };
@@ -131,13 +167,13 @@ fn known_rewrites(ids: &[String]) -> Result<Vec<&'static Rewrite>, CliError> {
 }
 
 /// Each rewrite's share of the settings. A name that none of them knows is an error.
-fn options(rewrites: &[&'static Rewrite], set: &[(String, String)]) -> Result<Vec<Options>, CliError> {
-    let knows = |rewrite: &Rewrite, name: &str| rewrite.options.iter().any(|option| option.name == name);
+fn options(rewrites: &[Tool], set: &[(String, String)]) -> Result<Vec<Options>, CliError> {
+    let knows = |rewrite: Tool, name: &str| rewrite.options().iter().any(|option| option.name == name);
     for (name, _) in set {
-        if !rewrites.iter().any(|rewrite| knows(rewrite, name)) {
+        if !rewrites.iter().any(|rewrite| knows(*rewrite, name)) {
             let all: Vec<&str> = rewrites
                 .iter()
-                .flat_map(|rewrite| rewrite.options.iter().map(|option| option.name))
+                .flat_map(|rewrite| rewrite.options().iter().map(|option| option.name))
                 .collect();
             let hint = if all.is_empty() {
                 "the applied rewrites have no options".to_string()
@@ -147,8 +183,8 @@ fn options(rewrites: &[&'static Rewrite], set: &[(String, String)]) -> Result<Ve
             return Err(format!("no applied rewrite has an option `{name}`; {hint}").into());
         }
     }
-    let share = |rewrite: &&'static Rewrite| {
-        let mine = set.iter().filter(|(name, _)| knows(rewrite, name));
+    let share = |rewrite: &Tool| {
+        let mine = set.iter().filter(|(name, _)| knows(*rewrite, name));
         Options(mine.cloned().collect())
     };
     Ok(rewrites.iter().map(share).collect())
@@ -185,17 +221,66 @@ fn first_target(project: &Project, file: SourceFile, at: At) -> Result<TextRange
     }
 }
 
+/// The fix that does what a rewrite does to a launch, once the launch is collected.
+fn after_collecting(rewrite: &Rewrite) -> Option<&'static Fix> {
+    (rewrite.id == "threshold")
+        .then(|| fix_by_id("add-threshold"))
+        .flatten()
+}
+
+/// The edit of a fix for what stands at `target`.
+fn fix_of(
+    project: &Project,
+    path: &Path,
+    target: TextRange,
+    fix: &Fix,
+    options: &Options,
+) -> Result<(FileRange, SourceEdit), NoEdit> {
+    let file = project.host.file(path).ok_or(NoEdit::Unreadable)?;
+    let place = FileRange { file, range: target };
+    match (fix.apply)(project.host.db(), place, options) {
+        Ok(edit) => Ok((place, edit)),
+        Err(refusal) => Err(NoEdit::Refused(place, refusal.0)),
+    }
+}
+
+/// The place that is meant: of the line, or of a column in it.
+fn place_of(project: &Project, file: SourceFile, at: At) -> Result<TextRange, CliError> {
+    let db = project.host.db();
+    let start = line_index(db, file).start(at.line - 1);
+    let start = start.ok_or_else(|| format!("{} has no line {}", project.show(file.path(db)), at.line))?;
+    let text = file.text(db);
+    let length = text
+        .get(start as usize..)
+        .and_then(|rest| rest.lines().next())
+        .map_or(0, |line| line.trim_end().len() as u32);
+    Ok(match at.column {
+        Some(column) => TextRange::empty((start + column - 1).min(start + length)),
+        None => TextRange::new(start, start + length),
+    })
+}
+
 /// Applies one rewrite, tells what it assumes or why it can't be applied, and returns where the launch is afterwards.
 fn apply(
     project: &mut Project,
     path: &Path,
     target: TextRange,
-    rewrite: &'static Rewrite,
+    rewrite: Tool,
     options: &Options,
     changes: &mut BTreeMap<PathBuf, Change>,
 ) -> Result<TextRange, Stop> {
-    let id = rewrite.id;
-    let edit = match edit_of(project, path, target, rewrite, options) {
+    let id = rewrite.id();
+    let made = match rewrite {
+        Tool::Fix(fix) => fix_of(project, path, target, fix, options),
+        Tool::Rewrite(rewrite) => match (
+            edit_of(project, path, target, rewrite, options),
+            after_collecting(rewrite),
+        ) {
+            (Err(NoEdit::NoLaunch), Some(fix)) => fix_of(project, path, target, fix, options),
+            (made, _) => made,
+        },
+    };
+    let edit = match made {
         Ok((place, edit)) => {
             let title = format!("`{id}` is right only if what it assumes holds");
             report(project, Level::NOTE, &title, place, &edit.assumptions);
@@ -208,7 +293,11 @@ fn apply(
             return Err(Stop::Refused);
         }
         Err(NoEdit::Refused(place, reasons)) => {
-            let title = format!("`{id}` cannot be applied to this launch");
+            let what = match rewrite {
+                Tool::Rewrite(_) => "to this launch",
+                Tool::Fix(_) => "here",
+            };
+            let title = format!("`{id}` cannot be applied {what}");
             report(project, Level::ERROR, &title, place, &reasons);
             return Err(Stop::Refused);
         }
@@ -311,8 +400,8 @@ mod tests {
     use super::*;
     use gridfuse_analysis::db::Db;
     use gridfuse_analysis::launch::{LaunchId, launches};
-    use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
-    use gridfuse_codeactions::rewrite::{Ineligible, OptionSpec, Verdict};
+    use gridfuse_codeactions::edit::TextEdit;
+    use gridfuse_codeactions::rewrite::{Ineligible, Verdict};
 
     type Applied = Result<SourceEdit, Ineligible>;
 
@@ -401,7 +490,15 @@ mod tests {
         let mut changes = BTreeMap::new();
         for (done, rewrite) in rewrites.iter().enumerate() {
             let options = Options::default();
-            target = apply(&mut project, &path, target, rewrite, &options, &mut changes).map_err(|_| done)?;
+            target = apply(
+                &mut project,
+                &path,
+                target,
+                Tool::Rewrite(rewrite),
+                &options,
+                &mut changes,
+            )
+            .map_err(|_| done)?;
         }
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(changes
@@ -433,9 +530,9 @@ mod tests {
     #[test]
     fn options_go_to_those_who_know_them() {
         let set = [("limit".to_string(), "9".to_string())];
-        let shares = options(&[&REPLACE, &WRAP], &set).unwrap_or_default();
+        let shares = options(&[Tool::Rewrite(&REPLACE), Tool::Rewrite(&WRAP)], &set).unwrap_or_default();
         assert_eq!(shares, [Options::default(), Options(BTreeMap::from(set.clone()))]);
-        assert!(options(&[&REPLACE], &set).is_err());
+        assert!(options(&[Tool::Rewrite(&REPLACE)], &set).is_err());
     }
 
     #[test]

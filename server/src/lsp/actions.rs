@@ -3,7 +3,9 @@
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_codeactions::edit::SourceEdit;
+use gridfuse_codeactions::fixes::{FIXES, Fix, fix_by_id};
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite, Verdict};
 use serde::{Deserialize, Serialize};
@@ -73,6 +75,7 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
             actions.extend(mends.filter(|a| a.kind == Some(CodeActionKind::QUICKFIX) || a.disabled.is_some()));
         }
     }
+    actions.extend(fixes(snapshot, file, range));
     actions.retain(|action| action.kind.as_ref().is_none_or(wanted));
     // The preferred fix, other fixes, then the rest; the order within is the table's.
     actions.sort_by_key(|action| {
@@ -173,6 +176,50 @@ fn of_launch(
         .collect()
 }
 
+/// The fixes of the diagnostics in the selection, and those that are offered everywhere.
+fn fixes(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<CodeAction> {
+    let db = &snapshot.db;
+    let mut found = Vec::new();
+    let here: Vec<&diagnostic::Diagnostic> = diagnostics(db, file)
+        .iter()
+        .filter(|diagnostic| overlap(diagnostic.place.range, range))
+        .collect();
+    let mut offer = |fix: &Fix, place: FileRange, mends: Option<&diagnostic::Diagnostic>| {
+        let Ok(edit) = (fix.apply)(db, place, &Options::default()) else {
+            return;
+        };
+        let title = if edit.assumptions.is_empty() {
+            fix.title.to_owned()
+        } else {
+            format!("{} — assumes {}", fix.title, join(&edit.assumptions))
+        };
+        let Ok(edit) = workspace_edit(snapshot, &edit) else {
+            return;
+        };
+        let kind = if mends.is_some() {
+            CodeActionKind::QUICKFIX
+        } else {
+            CodeActionKind::REFACTOR_REWRITE
+        };
+        found.push(CodeAction {
+            title,
+            kind: Some(kind),
+            diagnostics: mends.map(|d| vec![snapshot.diagnostic(d)]),
+            edit: Some(edit),
+            ..CodeAction::default()
+        });
+    };
+    for diagnostic in &here {
+        for fix in diagnostic.rewrites.iter().filter_map(|id| fix_by_id(id)) {
+            offer(fix, diagnostic.place, Some(diagnostic));
+        }
+    }
+    for fix in FIXES.iter().filter(|fix| fix.everywhere) {
+        offer(fix, FileRange { file, range }, None);
+    }
+    found
+}
+
 fn join(reasons: &[Reason]) -> String {
     let texts: Vec<&str> = reasons.iter().map(|reason| reason.text.as_str()).collect();
     texts.join("; ")
@@ -210,6 +257,10 @@ pub fn resolve(snapshot: &Snapshot, mut action: CodeAction) -> Result<CodeAction
 fn edit(snapshot: &Snapshot, site: &Site<'_>, rewrite: &Rewrite) -> Result<WorkspaceEdit> {
     let edit = (rewrite.apply)(&snapshot.db, site.id, &Options::default())
         .map_err(|refusal| failed(format!("cannot be applied: {}", join(&refusal.0))))?;
+    workspace_edit(snapshot, &edit)
+}
+
+fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit) -> Result<WorkspaceEdit> {
     let existing = |path: &std::path::Path| {
         let known = snapshot.file(path).map(|file| file.text(&snapshot.db));
         let text = known.or_else(|| read(path, MAX_NAMED_BYTES).ok());
@@ -218,7 +269,7 @@ fn edit(snapshot: &Snapshot, site: &Site<'_>, rewrite: &Rewrite) -> Result<Works
     let creates = to_create(&edit.creates, existing)
         .map_err(|Exists(path)| failed(Exists::message(&path.display().to_string())))?;
     snapshot
-        .workspace_edit(&edit, &creates)
+        .workspace_edit(edit, &creates)
         .ok_or_else(|| failed("the edit is of a file that is not known; save all files and try again".to_string()))
 }
 

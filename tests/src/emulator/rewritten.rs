@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use gridfuse_analysis::db::{Host, SourceFile};
 use gridfuse_analysis::items::items;
 use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::span::{FileRange, TextRange};
 use gridfuse_codeactions::edit::{apply_to_text, map_range};
+use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Rewrite, rewrite_by_id};
 
@@ -128,6 +129,29 @@ impl Rewritten {
     pub fn and(&self, id: &str) -> Result<Rewritten, String> {
         let rewrite = rewrite_by_id(id).ok_or_else(|| format!("there is no rewrite `{id}`"))?;
         self.apply(&host(&self.program), rewrite)
+    }
+
+    /// What a fix makes of what stands where the launch stood.
+    pub fn fix(&self, id: &str) -> Result<Program, String> {
+        let fix = fix_by_id(id).ok_or_else(|| format!("there is no fix `{id}`"))?;
+        let host = host(&self.program);
+        let file = host.file(&Path::new(ROOT).join(&self.site.file));
+        let place = FileRange {
+            file: file.ok_or("the file of the launch is lost")?,
+            range: TextRange::empty(self.site.range.start),
+        };
+        let edit = (fix.apply)(host.db(), place, &Options::default()).map_err(|refusal| {
+            let reasons: Vec<&str> = refusal.0.iter().map(|reason| reason.text.as_str()).collect();
+            reasons.join("; ")
+        })?;
+        let mut program = self.program.clone();
+        for (edited, edits) in &edit.edits {
+            let name = edited.strip_prefix(ROOT).unwrap_or(edited);
+            let before = self.program.files().get(name).ok_or("an edit of an unknown file")?;
+            let text = apply_to_text(edited, before, edits).map_err(|error| error.to_string())?;
+            program = program.with_file(name, text);
+        }
+        Ok(program)
     }
 
     /// What each rewrite makes of it, where it can be applied.

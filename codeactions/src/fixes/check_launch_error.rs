@@ -1,0 +1,98 @@
+//! `check-launch-error`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::resolve::included_files;
+use gridfuse_analysis::span::FileRange;
+
+use super::{Fix, site_at};
+use crate::edit::{EditBuilder, SourceEdit};
+use crate::handlers::finish;
+use crate::include::add_system_include;
+use crate::rewrite::{Ineligible, Options};
+use crate::site::{Refusals, refuse};
+use crate::style;
+use crate::target;
+
+pub(super) const FIX: Fix = Fix {
+    id: "check-launch-error",
+    title: "Print the launch's error",
+    doc: DOC,
+    options: &[],
+    everywhere: false,
+    apply,
+};
+
+const DOC: &str = r#"Prints why a launch by device code failed, when it did.
+
+The host doesn't learn of it, so without this the work is just not done. Code that looks at errors of its launches can't be
+rewritten by most rewrites, as they change what is launched: use it to find out, and take it out again.
+
+## Needs
+- A launch that is a statement of its own, in a function that doesn't look at errors yet.
+
+## Before
+```cuda
+__global__ void child(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = n; }
+
+__global__ void parent(int* out, const int* counts) {
+    int n = counts[threadIdx.x];
+    if (n > 0) child<<<1, 64, 0, cudaStreamFireAndForget>>>(out, n);
+}
+```
+
+## After
+```cuda
+#include <cstdio>
+
+__global__ void child(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = n; }
+
+__global__ void parent(int* out, const int* counts) {
+    int n = counts[threadIdx.x];
+    if (n > 0) {
+        child<<<1, 64, 0, cudaStreamFireAndForget>>>(out, n);
+        if (cudaError_t error = cudaGetLastError()) printf("child: %s\n", cudaGetErrorString(error));
+    }
+}
+```
+
+## Source
+CUDA C++ Programming Guide, CUDA Dynamic Parallelism, "API Errors and Launch Failures"; the diagnostic `unchecked-launch`.
+"#;
+
+fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(FIX.options)?;
+    let site = site_at(db, place)?;
+    let mut refusals = Refusals::default();
+    site.refuse_common(&mut refusals);
+    target::refuse_place(&site, &mut refusals);
+    let taken = |name: &str| site.body.bindings.iter().any(|b| b.name == name);
+    for name in ["printf", "cudaGetLastError", "cudaGetErrorString"] {
+        if taken(name) {
+            refusals.add(
+                format!("`{}` has a variable named `{name}`", site.parent_name()),
+                Some(site.here()),
+            );
+        }
+    }
+    refusals.check()?;
+    let Some(statement) = site.facts.statement else {
+        return Err(refuse("the launch is not understood", Some(site.here())));
+    };
+    let mut edit = EditBuilder::new(db);
+    let printing = included_files(db, site.file).iter().any(|f| {
+        let text = f.text(db);
+        ["<cstdio>", "<stdio.h>"].iter().any(|name| text.contains(name))
+    });
+    if !printing {
+        add_system_include(&mut edit, site.file, "cstdio");
+    }
+    let span = site.body.stmt(statement).span;
+    let indent = style::indent_at(&site.text, site.place(span).range.start as usize).to_owned();
+    let launch = style::reindent(&site.source(span).replace("\r\n", "\n"), &indent, "");
+    let check = format!(
+        "if (cudaError_t error = cudaGetLastError()) printf(\"{}: %s\\n\", cudaGetErrorString(error));",
+        site.child_name()
+    );
+    target::replace_statement(&site, statement, &format!("{launch}\n{check}"), &mut edit);
+    finish(edit)
+}

@@ -1,0 +1,144 @@
+//! `destroy-stream`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::hir::{BindingId, Body, ExprKind, Name, StmtId, StmtKind, body};
+use gridfuse_analysis::launch::Places;
+use gridfuse_analysis::span::{FileRange, Span};
+use gridfuse_analysis::streams::created_streams;
+
+use super::{Fix, function_around};
+use crate::edit::{EditBuilder, SourceEdit};
+use crate::handlers::finish;
+use crate::rewrite::{Ineligible, Options};
+use crate::site::refuse;
+use crate::style;
+
+pub(super) const FIX: Fix = Fix {
+    id: "destroy-stream",
+    title: "Destroy the stream behind its last launch",
+    doc: DOC,
+    options: &[],
+    everywhere: false,
+    apply,
+};
+
+const DOC: &str = r#"Adds `cudaStreamDestroy` behind the last launch into a stream that a thread has created.
+
+The launched grids run all the same; only the handle is given back.
+
+## Needs
+- A stream that is created and used in the block in which it is declared, and not handed to another function.
+
+## Before
+```cuda
+__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
+
+__global__ void parent(int* out) {
+    cudaStream_t stream;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    child<<<1, 64, 0, stream>>>(out + 64 * threadIdx.x);
+}
+```
+
+## After
+```cuda
+__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
+
+__global__ void parent(int* out) {
+    cudaStream_t stream;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    child<<<1, 64, 0, stream>>>(out + 64 * threadIdx.x);
+    cudaStreamDestroy(stream);
+}
+```
+
+## Source
+CUDA C++ Programming Guide, CUDA Dynamic Parallelism, "Streams"; the diagnostic `leaked-stream`.
+"#;
+
+fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(FIX.options)?;
+    let nothing = || refuse("no stream that is never destroyed is created here", Some(place));
+    let function = function_around(db, place).ok_or_else(nothing)?;
+    let body = body(db, function);
+    let start = function.start(db);
+    let stream = created_streams(db, function)
+        .iter()
+        .find(|s| {
+            let range = s.created.shift(start);
+            !s.destroyed && range.start <= place.range.end && place.range.start <= range.end
+        })
+        .ok_or_else(nothing)?;
+    let name = body.binding(stream.binding).name.clone();
+    let refused = |why: &str, at: Span| {
+        let range = at.shift(start);
+        refuse(
+            format!("`{name}` {why}"),
+            Some(FileRange {
+                file: place.file,
+                range,
+            }),
+        )
+    };
+    if stream.escapes || !body.problems.is_empty() {
+        return Err(refused("may be used elsewhere", stream.created));
+    }
+    let leaves = body
+        .stmts
+        .iter()
+        .any(|s| matches!(s.kind, StmtKind::Goto(_) | StmtKind::Label(..) | StmtKind::Asm { .. }));
+    let ty = &body.binding(stream.binding).ty;
+    let last = last_use(&body, stream.binding, stream.created).filter(|_| !leaves && ty.array.is_empty());
+    let Some(last) = last else {
+        return Err(refused(
+            "isn't created and used in the block where it is declared",
+            stream.created,
+        ));
+    };
+    let mut edit = EditBuilder::new(db);
+    let text = edit.text(place.file);
+    let at = body.stmt(last).span.shift(start);
+    let style = edit.style(place.file);
+    let indent = style::indent_at(&text, at.start as usize).to_owned();
+    let code = format!("{}{indent}cudaStreamDestroy({name});", style.newline);
+    // Behind a comment in the same line.
+    let end = style::line_end(&text, at.end as usize);
+    let rest = text.get(at.end as usize..end).unwrap_or("");
+    let whole = rest.trim().is_empty() || rest.trim_start().starts_with("//");
+    let at = if whole && !rest.trim().is_empty() {
+        end as u32
+    } else {
+        at.end
+    };
+    edit.insert(place.file, at, code);
+    finish(edit)
+}
+
+/// The last statement of the block that declares a stream in which it is used; the stream is created there, too, for sure.
+fn last_use(body: &Body, binding: BindingId, created: Span) -> Option<StmtId> {
+    let places = Places::of(body);
+    let declares =
+        |id: StmtId| matches!(&body.stmt(id).kind, StmtKind::Decl(decls) if decls.iter().any(|d| d.binding == binding));
+    let ids = (0..body.stmts.len() as u32).map(StmtId);
+    let declaration = ids.clone().find(|id| declares(*id))?;
+    let block = places.parent(declaration)?;
+    let StmtKind::Block(stmts) = &body.stmt(block).kind else {
+        return None;
+    };
+    let creation = stmts.iter().position(|s| body.stmt(*s).span.contains(created))?;
+    let StmtKind::Expr(_) = body.stmt(stmts[creation]).kind else {
+        return None;
+    };
+    let uses: Vec<Span> = body
+        .exprs
+        .iter()
+        .filter(|e| matches!(e.kind, ExprKind::Name(Name::Local(b)) if b == binding))
+        .map(|e| e.span)
+        .collect();
+    let last = stmts
+        .iter()
+        .rposition(|s| uses.iter().any(|u| body.stmt(*s).span.contains(*u)))?;
+    // Where control can't get behind it, it would do nothing.
+    let goes_on = !matches!(body.stmt(stmts[last]).kind, StmtKind::Return(_));
+    (last > creation && goes_on).then(|| stmts[last])
+}

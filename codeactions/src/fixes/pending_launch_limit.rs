@@ -1,0 +1,268 @@
+//! `raise-pending-launch-limit` and `restore-pending-launch-limit`
+
+use gridfuse_analysis::db::{Db, Workspace};
+use gridfuse_analysis::hir::{ExprKind, Name, StmtKind, body};
+use gridfuse_analysis::items::items;
+use gridfuse_analysis::launch::{Bound, Launchers, Places, launch_counts, launches};
+use gridfuse_analysis::resolve::launch_sites_of;
+use gridfuse_analysis::span::FileRange;
+
+use super::{Fix, function_around, site_at};
+use crate::edit::{EditBuilder, SourceEdit};
+use crate::handlers::finish;
+use crate::include::HEADER_NAME;
+use crate::rewrite::{Ineligible, Options, Reason};
+use crate::site::{Site, refuse};
+use crate::style;
+
+pub(super) const RAISE: Fix = Fix {
+    id: "raise-pending-launch-limit",
+    title: "Raise the limit of pending launches",
+    doc: RAISE_DOC,
+    options: &[],
+    everywhere: false,
+    apply: raise,
+};
+
+pub(super) const RESTORE: Fix = Fix {
+    id: "restore-pending-launch-limit",
+    title: "Leave the limit of pending launches as it is",
+    doc: RESTORE_DOC,
+    options: &[],
+    everywhere: true,
+    apply: restore,
+};
+
+const LIMIT: &str = "cudaLimitDevRuntimePendingLaunchCount";
+
+const RAISE_DOC: &str = r#"Raises the limit of pending launches to what one grid launches, at the beginning of the host function that launches the parent.
+
+Launches get dearer with it: on an H200 each costs 2 µs and more in place of 0.8. Fewer launches (`aggregate-*`) are better.
+
+## Needs
+- A number of launches that is known, and one host function that launches the parent.
+
+It assumes that no kernel runs before that function: then the limit can't be changed any more.
+
+## Before
+```cuda
+__global__ void child(float* row) { row[threadIdx.x] *= 2.0f; }
+
+__global__ void parent(float* matrix) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    child<<<1, 64, 0, cudaStreamFireAndForget>>>(matrix + 64 * r);
+}
+
+void run(float* matrix) {
+    parent<<<64, 128>>>(matrix);
+}
+```
+
+## After
+```cuda
+__global__ void child(float* row) { row[threadIdx.x] *= 2.0f; }
+
+__global__ void parent(float* matrix) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    child<<<1, 64, 0, cudaStreamFireAndForget>>>(matrix + 64 * r);
+}
+
+void run(float* matrix) {
+    cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 8192);
+    parent<<<64, 128>>>(matrix);
+}
+```
+
+## Source
+CUDA C++ Programming Guide, CUDA Dynamic Parallelism, "Pending Kernel Launches"; the diagnostic `pending-launch-limit`.
+"#;
+
+const RESTORE_DOC: &str = r#"Takes out a call that raises the limit of pending launches, once the program's launches are collected and need no such limit.
+
+Each launch is dearer while the limit is raised: on an H200 2 µs and more in place of 0.8, and an aggregated search through a graph
+takes up to twice as long (see [measurements](../measurements.md), `p2048`).
+
+## Needs
+- The call is a statement of its own.
+- Device code launches by `gridfuse::Aggregator` alone.
+
+It assumes that no grid has more than 2048 collected launches pending: one for each of its blocks with `PerBlock`.
+
+## Before
+```cuda
+#include "gridfuse.cuh"
+
+struct child_args { int row; };
+
+__global__ void child_aggregated(gridfuse::Batch<child_args> batch, float* matrix) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const child_args& args) {
+        matrix[64 * args.row + threadIdx.x] *= 2.0f;
+    });
+}
+
+__global__ void parent(float* matrix, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> children(arena, matrix);
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    children.launch(1, 64, {r});
+}
+
+void run(float* matrix) {
+    cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 8192);
+    parent<<<64, 128>>>(matrix, gridfuse::arena_for(64, 128));
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+struct child_args { int row; };
+
+__global__ void child_aggregated(gridfuse::Batch<child_args> batch, float* matrix) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const child_args& args) {
+        matrix[64 * args.row + threadIdx.x] *= 2.0f;
+    });
+}
+
+__global__ void parent(float* matrix, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> children(arena, matrix);
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    children.launch(1, 64, {r});
+}
+
+void run(float* matrix) {
+    parent<<<64, 128>>>(matrix, gridfuse::arena_for(64, 128));
+}
+```
+
+## Source
+CUDA C++ Programming Guide, CUDA Dynamic Parallelism, "Pending Kernel Launches"; measured on an H200.
+"#;
+
+fn raise(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(RAISE.options)?;
+    let site = site_at(db, place)?;
+    let counts = launch_counts(db, site.parent);
+    let count = counts.get(site.id.index as usize).map(|c| &c.per_grid);
+    let wanted = count.map_or(0, |c| match c.at_most {
+        Bound::Constant(n) => n,
+        _ => c.at_least,
+    });
+    if wanted <= gridfuse_analysis::launch::PENDING_LAUNCHES {
+        return Err(refuse("how many launches there are isn't known", Some(site.here())));
+    }
+    if let Some(call) = calls_in_workspace(db).first() {
+        return Err(refuse("the limit is set here already", Some(*call)));
+    }
+    let hosts: Vec<Site<'_>> = launch_sites_of(db, site.parent)
+        .into_iter()
+        .filter_map(|id| Site::new(db, id).ok())
+        .collect();
+    let Some(host) = hosts.first().filter(|h| h.facts.launchers == Launchers::Host) else {
+        return Err(refuse(
+            format!("no host function launches `{}`", site.parent_name()),
+            Some(site.here()),
+        ));
+    };
+    if let Some(other) = hosts.iter().find(|h| h.parent != host.parent) {
+        return Err(refuse(
+            format!("several functions launch `{}`", site.parent_name()),
+            Some(other.here()),
+        ));
+    }
+    let mut edit = EditBuilder::new(db);
+    edit.assume(Reason {
+        text: format!("no kernel has run when `{}` is called", host.parent_name()),
+        place: Some(host.here()),
+    });
+    let open = host.parent.body_span(db).shift(host.start).start as usize + 1;
+    let style = edit.style(host.file);
+    let indent = format!("{}{}", style::indent_at(&host.text, host.start as usize), style.unit);
+    let rest = host.text.get(open..style::line_end(&host.text, open)).unwrap_or("");
+    if !rest.trim().is_empty() {
+        return Err(refuse(
+            "the function's first statement stands behind its brace",
+            Some(host.here()),
+        ));
+    }
+    let code = format!("{}{indent}cudaDeviceSetLimit({LIMIT}, {wanted});", style.newline);
+    edit.insert(host.file, open as u32, code);
+    finish(edit)
+}
+
+fn restore(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(RESTORE.options)?;
+    let nothing = || refuse("the limit of pending launches isn't set here", Some(place));
+    let function = function_around(db, place).ok_or_else(nothing)?;
+    if !function.text(db).contains(LIMIT) {
+        return Err(nothing());
+    }
+    let lowered = body(db, function);
+    let places = Places::of(&lowered);
+    let start = function.start(db);
+    let statement = lowered.exprs.iter().enumerate().find_map(|(index, expr)| {
+        let ExprKind::Call {
+            name: Some(name), args, ..
+        } = &expr.kind
+        else {
+            return None;
+        };
+        let which = args.first().map(|a| &lowered.expr(lowered.strip_parens(*a)).kind);
+        let limit = matches!(which, Some(ExprKind::Name(Name::Other(n))) if n == LIMIT);
+        let range = expr.span.shift(start);
+        let here = range.start <= place.range.end && place.range.start <= range.end;
+        let id = gridfuse_analysis::hir::ExprId(index as u32);
+        let stmt = places.statement_of(id)?;
+        (name == "cudaDeviceSetLimit" && limit && here).then_some((stmt, id))
+    });
+    let (statement, call) = statement.ok_or_else(nothing)?;
+    let alone = matches!(lowered.stmt(statement).kind, StmtKind::Expr(e) if lowered.strip_parens(e) == call)
+        && places
+            .parent(statement)
+            .is_some_and(|p| matches!(lowered.stmt(p).kind, StmtKind::Block(_)));
+    if !alone {
+        return Err(refuse("the call is part of a larger statement", Some(place)));
+    }
+    let mut collected = false;
+    for file in Workspace::try_get(db).map(|w| w.files(db)).unwrap_or_default().values() {
+        if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) {
+            continue;
+        }
+        collected |= file.text(db).contains("gridfuse::Aggregator");
+        for function in items(db, *file).functions.iter().filter(|f| f.has_body(db)) {
+            let direct = launches(db, *function).iter().find(|l| l.launchers != Launchers::Host);
+            if let Some(launch) = direct {
+                let range = launch.span.shift(function.start(db));
+                return Err(refuse(
+                    "device code launches directly here, and may need the limit",
+                    Some(FileRange { file: *file, range }),
+                ));
+            }
+        }
+    }
+    if !collected {
+        return Err(refuse("no launch of the program is collected", Some(place)));
+    }
+    let mut edit = EditBuilder::new(db);
+    edit.assume(Reason {
+        text: "no more than 2048 collected launches are pending at a time (one for each block of the parent with `PerBlock`)"
+            .to_owned(),
+        place: Some(place),
+    });
+    edit.delete_lines(FileRange {
+        file: place.file,
+        range: lowered.stmt(statement).span.shift(start),
+    });
+    finish(edit)
+}
+
+/// Where the workspace names the limit.
+fn calls_in_workspace(db: &dyn Db) -> Vec<FileRange> {
+    let files = Workspace::try_get(db).map(|w| w.files(db)).unwrap_or_default();
+    let found = files.values().filter_map(|file| {
+        let at = file.text(db).find(LIMIT)? as u32;
+        let range = gridfuse_analysis::span::TextRange::new(at, at + LIMIT.len() as u32);
+        Some(FileRange { file: *file, range })
+    });
+    found.collect()
+}

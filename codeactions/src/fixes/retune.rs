@@ -1,0 +1,137 @@
+//! `retune-grid`, `retune-multiblock`, `retune-block` and `retune-warp`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::span::FileRange;
+
+use super::Fix;
+use crate::edit::SourceEdit;
+use crate::rewrite::{Ineligible, OptionSpec, Options};
+use crate::undo;
+
+/// The example.
+macro_rules! program {
+    ($granularity:literal, $noun:literal) => {
+        concat!(
+            "#include \"gridfuse.cuh\"
+
+__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim, const int* col, int* out,
+                                            int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicAdd(&out[col[begin + i]], 1);
+}
+
+__global__ void expand(const int* col, int* out, int begin, int count) {
+    expand_body(blockIdx, gridDim, blockDim, col, out, begin, count);
+}
+
+// The arguments of expand that differ within a ",
+            $noun,
+            " of visit.
+struct expand_args { int begin; int count; };
+
+__global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* out) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+        expand_body(blockIdx, gridDim, blockDim, col, out, args.begin, args.count);
+    });
+}
+
+__global__ void visit(const int* row, const int* col, int* out, int n, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::",
+            $granularity,
+            ", expand_aggregated> expands(arena, col, out);
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expands.launch((count + 127) / 128, 128, {begin, count});
+}
+
+void run(const int* row, const int* col, int* out, int n) {
+    visit<<<(n + 255) / 256, 256>>>(row, col, out, n, gridfuse::arena_for((n + 255) / 256, 256));
+}
+"
+        )
+    };
+}
+
+/// The documentation of one: all are the same but for the granularity.
+macro_rules! doc {
+    ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $to:literal, $to_noun:literal) => {
+        concat!(
+            "Collects launches ",
+            $what,
+            " that are collected at another granularity now.\n\n\
+             Arguments that are the same for all launches that are collected together are passed once and the others written down; \
+             which these are may change with the granularity, and so do the aggregated kernel and its record. All launches of the \
+             kernel change together.\n\n\
+             ## Needs\n\
+             - Generated code that has not been edited. (The bodies of kernels may have been.)\n\
+             - What [",
+            $rewrite,
+            "](",
+            $rewrite,
+            ".md) needs.\n\n## Before\n```cuda\n",
+            program!($from, $from_noun),
+            "```\n\n## After\n```cuda\n",
+            program!($to, $to_noun),
+            "```\n\n## Source\nThe rewrites `aggregate-*`.\n"
+        )
+    };
+}
+
+pub(super) const GRID: Fix = Fix {
+    id: "retune-grid",
+    title: "Collect the launches per grid instead",
+    doc: doc!("per grid", "aggregate-grid", "PerBlock", "block", "PerGrid", "grid"),
+    options: &[],
+    everywhere: true,
+    apply: |db, place, options| again(db, place, "aggregate-grid", options, GRID.options),
+};
+
+pub(super) const MULTIBLOCK: Fix = Fix {
+    id: "retune-multiblock",
+    title: "Collect the launches per group of blocks instead",
+    doc: doc!(
+        "per group of blocks",
+        "aggregate-multiblock",
+        "PerGrid",
+        "grid",
+        "PerMultiBlock<8>",
+        "group of blocks"
+    ),
+    options: &[OptionSpec {
+        name: "blocks",
+        default: "8",
+        doc: "So many neighbouring blocks launch together.",
+    }],
+    everywhere: true,
+    apply: |db, place, options| again(db, place, "aggregate-multiblock", options, MULTIBLOCK.options),
+};
+
+pub(super) const BLOCK: Fix = Fix {
+    id: "retune-block",
+    title: "Collect the launches per block instead",
+    doc: doc!("per block", "aggregate-block", "PerGrid", "grid", "PerBlock", "block"),
+    options: &[],
+    everywhere: true,
+    apply: |db, place, options| again(db, place, "aggregate-block", options, BLOCK.options),
+};
+
+pub(super) const WARP: Fix = Fix {
+    id: "retune-warp",
+    title: "Collect the launches per warp instead",
+    doc: doc!("per warp", "aggregate-warp", "PerBlock", "block", "PerWarp", "warp"),
+    options: &[],
+    everywhere: true,
+    apply: |db, place, options| again(db, place, "aggregate-warp", options, WARP.options),
+};
+
+fn again(
+    db: &dyn Db,
+    place: FileRange,
+    rewrite: &str,
+    options: &Options,
+    known: &[OptionSpec],
+) -> Result<SourceEdit, Ineligible> {
+    options.validate(known)?;
+    undo::collect_again(db, place, rewrite, options)
+}

@@ -1,0 +1,97 @@
+//! `revert`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::span::FileRange;
+
+use super::Fix;
+use crate::edit::SourceEdit;
+use crate::rewrite::{Ineligible, Options};
+use crate::undo;
+
+pub(super) const FIX: Fix = Fix {
+    id: "revert",
+    title: "Go back to plain launches",
+    doc: DOC,
+    options: &[],
+    everywhere: true,
+    apply,
+};
+
+const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen` and `threshold` have made of a launch, one after the other: the launch stands there again,
+kernels, functions and constants that nothing else uses are gone, and so are the arena and the include.
+
+What was collected becomes launches into the NULL stream, whatever stream they had before. The result is checked: each step is done
+only if the rewrite, applied to what comes out, gives what is there now, white space aside.
+
+## Needs
+- Generated code that has not been edited. (The bodies of kernels may have been.)
+
+## Before
+```cuda
+#include "gridfuse.cuh"
+
+__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                            const int* col, int* dist, int level, int begin,
+                                            int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    expand_body(blockIdx, gridDim, blockDim, col, dist, level, begin, count);
+}
+
+// The arguments of expand that differ within a block of visit.
+struct expand_args { int begin; int count; };
+
+__global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* dist,
+                                  int level) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+        expand_body(blockIdx, gridDim, blockDim, col, dist, level, args.begin, args.count);
+    });
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n,
+                      gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerBlock, expand_aggregated> expands(arena, col, dist, level);
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expands.launch((count + 127) / 128, 128, {begin, count});
+}
+
+void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
+    for (int level = 0; level < 10; ++level)
+        visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n,
+                                                   gridfuse::arena_for((n + 255) / 256, 256, stream));
+}
+```
+
+## After
+```cuda
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expand<<<(count + 127) / 128, 128>>>(col, dist, level, begin, count);
+}
+
+void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
+    for (int level = 0; level < 10; ++level)
+        visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n);
+}
+```
+
+## Source
+The inverse of the rewrites.
+"#;
+
+fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(FIX.options)?;
+    undo::all(db, place)
+}

@@ -1,0 +1,207 @@
+//! `optimize`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::launch::LaunchId;
+
+use super::{rewrite_by_id, verdict};
+use crate::edit::SourceEdit;
+use crate::model::{Proposal, advise};
+use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+use crate::sequence::Sequence;
+use crate::site::{Refusals, Site, refuse};
+
+/// Its id.
+pub const ID: &str = "optimize";
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: ID,
+    title: "Optimize the launch",
+    doc: DOC,
+    options: &[],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Applies `threshold`, `coarsen` and `aggregate-*` in this order, those that a small cost model recommends for this launch and that
+can be applied. `gridfuse explain` says which, and why.
+
+The model goes by what is known without running the program: who launches and how often, whether child grids differ in size, how large
+a block is, whether a thread of the child loops. Its numbers come from measurements on an H200
+([measurements](../measurements.md)):
+
+- What can be collected is: a child grid costs about 0.8 µs, one that is collected some 20 bytes.
+- All launches of a grid become one, except where the parent has only one block.
+- Child grids of fewer than 32 threads run in the launching thread, if they differ in size and a thread of the child doesn't loop.
+- A block of the child with fewer than 128 threads takes over the work of several, if a child grid has more than one.
+- Where launches can't be collected, they go into `cudaStreamFireAndForget`.
+
+It can't know how skewed the data are. The numbers are constants in the result, to be tuned.
+
+## Needs
+- A launch by many threads, by one of each warp or block, or in a loop.
+- What the rewrites need that it applies; one that can't be applied is left out. It assumes what they assume.
+
+## Before
+```cuda
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expand<<<(count + 127) / 128, 128>>>(col, dist, level, begin, count);
+}
+
+void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
+    for (int level = 0; level < 10; ++level)
+        visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n);
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+// Child grids of expand with fewer threads run in the launching thread.
+constexpr int kExpandThreshold = 32;
+
+__device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim,
+                                              dim3 blockDim, const int* col, int* dist, int level,
+                                              int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
+}
+
+// The arguments of expand that differ within a grid of visit.
+struct expand_args { int begin; int count; };
+
+__global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* dist, int level) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+        expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, args.begin, args.count);
+    });
+}
+
+__device__ inline void expand_serial(dim3 grid, dim3 block, const int* col, int* dist, int level,
+                                     int begin, int count) {
+    gridfuse::for_each_thread(grid, block, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+        expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
+    });
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n, gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerGrid, expand_aggregated> expands(arena, col, dist, level);
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) {
+        if (count < kExpandThreshold)
+            expand_serial((count + 127) / 128, 128, col, dist, level, begin, count);
+        else
+            expands.launch((count + 127) / 128, 128, {begin, count});
+    }
+}
+
+void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
+    for (int level = 0; level < 10; ++level)
+        visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n,
+                                                   gridfuse::arena_for((n + 255) / 256, 256, stream));
+}
+```
+
+## Source
+Olabi, Gómez Luna, Mutlu, Hwu, El Hajj: A Compiler Framework for Optimizing Dynamic Parallelism on GPUs, CGO 2022, which applies the
+same three in this order with parameters found by search.
+"#;
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    Plan::make(db, launch).map(|plan| plan.edit)
+}
+
+/// What `optimize` does to a launch.
+#[derive(Debug)]
+pub struct Plan {
+    /// What is applied (`threshold=32`), in order, and why.
+    pub steps: Vec<(String, String)>,
+    /// What isn't, and why.
+    pub without: Vec<(String, String)>,
+    /// All of it.
+    pub edit: SourceEdit,
+}
+
+impl Plan {
+    /// Applies what the model recommends.
+    ///
+    /// # Errors
+    /// Why nothing can be done, or nothing is gained.
+    pub fn make<'db>(db: &'db dyn Db, launch: LaunchId<'db>) -> Result<Plan, Ineligible> {
+        let site = Site::new(db, launch)?;
+        let mut refusals = Refusals::default();
+        site.refuse_common(&mut refusals);
+        refusals.check()?;
+        let advice = advise(&site).map_err(|why| refuse(why, Some(site.here())))?;
+        let without = advice.without.iter().map(|(id, why)| ((*id).to_owned(), why.clone()));
+        let mut plan = Plan {
+            steps: Vec::new(),
+            without: without.collect(),
+            edit: SourceEdit::default(),
+        };
+        let mut sequence = Sequence::new(db, launch)?;
+        let mut last = None;
+        for proposal in &advice.steps {
+            last = plan.step(&mut sequence, proposal).err();
+        }
+        // The last step collects the launches; the others are worth little without it, but for a threshold.
+        if let Some(refusal) = last {
+            plan.steps.clear();
+            sequence = Sequence::new(db, launch)?;
+            let threshold = advice.steps.iter().filter(|s| s.ids.contains(&"threshold"));
+            for proposal in threshold.chain(&advice.otherwise) {
+                // Why not has been said for the one, and the other may well go there already.
+                let _ = plan.step(&mut sequence, proposal);
+            }
+            if plan.steps.is_empty() {
+                return Err(refusal);
+            }
+        }
+        plan.without.dedup();
+        plan.edit = sequence.finish();
+        Ok(plan)
+    }
+
+    /// Applies the first rewrite of a proposal that can be; gives the refusal of the first otherwise.
+    fn step(&mut self, sequence: &mut Sequence<'_>, proposal: &Proposal) -> Result<(), Ineligible> {
+        let mut first = None;
+        for id in &proposal.ids {
+            let Some(rewrite) = rewrite_by_id(id) else { continue };
+            let mut options = Options::default();
+            if let Some((name, value)) = &proposal.option {
+                options.0.insert((*name).to_owned(), value.clone());
+            }
+            match sequence.then(rewrite, &options) {
+                Ok(()) => {
+                    let value = proposal.option.as_ref().map_or(String::new(), |(_, v)| format!("={v}"));
+                    self.steps.push((format!("{id}{value}"), proposal.why.clone()));
+                    return Ok(());
+                }
+                Err(refusal) => {
+                    let why = refusal.0.first().map_or(String::new(), |r| r.text.clone());
+                    self.without.push(((*id).to_owned(), why));
+                    first = first.or(Some(refusal));
+                }
+            }
+        }
+        Err(first.unwrap_or_else(|| refuse("nothing fits", None)))
+    }
+}

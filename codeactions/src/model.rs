@@ -1,0 +1,167 @@
+//! The cost model of `optimize`: which rewrites, with which knobs, in which order.
+//!
+//! It knows what the analyses know: who launches and how often, whether the child grids of different launchers differ in size, how
+//! large a block is, whether a thread of the child loops. It doesn't know the data. Its numbers were measured on an NVIDIA H200
+//! with CUDA 13.0 (`docs/measurements.md`); nothing is scaled to other GPUs.
+//!
+//! - A child grid costs about 0.8 µs of a GPU that does nothing else meanwhile, and 2 µs and more when the limit of pending launches
+//!   is raised; an aggregated launch costs a record of some 20 bytes and an atomic addition for each warp. So what can be collected is.
+//! - A whole grid makes one launch, which was fastest in every search through a graph with many launchers, or as fast as the others
+//!   within a few percent. Where the parent has one block the block is the grid, and its state is in shared memory.
+//! - A warp of the child is the smallest unit that is worth another thread: grids of fewer than 32 threads run in the launcher, which
+//!   brought 0.068 ms to 0.050 for a power-law graph. That is so while a thread of the child has a few memory accesses to
+//!   do; where it loops, one thread would do all loops one after the other, so then nothing is run in the launcher.
+//! - A block of an aggregated grid looks up its launch once. Blocks of fewer than 128 threads do that too often, so one takes several.
+//!   This is derived from the other measurements and not measured by itself.
+//!
+//! What the model can't see: how skewed the sizes are, how long a thread of the child runs, what else the GPU does. The constants
+//! in the result are there to be tuned.
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::hir::{StmtKind, body};
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::{Child, GridSize, LaunchCount, LaunchFacts, Launchers, launch_counts, launches};
+use gridfuse_analysis::resolve::launch_sites_of;
+use gridfuse_analysis::uniformity::Level;
+
+use crate::site::Site;
+
+/// Child grids of fewer threads run in the launching thread.
+const THRESHOLD: u64 = 32;
+
+/// Threads of the child that a block of an aggregated grid should stand for.
+const BLOCK_THREADS: u64 = 128;
+
+/// What one step does: `threshold`, `coarsen`, `aggregate`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// Ids of rewrites, the best first; the first that can be applied is.
+    pub ids: Vec<&'static str>,
+    /// Its option and value, where it has one.
+    pub option: Option<(&'static str, String)>,
+    /// Why: a sentence fragment.
+    pub why: String,
+}
+
+/// What the model has to say of a launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Advice {
+    /// What to do, in order.
+    pub steps: Vec<Proposal>,
+    /// What not to do, with the reason.
+    pub without: Vec<(&'static str, String)>,
+    /// What to do when nothing else can be.
+    pub otherwise: Option<Proposal>,
+}
+
+/// The advice for a launch; an error is the reason why there is nothing to gain.
+pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
+    let facts = site.facts;
+    let counts = launch_counts(site.db, site.parent);
+    let Some(count) = counts.get(site.id.index as usize) else {
+        return Err("the launch is not understood".to_owned());
+    };
+    if facts.launchers == Launchers::OnePerGrid && facts.loops.is_empty() {
+        return Err("one thread of the grid launches once, so there is nothing to collect".to_owned());
+    }
+    let mut advice = Advice::default();
+    threshold(site, facts, count, &mut advice);
+    coarsen(facts, count, &mut advice);
+    advice.steps.push(granularity(site));
+    advice.otherwise = Some(Proposal {
+        ids: vec!["fire-and-forget"],
+        option: None,
+        why: "the launches can't be collected; without the order of the NULL stream they run side by side".to_owned(),
+    });
+    Ok(advice)
+}
+
+fn threshold(site: &Site<'_>, facts: &LaunchFacts<'_>, count: &LaunchCount, advice: &mut Advice) {
+    let varies = facts.grid.operand.uniformity.level > Level::Grid || facts.grid.operand.changes_in_loop;
+    let why_not = if count.size == GridSize::Constant {
+        Some("all child grids have the same size, which is a warp or more")
+    } else if count.size == GridSize::Symbolic && !varies {
+        Some("the child grids of one parent grid all have the same size")
+    } else if matches!(&facts.child, Child::Kernel(child) if loops(site.db, *child)) {
+        Some("a thread of the child loops, and one thread would do all of it")
+    } else {
+        None
+    };
+    match why_not {
+        Some(why) => advice.without.push(("threshold", why.to_owned())),
+        None => advice.steps.push(Proposal {
+            ids: vec!["threshold"],
+            option: Some(("threshold", THRESHOLD.to_string())),
+            why: format!(
+                "child grids differ in size, and one of fewer than {THRESHOLD} threads leaves lanes of its warp idle"
+            ),
+        }),
+    }
+}
+
+fn coarsen(facts: &LaunchFacts<'_>, count: &LaunchCount, advice: &mut Advice) {
+    let single = facts.grid.constant == Some([1, 1, 1]);
+    match facts.block.constant {
+        _ if single || count.size == GridSize::Tiny => {
+            advice.without.push(("coarsen", "a child grid is one block".to_owned()));
+        }
+        None => advice
+            .without
+            .push(("coarsen", "the block size isn't constant".to_owned())),
+        Some([x, y, z]) => {
+            let threads = x.saturating_mul(y).saturating_mul(z).max(1);
+            if threads >= BLOCK_THREADS {
+                let why = format!("a block of the child has {threads} threads, which is enough");
+                advice.without.push(("coarsen", why));
+                return;
+            }
+            advice.steps.push(Proposal {
+                ids: vec!["coarsen"],
+                option: Some(("factor", BLOCK_THREADS.div_ceil(threads).to_string())),
+                why: format!(
+                    "a block of the child has {threads} threads, and each looks up which launch it belongs to"
+                ),
+            });
+        }
+    }
+}
+
+fn granularity(site: &Site<'_>) -> Proposal {
+    let sizes: Vec<Option<[u64; 3]>> = launch_sites_of(site.db, site.parent)
+        .into_iter()
+        .filter_map(|id| launches(site.db, id.function).get(id.index as usize))
+        .map(|facts| facts.grid.constant)
+        .collect();
+    let one_block = !sizes.is_empty() && sizes.iter().all(|s| *s == Some([1, 1, 1]));
+    let (ids, why) = if one_block {
+        (
+            vec!["aggregate-block", "aggregate-grid", "aggregate-warp"],
+            "the parent has one block, whose launches become one",
+        )
+    } else {
+        (
+            vec![
+                "aggregate-grid",
+                "aggregate-multiblock",
+                "aggregate-block",
+                "aggregate-warp",
+            ],
+            "the fewer launches the better, and one for the whole grid is the fewest",
+        )
+    };
+    Proposal {
+        ids,
+        option: None,
+        why: why.to_owned(),
+    }
+}
+
+/// The body of a kernel has a loop.
+fn loops(db: &dyn Db, kernel: FunctionItem<'_>) -> bool {
+    body(db, kernel).stmts.iter().any(|stmt| {
+        matches!(
+            stmt.kind,
+            StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::RangeFor { .. }
+        )
+    })
+}

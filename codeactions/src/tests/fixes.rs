@@ -1,0 +1,165 @@
+//! The fixes, beside the examples of their documentation.
+
+use std::path::Path;
+
+use gridfuse_analysis::db::Host;
+use gridfuse_analysis::span::{FileRange, TextRange};
+
+use super::{program, with_child};
+use crate::edit::apply;
+use crate::fixes::fix_by_id;
+use crate::include::HEADER;
+use crate::rewrite::Options;
+
+/// Applies a fix at `$0`: the new text and the assumptions, or the reasons against it.
+pub fn fix(id: &str, text: &str, options: &[(&str, &str)]) -> Result<(String, Vec<String>), Vec<String>> {
+    let at = text.find("$0").unwrap_or_default() as u32;
+    let mut host = Host::new();
+    host.set_file(Path::new("/p/gridfuse.cuh"), HEADER);
+    let file = host.set_file(Path::new("/p/a.cu"), text.replace("$0", ""));
+    let options = Options(options.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect());
+    let range = TextRange::empty(at);
+    let fix = fix_by_id(id).ok_or_else(|| vec!["no such fix".to_owned()])?;
+    let texts = |reasons: &[crate::rewrite::Reason]| reasons.iter().map(|r| r.text.clone()).collect::<Vec<_>>();
+    let edit = (fix.apply)(host.db(), FileRange { file, range }, &options).map_err(|refusal| texts(&refusal.0))?;
+    let read = |path: &Path| host.file(path).map(|f| f.text(host.db()).to_string());
+    let new = apply(&edit, read).map_err(|e| vec![e.to_string()])?;
+    let text = new.get(Path::new("/p/a.cu")).cloned().unwrap_or_default();
+    Ok((text, texts(&edit.assumptions)))
+}
+
+#[track_caller]
+fn fixed(id: &str, text: &str, pieces: &[&str]) -> Vec<String> {
+    let (new, assumes) = fix(id, text, &[]).unwrap_or_else(|reasons| panic!("refused: {reasons:?}"));
+    for piece in pieces {
+        assert!(new.contains(piece), "no\n{piece}\nin\n{new}");
+    }
+    assumes
+}
+
+#[track_caller]
+fn refused(id: &str, text: &str, reason: &str) {
+    match fix(id, text, &[]) {
+        Ok((new, _)) => panic!("not refused:\n{new}"),
+        Err(reasons) => assert!(reasons.iter().any(|r| r.contains(reason)), "{reasons:?}"),
+    }
+}
+
+#[test]
+fn guards() {
+    let id = "guard-empty-grid";
+    let assumes = fixed(
+        id,
+        &program("$0child<<<begin * count, 32>>>(out, begin, count);"),
+        &["    if ((begin * count) > 0)\n        child<<<begin * count, 32>>>(out, begin, count);\n"],
+    );
+    assert!(assumes.is_empty());
+    fixed(
+        id,
+        &program("if (v) $0child<<<count, 32>>>(out, begin, count);\n    else out[v] = 0;"),
+        &[
+            "    if (v) {\n        if (count > 0)\n            child<<<count, 32>>>(out, begin, count);\n    }\n    else out[v] = 0;",
+        ],
+    );
+    let assumes = fixed(
+        id,
+        &program("unsigned u = count;\n    $0child<<<(u - 1) / 32 + 1, 32>>>(out, begin, u);"),
+        &["if (u > 0)"],
+    );
+    assert_eq!(assumes, ["`child` does nothing when `u` is 0, whatever its grid"]);
+    refused(
+        id,
+        &program("$0child<<<dim3(count, 2), 32>>>(out, begin, count);"),
+        "several dimensions",
+    );
+    refused(
+        id,
+        &program("$0child<<<atomicAdd(out, 1), 32>>>(out, begin, count);"),
+        "not a number",
+    );
+    refused(
+        id,
+        &program("$0child<<<count, 32>>>(out, begin, count);\n    if (cudaGetLastError()) out[0] = 1;"),
+        "asks for errors",
+    );
+    refused(id, "$0int x;\n", "no kernel launch");
+}
+
+#[test]
+fn error_checks() {
+    let id = "check-launch-error";
+    fixed(
+        id,
+        &format!(
+            "#include <stdio.h>\n{}",
+            program("$0child<<<count, 32>>>(out, begin, count);")
+        ),
+        &[
+            "    child<<<count, 32>>>(out, begin, count);\n    if (cudaError_t error = cudaGetLastError()) printf(\"child: %s\\n\",",
+        ],
+    );
+    let (text, _) = fix(id, &program("$0child<<<count, 32>>>(out, begin, count);"), &[]).unwrap_or_default();
+    refused(id, &text.replace("    child<<<", "    $0child<<<"), "asks for errors");
+}
+
+#[test]
+fn streams_are_destroyed_behind_their_last_use() {
+    let id = "destroy-stream";
+    let create = "cudaStream_t s;\n    $0cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);";
+    fixed(
+        id,
+        &program(&format!(
+            "{create}\n    for (int k = 0; k < 3; ++k) {{\n        child<<<count, 32, 0, s>>>(out, begin, count);   // go\n    }}\n    out[v] = 1;"
+        )),
+        &["    }\n    cudaStreamDestroy(s);\n    out[v] = 1;"],
+    );
+    fixed(
+        id,
+        &program(&format!(
+            "{create}\n    child<<<count, 32, 0, s>>>(out, begin, count);   // go"
+        )),
+        &["count);   // go\n    cudaStreamDestroy(s);\n"],
+    );
+    for (code, reason) in [
+        (
+            "cudaStream_t s;\n    if (count) { $0cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking); child<<<count, 32, 0, s>>>(out, begin, count); }",
+            "in the block where it is declared",
+        ),
+        (
+            "cudaStream_t s[2];\n    $0cudaStreamCreateWithFlags(&s[0], cudaStreamNonBlocking);\n    child<<<count, 32, 0, s[0]>>>(out, begin, count);",
+            "in the block where it is declared",
+        ),
+        (
+            "cudaStream_t s;\n    $0cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    child<<<count, 32, 0, s>>>(out, begin, count);\n    cudaStreamDestroy(s);",
+            "never destroyed",
+        ),
+    ] {
+        refused(id, &program(code), reason);
+    }
+}
+
+#[test]
+fn limits() {
+    let rows = "__global__ void child(int* out, int begin, int count) { out[begin] += count; }\n";
+    let parent = with_child(
+        rows,
+        "$0child<<<1, 32, 0, cudaStreamFireAndForget>>>(out, begin, count);",
+    );
+    refused("raise-pending-launch-limit", &parent, "isn't known");
+    let set = "void limit() { cudaDeviceSetLimit($0cudaLimitDevRuntimePendingLaunchCount, 4096); }\n";
+    refused(
+        "restore-pending-launch-limit",
+        &format!("{}{set}", parent.replace("$0", "")),
+        "launches directly here",
+    );
+    refused(
+        "restore-pending-launch-limit",
+        set,
+        "no launch of the program is collected",
+    );
+    refused(
+        "restore-pending-launch-limit",
+        "void limit() { if (cudaDeviceSetLimit($0cudaLimitDevRuntimePendingLaunchCount, 4096)) abort(); }\n",
+        "larger statement",
+    );
+}

@@ -1,0 +1,73 @@
+//! `optimize`
+
+use super::{program, refuses, rewrite, with_child};
+
+const ID: &str = "optimize";
+
+#[test]
+fn sizes_that_differ_get_a_threshold() {
+    let result = rewrite(ID, &program("child<<<(count + 127) / 128, 128>>>(out, begin, count);"));
+    result.has(&[
+        "constexpr int kChildThreshold = 32;",
+        "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated> childs(arena, out);",
+        "else\n        childs.launch(",
+    ]);
+    assert!(!result.text().contains("coarsened"));
+    assert_eq!(result.assumes.len(), 1, "{:?}", result.assumes);
+}
+
+#[test]
+fn small_blocks_get_more_to_do() {
+    rewrite(ID, &program("child<<<(count + 31) / 32, 32>>>(out, begin, count);")).has(&[
+        "kChildCoarsening = 4;",
+        "kChildThreshold = 32;",
+        "childs.launch(gridfuse::coarsened((count + 31) / 32, kChildCoarsening), 32,",
+    ]);
+}
+
+#[test]
+fn what_does_not_help_is_left_out() {
+    let same = rewrite(ID, &program("child<<<n, 256>>>(out, begin, count);"));
+    assert!(!same.text().contains("Threshold"));
+    let child = "__global__ void child(int* out, int begin, int count) {\n    for (int k = 0; k < count; ++k) atomicAdd(&out[begin + k], 1);\n}\n";
+    let loops = rewrite(
+        ID,
+        &with_child(child, "child<<<(count + 127) / 128, 128>>>(out, begin, count);"),
+    );
+    assert!(!loops.text().contains("Threshold"));
+}
+
+#[test]
+fn what_cannot_be_applied_is_left_out() {
+    let child = "__global__ void child(int* out, int begin, int count) {\n    __syncthreads();\n    out[begin + threadIdx.x] = count;\n}\n";
+    let result = rewrite(ID, &with_child(child, "child<<<count, 128>>>(out, begin, count);"));
+    result.has(&["childs.launch(count, 128, {begin, count});"]);
+    assert!(!result.text().contains("Threshold"));
+    // Nobody launches the parent, so there is nobody to make an arena.
+    let text = with_child(child, "child<<<count, 128>>>(out, begin, count);").replace("parent<<<", "other<<<");
+    let alone = text.replace(
+        "__global__ void parent",
+        "__global__ void other(int*, const int*, int);\n__global__ void parent",
+    );
+    refuses(
+        ID,
+        &alone.replace("128>>>(out, begin", "128, 0, cudaStreamTailLaunch>>>(out, begin"),
+        "no launch of `parent`",
+    );
+    rewrite(ID, &alone.replace("child<<<", "$0child<<<")).has(&["child<<<count, 128, 0, cudaStreamFireAndForget>>>"]);
+}
+
+#[test]
+fn one_launch_is_left_alone() {
+    refuses(
+        ID,
+        &program("if (v == 0) child<<<(count + 127) / 128, 128>>>(out, begin, count);"),
+        "nothing to collect",
+    );
+}
+
+#[test]
+fn a_parent_of_one_block_collects_per_block() {
+    let text = program("child<<<(count + 127) / 128, 128>>>(out, begin, count);");
+    rewrite(ID, &text.replace("parent<<<(n + 127) / 128,", "parent<<<1,")).has(&["gridfuse::PerBlock"]);
+}

@@ -1,0 +1,167 @@
+//! `revert` and `retune-*`
+
+use super::fixes::fix;
+use super::{Rewritten, program, rewrite_files, with_child};
+
+/// Applies rewrites in a row to the launches of `child`.
+fn rewritten(text: &str, ids: &[&str]) -> String {
+    let mut now = text.to_owned();
+    for id in ids {
+        let marked = ["child_coarsened<<<", "child<<<", "child<int><<<"]
+            .iter()
+            .find(|launch| now.contains(**launch))
+            .map_or(now.clone(), |launch| now.replacen(launch, &format!("$0{launch}"), 1));
+        let result: Result<Rewritten, _> = rewrite_files(id, &[("a.cu", &marked)], &[]);
+        now = result
+            .unwrap_or_else(|reasons| panic!("{id}: {reasons:?}"))
+            .text()
+            .to_owned();
+    }
+    now
+}
+
+/// The text with the place of the parent's collected or plain launch marked.
+fn marked(text: &str) -> String {
+    let at = text.rfind(".launch(").or_else(|| text.rfind("child"));
+    let at = at.unwrap_or_default();
+    format!("{}$0{}", &text[..at], &text[at..])
+}
+
+#[track_caller]
+fn round_trip(text: &str, ids: &[&str]) {
+    let there = rewritten(text, ids);
+    let (back, assumes) =
+        fix("revert", &marked(&there), &[]).unwrap_or_else(|reasons| panic!("{ids:?}: {reasons:?}\n{there}"));
+    assert_eq!(back, text, "{ids:?}");
+    assert!(assumes.is_empty());
+}
+
+const LAUNCH: &str = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);";
+
+#[test]
+fn rewrites_are_taken_back_exactly() {
+    let text = program(LAUNCH);
+    for ids in [
+        &["aggregate-grid"][..],
+        &["aggregate-multiblock"],
+        &["aggregate-block"],
+        &["aggregate-warp"],
+        &["coarsen"],
+        &["threshold"],
+        &["threshold", "aggregate-grid"],
+        &["threshold", "coarsen"],
+        &["coarsen", "aggregate-block"],
+        &["threshold", "coarsen", "aggregate-grid"],
+        &["optimize"],
+    ] {
+        round_trip(&text, ids);
+        round_trip(&format!("// Here.\n#include <cstdio>\n\n{text}"), ids);
+        round_trip(&format!("// Here.\n\n{text}"), ids);
+    }
+}
+
+#[test]
+fn arguments_and_configurations_come_back() {
+    for launch in [
+        "child<<<(count + 31) / 32, 32>>>(out + v, 0, (short)count);",
+        "child<<<1, 32, 64>>>(out, begin, n);",
+        "for (int k = 0; k < count; ++k) {\n        child<<<k + 1, 32>>>(out, begin, k);\n        out[k] = 1;\n    }",
+        "child<<<1, 32>>>(out, begin, count);\n    child<<<2, 64>>>(out + v, 0, count);",
+    ] {
+        round_trip(&program(launch), &["aggregate-block"]);
+        round_trip(&program(launch), &["aggregate-grid"]);
+    }
+    let child =
+        "template <class T>\n__global__ void child(T* out, int begin, int count) {\n    out[begin] += T(count);\n}\n";
+    let text = with_child(child, "child<int><<<(count + 31) / 32, 32>>>(out, begin, count);");
+    for id in ["aggregate-block", "coarsen", "threshold"] {
+        round_trip(&text, &[id]);
+    }
+}
+
+#[test]
+fn what_was_edited_is_left_alone() {
+    let there = rewritten(&program(LAUNCH), &["aggregate-block"]);
+    for (from, to) in [
+        ("args.begin, args.count", "args.begin + 1, args.count"),
+        ("childs(arena, out);", "childs(arena, out + 1);"),
+        (
+            "gridfuse::arena_for((n + 127) / 128, 128)",
+            "gridfuse::arena_for((n + 127) / 128, 128, 0, 128)",
+        ),
+    ] {
+        let text = there.replace(from, to);
+        assert_ne!(text, there);
+        let refused = fix("revert", &marked(&text), &[]);
+        let fits = refused.is_err_and(|r| r.iter().any(|r| r.contains("was edited")));
+        // What is no more than another argument comes back as that.
+        assert!(fits || from.starts_with("childs("), "{to}");
+    }
+    // The body may have been edited, and everything around.
+    let text = there.replace("out[begin + i] += 1;", "out[begin + i] += 2;");
+    let (back, _) = fix("revert", &marked(&text), &[]).unwrap_or_default();
+    assert_eq!(back, program(LAUNCH).replace("+= 1;", "+= 2;"));
+    assert!(fix("revert", &marked(&program(LAUNCH)), &[]).is_err());
+}
+
+#[test]
+fn granularities_change() {
+    let names = [
+        ("grid", "PerGrid"),
+        ("block", "PerBlock"),
+        ("warp", "PerWarp"),
+        ("multiblock", "PerMultiBlock<8>"),
+    ];
+    // An argument that is the same for a block and not for a grid.
+    let text = program("child<<<(count + 31) / 32, 32>>>(out, blockIdx.x, count);");
+    for (from, _) in names {
+        let there = rewritten(&text, &["threshold", &format!("aggregate-{from}")]);
+        for (to, ty) in names {
+            let result = fix(&format!("retune-{to}"), &marked(&there), &[]);
+            if from == to {
+                assert!(result.is_err_and(|r| r.iter().any(|r| r.contains("already"))), "{from}");
+                continue;
+            }
+            let (new, assumes) = result.unwrap_or_else(|reasons| panic!("{from} {to}: {reasons:?}"));
+            assert!(assumes.is_empty(), "{assumes:?}");
+            assert!(new.contains(&format!("gridfuse::{ty},")), "{new}");
+            assert_eq!(
+                new,
+                rewritten(&text, &["threshold", &format!("aggregate-{to}")]),
+                "{from} {to}"
+            );
+        }
+    }
+    let there = rewritten(&text, &["aggregate-grid"]);
+    let four = fix("retune-multiblock", &marked(&there), &[("blocks", "4")]);
+    assert!(four.is_ok_and(|(t, _)| t.contains("PerMultiBlock<4>")));
+    assert!(fix("retune-grid", &marked(&text), &[]).is_err());
+}
+
+#[test]
+fn a_threshold_goes_below_what_is_there() {
+    let text = program(LAUNCH);
+    for layers in [
+        &["aggregate-grid"][..],
+        &["aggregate-block"],
+        &["coarsen", "aggregate-warp"],
+    ] {
+        let there = rewritten(&text, layers);
+        let (new, assumes) = fix("add-threshold", &marked(&there), &[]).unwrap_or_else(|r| panic!("{layers:?}: {r:?}"));
+        assert!(assumes.is_empty(), "{assumes:?}");
+        let wanted: Vec<&str> = ["threshold"].iter().chain(layers).copied().collect();
+        assert_eq!(new, rewritten(&text, &wanted), "{layers:?}");
+        let again = fix("add-threshold", &marked(&new), &[]);
+        assert!(again.is_err_and(|r| r.iter().any(|r| r.contains("already"))));
+        let wide = fix("add-threshold", &marked(&there), &[("threshold", "7")]);
+        assert!(wide.is_ok_and(|(t, _)| t.contains("kChildThreshold = 7;")));
+    }
+    let two = program("child<<<begin, 32>>>(out, begin, count);\n    child<<<v, 64>>>(out + v, 0, count);");
+    let there = rewritten(&two, &["aggregate-block"]);
+    let (new, _) = fix("add-threshold", &marked(&there), &[]).unwrap_or_default();
+    assert!(
+        new.contains("childs.launch(begin, 32") && new.contains("child_serial(v, 64, out + v, 0, count);"),
+        "{new}"
+    );
+    assert!(fix("add-threshold", &marked(&text), &[]).is_err());
+}

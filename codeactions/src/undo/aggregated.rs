@@ -1,0 +1,410 @@
+//! Takes `aggregate-*` back: all of a kernel's collected launches.
+
+use std::ops::Range;
+
+use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::resolve::{declarations_of, functions_named, launch_sites_of, unqualified};
+use gridfuse_analysis::span::{FileRange, TextRange};
+
+use super::Layer;
+use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_body_back, source};
+use crate::edit::EditBuilder;
+use crate::lex::{self, Token};
+use crate::rewrite::Options;
+use crate::site::Site;
+
+/// A declaration `gridfuse::Aggregator<Granularity, kernel> name(arena, …);`.
+struct Aggregator<'db> {
+    name: String,
+    statement: FileRange,
+    granularity: String,
+    /// As written: `ns::child_aggregated<T>`.
+    kernel: String,
+    arguments: Vec<String>,
+    collected: Collected<'db>,
+}
+
+/// What the aggregated kernel says.
+struct Collected<'db> {
+    kernel: FunctionItem<'db>,
+    record: String,
+    /// Types and names of the record's members.
+    fields: Vec<(String, String)>,
+    structure: FileRange,
+    /// Names of the kernel's parameters behind the batch.
+    parameters: Vec<String>,
+    worker: FunctionItem<'db>,
+    /// The child's arguments: names of parameters, or `args.` and names of members.
+    arguments: Vec<String>,
+}
+
+/// Takes the aggregation off a kernel; `None` where there is none.
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Option<Option<Layer>> {
+    let code = source(db, parent);
+    code.contains("gridfuse::Aggregator").then(|| layer(db, parent, stream))
+}
+
+fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Option<Layer> {
+    let file = parent.file(db);
+    let text = file.text(db);
+    let own = place(db, parent).range;
+    let tokens: Vec<Token> = lex::code_tokens(&text)
+        .into_iter()
+        .filter(|t| own.start <= t.start as u32 && t.end as u32 <= own.end)
+        .collect();
+    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
+    let mut aggregators = Vec::new();
+    for index in 0..tokens.len() {
+        let head = ["gridfuse", ":", ":", "Aggregator", "<"];
+        if head.iter().enumerate().all(|(k, w)| word(index + k) == *w) {
+            aggregators.push(declaration(db, parent, &text, &tokens, index)?);
+        }
+    }
+    let first = aggregators.first()?;
+    let (rewrite, options) = rewrite_of(&first.granularity)?;
+    if aggregators.iter().any(|a| a.granularity != first.granularity) {
+        return None;
+    }
+    let mut edit = EditBuilder::new(db);
+    let mut arena = None;
+    let mut deleted = Vec::new();
+    for aggregator in &aggregators {
+        let (own_arena, _) = aggregator.arguments.split_first()?;
+        arena = Some(own_arena.clone());
+        edit.delete_lines(aggregator.statement);
+        deleted.push(aggregator.statement);
+    }
+    launches(db, &aggregators, &text, &tokens, file, stream, &mut edit)?;
+    let mut done: Vec<FunctionItem<'db>> = Vec::new();
+    for aggregator in &aggregators {
+        let collected = &aggregator.collected;
+        if done.contains(&collected.kernel) {
+            continue;
+        }
+        done.push(collected.kernel);
+        let kernel = place(db, collected.kernel);
+        let mut except = deleted.clone();
+        except.push(kernel);
+        if is_used_elsewhere(db, unqualified(collected.kernel.name(db)), &except) {
+            continue;
+        }
+        deleted.push(kernel);
+        delete_item(&mut edit, kernel);
+        let mut except = deleted.clone();
+        except.push(collected.structure);
+        if !is_used_elsewhere(db, &collected.record, &except) {
+            delete_item(&mut edit, collected.structure);
+            deleted.push(collected.structure);
+        }
+    }
+    let mut workers: Vec<FunctionItem<'db>> = Vec::new();
+    for aggregator in &aggregators {
+        let worker = aggregator.collected.worker;
+        if !workers.contains(&worker) {
+            workers.push(worker);
+            put_body_back(&mut edit, db, worker, &child_of(db, worker)?, &deleted);
+        }
+    }
+    remove_arena(db, parent, &arena?, &deleted, &mut edit)?;
+    Some(Layer {
+        edit: edit.finish().ok()?,
+        rewrite,
+        options,
+        index: 0,
+    })
+}
+
+/// The rewrite that collects at a granularity.
+fn rewrite_of(granularity: &str) -> Option<(&'static str, Options)> {
+    let mut options = Options::default();
+    let name = granularity.strip_prefix("gridfuse::")?;
+    let rewrite = match name {
+        "PerWarp" => "aggregate-warp",
+        "PerBlock" => "aggregate-block",
+        "PerGrid" => "aggregate-grid",
+        _ => {
+            let blocks = name.strip_prefix("PerMultiBlock<")?.strip_suffix('>')?;
+            options.0.insert("blocks".to_owned(), blocks.to_owned());
+            "aggregate-multiblock"
+        }
+    };
+    Some((rewrite, options))
+}
+
+fn declaration<'db>(
+    db: &'db dyn Db,
+    parent: FunctionItem<'db>,
+    text: &str,
+    tokens: &[Token],
+    index: usize,
+) -> Option<Aggregator<'db>> {
+    let (types, close) = list(text, tokens, index + 4)?;
+    let [granularity, kernel] = types.as_slice() else {
+        return None;
+    };
+    let name = tokens.get(close + 1)?.text(text).to_owned();
+    if tokens.get(close + 2)?.text(text) != "(" {
+        return None;
+    }
+    let (arguments, end) = list(text, tokens, close + 2)?;
+    let semicolon = tokens.get(end + 1).filter(|t| t.text(text) == ";")?;
+    let kernel = text.get(kernel.clone())?.to_owned();
+    let plain = kernel.split('<').next().unwrap_or(&kernel);
+    let mut found = functions_named(db, parent.file(db), plain)
+        .into_iter()
+        .filter(|f| f.has_body(db) && f.signature(db).kernel);
+    let aggregated = found.next()?;
+    if found.next().is_some() {
+        return None;
+    }
+    Some(Aggregator {
+        name,
+        statement: FileRange {
+            file: parent.file(db),
+            range: TextRange::new(tokens[index].start as u32, semicolon.end as u32),
+        },
+        granularity: text.get(granularity.clone())?.split_whitespace().collect(),
+        arguments: arguments
+            .iter()
+            .map(|a| text.get(a.clone()).unwrap_or("").to_owned())
+            .collect(),
+        collected: collected(db, aggregated)?,
+        kernel,
+    })
+}
+
+fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collected<'db>> {
+    let file = kernel.file(db);
+    let text = file.text(db);
+    let all = lex::code_tokens(&text);
+    let own = place(db, kernel).range;
+    let tokens: Vec<Token> = all
+        .iter()
+        .copied()
+        .filter(|t| own.start <= t.start as u32 && t.end as u32 <= own.end)
+        .collect();
+    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
+    let batch = (0..tokens.len()).find(|i| word(*i) == "Batch" && word(i + 1) == "<")?;
+    let record = word(batch + 2).to_owned();
+    let params = kernel.signature(db).params_span.shift(kernel.start(db));
+    let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
+    let (params, _) = list(&text, &tokens, open)?;
+    let name_of = |range: &Range<usize>| {
+        let code = text.get(range.clone()).unwrap_or("");
+        lex::identifiers(code).last().map(str::to_owned)
+    };
+    let parameters: Option<Vec<String>> = params.iter().skip(1).map(name_of).collect();
+    // for_each_block([&](…) { worker<…>(…); })
+    let each = (0..tokens.len()).find(|i| word(*i) == "for_each_block")?;
+    let brace = (each..tokens.len()).find(|i| word(*i) == "{")?;
+    let worker_name = word(brace + 1);
+    let open = if word(brace + 2) == "<" {
+        list(&text, &tokens, brace + 2)?.1 + 1
+    } else {
+        brace + 2
+    };
+    let (arguments, close) = list(&text, &tokens, open)?;
+    let ends = [";", "}", ")", ";", "}"];
+    if !ends.iter().enumerate().all(|(k, w)| word(close + 1 + k) == *w) {
+        return None;
+    }
+    let arguments: Vec<String> = arguments
+        .iter()
+        .map(|a| text.get(a.clone()).unwrap_or("").to_owned())
+        .skip_while(|a| ["threadIdx", "blockIdx", "gridDim", "blockDim"].contains(&a.as_str()))
+        .collect();
+    let mut workers = functions_named(db, file, worker_name)
+        .into_iter()
+        .filter(|f| f.has_body(db));
+    let worker = workers.next()?;
+
+    let at = (0..all.len()).find(|i| {
+        all[*i].text(&text) == "struct"
+            && all.get(i + 1).is_some_and(|t| t.text(&text) == record)
+            && all.get(i + 2).is_some_and(|t| t.text(&text) == "{")
+    })?;
+    let mut fields = Vec::new();
+    let mut start = at + 3;
+    let mut end = start;
+    while all.get(end)?.text(&text) != "}" {
+        if all[end].text(&text) == ";" {
+            let name = all.get(end.checked_sub(1)?)?;
+            let ty = text.get(all.get(start)?.start..name.start)?.trim().to_owned();
+            fields.push((ty, name.text(&text).to_owned()));
+            start = end + 1;
+        }
+        end += 1;
+    }
+    let semicolon = all.get(end + 1).filter(|t| t.text(&text) == ";")?;
+    // With its template header, which stands on the line above.
+    let mut first = all[at].start;
+    let line = crate::style::line_start(&text, first);
+    let above = crate::style::line_start(&text, line.saturating_sub(1));
+    if text
+        .get(above..line)
+        .is_some_and(|l| l.trim_start().starts_with("template"))
+    {
+        first = above + crate::style::indent_at(&text, above).len();
+    }
+    Some(Collected {
+        kernel,
+        record,
+        fields,
+        structure: FileRange {
+            file,
+            range: TextRange::new(first as u32, semicolon.end as u32),
+        },
+        parameters: parameters?,
+        worker,
+        arguments,
+    })
+}
+
+/// Puts plain launches in place of the calls of `launch`.
+fn launches<'db>(
+    db: &'db dyn Db,
+    aggregators: &[Aggregator<'db>],
+    text: &str,
+    tokens: &[Token],
+    file: SourceFile,
+    stream: &str,
+    edit: &mut EditBuilder<'db>,
+) -> Option<()> {
+    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(text));
+    for index in 0..tokens.len() {
+        let Some(aggregator) = aggregators.iter().find(|a| a.name == word(index)) else {
+            continue;
+        };
+        let declares = word(index + 1) == "(" && index > 0 && word(index - 1) == ">";
+        if declares {
+            continue;
+        }
+        if word(index + 1) != "." {
+            return None;
+        }
+        if word(index + 2) != "launch" || word(index + 3) != "(" {
+            return None;
+        }
+        let (items, close) = list(text, tokens, index + 3)?;
+        let (fields, config) = items.split_last()?;
+        let open = tokens
+            .iter()
+            .position(|t| t.start == fields.start && t.text(text) == "{")?;
+        let (values, _) = list(text, tokens, open)?;
+        let collected = &aggregator.collected;
+        if values.len() != collected.fields.len() || !(2..=3).contains(&config.len()) {
+            return None;
+        }
+        let value = |argument: &String| -> Option<String> {
+            if let Some(position) = collected.parameters.iter().position(|p| p == argument) {
+                let given = aggregator.arguments.get(position + 1)?;
+                return Some(given.clone());
+            }
+            let (_, field) = argument.split_once('.')?;
+            let position = collected.fields.iter().position(|(_, name)| name == field)?;
+            let code = text.get(values.get(position)?.clone())?;
+            Some(without_cast(code, &collected.fields[position].0))
+        };
+        let arguments: Option<Vec<String>> = collected.arguments.iter().map(value).collect();
+        let child = child_of(db, collected.worker)?;
+        let scope = aggregator.kernel.split('<').next().and_then(|k| k.rsplit_once("::"));
+        let scope = scope.map_or(String::new(), |(scope, _)| format!("{scope}::"));
+        let template = aggregator.kernel.find('<').map_or("", |at| &aggregator.kernel[at..]);
+        let config: Vec<&str> = config.iter().map(|c| text.get(c.clone()).unwrap_or("")).collect();
+        let stream = if config.len() == 3 {
+            stream.trim_start_matches(", 0")
+        } else {
+            stream
+        };
+        let code = format!(
+            "{scope}{}{template}<<<{}{stream}>>>({})",
+            child.name,
+            config.join(", "),
+            arguments?.join(", ")
+        );
+        let range = TextRange::new(tokens[index].start as u32, tokens.get(close)?.end as u32);
+        edit.replace(FileRange { file, range }, code);
+    }
+    Some(())
+}
+
+/// An argument without the conversion that braces need.
+fn without_cast(code: &str, ty: &str) -> String {
+    let inner = code
+        .strip_prefix("static_cast<")
+        .and_then(|rest| rest.strip_prefix(ty))
+        .and_then(|rest| rest.strip_prefix(">("))
+        .and_then(|rest| rest.strip_suffix(')'));
+    inner.unwrap_or(code).to_owned()
+}
+
+/// Takes the arena's parameter and its arguments away.
+fn remove_arena<'db>(
+    db: &'db dyn Db,
+    parent: FunctionItem<'db>,
+    arena: &str,
+    deleted: &[FileRange],
+    edit: &mut EditBuilder<'db>,
+) -> Option<()> {
+    let body = parent.body_span(db).shift(parent.start(db));
+    let text = parent.file(db).text(db);
+    let used = lex::code_tokens(&text).iter().any(|t| {
+        let range = TextRange::new(t.start as u32, t.end as u32);
+        let gone = deleted
+            .iter()
+            .any(|d| d.file == parent.file(db) && d.range.contains(range));
+        t.text(&text) == arena && body.contains(range) && !gone
+    });
+    if used {
+        return None;
+    }
+    let mut position = None;
+    for item in declarations_of(db, parent).into_iter().chain([parent]) {
+        let text = item.file(db).text(db);
+        let tokens = lex::code_tokens(&text);
+        let params = item.signature(db).params_span.shift(item.start(db));
+        let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
+        let (params, _) = list(&text, &tokens, open)?;
+        let at = params.iter().position(|p| {
+            text.get(p.clone())
+                .is_some_and(|code| code.starts_with("gridfuse::Arena"))
+        })?;
+        remove_item(edit, item.file(db), &params, at);
+        position = Some(at);
+    }
+    for id in launch_sites_of(db, parent) {
+        let host = Site::new(db, id).ok()?;
+        let tokens = lex::code_tokens(&host.text);
+        let list_start = host.launch.args_span.shift(host.start).start;
+        let open = tokens.iter().position(|t| t.start as u32 == list_start)?;
+        let (arguments, _) = list(&host.text, &tokens, open)?;
+        let at = position?;
+        let made = arguments.get(at).is_some_and(|a| {
+            host.text
+                .get(a.clone())
+                .is_some_and(|c| c.starts_with("gridfuse::arena_for("))
+        });
+        if !made {
+            return None;
+        }
+        remove_item(edit, host.file, &arguments, at);
+    }
+    Some(())
+}
+
+/// Removes an item of a list, with the comma in front of it.
+fn remove_item(edit: &mut EditBuilder<'_>, file: SourceFile, items: &[Range<usize>], at: usize) {
+    let Some(item) = items.get(at) else { return };
+    let start = at
+        .checked_sub(1)
+        .and_then(|b| items.get(b))
+        .map_or(item.start, |b| b.end);
+    let end = if at == 0 {
+        items.get(1).map_or(item.end, |next| next.start)
+    } else {
+        item.end
+    };
+    let range = TextRange::new(start as u32, end as u32);
+    edit.replace(FileRange { file, range }, "");
+}

@@ -1,0 +1,219 @@
+//! Finding pieces of generated code in a text.
+
+use std::ops::Range;
+
+use gridfuse_analysis::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::items::{FunctionItem, items};
+use gridfuse_analysis::resolve::unqualified;
+use gridfuse_analysis::span::{FileRange, TextRange};
+
+use crate::child::Child;
+use crate::edit::EditBuilder;
+use crate::include::{HEADER_NAME, insertion};
+use crate::lex::{self, Token};
+use crate::names::Names;
+use crate::site::Refusals;
+use crate::style;
+use crate::target;
+
+/// The items of the list that `open` (a bracket, an index into `tokens`) begins, and the index of the bracket that ends it. Commas in
+/// angle brackets divide, unless the list is in angle brackets itself.
+pub fn list(text: &str, tokens: &[Token], open: usize) -> Option<(Vec<Range<usize>>, usize)> {
+    let angles = tokens.get(open)?.text(text) == "<";
+    let mut items = Vec::new();
+    let mut depth = 0i32;
+    let mut start = tokens.get(open)?.end;
+    for (index, token) in tokens.iter().enumerate().skip(open) {
+        match token.text(text) {
+            "(" | "[" | "{" => depth += 1,
+            "<" if angles => depth += 1,
+            ")" | "]" | "}" => depth -= 1,
+            ">" if angles => depth -= 1,
+            "," if depth == 1 => {
+                items.push(start..token.start);
+                start = token.end;
+                continue;
+            }
+            _ => continue,
+        }
+        if depth == 0 {
+            if index > open + 1 {
+                items.push(start..token.start);
+            }
+            let trimmed = items.into_iter().map(|item| trim(text, item)).collect();
+            return Some((trimmed, index));
+        }
+    }
+    None
+}
+
+fn trim(text: &str, range: Range<usize>) -> Range<usize> {
+    let code = text.get(range.clone()).unwrap_or("");
+    let start = range.start + code.len() - code.trim_start().len();
+    let end = start + code.trim().len();
+    start..end
+}
+
+/// The source of a function, as it stands in its file.
+pub fn source(db: &dyn Db, function: FunctionItem<'_>) -> String {
+    place(db, function).range.text(&function.file(db).text(db)).to_owned()
+}
+
+/// Where a function stands.
+pub fn place(db: &dyn Db, function: FunctionItem<'_>) -> FileRange {
+    let start = function.start(db);
+    FileRange {
+        file: function.file(db),
+        range: TextRange::new(start, start + function.text(db).len() as u32),
+    }
+}
+
+/// Whether a word stands anywhere in the workspace, the runtime header and the given places aside.
+pub fn is_used_elsewhere(db: &dyn Db, word: &str, except: &[FileRange]) -> bool {
+    let files = Workspace::try_get(db).map(|w| w.files(db)).unwrap_or_default();
+    files.values().any(|file| {
+        let text = file.text(db);
+        if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) || !text.contains(word) {
+            return false;
+        }
+        lex::code_tokens(&text).iter().any(|token| {
+            let range = TextRange::new(token.start as u32, token.end as u32);
+            token.text(&text) == word && !except.iter().any(|e| e.file == *file && e.range.contains(range))
+        })
+    })
+}
+
+/// Deletes a generated item with the comment and the empty line above it.
+pub fn delete_item(edit: &mut EditBuilder<'_>, place: FileRange) {
+    let text = edit.text(place.file);
+    let start = target::above_comment(&text, place.range.start as usize);
+    let before = text.get(..start).unwrap_or("");
+    let mut from = before.trim_end_matches([' ', '\t']);
+    for _ in 0..2 {
+        from = from
+            .strip_suffix('\n')
+            .map_or(from, |f| f.strip_suffix('\r').unwrap_or(f));
+    }
+    let range = TextRange::new(from.len() as u32, place.range.end);
+    edit.replace(FileRange { range, ..place }, "");
+}
+
+/// The kernel whose body a rewrite has moved to `worker`.
+pub fn child_of<'db>(db: &'db dyn Db, worker: FunctionItem<'db>) -> Option<Child<'db>> {
+    let file = worker.file(db);
+    let kernels = items(db, file).functions.iter().copied();
+    kernels
+        .filter(|f| f.has_body(db) && f.signature(db).kernel)
+        .filter_map(|f| Child::read(db, f, &mut Names::default(), &mut Refusals::default()))
+        .find(|child| child.outlined.as_ref().is_some_and(|o| o.function == worker))
+}
+
+/// Moves the body back into its kernel, unless something else than what is deleted uses it.
+pub fn put_body_back<'db>(
+    edit: &mut EditBuilder<'db>,
+    db: &'db dyn Db,
+    worker: FunctionItem<'db>,
+    child: &Child<'db>,
+    deleted: &[FileRange],
+) {
+    let kernel = FileRange {
+        file: child.file,
+        range: TextRange::new(child.front(), child.end()),
+    };
+    let mut own = deleted.to_vec();
+    own.extend([place(db, worker), kernel]);
+    let name = unqualified(worker.name(db));
+    if is_used_elsewhere(db, name, &own) {
+        return;
+    }
+    let signature = worker.signature(db);
+    let start = worker.start(db);
+    let head = TextRange::new(signature.head_span.start + start, signature.params_span.end + start);
+    let original = TextRange::new(child.head_start, child.params_range().end);
+    let code = original.text(&child.text).to_owned();
+    let file = worker.file(db);
+    edit.replace(FileRange { file, range: head }, code);
+    delete_item(edit, kernel);
+}
+
+/// Deletes the constant of a generated comparison, its comment and the line behind it, unless something else uses it; gives its
+/// value.
+pub fn take_constant(
+    edit: &mut EditBuilder<'_>,
+    db: &dyn Db,
+    file: SourceFile,
+    name: &str,
+    used: &[FileRange],
+) -> Option<String> {
+    let text = edit.text(file);
+    let tokens = lex::code_tokens(&text);
+    let words = ["constexpr", "int", name, "="];
+    let at = (0..tokens.len()).find(|i| {
+        words
+            .iter()
+            .enumerate()
+            .all(|(k, w)| tokens.get(i + k).is_some_and(|t| t.text(&text) == *w))
+    })?;
+    let (value, semicolon) = (tokens.get(at + 4)?, tokens.get(at + 5)?);
+    if semicolon.text(&text) != ";" {
+        return None;
+    }
+    let value = value.text(&text).to_owned();
+    let own = FileRange {
+        file,
+        range: TextRange::new(tokens[at].start as u32, semicolon.end as u32),
+    };
+    let mut except = used.to_vec();
+    except.push(own);
+    if !is_used_elsewhere(db, name, &except) {
+        let start = target::above_comment(&text, tokens[at].start);
+        let line = style::line_start(&text, start);
+        let mut end = semicolon.end;
+        for _ in 0..2 {
+            let rest = text.get(end..).unwrap_or("");
+            let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r']).len();
+            if rest.get(blank..).is_some_and(|r| r.starts_with('\n')) {
+                end += blank + 1;
+            }
+        }
+        let range = TextRange::new(line as u32, end as u32);
+        edit.replace(FileRange { file, range }, "");
+    }
+    Some(value)
+}
+
+/// The text without the include of the runtime header, where nothing needs it any more and `insertion` had put it there.
+pub fn without_include(text: &str) -> Option<String> {
+    let words = lex::code_words(text);
+    if words.iter().filter(|w| **w == "gridfuse").count() > 0 {
+        return None;
+    }
+    let line = text.lines().find(|l| {
+        let l = l.trim();
+        l.starts_with("#include \"") && l.trim_end_matches('"').ends_with(HEADER_NAME)
+    })?;
+    let path = line.trim().trim_start_matches("#include \"").trim_end_matches('"');
+    let at = text.find(line)?;
+    let newline = if line.ends_with('\r') || text.get(at + line.len()..)?.starts_with("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let end = style::line_end(text, at);
+    let rest = text.get(end..)?;
+    let candidates = [
+        // Behind another include; at the top; behind the head of the file.
+        text.get(..at)?.strip_suffix(newline).map(|b| format!("{b}{rest}")),
+        rest.strip_prefix(&newline.repeat(2))
+            .map(|r| format!("{}{r}", &text[..at])),
+        text.get(..at)?
+            .strip_suffix(&newline.repeat(2))
+            .map(|b| format!("{b}{rest}")),
+    ];
+    candidates.into_iter().flatten().find(|candidate| {
+        insertion(candidate, path, newline).is_some_and(|(at, insert)| {
+            let (before, behind) = candidate.split_at(at);
+            format!("{before}{insert}{behind}") == text
+        })
+    })
+}

@@ -1,0 +1,148 @@
+//! Takes `threshold` back.
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::hir::{ExprKind, StmtId, StmtKind};
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
+use gridfuse_analysis::resolve::{functions_named, unqualified};
+use gridfuse_analysis::span::{FileRange, TextRange};
+
+use super::Layer;
+use super::text::{child_of, delete_item, is_used_elsewhere, place, put_body_back, source, take_constant};
+use crate::edit::EditBuilder;
+use crate::lex;
+use crate::rewrite::Options;
+use crate::site::Site;
+use crate::style;
+
+/// Takes it off the first launch that has it; `None` where there is none.
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Layer>> {
+    for (index, facts) in launches(db, parent).iter().enumerate() {
+        if facts.launchers == Launchers::Host {
+            continue;
+        }
+        let index = index as u32;
+        let launch = LaunchId {
+            function: parent,
+            index,
+        };
+        let Ok(site) = Site::new(db, launch) else { continue };
+        if let Some((branch, serial)) = comparison(&site) {
+            return Some(layer(&site, branch, serial));
+        }
+    }
+    None
+}
+
+/// The `if` whose other branch runs the grid in the launching thread, and the function that does.
+fn comparison<'db>(site: &Site<'db>) -> Option<(StmtId, FunctionItem<'db>)> {
+    let body = &site.body;
+    let statement = site.facts.statement?;
+    let branch = site.places.parent(statement)?;
+    let StmtKind::If {
+        init: None,
+        cond: Some(_),
+        then,
+        otherwise: Some(otherwise),
+        ..
+    } = body.stmt(branch).kind
+    else {
+        return None;
+    };
+    let StmtKind::Expr(call) = body.stmt(then).kind else {
+        return None;
+    };
+    let ExprKind::Call { name: Some(name), .. } = &body.expr(call).kind else {
+        return None;
+    };
+    let mut found = functions_named(site.db, site.file, name)
+        .into_iter()
+        .filter(|f| f.has_body(site.db));
+    let serial = found.next()?;
+    let serially = source(site.db, serial).contains("gridfuse::for_each_thread");
+    (otherwise == statement && serially).then_some((branch, serial))
+}
+
+fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Option<Layer> {
+    let db = site.db;
+    let body = &site.body;
+    let statement = site.facts.statement?;
+    let StmtKind::If { cond: Some(cond), .. } = body.stmt(branch).kind else {
+        return None;
+    };
+    let mut edit = EditBuilder::new(db);
+    let constant = lex::identifiers(site.expr_source(cond)).last()?.to_owned();
+    let whole = site.place(body.stmt(branch).span);
+    let indent = style::indent_at(&site.text, whole.range.start as usize).to_owned();
+    let inner = site.place(body.stmt(statement).span);
+    let own = style::indent_at(&site.text, inner.range.start as usize).to_owned();
+    let launch = site.source(body.stmt(statement).span);
+    match sole_block(site, branch) {
+        // The braces were put there with the comparison.
+        Some((block, outer)) => {
+            let outer_indent = style::indent_at(&site.text, site.place(body.stmt(outer).span).range.start as usize);
+            let braces = site.place(body.stmt(block).span).range;
+            let line = style::indent_at(&site.text, braces.start as usize).to_owned();
+            let before = site.text.get(..braces.start as usize)?;
+            let head = before.trim_end();
+            let launch = style::reindent(launch, &own, &format!("{line}{}", edit.style(site.file).unit));
+            let width = style::columns(outer_indent) + head.len() - style::line_start(&site.text, head.len());
+            let fits = !launch.contains('\n') && width + 1 + launch.len() <= edit.style(site.file).width.max(120);
+            let style = edit.style(site.file);
+            let gap = if fits {
+                " ".to_owned()
+            } else {
+                format!("{}{line}{}", style.newline, style.unit)
+            };
+            let range = TextRange::new(head.len() as u32, braces.end);
+            edit.replace(FileRange { file: site.file, range }, format!("{gap}{launch}"));
+        }
+        None => {
+            let launch = style::reindent(launch, &own, &indent);
+            edit.replace(whole, launch);
+        }
+    }
+    let text = source(db, serial);
+    let words = lex::code_words(&text);
+    let each = words.iter().position(|w| *w == "for_each_thread")?;
+    let brace = words.iter().skip(each).position(|w| *w == "{")? + each;
+    let worker_name = words.get(brace + 1)?;
+    let mut workers = functions_named(db, serial.file(db), worker_name)
+        .into_iter()
+        .filter(|f| f.has_body(db));
+    let worker = workers.next()?;
+    let child = child_of(db, worker)?;
+    let mut used = vec![whole];
+    let own = place(db, serial);
+    let mut except = used.clone();
+    except.push(own);
+    if !is_used_elsewhere(db, unqualified(serial.name(db)), &except) {
+        delete_item(&mut edit, own);
+        used.push(own);
+        put_body_back(&mut edit, db, worker, &child, &used);
+    }
+    let value = take_constant(&mut edit, db, child.file, &constant, &used)?;
+    let mut options = Options::default();
+    options.0.insert("threshold".to_owned(), value);
+    Some(Layer {
+        edit: edit.finish().ok()?,
+        rewrite: "threshold",
+        options,
+        index: site.id.index,
+    })
+}
+
+/// The block that holds nothing but this statement, where it is a branch or a loop's body; and what it is that of.
+fn sole_block(site: &Site<'_>, branch: StmtId) -> Option<(StmtId, StmtId)> {
+    let body = &site.body;
+    let block = site.places.parent(branch)?;
+    let outer = site.places.parent(block)?;
+    let alone = matches!(&body.stmt(block).kind, StmtKind::Block(stmts) if stmts.len() == 1);
+    let controls = matches!(
+        body.stmt(outer).kind,
+        StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::RangeFor { .. }
+    );
+    let span = body.stmt(block).span.shift(site.start);
+    let comments = !lex::comments(span.text(&site.text)).is_empty();
+    (alone && controls && !comments).then_some((block, outer))
+}
