@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::db::{Db, SourceFile, Workspace};
-use crate::hir::{Expr, ExprKind, Name, body, parameters};
+use crate::hir::{Expr, ExprKind, Name, body, integer_literal, parameters};
 pub use crate::include::{included_files, normalize};
 use crate::items::{FunctionItem, GlobalItem, MacroItem, items};
 use crate::launch::{Child, LaunchId};
 use crate::parse::parse;
+use crate::preprocess::{MacroState, preprocessed};
 use crate::span::{FileRange, TextRange};
 
 /// All that is visible in a file: its own items and those of its includes (transitively).
@@ -26,8 +27,10 @@ pub struct Visible<'db> {
 pub struct Names {
     /// Macros by name. A name with several different definitions is in `ambiguous_macros` as well.
     pub macros: HashMap<String, MacroItem>,
-    /// Macros with several different definitions (`#if` alternatives, redefinition, `#undef`).
+    /// Names that are not one macro everywhere in the file (`#if` alternatives, redefinition, `#undef`).
     pub ambiguous_macros: HashSet<String>,
+    /// Those of them that are numbers in all their known definitions, and a macro in any case.
+    pub constant_macros: HashSet<String>,
     /// Names of classes, structs, unions and enums.
     pub types: HashSet<String>,
     /// Type aliases: name → what they stand for.
@@ -78,20 +81,29 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
 #[salsa::tracked]
 pub fn visible_names(db: &dyn Db, file: SourceFile) -> Names {
     let mut found = Names::default();
-    for &file in included_files(db, file) {
-        let items = items(db, file);
-        for item in &items.macros {
-            match found.macros.get(&item.name) {
-                Some(known) if known == item => {}
-                Some(_) => {
-                    found.ambiguous_macros.insert(item.name.clone());
-                }
-                None => {
-                    found.macros.insert(item.name.clone(), item.clone());
-                }
+    for (name, states) in &preprocessed(db, file).states {
+        let definitions = states.iter().filter_map(|(_, state)| match state {
+            MacroState::Defined(item) => Some(item),
+            _ => None,
+        });
+        if let Some(item) = definitions.clone().next() {
+            found.macros.insert(name.clone(), item.clone());
+            let number = |item: &MacroItem| item.params.is_none() && integer_literal(&item.body).is_some();
+            let defined = |state: &MacroState| matches!(state, MacroState::Defined(_) | MacroState::DefinedSomehow);
+            let last = states.last().is_some_and(|(_, state)| defined(state));
+            if states.len() > 1 && last && definitions.clone().all(number) {
+                found.constant_macros.insert(name.clone());
             }
         }
-        found.ambiguous_macros.extend(items.undefined.iter().cloned());
+        if !matches!(
+            states.as_slice(),
+            [(_, MacroState::Defined(_))] | [(0, MacroState::Undefined)]
+        ) {
+            found.ambiguous_macros.insert(name.clone());
+        }
+    }
+    for &file in included_files(db, file) {
+        let items = items(db, file);
         found.types.extend(items.types.iter().map(|t| t.name.clone()));
         found.aliases.extend(items.aliases.iter().cloned());
     }
@@ -363,7 +375,11 @@ pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
     for id in launch_sites_of(db, function) {
         let body = body(db, id.function);
         for launch in &body.launches {
-            if let ExprKind::Launch(launch) = &body.expr(*launch).kind {
+            // In a macro's use the name may stand for something else as well.
+            let expr = body.expr(*launch);
+            if let ExprKind::Launch(launch) = &expr.kind
+                && !expr.from_macro
+            {
                 known.insert((id.function.file(db), launch.name_span.shift(id.function.start(db))));
             }
         }
@@ -378,6 +394,13 @@ pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
         }
         let parsed = parse(db, file);
         let text = &parsed.masked().text;
+        let original = file.text(db);
+        for inactive in &parsed.masked().inactive {
+            let inner = inactive.text(&original);
+            if crate::hir::words(inner).any(|word| word == last) {
+                found.push(FileRange { file, range: *inactive });
+            }
+        }
         let mut cursor = parsed.tree().walk();
         loop {
             let node = cursor.node();
