@@ -14,11 +14,8 @@ pub(crate) fn without_bodies(text: &str) -> String {
     let mut at = 0;
     while let Some(lexeme) = lexemes.get(at) {
         match (lexeme.kind, word(at)) {
-            (TokenKind::Directive, _) => {
-                if depth == 0 && head == at {
-                    head = at + 1;
-                }
-            }
+            (TokenKind::Directive, _) if depth == 0 && head == at => head = at + 1,
+            (TokenKind::Directive, _) => {}
             (_, "(" | "[") => depth += 1,
             (_, ")" | "]") => {
                 depth = depth.saturating_sub(1);

@@ -301,7 +301,7 @@ fn launches_in_macros_are_reported_at_the_use() {
             "#define IF(c) if (c) {\n#define END(x) x; }",
             "IF(n) END((child<<<1, 32>>>(out, n)))",
             32,
-            "END((child<<<1, 32>>>(out, n)))",
+            "child<<<1, 32>>>(out, n)",
         ),
         (
             "#define F G\n#define G(b) child<<<1, b>>>(out, n)",
@@ -329,6 +329,8 @@ fn launches_in_macros_are_reported_at_the_use() {
         assert!(found[0].from_macro, "{define}");
         assert!(program.body("parent").problems.is_empty(), "{define}");
     }
+    let program = Program::new(&parent("#define ID(x) x", "ID((child<<<1, 32>>>(out, n)));"));
+    assert!(program.launches("parent")[0].from_macro);
     // The end of the statement is the macro's.
     let program = Program::new(&parent("#define DONE ; n = 1", "child<<<1, 32>>>(out, n) DONE;"));
     assert!(program.launches("parent")[0].from_macro);

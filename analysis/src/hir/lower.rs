@@ -150,9 +150,10 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// A span is nothing but the use of a macro.
-    pub(super) fn is_use(&self, span: Span) -> bool {
-        self.map.is_some_and(|map| map.is_use(span))
+    /// The node comes out of one macro.
+    pub(super) fn is_expansion(&self, node: Node<'_>) -> bool {
+        let (start, end) = self.range(node);
+        self.map.is_some_and(|map| map.is_expansion(start, end))
     }
 
     /// No macro's expansion is partly in the node and partly outside.
@@ -280,7 +281,7 @@ impl Lowering<'_> {
         self.body.exprs.push(Expr {
             kind,
             span,
-            from_macro: source.is_use(span) || !source.is_whole(node),
+            from_macro: source.is_expansion(node) || !source.is_whole(node),
         });
         id
     }

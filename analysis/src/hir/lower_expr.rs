@@ -398,7 +398,7 @@ impl Lowering<'_> {
             let names = self.names;
             // A use of a macro that could not be expanded. What an expansion calls is no macro any more.
             if let Some(item) = names.macros.get(callee_text).filter(|item| item.params.is_some())
-                && !source.is_use(source.span(function))
+                && !source.is_expansion(function)
             {
                 let parts = self.list(arguments, source);
                 let id = self.unknown(node, source, parts);

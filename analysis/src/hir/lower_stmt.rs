@@ -201,7 +201,7 @@ impl Lowering<'_> {
         };
         // A macro that could not be expanded. What an expansion calls is no macro any more.
         let hides = macro_name.is_some_and(|name| self.lookup(name).is_none() && self.hides_control_flow(name))
-            && !source.is_use(source.span(inner));
+            && !source.is_expansion(inner);
         let value = self.expr(inner, source);
         if hides {
             let mut mentions = self.mentions(source.of(node));

@@ -58,6 +58,7 @@ fn resolve_defined(input: Vec<Token>, state: &dyn Fn(&str) -> MacroState) -> Opt
             text: value.to_owned(),
             space: token.space,
             hidden: Vec::new(),
+            origin: None,
         });
     }
     Some(out)

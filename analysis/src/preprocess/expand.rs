@@ -116,6 +116,7 @@ impl<'a> Expander<'a> {
                     text: stringized(parameter),
                     space: token.space,
                     hidden: Vec::new(),
+                    origin: None,
                 });
                 at += 2;
                 continue;
@@ -180,6 +181,7 @@ fn placemarker() -> Token {
         text: String::new(),
         space: false,
         hidden: Vec::new(),
+        origin: None,
     }
 }
 
@@ -213,6 +215,7 @@ fn paste(out: &mut Vec<Token>, right: Vec<Token>) -> bool {
         text,
         space: left.space,
         hidden,
+        origin: None,
     });
     out.extend(right);
     true

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::MacroState;
 use super::expand::Expander;
-use super::token::{Lexeme, Token, TokenKind, lex, spelled, token};
+use super::token::{Lexeme, Token, TokenKind, glues, lex, spelled, token};
 use super::walk::{Branch, preprocessed};
 use crate::db::{Db, SourceFile};
 use crate::hir::words;
@@ -122,6 +122,8 @@ pub struct Expanded {
     segments: Vec<Segment>,
     /// Uses of macros, in order.
     uses: Vec<Span>,
+    /// Words of expansions that are written as an argument of the macro: from where to where in the expanded text, and in the source.
+    arguments: Vec<(usize, usize, Span)>,
 }
 
 /// A stretch of the expanded text.
@@ -141,6 +143,13 @@ impl Expanded {
         before.checked_sub(1).and_then(|last| self.segments.get(last))
     }
 
+    /// The word at an offset of the expanded text, as it is written as an argument.
+    fn argument(&self, at: usize) -> Option<Span> {
+        let before = self.arguments.partition_point(|(from, ..)| *from <= at);
+        let (_, to, span) = before.checked_sub(1).and_then(|last| self.arguments.get(last))?;
+        (at < *to).then_some(*span)
+    }
+
     /// What a range of the expanded text is in the source: what comes out of a macro is the macro's whole use.
     pub fn span(&self, start: usize, end: usize) -> Span {
         let copied = |segment: &Segment, at: usize| segment.origin + (at - segment.at) as u32;
@@ -149,6 +158,13 @@ impl Expanded {
             Some(_) => segment.origin,
         });
         let last = if end > start { end - 1 } else { start };
+        // Where all of it is an argument, that is the place.
+        if let (Some(first), Some(last)) = (self.argument(start), self.argument(last))
+            && first.start <= last.end
+            && self.segment(start) == self.segment(end.saturating_sub(1))
+        {
+            return first.cover(last);
+        }
         let to = self.segment(last).map_or(0, |segment| match segment.macro_end {
             None => copied(segment, end.max(segment.at)),
             Some((use_end, _)) => use_end,
@@ -156,9 +172,9 @@ impl Expanded {
         Span::new(from, to.max(from))
     }
 
-    /// A span of the source is nothing but the use of a macro.
-    pub fn is_use(&self, span: Span) -> bool {
-        self.uses.binary_search(&span).is_ok()
+    /// A range of the expanded text is nothing but the expansion of a macro, or lies in an argument.
+    pub fn is_expansion(&self, start: usize, end: usize) -> bool {
+        self.argument(start).is_some() || self.uses.binary_search(&self.span(start, end)).is_ok()
     }
 
     /// A range of the expanded text is, in the source, a text that means the same: neither end lies within an expansion.
@@ -186,6 +202,7 @@ pub fn expand_function(text: &str, body: Span, macros: &FunctionMacros) -> Optio
         text: String::with_capacity(text.len()),
         segments: Vec::new(),
         uses: Vec::new(),
+        arguments: Vec::new(),
     };
     // Start of what is not copied yet.
     let mut copied = 0;
@@ -213,7 +230,7 @@ pub fn expand_function(text: &str, body: Span, macros: &FunctionMacros) -> Optio
         if !replaced.is_empty() {
             let start = out.text.len();
             out.text.push(' ');
-            out.text.push_str(&spelled(&replaced));
+            spell(&mut out, &replaced, from);
             let own_end = out.text.len();
             out.text.push(' ');
             out.segments.push(Segment {
@@ -235,6 +252,22 @@ pub fn expand_function(text: &str, body: Span, macros: &FunctionMacros) -> Optio
     // What is blanked in sources is blanked in expansions, too: attributes, execution spaces of lambdas.
     out.text = mask(&out.text, &[]).text.to_string();
     Some(out)
+}
+
+/// Appends an expansion; the tokens' origins count from `from`.
+fn spell(out: &mut Expanded, tokens: &[Token], from: usize) {
+    let begin = out.text.len();
+    for token in tokens {
+        if out.text.len() > begin && (token.space || glues(&out.text, &token.text)) {
+            out.text.push(' ');
+        }
+        let at = out.text.len();
+        out.text.push_str(&token.text);
+        if let Some((start, end)) = token.origin {
+            let span = Span::new((from + start) as u32, (from + end) as u32);
+            out.arguments.push((at, out.text.len(), span));
+        }
+    }
 }
 
 fn copy(out: &mut Expanded, text: &str, from: usize, to: usize) {
@@ -279,7 +312,14 @@ fn one_use<'m>(
         }
     }
     loop {
-        let taken: Vec<Token> = lexemes.get(at..end)?.iter().map(|l| token(inner, *l)).collect();
+        let taken: Vec<Token> = lexemes
+            .get(at..end)?
+            .iter()
+            .map(|l| Token {
+                origin: Some((l.start, l.end)),
+                ..token(inner, *l)
+            })
+            .collect();
         let before = spelled(&taken);
         let replaced = expander.expand(taken).ok()?;
         // The expansion may end with the name of a macro whose arguments come behind it.

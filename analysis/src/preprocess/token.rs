@@ -160,6 +160,8 @@ pub(super) struct Token {
     pub space: bool,
     /// Macros out of whose expansion it comes: it is not expanded as one of them again.
     pub hidden: Vec<String>,
+    /// Where it is written in the text that is expanded; `None`: in a macro.
+    pub origin: Option<(usize, usize)>,
 }
 
 /// The tokens of a text without directives.
@@ -174,6 +176,7 @@ pub(super) fn token(text: &str, lexeme: Lexeme) -> Token {
         text: text.get(lexeme.start..lexeme.end).unwrap_or("").to_owned(),
         space: lexeme.space,
         hidden: Vec::new(),
+        origin: None,
     }
 }
 
