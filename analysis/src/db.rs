@@ -9,13 +9,11 @@ use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use salsa::Setter;
-use tree_sitter::Tree;
-
 use crate::compile::CompileCommand;
-use crate::mask;
+use crate::parse::{Parsed, parse};
 use crate::settings::Settings;
 use crate::span::TextRange;
+use salsa::Setter;
 
 /// One source file: from disk, or as it stands unsaved in an editor.
 #[salsa::input(debug)]
@@ -26,9 +24,9 @@ pub struct SourceFile {
     /// The text.
     #[returns(clone)]
     pub text: Arc<str>,
-    /// Tree of an earlier text, already edited to this text's offsets, for incremental parsing.
+    /// An earlier text as it was parsed, for incremental parsing.
     #[returns(clone)]
-    pub edited_tree: Option<EditedTree>,
+    pub previous: Option<Parsed>,
 }
 
 /// The files of the workspace and the settings that analyses read.
@@ -47,25 +45,6 @@ pub struct Workspace {
     #[returns(clone)]
     pub commands: Arc<BTreeMap<PathBuf, Vec<Arc<CompileCommand>>>>,
 }
-
-/// A syntax tree in which the edits since it was made are recorded.
-#[derive(Clone, Debug)]
-pub struct EditedTree(Arc<Tree>);
-
-impl EditedTree {
-    /// The tree.
-    pub fn tree(&self) -> &Tree {
-        &self.0
-    }
-}
-
-impl PartialEq for EditedTree {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for EditedTree {}
 
 /// What the queries see.
 #[salsa::db]
@@ -136,7 +115,7 @@ impl Host {
         let text = text.into();
         if let Some(file) = self.file(path) {
             if file.text(&self.db) != text {
-                file.set_edited_tree(&mut self.db).to(None);
+                file.set_previous(&mut self.db).to(None);
                 file.set_text(&mut self.db).to(text);
             }
             return file;
@@ -183,10 +162,8 @@ impl Host {
             return;
         }
         let new: Arc<str> = [head, insert, tail].concat().into();
-        let old_tree = crate::parse::parse(&self.db, file);
-        let edited = mask::edited_tree(old_tree.tree(), &old_tree.masked().text, &mask::mask(&new).text);
-        file.set_edited_tree(&mut self.db)
-            .to(Some(EditedTree(Arc::new(edited))));
+        let parsed = parse(&self.db, file);
+        file.set_previous(&mut self.db).to(Some(parsed));
         file.set_text(&mut self.db).to(new);
     }
 

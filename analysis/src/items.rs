@@ -7,10 +7,11 @@
 
 use std::sync::Arc;
 
-use tree_sitter::Node;
+use tree_sitter::{Node, Tree};
 
 use crate::db::{Db, SourceFile};
-use crate::parse::{Parsed, parse};
+use crate::parse::{Parsed, parse, parse_text};
+use crate::skeleton::without_bodies;
 use crate::span::{Span, TextRange};
 
 /// A function definition or declaration.
@@ -77,6 +78,8 @@ pub struct Signature {
     pub conditional: bool,
     /// Parts that were blanked because an `#if` cuts through a construct: what stands there isn't analysed.
     pub cuts: Vec<Span>,
+    /// `#if` groups of which it is known which branch is compiled: the others were blanked.
+    pub decided: Vec<Span>,
 }
 
 /// A variable at namespace scope.
@@ -165,10 +168,6 @@ pub struct FileItems<'db> {
     pub types: Vec<TypeItem>,
     /// Names introduced by `using x = …`, `typedef`.
     pub aliases: Vec<(String, String)>,
-    /// Macros.
-    pub macros: Vec<MacroItem>,
-    /// Names that are `#undef`ined somewhere: their macros mean different things at different places.
-    pub undefined: Vec<String>,
     /// Includes.
     pub includes: Vec<IncludeItem>,
 }
@@ -193,7 +192,7 @@ pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> FileItems<'db> {
         items: FileItems::default(),
         errors: Vec::new(),
     };
-    collector.walk(true);
+    collector.walk(&item_tree(&parsed), true);
     collector.items
 }
 
@@ -208,7 +207,7 @@ pub fn places(db: &dyn Db, file: SourceFile) -> ItemPlaces {
         items: FileItems::default(),
         errors: Vec::new(),
     };
-    collector.walk(false);
+    collector.walk(&item_tree(&parsed), false);
     let mut includes = Vec::new();
     let mut cursor = parsed.tree().walk();
     let mut stack: Vec<Node<'_>> = vec![parsed.tree().root_node()];
@@ -232,6 +231,15 @@ pub fn places(db: &dyn Db, file: SourceFile) -> ItemPlaces {
     ItemPlaces {
         includes,
         errors: collector.errors,
+    }
+}
+
+/// The tree in which items are looked for: where something is broken, that of the text without the insides of functions.
+fn item_tree(parsed: &Parsed) -> Tree {
+    if parsed.tree().root_node().has_error() {
+        parse_text(&without_bodies(&parsed.masked().text), None)
+    } else {
+        parsed.tree().clone()
     }
 }
 
@@ -259,8 +267,8 @@ impl<'a> Collector<'a, '_> {
     }
 
     /// Visits all item-level nodes. `create`: make the items (only inside the `items` query); else only errors are noted.
-    fn walk(&mut self, create: bool) {
-        let root = self.parsed.tree().root_node();
+    fn walk(&mut self, tree: &Tree, create: bool) {
+        let root = tree.root_node();
         let mut stack = vec![(root, Context::default())];
         while let Some((node, context)) = stack.pop() {
             let mut inner = context.clone();
@@ -318,21 +326,6 @@ impl<'a> Collector<'a, '_> {
                     inner.conditional = true;
                 }
                 "translation_unit" | "declaration_list" | "field_declaration_list" => {}
-                "preproc_def" | "preproc_function_def" => {
-                    if create {
-                        self.macro_item(node);
-                    }
-                    continue;
-                }
-                "preproc_call" => {
-                    let directive = node.child_by_field_name("directive").map_or("", |d| self.text(d));
-                    if directive.trim_start_matches(['#', ' ', '\t']) == "undef"
-                        && let Some(argument) = node.child_by_field_name("argument")
-                    {
-                        self.items.undefined.push(self.text(argument).trim().to_owned());
-                    }
-                    continue;
-                }
                 "preproc_include" => {
                     if let Some(path) = node.child_by_field_name("path") {
                         let text = self.text(path);
@@ -489,15 +482,17 @@ impl<'a> Collector<'a, '_> {
             head_start = node.start_byte();
         }
         signature.head_span = Span::new((head_start - start) as u32, (head_end - start) as u32);
-        for cut in &masked.cuts {
-            let (cut_start, cut_end) = (cut.start as usize, cut.end as usize);
-            if cut_start < end && cut_end > start {
-                let from = cut_start.max(start) - start;
-                signature
-                    .cuts
-                    .push(Span::new(from as u32, (cut_end.min(end) - start) as u32));
-            }
-        }
+        let within = |ranges: &[TextRange]| -> Vec<Span> {
+            let inside = ranges
+                .iter()
+                .map(|range| (range.start as usize, range.end as usize))
+                .filter(|(from, to)| *from < end && *to > start);
+            inside
+                .map(|(from, to)| Span::new((from.max(start) - start) as u32, (to.min(end) - start) as u32))
+                .collect()
+        };
+        signature.cuts = within(&masked.cuts);
+        signature.decided = within(&masked.decided);
         let name = crate::hir::without_template_arguments(self.text(name));
         let item = FunctionItem::new(
             self.db,
@@ -615,43 +610,4 @@ impl<'a> Collector<'a, '_> {
         }
         self.items.types.push(item);
     }
-
-    fn macro_item(&mut self, node: Node<'_>) {
-        let Some(name) = node.child_by_field_name("name") else {
-            return;
-        };
-        let params = node.child_by_field_name("parameters").map(|list| {
-            self.text(list)
-                .trim_matches(['(', ')'])
-                .split(',')
-                .map(|p| p.trim().to_owned())
-                .filter(|p| !p.is_empty())
-                .collect()
-        });
-        let body = node.child_by_field_name("value").map_or("", |v| self.text(v));
-        self.items.macros.push(MacroItem {
-            name: self.text(name).to_owned(),
-            params,
-            body: clean_macro_body(body),
-        });
-    }
-}
-
-/// A macro's replacement on one line, without comments.
-fn clean_macro_body(body: &str) -> String {
-    let joined = body.replace("\\\r\n", " ").replace("\\\n", " ");
-    let mut out = String::with_capacity(joined.len());
-    let mut rest = joined.as_str();
-    while let Some(at) = rest.find("/*") {
-        out.push_str(&rest[..at]);
-        out.push(' ');
-        rest = rest[at..].find("*/").map_or("", |end| &rest[at + end + 2..]);
-    }
-    out.push_str(rest);
-    let code = match out.find("//") {
-        // `//` inside a string would be cut, too: the body then has an open quote, doesn't parse and counts as unknown.
-        Some(at) => &out[..at],
-        None => &out,
-    };
-    code.trim().to_owned()
 }

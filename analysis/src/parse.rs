@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tree_sitter::{Parser, Tree};
 
 use crate::db::{Db, SourceFile};
-use crate::mask::{Masked, mask};
+use crate::mask::{Masked, edited_tree, mask};
+use crate::preprocess::branches;
 
-/// A parsed file.
+/// A parsed file; equal when it is the very same.
 #[derive(Clone, Debug)]
 pub struct Parsed(Arc<ParsedData>);
 
@@ -29,12 +30,23 @@ impl Parsed {
     }
 }
 
-/// Parses a file, incrementally where the host left an edited tree.
+impl PartialEq for Parsed {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Parsed {}
+
+/// Parses a file, incrementally where the host left what was parsed before.
 #[salsa::tracked(returns(clone), no_eq, unsafe(non_salsa_values))]
 pub fn parse(db: &dyn Db, file: SourceFile) -> Parsed {
-    let masked = mask(&file.text(db));
-    let old = file.edited_tree(db);
-    let tree = parse_text(&masked.text, old.as_ref().map(|t| t.tree()));
+    let masked = mask(&file.text(db), branches(db, file));
+    // An edit can change what is masked far away from it, so the difference of the masked texts is taken.
+    let old = file
+        .previous(db)
+        .map(|old| edited_tree(old.tree(), &old.masked().text, &masked.text));
+    let tree = parse_text(&masked.text, old.as_ref());
     Parsed(Arc::new(ParsedData { masked, tree }))
 }
 

@@ -3,11 +3,12 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::db::{Db, SourceFile, Workspace};
-use crate::hir::{Expr, ExprKind, Name, body, parameters};
+use crate::hir::{Expr, ExprKind, Name, body, integer_literal, parameters};
 pub use crate::include::{included_files, normalize};
 use crate::items::{FunctionItem, GlobalItem, MacroItem, items};
 use crate::launch::{Child, LaunchId};
 use crate::parse::parse;
+use crate::preprocess::{MacroState, function_macros, preprocessed};
 use crate::span::{FileRange, TextRange};
 
 /// All that is visible in a file: its own items and those of its includes (transitively).
@@ -26,8 +27,10 @@ pub struct Visible<'db> {
 pub struct Names {
     /// Macros by name. A name with several different definitions is in `ambiguous_macros` as well.
     pub macros: HashMap<String, MacroItem>,
-    /// Macros with several different definitions (`#if` alternatives, redefinition, `#undef`).
+    /// Names that are not one macro everywhere in the file (`#if` alternatives, redefinition, `#undef`).
     pub ambiguous_macros: HashSet<String>,
+    /// Those of them that are numbers in all their known definitions, and a macro in any case.
+    pub constant_macros: HashSet<String>,
     /// Names of classes, structs, unions and enums.
     pub types: HashSet<String>,
     /// Type aliases: name → what they stand for.
@@ -79,20 +82,29 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
 #[salsa::tracked]
 pub fn visible_names(db: &dyn Db, file: SourceFile) -> Names {
     let mut found = Names::default();
-    for &file in included_files(db, file) {
-        let items = items(db, file);
-        for item in &items.macros {
-            match found.macros.get(&item.name) {
-                Some(known) if known == item => {}
-                Some(_) => {
-                    found.ambiguous_macros.insert(item.name.clone());
-                }
-                None => {
-                    found.macros.insert(item.name.clone(), item.clone());
-                }
+    for (name, states) in &preprocessed(db, file).states {
+        let definitions = states.iter().filter_map(|(_, state)| match state {
+            MacroState::Defined(item) => Some(item),
+            _ => None,
+        });
+        if let Some(item) = definitions.clone().next() {
+            found.macros.insert(name.clone(), item.clone());
+            let number = |item: &MacroItem| item.params.is_none() && integer_literal(&item.body).is_some();
+            let defined = |state: &MacroState| matches!(state, MacroState::Defined(_) | MacroState::DefinedSomehow);
+            let last = states.last().is_some_and(|(_, state)| defined(state));
+            if states.len() > 1 && last && definitions.clone().all(number) {
+                found.constant_macros.insert(name.clone());
             }
         }
-        found.ambiguous_macros.extend(items.undefined.iter().cloned());
+        if !matches!(
+            states.as_slice(),
+            [(_, MacroState::Defined(_))] | [(0, MacroState::Undefined)]
+        ) {
+            found.ambiguous_macros.insert(name.clone());
+        }
+    }
+    for &file in included_files(db, file) {
+        let items = items(db, file);
         found.types.extend(items.types.iter().map(|t| t.name.clone()));
         found.aliases.extend(items.aliases.iter().cloned());
     }
@@ -248,11 +260,9 @@ fn takes(db: &dyn Db, function: FunctionItem<'_>, args: usize) -> bool {
 #[salsa::tracked]
 pub fn launches_by_name<'db>(db: &'db dyn Db, file: SourceFile) -> HashMap<String, Vec<LaunchId<'db>>> {
     let mut found: HashMap<String, Vec<LaunchId<'db>>> = HashMap::new();
-    let has_brackets = |text: &str| text.contains("<<") && text.contains(">>");
-    let in_macros = visible_names(db, file).macros.values().any(|m| has_brackets(&m.body));
     for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
         // Lowering a body is the dear part: most functions launch nothing.
-        if !in_macros && !has_brackets(&function.text(db)) {
+        if !may_launch(db, *function) {
             continue;
         }
         let body = body(db, *function);
@@ -356,17 +366,23 @@ fn is_local_there(db: &dyn Db, file: SourceFile, range: TextRange, last: &str) -
 /// or definition nor the callee of a launch that was found: a function pointer, a macro's body, `cudaLaunchKernel`.
 pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FileRange> {
     let last = unqualified(function.name(db)).to_owned();
-    let mut known: HashSet<(SourceFile, TextRange)> = HashSet::new();
+    let mut known: HashMap<SourceFile, Vec<TextRange>> = HashMap::new();
     let declared = declarations_of(db, function);
     for item in declared.into_iter().chain([function]) {
-        known.insert((item.file(db), item.signature(db).name_span.shift(item.start(db))));
+        let name = item.signature(db).name_span.shift(item.start(db));
+        known.entry(item.file(db)).or_default().push(name);
     }
     for id in launch_sites_of(db, function) {
         let body = body(db, id.function);
-        for launch in &body.launches {
-            if let ExprKind::Launch(launch) = &body.expr(*launch).kind {
-                known.insert((id.function.file(db), launch.name_span.shift(id.function.start(db))));
-            }
+        let Some(expr) = body.launches.get(id.index as usize).map(|launch| body.expr(*launch)) else {
+            continue;
+        };
+        // In a macro's use the name may stand for something else as well.
+        if let ExprKind::Launch(launch) = &expr.kind
+            && !expr.from_macro
+        {
+            let name = launch.name_span.shift(id.function.start(db));
+            known.entry(id.function.file(db)).or_default().push(name);
         }
     }
     let mut found = Vec::new();
@@ -374,43 +390,97 @@ pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
         return found;
     };
     for file in workspace.files(db).values().copied() {
-        if !words_of(db, file).contains(&last) || !may_mean(db, file, function) {
+        let Some(mentions) = mentions_in(db, file).get(&last) else {
+            continue;
+        };
+        if !may_mean(db, file, function) {
             continue;
         }
-        let parsed = parse(db, file);
-        let text = &parsed.masked().text;
-        let mut cursor = parsed.tree().walk();
-        loop {
-            let node = cursor.node();
-            if node.child_count() == 0 {
-                let leaf = text.get(node.byte_range()).unwrap_or("");
-                let range = TextRange::new(node.start_byte() as u32, node.end_byte() as u32);
-                let hit = match node.kind() {
-                    // A member of a class is no kernel.
-                    "comment" | "string_content" | "field_identifier" => false,
-                    "preproc_arg" => crate::hir::words(leaf).any(|w| w == last),
-                    _ => leaf == last,
-                };
-                // A qualified name's span covers its last segment.
-                let covered = known.iter().any(|(f, r)| *f == file && r.contains(range));
-                let local = || node.kind() == "identifier" && is_local_there(db, file, range, &last);
-                if hit && !covered && !local() {
-                    found.push(FileRange { file, range });
-                }
-            }
-            if node.kind() != "comment" && cursor.goto_first_child() {
-                continue;
-            }
-            let mut done = false;
-            while !done && !cursor.goto_next_sibling() {
-                done = !cursor.goto_parent();
-            }
-            if done {
-                break;
+        let known = known.get(&file).map(Vec::as_slice).unwrap_or_default();
+        for mention in mentions {
+            // A qualified name's span covers its last segment.
+            let covered = known.iter().any(|range| range.contains(mention.range));
+            let local = || mention.identifier && is_local_there(db, file, mention.range, &last);
+            if !covered && !local() {
+                let range = mention.range;
+                found.push(FileRange { file, range });
             }
         }
     }
     found
+}
+
+/// A place in a file's code where a word occurs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
+struct Mention {
+    /// The word; a macro's body or a branch that isn't compiled, when it occurs in there.
+    range: TextRange,
+    /// It is an identifier of its own, not part of something larger.
+    identifier: bool,
+}
+
+/// Where the words of a file's code occur: not in comments and strings, and not as members.
+#[salsa::tracked]
+fn mentions_in(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mention>> {
+    let mut found: HashMap<String, Vec<Mention>> = HashMap::new();
+    let parsed = parse(db, file);
+    let text = &parsed.masked().text;
+    let original = file.text(db);
+    let note_words = |found: &mut HashMap<String, Vec<Mention>>, inner: &str, range: TextRange| {
+        for word in crate::hir::words(inner).collect::<BTreeSet<_>>() {
+            let mention = Mention {
+                range,
+                identifier: false,
+            };
+            found.entry(word.to_owned()).or_default().push(mention);
+        }
+    };
+    for inactive in &parsed.masked().inactive {
+        note_words(&mut found, inactive.text(&original), *inactive);
+    }
+    let mut cursor = parsed.tree().walk();
+    loop {
+        let node = cursor.node();
+        if node.child_count() == 0 {
+            let leaf = text.get(node.byte_range()).unwrap_or("");
+            let range = TextRange::new(node.start_byte() as u32, node.end_byte() as u32);
+            match node.kind() {
+                // A member of a class is no kernel.
+                "comment" | "string_content" | "field_identifier" => {}
+                "preproc_arg" => note_words(&mut found, leaf, range),
+                kind if leaf.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic()) => {
+                    let mention = Mention {
+                        range,
+                        identifier: kind == "identifier",
+                    };
+                    found.entry(leaf.to_owned()).or_default().push(mention);
+                }
+                _ => {}
+            }
+        }
+        if node.kind() != "comment" && cursor.goto_first_child() {
+            continue;
+        }
+        let mut done = false;
+        while !done && !cursor.goto_next_sibling() {
+            done = !cursor.goto_parent();
+        }
+        if done {
+            break;
+        }
+    }
+    found
+}
+
+/// Whether a function may launch: brackets of a launch stand in its text, or in that of a macro that it uses.
+pub fn may_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let brackets = |text: &str| text.contains("<<") && text.contains(">>");
+    brackets(&function.text(db))
+        || function_macros(db, function)
+            .states
+            .values()
+            .flatten()
+            .any(|(_, state)| matches!(state, MacroState::Defined(item) if item.body.contains("<<") || item.body.contains(">>")))
 }
 
 /// Every word of a file that looks like an identifier, comments and strings included: a fresh name must not be among them.

@@ -311,6 +311,7 @@ fn refuse_host_launch(
             );
         }
     }
+    host.refuse_conditional(refusals);
     for (span, reason) in &host.body.problems {
         if span.start < host.facts.span.end && host.facts.span.start < span.end {
             refusals.add(

@@ -104,6 +104,10 @@ impl<'db> Child<'db> {
         for (span, reason) in &lowered.problems {
             refusals.add(format!("`{name}` isn't understood completely: {reason}"), place(*span));
         }
+        let head = Span::new(0, item.body_span(db).start);
+        if let Some(group) = signature.decided.iter().find(|group| group.start < head.end) {
+            refusals.add(format!("an #if decides what the head of `{name}` is"), place(*group));
+        }
         if signature.conditional {
             refusals.add(
                 format!("`{name}` is defined under an #if, where another definition may take its place"),

@@ -1,6 +1,7 @@
 //! Fresh names: never one that occurs anywhere in the files concerned, macros included.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::resolve::included_files;
@@ -12,7 +13,14 @@ use crate::lex;
 #[derive(Default)]
 pub struct Names {
     used: HashSet<String>,
+    files: Vec<Arc<HashSet<String>>>,
     seen: HashSet<SourceFile>,
+}
+
+/// The identifiers in a file's text, comments and strings left out.
+#[salsa::tracked(returns(clone))]
+fn identifiers(db: &dyn Db, file: SourceFile) -> Arc<HashSet<String>> {
+    Arc::new(lex::identifiers(&file.text(db)).map(str::to_owned).collect())
 }
 
 impl Names {
@@ -21,7 +29,7 @@ impl Names {
         for file in included_files(db, file) {
             let ours = file.path(db).file_name().is_some_and(|n| n == HEADER_NAME);
             if !ours && self.seen.insert(*file) {
-                self.used.extend(lex::identifiers(&file.text(db)).map(str::to_owned));
+                self.files.push(identifiers(db, *file));
             }
         }
     }
@@ -35,7 +43,7 @@ impl Names {
     pub fn fresh(&mut self, wanted: &str) -> String {
         let mut name = wanted.to_owned();
         let mut number = 2;
-        while self.used.contains(&name) {
+        while self.used.contains(&name) || self.files.iter().any(|used| used.contains(&name)) {
             name = if wanted.ends_with(|c: char| c.is_ascii_digit()) {
                 format!("{wanted}_{number}")
             } else {

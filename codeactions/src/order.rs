@@ -1,6 +1,6 @@
 //! What a rewrite takes for granted about the order of child grids, given the stream that they are launched into.
 
-use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind};
+use gridfuse_analysis::hir::{BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
 use gridfuse_analysis::launch::{Launchers, Stream, launches};
 
 use crate::effects::{Effects, effects};
@@ -109,6 +109,10 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
             }
             _ => continue,
         }
+        if expr.from_macro {
+            found.other = Some(id);
+            continue;
+        }
         let stmt = site.places.statement_of(id);
         if stmt.is_some() && stmt == site.facts.statement {
             let operand = site.facts.stream_operand.as_ref().map(|o| body.strip_parens(o.expr));
@@ -117,9 +121,13 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
             }
         }
         let call = stmt.and_then(|s| match body.stmt(s).kind {
-            StmtKind::Expr(e) => match &body.expr(body.strip_parens(e)).kind {
-                ExprKind::Call {
-                    name: Some(name), args, ..
+            StmtKind::Expr(e) => match body.expr(body.strip_parens(e)) {
+                Expr {
+                    kind: ExprKind::Call {
+                        name: Some(name), args, ..
+                    },
+                    from_macro: false,
+                    ..
                 } => Some((s, name.as_str(), args)),
                 _ => None,
             },

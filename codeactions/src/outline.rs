@@ -2,6 +2,7 @@
 //! can run as any block (or any thread) of any grid. The kernel becomes a call of it.
 
 use gridfuse_analysis::hir::parameters;
+use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::items::{FunctionItem, items};
 use gridfuse_analysis::resolve::included_files;
 use gridfuse_analysis::span::{FileRange, TextRange};
@@ -202,31 +203,40 @@ fn is_plain_asm(child: &Child<'_>, place: FileRange) -> bool {
 /// the child though nothing in its text says so.
 fn implicit_read(child: &Child<'_>) -> Option<FileRange> {
     let db = child.db;
-    for file in included_files(db, child.file) {
-        let text = file.text(db);
-        if file.path(db).ends_with("gridfuse.cuh") || !BUILTINS.iter().any(|b| text.contains(b)) {
-            continue;
-        }
-        let by_name = |name: &str| {
-            let mut parts = name.rsplit("::");
-            let last = parts.next().unwrap_or("");
-            !last.starts_with("operator") && !last.starts_with('~') && parts.next() != Some(last)
-        };
-        let functions: Vec<TextRange> = items(db, *file)
-            .functions
-            .iter()
-            .filter(|f| by_name(f.name(db)))
-            .map(|f| TextRange::new(f.start(db), f.start(db) + f.text(db).len() as u32))
-            .collect();
-        for token in lex::code_tokens(&text) {
-            let (start, end) = (token.start as u32, token.end as u32);
-            if BUILTINS.contains(&token.text(&text))
-                && !functions.iter().any(|f| f.start <= start && end <= f.end)
-                && !in_directive(&text, token.start)
-            {
-                let range = TextRange::new(start, end);
-                return Some(FileRange { file: *file, range });
-            }
+    included_files(db, child.file).iter().find_map(|file| {
+        let range = (*implicit_read_in(db, *file))?;
+        Some(FileRange { file: *file, range })
+    })
+}
+
+/// The first such place in a file.
+#[salsa::tracked]
+fn implicit_read_in(db: &dyn Db, file: SourceFile) -> Option<TextRange> {
+    let text = file.text(db);
+    if file.path(db).ends_with("gridfuse.cuh") || !BUILTINS.iter().any(|b| text.contains(b)) {
+        return None;
+    }
+    let by_name = |name: &str| {
+        let mut parts = name.rsplit("::");
+        let last = parts.next().unwrap_or("");
+        !last.starts_with("operator") && !last.starts_with('~') && parts.next() != Some(last)
+    };
+    // By place; none lies within another.
+    let functions: Vec<TextRange> = items(db, file)
+        .functions
+        .iter()
+        .filter(|f| by_name(f.name(db)))
+        .map(|f| TextRange::new(f.start(db), f.start(db) + f.text(db).len() as u32))
+        .collect();
+    for token in lex::code_tokens(&text) {
+        let range = TextRange::new(token.start as u32, token.end as u32);
+        let before = functions.partition_point(|f| f.start <= range.start);
+        let inside = before
+            .checked_sub(1)
+            .and_then(|last| functions.get(last))
+            .is_some_and(|f| f.contains(range));
+        if BUILTINS.contains(&token.text(&text)) && !inside && !in_directive(&text, token.start) {
+            return Some(range);
         }
     }
     None

@@ -190,6 +190,22 @@ impl<'db> Site<'db> {
         }
     }
 
+    /// Refuses a launch that is compiled, or compiled in this way, only as the file is compiled now: what stands in the other branch
+    /// would stay behind.
+    pub fn refuse_conditional(&self, refusals: &mut Refusals) {
+        let signature = self.parent.signature(self.db);
+        let statement = self.facts.statement.map(|s| self.body.stmt(s).span);
+        let touched = [
+            self.facts.span.cover(statement.unwrap_or(self.facts.span)),
+            signature.params_span,
+        ];
+        for group in &signature.decided {
+            if touched.iter().any(|t| t.start < group.end && group.start < t.end) {
+                refusals.add("an #if decides what is compiled here", Some(self.place(*group)));
+            }
+        }
+    }
+
     /// What no rewrite of device-side launches can work with.
     pub fn refuse_common(&self, refusals: &mut Refusals) {
         let here = Some(self.here());
@@ -217,6 +233,7 @@ impl<'db> Site<'db> {
             let place = self.place(self.body.expr(*operand).span);
             refusals.add("the configuration of the launch is not understood", Some(place));
         }
+        self.refuse_conditional(refusals);
         let whole = Span::new(0, self.parent.text(self.db).len() as u32).shift(self.start);
         if let Some(place) = syntax_error(self.db, self.file, whole) {
             refusals.add(

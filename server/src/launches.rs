@@ -3,6 +3,7 @@
 use gridfuse_analysis::db::{Db, SourceFile, Workspace};
 use gridfuse_analysis::items::{FunctionItem, items};
 use gridfuse_analysis::launch::{Child, LaunchFacts, LaunchId, Launchers, launches};
+use gridfuse_analysis::resolve::{launches_by_name, may_launch as may_launch_any};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 /// A launch site with its facts and its place in the file.
@@ -38,8 +39,8 @@ pub fn place_in(db: &dyn Db, function: FunctionItem<'_>, span: Span) -> FileRang
 
 /// The launches in one function, in source order.
 pub fn by_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Site<'db>> {
-    // No launch without it, and the test saves lowering the many functions that have none.
-    if !function.has_body(db) || !function.text(db).contains("<<") {
+    // The test saves lowering the many functions that launch nothing.
+    if !function.has_body(db) || !may_launch_any(db, function) {
         return Vec::new();
     }
     launches(db, function)
@@ -76,10 +77,15 @@ pub fn overlap(a: TextRange, b: TextRange) -> bool {
     }
 }
 
-/// The launches of a file that have a byte in common with `range`.
+/// The launches of a file that have a byte in common with `range`, in source order.
 pub fn overlapping<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> Vec<Site<'db>> {
-    let mut sites = in_file(db, file);
+    let near = items(db, file).functions.iter().filter(|function| {
+        let start = function.start(db);
+        overlap(TextRange::new(start, start + function.text(db).len() as u32), range)
+    });
+    let mut sites: Vec<Site<'db>> = near.flat_map(|function| by_function(db, *function)).collect();
     sites.retain(|site| overlap(site.place.range, range));
+    sites.sort_by_key(|site| site.place.range);
     sites
 }
 
@@ -127,8 +133,7 @@ pub fn of_kernel<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<Site<'d
     let files = Workspace::get(db).files(db);
     let mut sites = Vec::new();
     for file in files.values() {
-        let text = file.text(db);
-        if text.contains("<<") && text.contains(name) {
+        if launches_by_name(db, *file).contains_key(name) {
             sites.extend(in_file(db, *file).into_iter().filter(|site| may_launch(site, kernel)));
         }
     }

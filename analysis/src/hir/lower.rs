@@ -1,6 +1,6 @@
 //! From the syntax tree of one function to its [`Body`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tree_sitter::Node;
@@ -10,6 +10,7 @@ use super::types::*;
 use crate::db::Db;
 use crate::items::FunctionItem;
 use crate::parse::parse_text;
+use crate::preprocess::{Branch, Expanded, expand_function, function_macros};
 use crate::resolve::{Names, visible_names};
 use crate::span::Span;
 
@@ -20,34 +21,50 @@ pub(super) fn on_a_large_stack<T>(level: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(256 << 10, 2 << 20, level)
 }
 
-/// Nested macro expansions that are followed.
-pub(super) const MAX_EXPANSION: u32 = 12;
-
-/// The lowered body of a function. Depends on the function's text, its signature and the macros and types visible in its
-/// file; not on its position.
+/// The lowered body of a function, macros expanded. Depends on the function's text, its signature and the macros and types visible
+/// in its file; not on its position.
 #[salsa::tracked(returns(clone))]
 pub fn body<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Body> {
     let text = function.text(db);
     let names = visible_names(db, function.file(db));
     let signature = function.signature(db);
-    let tree = parse_text(&text, None);
+    let macros = function_macros(db, function);
+    let expanded = expand_function(&text, function.body_span(db), macros);
+    let mut tree = parse_text(expanded.as_ref().map_or(&text, |e| &e.text), None);
+    let mut map = expanded.as_ref();
+    if map.is_some() && tree.root_node().has_error() {
+        // Unless it can't be parsed either way, the uses of macros stay, as something that isn't understood.
+        let as_written = parse_text(&text, None);
+        if !as_written.root_node().has_error() {
+            (tree, map) = (as_written, None);
+        }
+    }
     let mut lowering = Lowering {
         names,
+        branches: &macros.branches,
         template_types: &signature.template_types,
         body: Body::default(),
         scopes: vec![HashMap::new()],
         depth: 0,
-        expansion: 0,
         lambdas: 0,
     };
     let source = Source {
-        text: &text,
+        text: map.map_or(&text, |e| &e.text),
         shift: 0,
-        fixed: None,
+        map,
     };
     match find_function(tree.root_node()) {
-        Some(definition) => lowering.function(definition, source),
+        Some(definition) => {
+            // What the parser made of the rest of a broken function is no part of it.
+            if definition.end_byte() < source.text.trim_end().len() && tree.root_node().has_error() {
+                lowering.problem(Span::new(0, text.len() as u32), "a syntax error");
+            }
+            lowering.function(definition, source);
+        }
         None => lowering.problem(Span::new(0, text.len() as u32), "this function could not be parsed"),
+    }
+    if function.has_body(db) && lowering.body.root.is_none() {
+        lowering.problem(Span::new(0, text.len() as u32), "this function could not be parsed");
     }
     for cut in &signature.cuts {
         lowering
@@ -106,13 +123,13 @@ fn find_function(root: Node<'_>) -> Option<Node<'_>> {
     None
 }
 
-/// The text that a node's offsets refer to, and how they map to the function: the function itself, a piece of it that was
-/// parsed again (shifted), or an expanded macro (everything maps to the place of its use).
+/// The text that a node's offsets refer to, and how they map to the function: the function itself, the function with its macros
+/// expanded, or a piece of it that was parsed again (shifted).
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub text: &'a str,
     pub shift: i64,
-    pub fixed: Option<Span>,
+    pub map: Option<&'a Expanded>,
 }
 
 impl<'a> Source<'a> {
@@ -120,21 +137,39 @@ impl<'a> Source<'a> {
         self.text.get(node.byte_range()).unwrap_or("")
     }
 
+    fn range(&self, node: Node<'_>) -> (usize, usize) {
+        let map = |at: usize| usize::try_from(at as i64 + self.shift).unwrap_or(0);
+        (map(node.start_byte()), map(node.end_byte()))
+    }
+
     pub(super) fn span(&self, node: Node<'_>) -> Span {
-        self.fixed.unwrap_or_else(|| {
-            let map = |at: usize| u32::try_from(at as i64 + self.shift).unwrap_or(0);
-            Span::new(map(node.start_byte()), map(node.end_byte()))
-        })
+        let (start, end) = self.range(node);
+        match self.map {
+            Some(map) => map.span(start, end),
+            None => Span::new(start as u32, end as u32),
+        }
+    }
+
+    /// The node comes out of one macro.
+    pub(super) fn is_expansion(&self, node: Node<'_>) -> bool {
+        let (start, end) = self.range(node);
+        self.map.is_some_and(|map| map.is_expansion(start, end))
+    }
+
+    /// No macro's expansion is partly in the node and partly outside.
+    pub(super) fn is_whole(&self, node: Node<'_>) -> bool {
+        let (start, end) = self.range(node);
+        self.map.is_none_or(|map| map.is_whole(start, end))
     }
 }
 
 pub(super) struct Lowering<'a> {
     pub names: &'a Names,
+    pub branches: &'a BTreeMap<u32, Branch>,
     pub template_types: &'a [String],
     pub body: Body,
     pub scopes: Vec<HashMap<String, BindingId>>,
     pub depth: u32,
-    pub expansion: u32,
     pub lambdas: u32,
 }
 
@@ -239,12 +274,14 @@ impl Lowering<'_> {
         self.body.problems.push((span, reason.to_owned()));
     }
 
-    pub(super) fn add_expr(&mut self, kind: ExprKind, span: Span, source: Source<'_>) -> ExprId {
+    /// Adds the expression that a node is.
+    pub(super) fn add_expr(&mut self, kind: ExprKind, node: Node<'_>, source: Source<'_>) -> ExprId {
         let id = ExprId(self.body.exprs.len() as u32);
+        let span = source.span(node);
         self.body.exprs.push(Expr {
             kind,
             span,
-            from_macro: source.fixed.is_some(),
+            from_macro: source.is_expansion(node) || !source.is_whole(node),
         });
         id
     }

@@ -3,11 +3,8 @@
 use tree_sitter::Node;
 
 use super::literal;
-use super::lower::{Lowering, MAX_DEPTH, MAX_EXPANSION, Source, on_a_large_stack, words};
+use super::lower::{Lowering, MAX_DEPTH, Source, on_a_large_stack, words};
 use super::types::*;
-use crate::items::MacroItem;
-use crate::parse::parse_text;
-use crate::span::Span;
 
 /// Words of the built-in variables.
 fn builtin(name: &str) -> Option<Builtin> {
@@ -267,7 +264,7 @@ impl Lowering<'_> {
                 return self.unknown(node, source, parts);
             }
         };
-        self.add_expr(kind, span, source)
+        self.add_expr(kind, node, source)
     }
 
     /// What is parsed as a name with template arguments, and may be comparisons: not understood, but with all that is in it.
@@ -285,7 +282,7 @@ impl Lowering<'_> {
             ("template_function", Some(name)) => self.name(name, source),
             ("qualified_identifier", _) => {
                 let name = without_template_arguments(source.of(function));
-                self.add_expr(ExprKind::Name(Name::Other(name)), source.span(function), source)
+                self.add_expr(ExprKind::Name(Name::Other(name)), function, source)
             }
             _ => self.expr(function, source),
         }
@@ -298,7 +295,7 @@ impl Lowering<'_> {
         if node.is_error() || node.is_missing() {
             self.problem(span, "a syntax error");
         }
-        self.add_expr(ExprKind::Unknown { parts, mentions }, span, source)
+        self.add_expr(ExprKind::Unknown { parts, mentions }, node, source)
     }
 
     /// All named children as expressions (of a node that isn't understood itself).
@@ -327,7 +324,6 @@ impl Lowering<'_> {
     }
 
     fn name(&mut self, node: Node<'_>, source: Source<'_>) -> ExprId {
-        let span = source.span(node);
         let text = source.of(node);
         let name = if let Some(binding) = self.lookup(text) {
             Name::Local(binding)
@@ -335,81 +331,11 @@ impl Lowering<'_> {
             Name::Builtin(builtin)
         } else {
             match text {
-                "NULL" => return self.add_expr(ExprKind::Literal(Literal::Null), span, source),
-                _ => {
-                    if let Some(item) = self.object_macro(text)
-                        && let Some(id) = self.expand(&item.body, span)
-                    {
-                        return id;
-                    }
-                    Name::Other(text.to_owned())
-                }
+                "NULL" => return self.add_expr(ExprKind::Literal(Literal::Null), node, source),
+                _ => Name::Other(text.to_owned()),
             }
         };
-        self.add_expr(ExprKind::Name(name), span, source)
-    }
-
-    fn object_macro(&self, name: &str) -> Option<MacroItem> {
-        let item = self.names.macros.get(name)?;
-        (item.params.is_none() && !item.body.is_empty() && !self.names.ambiguous_macros.contains(name))
-            .then(|| item.clone())
-    }
-
-    fn function_macro(&self, name: &str) -> Option<MacroItem> {
-        let item = self.names.macros.get(name)?;
-        (item.params.is_some() && !self.names.ambiguous_macros.contains(name)).then(|| item.clone())
-    }
-
-    /// Parses a macro's replacement as one expression and lowers it at the place of use.
-    fn expand(&mut self, replacement: &str, at: Span) -> Option<ExprId> {
-        if self.expansion >= MAX_EXPANSION {
-            return None;
-        }
-        let wrapped = format!("void f() {{ x = {replacement}\n; }}");
-        let tree = parse_text(&wrapped, None);
-        let root = tree.root_node();
-        if root.has_error() {
-            return None;
-        }
-        // translation_unit / function_definition / compound_statement / expression_statement / assignment / right
-        let body = root.named_child(0)?.child_by_field_name("body")?;
-        if body.named_child_count() != 1 {
-            return None;
-        }
-        let statement = body.named_child(0).filter(|s| s.kind() == "expression_statement")?;
-        let assignment = statement
-            .named_child(0)
-            .filter(|a| a.kind() == "assignment_expression")?;
-        let value = assignment.child_by_field_name("right")?;
-        // `x = a, b` would parse as `(x = a), b`: not a single assignment then, so the check above refuses it.
-        self.expansion += 1;
-        let source = Source {
-            text: &wrapped,
-            shift: 0,
-            fixed: Some(at),
-        };
-        let id = self.expr(value, source);
-        self.expansion -= 1;
-        Some(id)
-    }
-
-    /// Expands `NAME(args)` of a function-like macro whose replacement is an expression.
-    fn expand_call(&mut self, item: &MacroItem, arguments: Node<'_>, source: Source<'_>, at: Span) -> Option<ExprId> {
-        let params = item.params.as_ref()?;
-        if item.body.contains('#') || params.iter().any(|p| p == "...") {
-            return None;
-        }
-        let mut cursor = arguments.walk();
-        let args: Vec<&str> = arguments
-            .named_children(&mut cursor)
-            .filter(|c| c.kind() != "comment")
-            .map(|c| source.of(c))
-            .collect();
-        if args.len() != params.len() || args.iter().any(|a| a.contains("//")) {
-            return None;
-        }
-        let replaced = substitute(&item.body, params, &args);
-        self.expand(&replaced, at)
+        self.add_expr(ExprKind::Name(name), node, source)
     }
 
     fn call(&mut self, node: Node<'_>, source: Source<'_>) -> ExprId {
@@ -420,7 +346,6 @@ impl Lowering<'_> {
         if let Some(config) = config {
             return self.launch(node, config, source);
         }
-        let span = source.span(node);
         let (Some(function), Some(arguments)) = (
             node.child_by_field_name("function"),
             node.child_by_field_name("arguments"),
@@ -451,7 +376,7 @@ impl Lowering<'_> {
                     operand: *operand,
                     reinterpret: name == "reinterpret_cast",
                 };
-                return self.add_expr(kind, span, source);
+                return self.add_expr(kind, node, source);
             }
             return self.unknown(node, source, args);
         }
@@ -466,14 +391,15 @@ impl Lowering<'_> {
                 },
                 _ => ExprKind::Construct { ty, args },
             };
-            return self.add_expr(kind, span, source);
+            return self.add_expr(kind, node, source);
         }
         let plain = function.kind() == "identifier";
         if plain && self.lookup(callee_text).is_none() {
-            if let Some(item) = self.function_macro(callee_text) {
-                if let Some(id) = self.expand_call(&item, arguments, source, span) {
-                    return id;
-                }
+            let names = self.names;
+            // A use of a macro that could not be expanded. What an expansion calls is no macro any more.
+            if let Some(item) = names.macros.get(callee_text).filter(|item| item.params.is_some())
+                && !source.is_expansion(function)
+            {
                 let parts = self.list(arguments, source);
                 let id = self.unknown(node, source, parts);
                 // The replacement may name locals, too.
@@ -492,7 +418,7 @@ impl Lowering<'_> {
             if is_type {
                 let args = self.list(arguments, source);
                 let ty = callee_text.to_owned();
-                return self.add_expr(ExprKind::Construct { ty, args }, span, source);
+                return self.add_expr(ExprKind::Construct { ty, args }, node, source);
             }
         }
         let name = match function.kind() {
@@ -519,7 +445,7 @@ impl Lowering<'_> {
                 template_args,
                 args,
             },
-            span,
+            node,
             source,
         )
     }
@@ -558,6 +484,10 @@ impl Lowering<'_> {
         let callee = self.callee(function, source);
         let config_ids = self.list(config, source);
         let args = self.list(arguments, source);
+        let whole = [config, arguments].iter().all(|list| {
+            let mut cursor = list.walk();
+            source.is_whole(*list) && list.named_children(&mut cursor).all(|c| source.is_whole(c))
+        }) && statement_around(node).is_none_or(|statement| source.is_whole(statement));
         let launch = Launch {
             callee,
             kernel,
@@ -569,7 +499,9 @@ impl Lowering<'_> {
             args_span: source.span(arguments),
             in_lambda: self.lambdas > 0,
         };
-        let id = self.add_expr(ExprKind::Launch(Box::new(launch)), span, source);
+        let id = self.add_expr(ExprKind::Launch(Box::new(launch)), node, source);
+        // Parts of the launch that come out of a macro together can't be told apart in the source.
+        self.body.exprs[id.0 as usize].from_macro |= !whole;
         self.body.launches.push(id);
         id
     }
@@ -587,8 +519,7 @@ impl Lowering<'_> {
         let body = node.child_by_field_name("body").map(|b| self.stmt(b, source));
         self.lambdas -= 1;
         self.scopes.pop();
-        let span = source.span(node);
-        self.add_expr(ExprKind::Lambda { mentions, body }, span, source)
+        self.add_expr(ExprKind::Lambda { mentions, body }, node, source)
     }
 
     /// Whether a call or a name used as a statement is a macro that may hide control flow.
@@ -605,27 +536,6 @@ impl Lowering<'_> {
     }
 }
 
-/// Replaces parameter names in a macro's replacement text by the arguments, in one pass over its words.
-fn substitute(body: &str, params: &[String], args: &[&str]) -> String {
-    let mut out = String::with_capacity(body.len());
-    let mut rest = body;
-    while let Some(first) = rest.chars().next() {
-        let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric();
-        let len = if is_word(first) {
-            rest.find(|c: char| !is_word(c)).unwrap_or(rest.len())
-        } else {
-            first.len_utf8()
-        };
-        let (word, tail) = rest.split_at(len);
-        match params.iter().position(|p| p == word) {
-            Some(index) => out.push_str(args.get(index).copied().unwrap_or("")),
-            None => out.push_str(word),
-        }
-        rest = tail;
-    }
-    out
-}
-
 /// The parser skipped or invented something directly inside this node.
 pub(super) fn has_syntax_error(node: Node<'_>) -> bool {
     if !node.has_error() {
@@ -633,6 +543,18 @@ pub(super) fn has_syntax_error(node: Node<'_>) -> bool {
     }
     let mut cursor = node.walk();
     node.is_error() || node.children(&mut cursor).any(|c| c.is_error() || c.is_missing())
+}
+
+/// The statement that an expression is part of.
+fn statement_around(node: Node<'_>) -> Option<Node<'_>> {
+    let mut next = node.parent();
+    while let Some(around) = next {
+        if around.kind().ends_with("_statement") || around.kind() == "declaration" {
+            return Some(around);
+        }
+        next = around.parent();
+    }
+    None
 }
 
 fn single_child(node: Node<'_>) -> Option<Node<'_>> {

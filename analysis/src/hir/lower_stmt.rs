@@ -7,6 +7,7 @@ use super::lower::{Lowering, MAX_DEPTH, Source, on_a_large_stack};
 use super::lower_expr::has_syntax_error;
 use super::types::*;
 use crate::parse::parse_text;
+use crate::preprocess::Branch;
 use crate::span::Span;
 
 impl Lowering<'_> {
@@ -62,6 +63,14 @@ impl Lowering<'_> {
             }
             "do_statement" => {
                 let body = self.stmt_or_missing(field("body"), node, source);
+                // `do { … } while (0)` is a block, as macros have it.
+                let once = field("condition").is_some_and(|c| {
+                    let value = source.of(c).trim_matches(['(', ')', ' ']);
+                    matches!(value, "0" | "false")
+                });
+                if once && field("body").is_some_and(|body| !leaves_loop(body)) {
+                    return self.add_stmt(StmtKind::Block(vec![body]), span);
+                }
                 match field("condition") {
                     Some(condition) => {
                         let cond = self.expr(condition, source);
@@ -190,7 +199,9 @@ impl Lowering<'_> {
             "call_expression" => inner.child_by_field_name("function").map(|f| source.of(f)),
             _ => None,
         };
-        let hides = macro_name.is_some_and(|name| self.lookup(name).is_none() && self.hides_control_flow(name));
+        // A macro that could not be expanded. What an expansion calls is no macro any more.
+        let hides = macro_name.is_some_and(|name| self.lookup(name).is_none() && self.hides_control_flow(name))
+            && !source.is_expansion(inner);
         let value = self.expr(inner, source);
         if hides {
             let mut mentions = self.mentions(source.of(node));
@@ -312,11 +323,18 @@ impl Lowering<'_> {
 
     fn preprocessor(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
         let span = source.span(node);
-        let mut branches = Vec::new();
-        let mut has_else = false;
+        let mut branches: Vec<Vec<StmtId>> = Vec::new();
+        let mut exhaustive = false;
+        let mut live = false;
         let mut next = Some(node);
         while let Some(part) = next {
             let alternative = part.child_by_field_name("alternative");
+            next = alternative;
+            let known = self.branches.get(&source.span(part).start).copied().unwrap_or_default();
+            exhaustive |= part.kind() == "preproc_else";
+            if known == Branch::Dead {
+                continue;
+            }
             let skip = [
                 part.child_by_field_name("condition"),
                 part.child_by_field_name("name"),
@@ -328,11 +346,14 @@ impl Lowering<'_> {
                 .filter(|c| c.kind() != "comment" && !skip.contains(&Some(*c)))
                 .collect();
             // Declarations of a branch stay visible behind `#endif`: same scope on purpose.
-            branches.push(children.into_iter().map(|c| self.stmt(c, source)).collect());
-            has_else |= part.kind() == "preproc_else";
-            next = alternative;
+            let stmts = children.into_iter().map(|c| self.stmt(c, source)).collect();
+            branches.push(stmts);
+            if known == Branch::Live {
+                live = true;
+                break;
+            }
         }
-        if !has_else {
+        if !exhaustive && !live {
             branches.push(Vec::new());
         }
         self.add_stmt(StmtKind::Preprocessor { branches }, span)
@@ -414,7 +435,7 @@ impl Lowering<'_> {
                     ty: base.base.clone(),
                     args,
                 };
-                self.add_expr(kind, source.span(value), source)
+                self.add_expr(kind, value, source)
             }
             _ => self.expr(value, source),
         }
@@ -425,7 +446,6 @@ impl Lowering<'_> {
         if list.named_child_count() == 0 {
             return None;
         }
-        let span = source.span(list);
         const PREFIX: &str = "void f() { x";
         let text = format!("{PREFIX}{}; }}", source.of(list));
         let tree = parse_text(&text, None);
@@ -440,7 +460,7 @@ impl Lowering<'_> {
         let inner = Source {
             text: &text,
             shift: list.start_byte() as i64 + source.shift - PREFIX.len() as i64,
-            fixed: source.fixed,
+            map: source.map,
         };
         let args = match args {
             Some(args) if !tree.root_node().has_error() => self.list(args, inner),
@@ -451,7 +471,7 @@ impl Lowering<'_> {
                 ty: base.base.clone(),
                 args,
             },
-            span,
+            list,
             source,
         ))
     }
@@ -517,7 +537,7 @@ impl Lowering<'_> {
                     parts,
                     mentions: Vec::new(),
                 },
-                decl_span,
+                written,
                 source,
             );
             decls.push(LocalDecl {
@@ -566,6 +586,26 @@ impl Lowering<'_> {
         }
         self.unknown_stmt(node, source, stmts, exprs)
     }
+}
+
+/// Whether a loop's body has a `break` or `continue` of that loop.
+fn leaves_loop(body: Node<'_>) -> bool {
+    let mut pending = vec![(body, true)];
+    while let Some((node, breaks)) = pending.pop() {
+        let mut inner_breaks = breaks;
+        match node.kind() {
+            "break_statement" if breaks => return true,
+            "continue_statement" => return true,
+            "lambda_expression" | "while_statement" | "do_statement" | "for_statement" | "for_range_loop" => continue,
+            "switch_statement" => inner_breaks = false,
+            // What isn't understood may be one.
+            "ERROR" => return true,
+            _ => {}
+        }
+        let mut cursor = node.walk();
+        pending.extend(node.children(&mut cursor).map(|child| (child, inner_breaks)));
+    }
+    false
 }
 
 fn first_named(node: Node<'_>) -> Option<Node<'_>> {

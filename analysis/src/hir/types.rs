@@ -147,7 +147,7 @@ pub struct Expr {
     pub kind: ExprKind,
     /// Its source. An expression that comes out of an expanded macro carries the span of the macro's use.
     pub span: Span,
-    /// Comes out of an expanded object-like macro: text at `span` is the macro's name, not this expression.
+    /// Is, or begins or ends within, what comes out of a macro: text at `span` is the macro's use, not this expression.
     pub from_macro: bool,
 }
 
@@ -472,7 +472,8 @@ pub enum StmtKind {
     Goto(String),
     /// `l: stmt`
     Label(String, Option<StmtId>),
-    /// Alternatives of `#if … #elif … #else`: exactly one branch is compiled, which one isn't known. A missing `#else` is an empty last branch.
+    /// Alternatives of `#if … #elif … #else`: exactly one branch is compiled, which one isn't known. A missing `#else` is an empty
+    /// last branch. Branches that are known not to be compiled are left out.
     Preprocessor {
         /// The branches.
         branches: Vec<Vec<StmtId>>,

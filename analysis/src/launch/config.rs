@@ -8,7 +8,7 @@ use crate::compile::DefaultStream;
 use crate::db::Db;
 use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, UnOp};
 use crate::items::FunctionItem;
-use crate::resolve::{Meaning, meaning};
+use crate::resolve::{Meaning, meaning, visible_names};
 
 /// The initialiser of a local variable that is never changed after its declaration, so that the variable stands for it.
 /// `None` for parameters, references, arrays, and whatever may be written elsewhere.
@@ -292,7 +292,10 @@ fn is_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId)
                 .init
                 .as_deref()
                 .is_some_and(|i| crate::hir::integer_literal(i).is_some()),
-            Meaning::Unknown => function.signature(db).template_names.contains(name),
+            Meaning::Unknown => {
+                function.signature(db).template_names.contains(name)
+                    || visible_names(db, function.file(db)).constant_macros.contains(name)
+            }
             _ => false,
         },
         _ => false,

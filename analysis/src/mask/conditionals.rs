@@ -1,12 +1,13 @@
-//! `#if` groups that cut through a construct, and `#if 0`.
+//! `#if` groups: branches that aren't compiled, and groups that cut through a construct.
 //!
-//! A group whose branches are whole statements or declarations stays: the tree has all of them, and analyses treat them as
-//! alternatives. One whose branches are not (an opening brace in one branch, an `else` that belongs to an `if` across `#if`,
-//! half an argument list) would break the tree around it, so one branch is kept and the rest is blanked; the place is noted,
-//! because what was blanked isn't analysed.
+//! Of a group of which it is known which branch is compiled, only that branch stays. Of others, a group whose branches are whole
+//! statements or declarations stays: the tree has all of them, and analyses treat them as alternatives. One whose branches are not
+//! (an opening brace in one branch, an `else` that belongs to an `if` across `#if`, half an argument list) would break the tree
+//! around it, so one branch is kept and the rest is blanked; the place is noted, because what was blanked isn't analysed.
 
 use super::directives::Directive;
 use super::{blank, end_of_block_comment, end_of_char, end_of_line, end_of_string, is_word_start, word_at};
+use crate::preprocess::Branch;
 use crate::span::TextRange;
 
 struct Group {
@@ -14,9 +15,20 @@ struct Group {
     heads: Vec<usize>,
 }
 
-/// Blanks cutting groups in `out`; returns where.
-pub(super) fn cut(out: &mut [u8], directives: &[Directive]) -> Vec<TextRange> {
-    let mut cuts = Vec::new();
+/// What was done with the groups of a text; each in order.
+#[derive(Default)]
+pub(super) struct Conditionals {
+    /// Groups of which one branch was kept because they cut.
+    pub cuts: Vec<TextRange>,
+    /// Groups of which it is known what is compiled.
+    pub decided: Vec<TextRange>,
+    /// What was blanked.
+    pub inactive: Vec<TextRange>,
+}
+
+/// Blanks in `out` what isn't compiled, and what can't stay.
+pub(super) fn mend(out: &mut [u8], directives: &[Directive], branches: &[Branch]) -> Conditionals {
+    let mut found = Conditionals::default();
     let mut open: Vec<Group> = Vec::new();
     for (index, directive) in directives.iter().enumerate() {
         match directive.name.as_str() {
@@ -29,39 +41,76 @@ pub(super) fn cut(out: &mut [u8], directives: &[Directive]) -> Vec<TextRange> {
             "endif" => {
                 // Inner groups end first, so that outer ones see them already mended.
                 if let Some(group) = open.pop() {
-                    finish(out, directives, &group, index, &mut cuts);
+                    finish(out, directives, branches, &group, index, &mut found);
                 }
             }
             _ => {}
         }
     }
-    cuts.sort_unstable();
-    cuts
+    found
+        .inactive
+        .sort_unstable_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
+    let mut outer: Vec<TextRange> = Vec::new();
+    for range in found.inactive {
+        if !outer.last().is_some_and(|last| last.contains(range)) {
+            outer.push(range);
+        }
+    }
+    // What becomes of a group within a branch that isn't compiled doesn't matter.
+    let compiled = |range: &TextRange| !outer.iter().any(|o| o.contains(*range));
+    found.cuts.retain(compiled);
+    found.decided.retain(compiled);
+    found.cuts.sort_unstable();
+    found.decided.sort_unstable();
+    found.inactive = outer;
+    found
 }
 
-fn finish(out: &mut [u8], directives: &[Directive], group: &Group, endif: usize, cuts: &mut Vec<TextRange>) {
+fn finish(
+    out: &mut [u8],
+    directives: &[Directive],
+    known: &[Branch],
+    group: &Group,
+    endif: usize,
+    found: &mut Conditionals,
+) {
     let Some(&first) = group.heads.first() else { return };
     let last = &directives[endif];
+    let whole_group = TextRange::new(directives[first].start as u32, last.end as u32);
     let mut branches: Vec<(usize, usize)> = Vec::new();
+    let mut drop = |out: &mut [u8], (start, end): (usize, usize)| {
+        blank(out, start, end);
+        found.inactive.push(TextRange::new(start as u32, end as u32));
+    };
+    let mut open = false;
     for (position, &head) in group.heads.iter().enumerate() {
         let end = group
             .heads
             .get(position + 1)
             .map_or(last.start, |next| directives[*next].start);
-        branches.push((directives[head].end, end));
+        let range = (directives[head].end, end);
+        match known.get(head).copied().unwrap_or_default() {
+            Branch::Dead => drop(out, range),
+            Branch::Live => branches.push(range),
+            Branch::Maybe => {
+                branches.push(range);
+                open = true;
+            }
+        }
     }
-    let has_else = group.heads.last().is_some_and(|h| directives[*h].name == "else");
-    let condition = std::str::from_utf8(&out[directives[first].start..directives[first].end]).unwrap_or("");
-    let never = directives[first].name == "if" && condition.split_whitespace().next_back() == Some("0");
-    let simple = branches.len() == 1 || (branches.len() == 2 && has_else);
-    if never && simple {
-        let directives = group
-            .heads
-            .iter()
-            .chain([&endif])
-            .map(|d| (directives[*d].start, directives[*d].end));
-        for (start, end) in directives.chain([branches[0]]) {
-            blank(out, start, end);
+    if !open {
+        // `#if 0` is decided by itself.
+        let conditions = group.heads.iter().map(|head| &directives[*head]);
+        let depends = conditions.into_iter().any(|d| {
+            let rest = out.get(d.start..d.end).unwrap_or_default();
+            let words = crate::hir::words(std::str::from_utf8(rest).unwrap_or("")).filter(|w| *w != d.name);
+            words.count() > 0
+        });
+        if depends {
+            found.decided.push(whole_group);
+        }
+        for &index in group.heads.iter().chain([&endif]) {
+            blank(out, directives[index].start, directives[index].end);
         }
         return;
     }
@@ -69,12 +118,13 @@ fn finish(out: &mut [u8], directives: &[Directive], group: &Group, endif: usize,
     if !followed_by_else && branches.iter().all(|(start, end)| whole(out, *start, *end)) {
         return;
     }
-    cuts.push(TextRange::new(directives[first].start as u32, last.end as u32));
+    found.cuts.push(whole_group);
+    for range in branches.iter().skip(1) {
+        blank(out, range.0, range.1);
+        found.inactive.push(TextRange::new(range.0 as u32, range.1 as u32));
+    }
     for &index in group.heads.iter().chain([&endif]) {
         blank(out, directives[index].start, directives[index].end);
-    }
-    for (start, end) in &branches[1..] {
-        blank(out, *start, *end);
     }
 }
 

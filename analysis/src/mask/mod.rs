@@ -4,8 +4,8 @@
 //! What is blanked: `__align__(8)`, `__cluster_dims__(…)`, `__maxnreg__(…)`, `__launch_bounds__` with three arguments,
 //! calling-convention words, `#pragma` lines (a `#pragma unroll` between `if (c)` and `for` would give the `if` an empty
 //! body), lambda execution spaces (`[=] __device__ (…)`), and the user's own macros that stand for execution-space words
-//! (`#define KERNEL __global__`), whose meaning is kept in [`Masked::words`]. `#if` groups that cut through a construct are
-//! reduced to one branch ([`Masked::cuts`]).
+//! (`#define KERNEL __global__`), whose meaning is kept in [`Masked::words`]. Branches of `#if` that aren't compiled are blanked,
+//! and `#if` groups that cut through a construct are reduced to one branch ([`Masked::cuts`]).
 
 mod conditionals;
 mod directives;
@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use tree_sitter::{InputEdit, Point, Tree};
 
+use crate::preprocess::Branch;
 use crate::span::TextRange;
+use conditionals::Conditionals;
 pub use directives::{Directive, directives};
 
 /// A masked text.
@@ -27,6 +29,10 @@ pub struct Masked {
     pub words: Vec<(u32, String)>,
     /// `#if` groups of which one branch was kept because they cut through a construct, in order.
     pub cuts: Vec<TextRange>,
+    /// `#if` groups of which it is known which branch is compiled, if any, in order.
+    pub decided: Vec<TextRange>,
+    /// Branches that were blanked, in order: what stands there isn't analysed.
+    pub inactive: Vec<TextRange>,
 }
 
 /// Names that are blanked together with a following parenthesised argument list.
@@ -38,6 +44,7 @@ const WITH_ARGUMENTS: &[&str] = &[
     "__attribute__",
     "__declspec",
     "__nv_pure__",
+    "_Pragma",
 ];
 
 /// Names that are blanked alone.
@@ -69,8 +76,8 @@ const SPACE_WORDS: &[&str] = &[
     "void",
 ];
 
-/// Masks one text.
-pub fn mask(text: &str) -> Masked {
+/// Masks one text. `branches`: for each of its [`directives`] what becomes of the text behind it; those that are missing aren't known.
+pub fn mask(text: &str, branches: &[Branch]) -> Masked {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
     let mut words = Vec::new();
@@ -180,7 +187,11 @@ pub fn mask(text: &str) -> Masked {
             }
         }
     }
-    let cuts = conditionals::cut(&mut out, &directives);
+    let Conditionals {
+        cuts,
+        decided,
+        inactive,
+    } = conditionals::mend(&mut out, &directives, branches);
     // Only whole ASCII words and spans between ASCII delimiters were blanked byte by byte, so the text is still UTF-8;
     // should that ever be wrong, the unmasked text is the safe answer.
     let masked = String::from_utf8(out).unwrap_or_else(|_| text.to_owned());
@@ -188,6 +199,8 @@ pub fn mask(text: &str) -> Masked {
         text: masked.into(),
         words,
         cuts,
+        decided,
+        inactive,
     }
 }
 
@@ -271,11 +284,11 @@ fn blank(out: &mut [u8], start: usize, end: usize) {
     }
 }
 
-fn is_word_start(byte: u8) -> bool {
+pub(crate) fn is_word_start(byte: u8) -> bool {
     byte == b'_' || byte.is_ascii_alphabetic()
 }
 
-fn word_at(text: &str, at: usize) -> Option<&str> {
+pub(crate) fn word_at(text: &str, at: usize) -> Option<&str> {
     let rest = text.get(at..)?;
     let len = rest
         .bytes()
@@ -291,14 +304,14 @@ fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-fn end_of_line(bytes: &[u8], at: usize) -> usize {
+pub(crate) fn end_of_line(bytes: &[u8], at: usize) -> usize {
     bytes[at..]
         .iter()
         .position(|b| *b == b'\n')
         .map_or(bytes.len(), |p| at + p)
 }
 
-fn end_of_block_comment(bytes: &[u8], at: usize) -> usize {
+pub(crate) fn end_of_block_comment(bytes: &[u8], at: usize) -> usize {
     let mut next = at + 2;
     while next + 1 < bytes.len() {
         if bytes[next] == b'*' && bytes[next + 1] == b'/' {
@@ -309,7 +322,7 @@ fn end_of_block_comment(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-fn end_of_string(bytes: &[u8], at: usize) -> usize {
+pub(crate) fn end_of_string(bytes: &[u8], at: usize) -> usize {
     let mut next = at + 1;
     while next < bytes.len() {
         match bytes[next] {
@@ -322,7 +335,7 @@ fn end_of_string(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-fn end_of_raw_string(bytes: &[u8], quote: usize) -> usize {
+pub(crate) fn end_of_raw_string(bytes: &[u8], quote: usize) -> usize {
     let Some(open) = bytes[quote..].iter().take(18).position(|b| *b == b'(') else {
         return quote + 1;
     };
@@ -340,7 +353,7 @@ fn end_of_raw_string(bytes: &[u8], quote: usize) -> usize {
     bytes.len()
 }
 
-fn end_of_char(bytes: &[u8], at: usize) -> usize {
+pub(crate) fn end_of_char(bytes: &[u8], at: usize) -> usize {
     let mut next = at + 1;
     while next < bytes.len() {
         match bytes[next] {
@@ -354,7 +367,7 @@ fn end_of_char(bytes: &[u8], at: usize) -> usize {
 }
 
 /// End of a number; it may hold digit separators: `1'000`.
-fn end_of_number(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn end_of_number(bytes: &[u8], mut at: usize) -> usize {
     at += 1;
     while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'\'' | b'.' | b'_')) {
         if bytes[at] == b'\'' && !bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) {
@@ -366,12 +379,12 @@ fn end_of_number(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// What stands before the quote of a raw string.
-fn is_raw_prefix(word: &str) -> bool {
+pub(crate) fn is_raw_prefix(word: &str) -> bool {
     matches!(word, "R" | "u8R" | "uR" | "UR" | "LR")
 }
 
 /// End of a preprocessor directive: continuation lines, and block comments that it begins, included.
-fn end_of_directive(bytes: &[u8], at: usize) -> usize {
+pub(crate) fn end_of_directive(bytes: &[u8], at: usize) -> usize {
     let mut next = at;
     let mut line_comment = false;
     while next < bytes.len() {

@@ -8,7 +8,7 @@ use super::value::Value;
 use super::vars::At;
 use crate::flow::BlockId;
 use crate::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Literal, Name, Storage};
-use crate::resolve::{Meaning, meaning};
+use crate::resolve::{Meaning, meaning, visible_names};
 use crate::span::Span;
 use crate::summary::{Callee, callee};
 
@@ -235,6 +235,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 self.memory(value, class, name, false, span)
             }
             Meaning::Unknown if constant(name) => address,
+            Meaning::Unknown if visible_names(self.db, self.places.file).constant_macros.contains(name) => address,
             Meaning::Macro(_) | Meaning::Unknown => self.varying(format!("it isn't known what {name} is"), span),
         }
     }
