@@ -137,6 +137,16 @@ pub fn who_launches<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> Launchers {
     fewer(facts.launchers, who_runs(db, id.function, 16))
 }
 
+/// Who gets to an expression in device code; `None` for a device function whose callers can't be seen.
+pub(crate) fn who_gets_to<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr: ExprId) -> Option<Launchers> {
+    if !function.signature(db).kernel && calls_of(db, function).is_empty() {
+        return None;
+    }
+    let body = body(db, function);
+    let here = launchers(db, function, &body, &Places::of(&body), &uniformity(db, function), expr);
+    Some(fewer(here, who_runs(db, function, 16)))
+}
+
 /// Of two statements about who gets somewhere the narrower one.
 fn fewer(a: Launchers, b: Launchers) -> Launchers {
     let rank = |l: Launchers| match l {

@@ -22,7 +22,7 @@ pub use config::{constant_value, depends_on_thread_index};
 pub use count::{Amount, Bound, GridSize, LaunchCount, PENDING_LAUNCHES, Recursion, WARP, launch_counts};
 pub use iterations::iteration_divergence;
 pub use launchers::who_launches;
-pub(crate) use launchers::{Pins, launchers as who_executes, single_threaded};
+pub(crate) use launchers::{Pins, launchers as who_executes, single_threaded, who_gets_to};
 pub use pending::pending_launch_limit;
 pub use places::Places;
 pub(crate) use places::children;
