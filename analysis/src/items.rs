@@ -118,8 +118,10 @@ pub struct TypeItem {
     pub enumerators: Vec<String>,
     /// Declares a constructor, destructor, assignment, virtual function or base class: copying it may run code.
     pub nontrivial: bool,
-    /// Fields as (type as written, name).
+    /// Fields of its objects as (type as written, name).
     pub fields: Vec<(String, String)>,
+    /// Names of its static constants.
+    pub constants: Vec<String>,
 }
 
 /// A `#define`.
@@ -575,6 +577,7 @@ impl<'a> Collector<'a, '_> {
             enumerators: Vec::new(),
             nontrivial: false,
             fields: Vec::new(),
+            constants: Vec::new(),
         };
         let mut cursor = node.walk();
         item.nontrivial = node
@@ -592,9 +595,18 @@ impl<'a> Collector<'a, '_> {
                     let text = self.text(child);
                     item.nontrivial |= text.contains("virtual") || text.contains("operator=");
                     let ty = child.child_by_field_name("type").map_or("", |t| self.text(t));
+                    let head = text.split(['=', '{', ';']).next().unwrap_or("");
+                    let is = |word: &str| crate::hir::words(head).any(|w| w == word);
+                    let variable = !head.contains(['(', '*', '&']);
+                    let constant = variable && is("static") && (is("const") || is("constexpr"));
                     let mut cursor = child.walk();
                     for name in child.children_by_field_name("declarator", &mut cursor) {
-                        item.fields.push((ty.to_owned(), self.text(name).to_owned()));
+                        if constant {
+                            let name = crate::uniformity::memory::declared_name(self.text(name));
+                            item.constants.push(name.to_owned());
+                        } else {
+                            item.fields.push((ty.to_owned(), self.text(name).to_owned()));
+                        }
                     }
                 }
                 "declaration" | "function_definition" | "template_declaration" => {

@@ -9,7 +9,7 @@ use crate::db::Db;
 use crate::flow::operands;
 use crate::hir::{Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, body};
 use crate::items::FunctionItem;
-use crate::resolve::{Meaning, meaning};
+use crate::resolve::{Meaning, included_files, meaning};
 use crate::span::Span;
 use crate::uniformity::known::{Known, known};
 use crate::uniformity::memory::{Class, MemoryClass, Places, Root};
@@ -193,6 +193,10 @@ fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str, args: 
         return Callee::Type(name.to_owned());
     }
     match meaning(db, function.file(db), name) {
+        // A file that isn't included may define CUDA's functions for another machine.
+        Meaning::Functions(all) if known(name).is_some() && !all.iter().any(|f| sees(db, function, *f)) => {
+            known(name).map_or(Callee::Unknown, Callee::Known)
+        }
         Meaning::Functions(all) => {
             let definitions: Vec<FunctionItem<'db>> = all.iter().copied().filter(|f| f.has_body(db)).collect();
             let arity = |f: &FunctionItem<'db>| crate::hir::parameters(db, *f).len();
@@ -223,6 +227,11 @@ fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str, args: 
         },
         Meaning::Global(_) | Meaning::Enumerator | Meaning::Macro(_) => Callee::Unknown,
     }
+}
+
+/// The file of `function`, or one that it includes, declares `other`.
+fn sees<'db>(db: &'db dyn Db, function: FunctionItem<'db>, other: FunctionItem<'db>) -> bool {
+    included_files(db, function.file(db)).contains(&other.file(db))
 }
 
 fn scalar_type(name: &str) -> bool {

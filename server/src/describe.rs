@@ -5,9 +5,12 @@ use std::path::Path;
 use gridfuse_analysis::db::{Database, SourceFile};
 use gridfuse_analysis::diagnostic::Diagnostic;
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{self, GridSize, Launchers, Recursion, Stream, launch_counts};
+use gridfuse_analysis::launch::{
+    self, GridSize, Launchers, Recursion, StreamKind, in_recursion, iteration_divergence, launch_counts, stream_kind,
+    waits_after, who_launches,
+};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
-use gridfuse_analysis::uniformity::{self, Cause};
+use gridfuse_analysis::uniformity::{self, Cause, Level, assumed_uniformity};
 use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::{REWRITES, optimize};
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite, Verdict};
@@ -46,6 +49,17 @@ pub fn launchers(launchers: Launchers) -> &'static str {
         Launchers::OnePerBlock => "one thread of each block",
         Launchers::OnePerGrid => "one thread of the grid",
         Launchers::Host => "host code",
+    }
+}
+
+/// Who launches, as [`schema::Launch::launched_by`] names it.
+fn launched_by(launchers: Launchers) -> &'static str {
+    match launchers {
+        Launchers::ManyThreads => "many-threads",
+        Launchers::OnePerWarp => "one-per-warp",
+        Launchers::OnePerBlock => "one-per-block",
+        Launchers::OnePerGrid => "one-per-grid",
+        Launchers::Host => "host",
     }
 }
 
@@ -89,28 +103,52 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn uniformity(&self, function: FunctionItem<'_>, of: &uniformity::Uniformity) -> schema::Uniformity {
+    fn uniformity(&self, function: FunctionItem<'_>, of: &uniformity::Uniformity, proved: Level) -> schema::Uniformity {
         schema::Uniformity {
             level: of.level.name(),
+            proved: proved.name(),
             why: of.why.as_ref().map(|cause| self.cause(function, cause)),
             assumes: of.assumes.iter().map(|cause| self.cause(function, cause)).collect(),
         }
     }
 
-    fn operand(&self, function: FunctionItem<'_>, operand: &launch::Operand) -> schema::Operand {
+    fn operand(&self, site: &Site<'_>, who: Launchers, operand: &launch::Operand) -> schema::Operand {
+        let function = site.id.function;
+        let assumed = assumed_uniformity(self.db, function);
+        let proved = &operand.uniformity;
+        // Where both agree, the proof says it better.
+        let shown = assumed
+            .exprs
+            .get(&operand.expr)
+            .filter(|u| u.level < proved.level)
+            .unwrap_or(proved);
+        let rounds = operand
+            .changes_in_loop
+            .then(|| iteration_divergence(self.db, site.id, operand.expr))
+            .flatten()
+            .filter(|rounds| rounds.level > shown.level);
+        let shown = rounds.as_ref().unwrap_or(shown);
+        let level = shown.level;
+        let proved = rounds
+            .as_ref()
+            .map_or(proved.level, |rounds| proved.level.join(rounds.level));
+        let one = |single: bool, level: bool| (single || level) && !operand.changes_in_loop;
+        let one_per_grid = matches!(who, Launchers::OnePerGrid | Launchers::Host);
         let place = place_in(self.db, function, operand.span);
         schema::Operand {
             text: self.text(place),
             place: self.place(place),
             parameter: operand.parameter.clone(),
-            uniformity: self.uniformity(function, &operand.uniformity),
+            uniformity: self.uniformity(function, shown, proved),
+            same_in_block: one(one_per_grid || who == Launchers::OnePerBlock, level <= Level::Block),
+            same_in_grid: one(one_per_grid, level <= Level::Grid),
             changes_in_loop: operand.changes_in_loop,
         }
     }
 
-    fn extent(&self, function: FunctionItem<'_>, extent: &launch::Extent) -> schema::Extent {
+    fn extent(&self, site: &Site<'_>, who: Launchers, extent: &launch::Extent) -> schema::Extent {
         schema::Extent {
-            operand: self.operand(function, &extent.operand),
+            operand: self.operand(site, who, &extent.operand),
             constant: extent.constant,
         }
     }
@@ -141,6 +179,9 @@ impl<'a> Describe<'a> {
     pub fn launch(&self, site: &Site<'_>) -> schema::Launch {
         let function = site.id.function;
         let facts = site.facts;
+        let who = who_launches(self.db, site.id);
+        let assumed = assumed_uniformity(self.db, function);
+        let divergence = assumed.launch_divergence.get(&facts.expr).unwrap_or(&facts.divergence);
         let (status, definitions) = match &facts.child {
             launch::Child::Kernel(kernel) => ("known", vec![self.function(*kernel)]),
             launch::Child::Ambiguous(kernels) => ("ambiguous", kernels.iter().map(|k| self.function(*k)).collect()),
@@ -156,30 +197,41 @@ impl<'a> Describe<'a> {
             },
             parent: self.function(function),
             launchers: facts.launchers,
+            launched_by: launched_by(who),
+            in_loop: !facts.loops.is_empty(),
             loops: facts
                 .loops
                 .iter()
                 .map(|l| self.place(site.at(self.db, l.span)))
                 .collect(),
-            divergence: self.uniformity(function, &facts.divergence),
-            recursive: facts.recursive,
+            divergent: divergence.level > Level::Block,
+            divergence: self.uniformity(function, divergence, facts.divergence.level),
+            recursive: in_recursion(self.db, site.id),
+            sync: waits_after(self.db, function)
+                .get(site.id.index as usize)
+                .copied()
+                .flatten()
+                .map(|wait| schema::Sync {
+                    place: self.place(site.at(self.db, wait.span)),
+                    always: wait.always,
+                }),
             conditional: facts.conditional,
             count: self.count(site),
-            grid: self.extent(function, &facts.grid),
-            block: self.extent(function, &facts.block),
-            shared: facts.shared.as_ref().map(|operand| self.operand(function, operand)),
-            stream: match facts.stream {
-                Stream::Null => "null",
-                Stream::FireAndForget => "fire-and-forget",
-                Stream::TailLaunch => "tail-launch",
-                Stream::PerThread => "per-thread",
-                Stream::Created(_) => "created",
-                Stream::Other => "other",
+            grid: self.extent(site, who, &facts.grid),
+            block: self.extent(site, who, &facts.block),
+            shared: facts.shared.as_ref().map(|operand| self.operand(site, who, operand)),
+            stream: match stream_kind(self.db, site.id) {
+                StreamKind::Null => "null",
+                StreamKind::FireAndForget => "fire-and-forget",
+                StreamKind::TailLaunch => "tail-launch",
+                StreamKind::PerThread => "per-thread",
+                StreamKind::Created => "created",
+                StreamKind::Other => "other",
             },
             stream_operand: facts
                 .stream_operand
                 .as_ref()
-                .map(|operand| self.operand(function, operand)),
+                .map(|operand| self.operand(site, who, operand)),
             threads: facts.threads.as_ref().map(|threads| {
                 let place = site.at(self.db, threads.span);
                 schema::Threads {
@@ -188,7 +240,7 @@ impl<'a> Describe<'a> {
                     place: self.place(place),
                 }
             }),
-            args: facts.args.iter().map(|arg| self.operand(function, arg)).collect(),
+            args: facts.args.iter().map(|arg| self.operand(site, who, arg)).collect(),
             rewrites: if site.device_side() {
                 self.verdicts(site)
             } else {

@@ -154,12 +154,23 @@ pub struct Child {
 /// How uniform a value or a decision is.
 #[derive(Debug, Serialize)]
 pub struct Uniformity {
-    /// `constant`, `grid-uniform`, `block-uniform`, `warp-uniform` or `varying`.
+    /// `constant`, `grid-uniform`, `block-uniform`, `warp-uniform` or `varying`, if what `assumes` says holds.
     pub level: &'static str,
+    /// The level that is proved without regard to the programmer's intentions: what rewrites go by. Never more uniform than `level`.
+    pub proved: &'static str,
     /// Why it isn't more uniform.
     pub why: Option<Note>,
     /// What that takes for granted.
     pub assumes: Vec<Note>,
+}
+
+/// A wait of the launching thread for its child grids.
+#[derive(Debug, Serialize)]
+pub struct Sync {
+    /// The call that waits.
+    pub place: Place,
+    /// Every launching thread comes to such a call after the launch.
+    pub always: bool,
 }
 
 /// An argument or a part of the config.
@@ -171,8 +182,12 @@ pub struct Operand {
     pub place: Place,
     /// The child's parameter (arguments only).
     pub parameter: Option<String>,
-    /// How uniform it is.
+    /// How uniform it is over all threads that might get to the launch, were there no condition that picks one of them.
     pub uniformity: Uniformity,
+    /// All launches by threads of one block hand on the same value: where one thread of a block launches once, trivially so.
+    pub same_in_block: bool,
+    /// All launches by threads of the grid hand on the same value.
+    pub same_in_grid: bool,
     /// A loop around the launch changes it.
     pub changes_in_loop: bool,
 }
@@ -266,14 +281,23 @@ pub struct Launch {
     pub child: Child,
     /// The function that launches.
     pub parent: Function,
-    /// Who launches.
+    /// Who launches, as far as the conditions in this function tell.
     pub launchers: Launchers,
+    /// Who launches, also by what is known of the function's callers and of the grids that it is launched with:
+    /// `many-threads` (possibly every thread), `one-per-warp`, `one-per-block`, `one-per-grid` or `host`.
+    pub launched_by: &'static str,
+    /// There is a loop around it in this function.
+    pub in_loop: bool,
     /// Loops around it, innermost first.
     pub loops: Vec<Place>,
+    /// Threads of one block may decide differently whether to launch: `divergence` is `warp-uniform` or `varying`.
+    pub divergent: bool,
     /// How uniform the decision to launch is.
     pub divergence: Uniformity,
-    /// The child may launch the parent again.
+    /// It is part of a recursion: the child may come to run this launch again, over however many kernels and functions.
     pub recursive: bool,
+    /// The launching thread waits for its child grids later in this function; `null`: it doesn't.
+    pub sync: Option<Sync>,
     /// It stands in an alternative of `#if`.
     pub conditional: bool,
     /// How often it launches.
@@ -284,7 +308,8 @@ pub struct Launch {
     pub block: Extent,
     /// Bytes of dynamic shared memory; `null`: none.
     pub shared: Option<Operand>,
-    /// `null`, `fire-and-forget`, `tail-launch`, `per-thread`, `created` or `other`.
+    /// `null`, `fire-and-forget`, `tail-launch`, `per-thread`, `created` (by device code, also by all callers of a function
+    /// that is handed its stream) or `other`.
     pub stream: &'static str,
     /// The stream as written.
     pub stream_operand: Option<Operand>,

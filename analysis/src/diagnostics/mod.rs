@@ -5,6 +5,7 @@ mod device_sync;
 mod divergent_barrier;
 mod empty_grid;
 mod endless_recursion;
+mod grid_barrier_occupancy;
 mod inaccessible_pointer;
 mod launch_in_loop;
 mod leaked_stream;
@@ -14,12 +15,14 @@ mod oversized_block;
 mod partial_warp;
 mod pending_launch_limit;
 mod serialized_launches;
+mod single_launcher_call;
 mod tiny_child_grid;
 mod unchecked_launch;
 mod unknown_suppression;
 mod unordered_child_result;
 mod unused_stream;
 mod varying_block_size;
+mod warp_spin_lock;
 
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Diagnostic, Finding, Kind, Related};
@@ -35,6 +38,8 @@ pub static KINDS: &[Kind] = &[
     inaccessible_pointer::KIND,
     oversized_block::KIND,
     divergent_barrier::KIND,
+    grid_barrier_occupancy::KIND,
+    warp_spin_lock::KIND,
     endless_recursion::KIND,
     nesting_depth::KIND,
     unordered_child_result::KIND,
@@ -43,6 +48,7 @@ pub static KINDS: &[Kind] = &[
     serialized_launches::KIND,
     launch_in_loop::KIND,
     tiny_child_grid::KIND,
+    single_launcher_call::KIND,
     unused_stream::KIND,
     leaked_stream::KIND,
     device_malloc::KIND,
@@ -88,12 +94,33 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     }
     let allowed = allowed(db, file);
     found.retain(|d| !allowed.iter().any(|allow| allow.silences(d.id, d.place.range.start)));
+    drop_what_adds_nothing(&mut found);
     let own = &unknown_suppression::KIND;
     if let Some(severity) = settings.severity(own.id, own.severity) {
         found.extend(unknown_suppression::unknown_suppressions(db, file, severity));
     }
     found.sort_by_key(|d| (d.place.range, d.id));
     found
+}
+
+/// Of two findings at one place, the second adds nothing to the first: without the launches, or with fewer of them, there is
+/// nothing left to serialize or to check.
+const COVERED: &[(&str, &str)] = &[
+    ("tiny-child-grid", "serialized-launches"),
+    ("tiny-child-grid", "unchecked-launch"),
+    ("serialized-launches", "unchecked-launch"),
+    ("launch-in-loop", "unchecked-launch"),
+    ("pending-launch-limit", "unchecked-launch"),
+];
+
+fn drop_what_adds_nothing(found: &mut Vec<Diagnostic>) {
+    let said: Vec<(&'static str, FileRange)> = found.iter().map(|d| (d.id, d.place)).collect();
+    let covered = |d: &Diagnostic| {
+        COVERED
+            .iter()
+            .any(|(first, second)| *second == d.id && said.contains(&(first, d.place)))
+    };
+    found.retain(|d| !covered(d));
 }
 
 /// The findings in one function, each with the index of its kind.

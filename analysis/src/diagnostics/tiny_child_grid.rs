@@ -10,7 +10,7 @@ pub(super) const KIND: Kind = Kind {
     id: "tiny-child-grid",
     severity: Severity::Warning,
     doc: DOC,
-    rewrites: &["threshold", "aggregate-block"],
+    rewrites: &["threshold", "aggregate-grid", "aggregate-block"],
     find: tiny_child_grid,
 };
 

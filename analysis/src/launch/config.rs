@@ -417,11 +417,21 @@ pub(super) fn stream(body: &Body, operand: Option<ExprId>, default: DefaultStrea
     Stream::Other
 }
 
+/// An element of a local array of streams for which `cudaStreamCreate…` is called here.
+pub(super) fn element_of_created(body: &Body, operand: ExprId) -> bool {
+    let ExprKind::Index { .. } = &body.expr(body.strip_parens(operand)).kind else {
+        return false;
+    };
+    let Some(array) = root(body, operand) else { return false };
+    !body.binding(array).ty.array.is_empty() && creates(body, array)
+}
+
 /// `cudaStreamCreate…(&s, …)` is called for the variable, and it is a plain local `cudaStream_t`.
 fn is_created(body: &Body, binding: BindingId) -> bool {
-    if !body.binding(binding).ty.is_value() {
-        return false;
-    }
+    body.binding(binding).ty.is_value() && creates(body, binding)
+}
+
+fn creates(body: &Body, binding: BindingId) -> bool {
     body.exprs.iter().any(|expr| match &expr.kind {
         ExprKind::Call {
             name: Some(name), args, ..

@@ -1,25 +1,50 @@
 //! Who executes a launch: every thread, or one thread of a warp, a block, the grid.
 
-use super::config::{constant_value, through_variables};
+use super::config::{constant_value, single_definition, through_variables};
 use super::places::Places;
 use super::{LaunchId, Launchers, launches};
 use crate::db::Db;
-use crate::hir::{BinOp, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, UnOp};
+use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, UnOp, body};
 use crate::items::FunctionItem;
 use crate::resolve::launch_sites_of;
-use crate::uniformity::{FunctionUniformity, Level};
+use crate::uniformity::{FunctionUniformity, Level, called_recursively, calls_of, uniformity};
 
-/// A number that names a thread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum ThreadNumber {
-    /// Different for all threads of a warp, repeats every warp: `threadIdx.x % 32`.
-    InWarp,
-    /// Different for all threads of a block: `threadIdx.x` (one-dimensional blocks).
-    InBlock,
-    /// Different for all threads of a grid: `blockIdx.x * blockDim.x + threadIdx.x`.
-    InGrid,
-    /// Different for all blocks: `blockIdx.x`.
-    OfBlock,
+/// Dimensions, x to z.
+type Dims = [bool; 3];
+
+/// A number that differs between threads or blocks that differ in certain dimensions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Number {
+    /// Dimensions of the thread index.
+    thread: Dims,
+    /// Dimensions of the block index.
+    block: Dims,
+    /// All dimensions of the thread index.
+    all_threads: bool,
+    /// All dimensions of the block index.
+    all_blocks: bool,
+    /// The lane: it repeats every warp.
+    lane: bool,
+    /// Different threads have different numbers; otherwise only 0 is had by one alone.
+    exact: bool,
+}
+
+impl Number {
+    fn over(self, other: Number) -> Number {
+        let either = |a: Dims, b: Dims| [a[0] || b[0], a[1] || b[1], a[2] || b[2]];
+        Number {
+            thread: either(self.thread, other.thread),
+            block: either(self.block, other.block),
+            all_threads: self.all_threads || other.all_threads,
+            all_blocks: self.all_blocks || other.all_blocks,
+            lane: self.lane || other.lane,
+            exact: false,
+        }
+    }
+
+    fn of_blocks(self) -> bool {
+        self.all_blocks || self.block != Dims::default()
+    }
 }
 
 /// Who executes an expression, by the conditions around it and by the early returns before it.
@@ -32,8 +57,9 @@ pub(crate) fn launchers(
     launch: ExprId,
 ) -> Launchers {
     let context = Pins::new(db, function, body, levels);
-    let mut found: Vec<ThreadNumber> = Vec::new();
+    let mut found: Vec<Number> = Vec::new();
     let mut inner: Option<StmtId> = None;
+    let mut own_case: Option<ExprId> = None;
     for stmt in places.around(launch) {
         match &body.stmt(stmt).kind {
             StmtKind::If {
@@ -48,18 +74,47 @@ pub(crate) fn launchers(
                     context.pinned(*cond, false, &mut found);
                 }
             }
-            StmtKind::Block(stmts) => {
+            StmtKind::While {
+                cond: Some(cond),
+                body: repeated,
+                ..
+            } if inner == Some(*repeated) => context.pinned(*cond, true, &mut found),
+            StmtKind::Switch { cond, .. } => {
+                // `case 0:` of `switch (threadIdx.x)`, where no other case leads to it.
+                if let Some(value) = own_case.take() {
+                    context.equal(*cond, value, &mut found);
+                }
+            }
+            StmtKind::Block(stmts) | StmtKind::Case { stmts, .. } => {
+                if let StmtKind::Case { value, .. } = &body.stmt(stmt).kind {
+                    own_case = *value;
+                    let above = places.parent(stmt).map(|s| &body.stmt(s).kind);
+                    let before = match above {
+                        Some(StmtKind::Block(all)) => all.iter().take_while(|s| **s != stmt).last(),
+                        _ => None,
+                    };
+                    let falls = before.is_some_and(|s| match &body.stmt(*s).kind {
+                        StmtKind::Case { stmts, .. } => !stmts.last().is_some_and(|s| leaves(body, *s)),
+                        _ => !leaves(body, *s),
+                    });
+                    if falls || matches!(above, Some(StmtKind::Case { .. })) {
+                        own_case = None;
+                    }
+                }
                 // `if (threadIdx.x != 0) return;` before the launch, in a block around it.
                 for before in stmts.iter().take_while(|s| Some(**s) != inner) {
                     if let StmtKind::If {
                         cond: Some(cond),
                         then,
-                        otherwise: None,
+                        otherwise,
                         ..
                     } = &body.stmt(*before).kind
-                        && leaves(body, *then)
                     {
-                        context.pinned(*cond, false, &mut found);
+                        if leaves(body, *then) {
+                            context.pinned(*cond, false, &mut found);
+                        } else if otherwise.is_some_and(|s| leaves(body, s)) {
+                            context.pinned(*cond, true, &mut found);
+                        }
                     }
                 }
             }
@@ -67,16 +122,7 @@ pub(crate) fn launchers(
         }
         inner = Some(stmt);
     }
-    let has = |n: ThreadNumber| found.contains(&n);
-    if has(ThreadNumber::InGrid) || (has(ThreadNumber::InBlock) && has(ThreadNumber::OfBlock)) {
-        Launchers::OnePerGrid
-    } else if has(ThreadNumber::InBlock) {
-        Launchers::OnePerBlock
-    } else if has(ThreadNumber::InWarp) {
-        Launchers::OnePerWarp
-    } else {
-        Launchers::ManyThreads
-    }
+    context.who(&found)
 }
 
 /// Who executes a launch, also by what is known of the grids that its kernel is launched with: a kernel that the whole
@@ -85,10 +131,58 @@ pub fn who_launches<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> Launchers {
     let Some(facts) = launches(db, id.function).get(id.index as usize) else {
         return Launchers::ManyThreads;
     };
-    if !matches!(facts.launchers, Launchers::ManyThreads | Launchers::OnePerWarp) {
+    if facts.launchers == Launchers::Host || facts.in_lambda {
         return facts.launchers;
     }
-    single_threaded(db, id.function).unwrap_or(facts.launchers)
+    fewer(facts.launchers, who_runs(db, id.function, 16))
+}
+
+/// Who gets to an expression in device code; `None` for a device function whose callers can't be seen.
+pub(crate) fn who_gets_to<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr: ExprId) -> Option<Launchers> {
+    if !function.signature(db).kernel && calls_of(db, function).is_empty() {
+        return None;
+    }
+    let body = body(db, function);
+    let here = launchers(db, function, &body, &Places::of(&body), &uniformity(db, function), expr);
+    Some(fewer(here, who_runs(db, function, 16)))
+}
+
+/// Of two statements about who gets somewhere the narrower one.
+fn fewer(a: Launchers, b: Launchers) -> Launchers {
+    let rank = |l: Launchers| match l {
+        Launchers::ManyThreads => 0,
+        Launchers::OnePerWarp => 1,
+        Launchers::OnePerBlock => 2,
+        Launchers::OnePerGrid | Launchers::Host => 3,
+    };
+    if rank(a) >= rank(b) { a } else { b }
+}
+
+/// Who runs a function at all: the threads of the grids that a kernel is launched with, those that call a device function.
+fn who_runs<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> Launchers {
+    if function.signature(db).kernel {
+        return single_threaded(db, function).unwrap_or(Launchers::ManyThreads);
+    }
+    let Some(depth) = depth.checked_sub(1) else {
+        return Launchers::ManyThreads;
+    };
+    if called_recursively(db, function) {
+        return Launchers::ManyThreads;
+    }
+    let mut all: Option<Launchers> = None;
+    for call in calls_of(db, function) {
+        let body = body(db, call.caller);
+        let places = Places::of(&body);
+        let levels = uniformity(db, call.caller);
+        let here = launchers(db, call.caller, &body, &places, &levels, call.expr);
+        let who = fewer(here, who_runs(db, call.caller, depth));
+        all = match all {
+            None => Some(who),
+            Some(before) if fewer(before, who) == before => Some(who),
+            before => before,
+        };
+    }
+    all.unwrap_or(Launchers::ManyThreads)
 }
 
 /// Who runs a kernel that the whole workspace launches with blocks of one thread; `None` for other functions.
@@ -99,11 +193,13 @@ pub(crate) fn single_threaded<'db>(db: &'db dyn Db, function: FunctionItem<'db>)
     let mut single_block = true;
     let mut any = false;
     for site in launch_sites_of(db, function) {
+        let site_function = site.function;
         let site = launches(db, site.function).get(site.index as usize)?;
         if site.block.constant != Some([1, 1, 1]) {
             return None;
         }
-        any = true;
+        // A recursion has to begin somewhere.
+        any |= site_function != function;
         single_block &= site.grid.constant == Some([1, 1, 1]);
     }
     match (any, single_block) {
@@ -113,27 +209,27 @@ pub(crate) fn single_threaded<'db>(db: &'db dyn Db, function: FunctionItem<'db>)
     }
 }
 
-/// The statement returns from the function on every path (a `return`, or a block that ends with one).
+/// What stands behind the statement in its block isn't reached through it: it returns, or leaves the block otherwise.
 fn leaves(body: &Body, stmt: StmtId) -> bool {
     match &body.stmt(stmt).kind {
-        StmtKind::Return(_) => true,
+        StmtKind::Return(_) | StmtKind::Continue | StmtKind::Break => true,
         StmtKind::Block(stmts) => stmts.last().is_some_and(|s| leaves(body, *s)),
         _ => false,
     }
 }
 
-/// `threadIdx.y` or `.z` occur: the block may have several dimensions, and `threadIdx.x` alone doesn't name a thread.
-fn uses_higher_dimensions(body: &Body) -> bool {
-    body.exprs.iter().any(|e| match &e.kind {
-        ExprKind::Field { base, field, .. } => {
-            matches!(field.as_str(), "y" | "z")
-                && matches!(
-                    body.expr(*base).kind,
-                    ExprKind::Name(Name::Builtin(Builtin::ThreadIdx | Builtin::BlockIdx))
-                )
+/// Dimensions of an index (and its extent) that occur; x always does.
+fn used(body: &Body, index: Builtin, extent: Builtin) -> Dims {
+    let mut found = [true, false, false];
+    for e in &body.exprs {
+        if let ExprKind::Field { base, field, .. } = &e.kind
+            && matches!(&body.expr(*base).kind, ExprKind::Name(Name::Builtin(b)) if *b == index || *b == extent)
+        {
+            found[1] |= field == "y";
+            found[2] |= field == "z";
         }
-        _ => false,
-    })
+    }
+    found
 }
 
 /// Finds conditions that pick one thread.
@@ -142,7 +238,9 @@ pub(crate) struct Pins<'a, 'db> {
     function: FunctionItem<'db>,
     body: &'a Body,
     levels: &'a FunctionUniformity,
-    multi_dimensional: bool,
+    /// Dimensions that blocks and grids may have, as far as the body tells.
+    threads: Dims,
+    blocks: Dims,
 }
 
 impl<'a, 'db> Pins<'a, 'db> {
@@ -158,7 +256,8 @@ impl<'a, 'db> Pins<'a, 'db> {
             function,
             body,
             levels,
-            multi_dimensional: uses_higher_dimensions(body),
+            threads: used(body, Builtin::ThreadIdx, Builtin::BlockDim),
+            blocks: used(body, Builtin::BlockIdx, Builtin::GridDim),
         }
     }
 
@@ -174,7 +273,26 @@ impl<'a, 'db> Pins<'a, 'db> {
 
     /// The expression is a different number for all threads of a block.
     pub fn numbers_threads(&self, expr: ExprId) -> bool {
-        matches!(self.number(expr), Some(ThreadNumber::InBlock | ThreadNumber::InGrid))
+        self.number(expr).is_some_and(|n| n.exact && self.one_per_block(&[n]))
+    }
+
+    /// Who is left when all of these are fixed.
+    fn who(&self, pinned: &[Number]) -> Launchers {
+        let blocks = self.covers(pinned, self.blocks, |n| n.block) || pinned.iter().any(|n| n.all_blocks);
+        match (self.one_per_block(pinned), blocks) {
+            (true, true) => Launchers::OnePerGrid,
+            (true, false) => Launchers::OnePerBlock,
+            (false, _) if pinned.iter().any(|n| n.lane) => Launchers::OnePerWarp,
+            (false, _) => Launchers::ManyThreads,
+        }
+    }
+
+    fn one_per_block(&self, pinned: &[Number]) -> bool {
+        self.covers(pinned, self.threads, |n| n.thread) || pinned.iter().any(|n| n.all_threads)
+    }
+
+    fn covers(&self, pinned: &[Number], used: Dims, of: impl Fn(&Number) -> Dims) -> bool {
+        (0..3).all(|d| !used[d] || pinned.iter().any(|n| of(n)[d]))
     }
 
     fn picks(&self, cond: ExprId, outcome: bool, zero: bool) -> bool {
@@ -192,19 +310,24 @@ impl<'a, 'db> Pins<'a, 'db> {
             _ => {
                 let mut found = Vec::new();
                 self.pinned(cond, outcome, &mut found);
-                !found.is_empty()
+                // `if (threadIdx.y == 0)` in blocks of two dimensions leaves a row.
+                self.who(&found) != Launchers::ManyThreads
+                    || found
+                        .iter()
+                        .any(|n| n.of_blocks() && !self.threads[1] && !self.threads[2])
             }
         }
     }
 
     /// Collects the thread numbers that are fixed where `cond` evaluated to `outcome`.
-    fn pinned(&self, cond: ExprId, outcome: bool, found: &mut Vec<ThreadNumber>) {
+    fn pinned(&self, cond: ExprId, outcome: bool, found: &mut Vec<Number>) {
+        let zero = |e: ExprId, found: &mut Vec<Number>| found.extend(self.number(e));
         match &self.body.expr(cond).kind {
             ExprKind::Paren(e) => self.pinned(*e, outcome, found),
             ExprKind::Unary(UnOp::Not, e) => {
                 // `!threadIdx.x`
-                if outcome && let Some(number) = self.number(*e) {
-                    found.push(number);
+                if outcome {
+                    zero(*e, found);
                 }
                 self.pinned(*e, !outcome, found);
             }
@@ -215,34 +338,135 @@ impl<'a, 'db> Pins<'a, 'db> {
             ExprKind::Binary(BinOp::Eq, a, b) if outcome => self.equal(*a, *b, found),
             ExprKind::Binary(BinOp::Ne, a, b) if !outcome => self.equal(*a, *b, found),
             // `if (threadIdx.x < 1)`, `if (threadIdx.x > 0) return;`
-            ExprKind::Binary(BinOp::Lt, a, b) if outcome && self.constant(*b) == Some(1) => {
-                found.extend(self.number(*a))
-            }
-            ExprKind::Binary(BinOp::Ge, a, b) if !outcome && self.constant(*b) == Some(1) => {
-                found.extend(self.number(*a))
-            }
-            ExprKind::Binary(BinOp::Gt, a, b) if !outcome && self.constant(*b) == Some(0) => {
-                found.extend(self.number(*a))
+            ExprKind::Binary(BinOp::Lt, a, b) if outcome && self.constant(*b) == Some(1) => zero(*a, found),
+            ExprKind::Binary(BinOp::Ge, a, b) if !outcome && self.constant(*b) == Some(1) => zero(*a, found),
+            ExprKind::Binary(BinOp::Gt, a, b) if !outcome && self.constant(*b) == Some(0) => zero(*a, found),
+            // `const bool leader = threadIdx.x == 0;`
+            ExprKind::Name(Name::Local(binding)) if self.body.binding(*binding).ty.base == "bool" => {
+                match self.flag(*binding) {
+                    Some((value, shared)) => {
+                        let mut inner = Vec::new();
+                        self.pinned(value, outcome, &mut inner);
+                        // A shared variable tells all threads of the block what one found out.
+                        found.extend(inner.into_iter().map(|n| match shared {
+                            true => Number {
+                                thread: Dims::default(),
+                                all_threads: false,
+                                lane: false,
+                                ..n
+                            },
+                            false => n,
+                        }));
+                    }
+                    None if !outcome => zero(cond, found),
+                    None => {}
+                }
             }
             // The bare number as a condition: zero where it is false.
-            _ if !outcome => found.extend(self.number(cond)),
+            _ if !outcome => zero(cond, found),
             _ => {}
         }
     }
 
-    fn equal(&self, a: ExprId, b: ExprId, found: &mut Vec<ThreadNumber>) {
-        for (number, other) in [(a, b), (b, a)] {
-            if let Some(number) = self.number(number) {
-                let enough = match number {
-                    ThreadNumber::InWarp => Level::Warp,
-                    ThreadNumber::InBlock => Level::Block,
-                    ThreadNumber::InGrid | ThreadNumber::OfBlock => Level::Grid,
-                };
-                // A constant is one even where the function as a whole can't be analysed.
-                if self.levels.of(other) <= enough || self.constant(other).is_some() {
-                    found.push(number);
+    /// The one value that a truth variable is given, and whether it is shared.
+    fn flag(&self, binding: BindingId) -> Option<(ExprId, bool)> {
+        let body = self.body;
+        match body.binding(binding).storage {
+            Storage::Local => {
+                let init = single_definition(body, binding)?;
+                Some((init, false))
+            }
+            Storage::Shared if body.binding(binding).ty.is_value() => {
+                let mut values = body.exprs.iter().filter_map(|e| match &e.kind {
+                    ExprKind::Assign { op, place, value } => {
+                        let place = &body.expr(body.strip_parens(*place)).kind;
+                        let hit = *place == ExprKind::Name(Name::Local(binding));
+                        hit.then_some((*value, op.is_none()))
+                    }
+                    ExprKind::IncDec { place, .. } | ExprKind::AddrOf(place) => {
+                        let place = &body.expr(body.strip_parens(*place)).kind;
+                        (*place == ExprKind::Name(Name::Local(binding))).then_some((ExprId(0), false))
+                    }
+                    _ => None,
+                });
+                match (values.next(), values.next()) {
+                    (Some((value, true)), None) => Some((value, true)),
+                    _ => None,
                 }
             }
+            _ => None,
+        }
+    }
+
+    fn equal(&self, a: ExprId, b: ExprId, found: &mut Vec<Number>) {
+        for (number, other) in [(a, b), (b, a)] {
+            let level = match self.constant(other) {
+                // A constant is one even where the function as a whole can't be analysed.
+                Some(_) => Level::Constant,
+                None => self.levels.of(other),
+            };
+            if let Some(number) = self.number(number) {
+                let enough = match (number.of_blocks(), number.lane) {
+                    (true, _) => Level::Grid,
+                    (false, true) => Level::Warp,
+                    (false, false) => Level::Block,
+                };
+                if level <= enough && (number.exact || self.constant(other) == Some(0)) {
+                    found.push(number);
+                }
+            } else if level <= Level::Grid
+                && let Some(number) = self.ticket(number)
+            {
+                found.push(number);
+            }
+        }
+    }
+
+    /// What `atomicAdd` gives is had by one thread alone: of the grid, or of the block when there is a counter for each.
+    fn ticket(&self, expr: ExprId) -> Option<Number> {
+        let body = self.body;
+        let mut expr = body.strip_parens(expr);
+        if let ExprKind::Name(Name::Local(binding)) = body.expr(expr).kind {
+            expr = body.strip_parens(single_definition(body, binding)?);
+        }
+        let ExprKind::Call {
+            name: Some(name), args, ..
+        } = &body.expr(expr).kind
+        else {
+            return None;
+        };
+        let [counter, step] = args.as_slice() else { return None };
+        let steps = match name.trim_start_matches("::") {
+            "atomicAdd" => self.constant(*step).is_some_and(|n| n > 0),
+            // It starts again behind its bound.
+            "atomicInc" => self.levels.of(*step) <= Level::Grid,
+            _ => return None,
+        };
+        let place = match &body.expr(body.strip_parens(*counter)).kind {
+            ExprKind::AddrOf(place) => *place,
+            _ => *counter,
+        };
+        let level = self.address(place);
+        (steps && level <= Level::Block).then_some(Number {
+            all_threads: true,
+            all_blocks: level <= Level::Grid,
+            exact: true,
+            ..Number::default()
+        })
+    }
+
+    /// How uniform the place of a counter is: a name, or an element of what a name denotes.
+    fn address(&self, place: ExprId) -> Level {
+        let body = self.body;
+        match &body.expr(body.strip_parens(place)).kind {
+            ExprKind::Name(Name::Other(_)) => Level::Constant,
+            ExprKind::Name(Name::Local(binding)) => match body.binding(*binding).storage {
+                Storage::Shared | Storage::ExternShared => Level::Block,
+                _ => self.levels.of(place),
+            },
+            ExprKind::Index { base, index } => self.address(*base).join(self.levels.of(*index)),
+            ExprKind::Field { base, .. } | ExprKind::Deref(base) => self.address(*base),
+            _ => Level::Varying,
         }
     }
 
@@ -250,7 +474,12 @@ impl<'a, 'db> Pins<'a, 'db> {
         constant_value(self.db, self.function, self.body, expr)
     }
 
-    fn number(&self, expr: ExprId) -> Option<ThreadNumber> {
+    fn number(&self, expr: ExprId) -> Option<Number> {
+        self.number_within(expr, 24)
+    }
+
+    fn number_within(&self, expr: ExprId, depth: u32) -> Option<Number> {
+        let depth = depth.checked_sub(1)?;
         let body = self.body;
         let mut expr = through_variables(body, expr);
         while let ExprKind::Cast { operand, .. } = body.expr(expr).kind {
@@ -261,27 +490,100 @@ impl<'a, 'db> Pins<'a, 'db> {
                 base,
                 field,
                 arrow: false,
-            } if field == "x" && !self.multi_dimensional => match body.expr(*base).kind {
-                ExprKind::Name(Name::Builtin(Builtin::ThreadIdx)) => Some(ThreadNumber::InBlock),
-                ExprKind::Name(Name::Builtin(Builtin::BlockIdx)) => Some(ThreadNumber::OfBlock),
-                _ => None,
-            },
-            ExprKind::Binary(BinOp::Rem, a, b) if self.is_warp_size(*b) => self.in_warp(*a),
-            ExprKind::Binary(BinOp::BitAnd, a, b) if self.constant(*b) == Some(31) => self.in_warp(*a),
-            ExprKind::Binary(BinOp::Add, a, b) => {
-                let pair = [(*a, *b), (*b, *a)];
-                pair.iter()
-                    .any(|(product, thread)| {
-                        self.number(*thread) == Some(ThreadNumber::InBlock) && self.is_block_start(*product)
-                    })
-                    .then_some(ThreadNumber::InGrid)
+            } => {
+                let mut dims = Dims::default();
+                *dims.get_mut(["x", "y", "z"].iter().position(|d| d == field)?)? = true;
+                match body.expr(*base).kind {
+                    ExprKind::Name(Name::Builtin(Builtin::ThreadIdx)) => Some(Number {
+                        thread: dims,
+                        exact: true,
+                        ..Number::default()
+                    }),
+                    ExprKind::Name(Name::Builtin(Builtin::BlockIdx)) => Some(Number {
+                        block: dims,
+                        exact: true,
+                        ..Number::default()
+                    }),
+                    _ => None,
+                }
             }
+            ExprKind::Binary(BinOp::Rem, a, b) if self.is_warp_size(*b) => self.in_warp(*a, depth),
+            ExprKind::Binary(BinOp::BitAnd, a, b) if self.is_lane_mask(*b) => self.in_warp(*a, depth),
+            ExprKind::Binary(BinOp::Add | BinOp::BitOr, a, b) => {
+                let (x, y) = (self.number_within(*a, depth)?, self.number_within(*b, depth)?);
+                if x.lane || y.lane {
+                    return None;
+                }
+                let pairs = [(*a, y), (*b, x)];
+                let exact = matches!(body.expr(expr).kind, ExprKind::Binary(BinOp::Add, ..))
+                    && pairs
+                        .iter()
+                        .any(|(product, other)| other.exact && self.is_start(*product, *other));
+                Some(Number { exact, ..x.over(y) })
+            }
+            // A multiple is 0 where the number is.
+            ExprKind::Binary(BinOp::Mul, a, b) => {
+                let pairs = [(*a, *b), (*b, *a)];
+                pairs.iter().find_map(|(number, factor)| {
+                    let scale = self.levels.of(*factor) <= Level::Grid && self.constant(*factor) != Some(0);
+                    let number = self.number_within(*number, depth).filter(|n| scale && !n.lane)?;
+                    Some(Number { exact: false, ..number })
+                })
+            }
+            ExprKind::Call { callee, .. } => self.rank(*callee),
             _ => None,
         }
     }
 
-    fn in_warp(&self, expr: ExprId) -> Option<ThreadNumber> {
-        matches!(self.number(expr)?, ThreadNumber::InBlock | ThreadNumber::InGrid).then_some(ThreadNumber::InWarp)
+    /// `block.thread_rank()` of a cooperative group.
+    fn rank(&self, callee: ExprId) -> Option<Number> {
+        let body = self.body;
+        let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(callee)).kind else {
+            return None;
+        };
+        if field != "thread_rank" {
+            return None;
+        }
+        let mut base = body.strip_parens(*base);
+        let mut ty = String::new();
+        if let ExprKind::Name(Name::Local(binding)) = body.expr(base).kind {
+            ty.clone_from(&body.binding(binding).ty.base);
+            base = single_definition(body, binding).map_or(base, |init| body.strip_parens(init));
+        }
+        let text = self.function.text(self.db);
+        let made = match &body.expr(base).kind {
+            ExprKind::Call { callee, .. } => body.expr(*callee).span.text(&text),
+            _ => "",
+        };
+        let is = |group: &str, maker: &str| {
+            let written = crate::resolve::unqualified(ty.split('<').next().unwrap_or(""));
+            written == group || crate::resolve::unqualified(made.split('<').next().unwrap_or("")) == maker
+        };
+        let all = |all_threads, all_blocks, lane| Number {
+            all_threads,
+            all_blocks,
+            lane,
+            exact: true,
+            ..Number::default()
+        };
+        if is("thread_block", "this_thread_block") {
+            Some(all(true, false, false))
+        } else if is("grid_group", "this_grid") {
+            Some(all(true, true, false))
+        } else if ty.contains("thread_block_tile<32>") || made.contains("tiled_partition<32>") {
+            Some(all(false, false, true))
+        } else {
+            None
+        }
+    }
+
+    fn in_warp(&self, expr: ExprId, depth: u32) -> Option<Number> {
+        let number = self.number_within(expr, depth)?;
+        (number.exact && self.one_per_block(&[number])).then_some(Number {
+            lane: true,
+            exact: true,
+            ..Number::default()
+        })
     }
 
     fn is_warp_size(&self, expr: ExprId) -> bool {
@@ -289,21 +591,40 @@ impl<'a, 'db> Pins<'a, 'db> {
         self.constant(expr) == Some(32) || self.body.expr(expr).kind == ExprKind::Name(Name::Builtin(Builtin::WarpSize))
     }
 
-    /// `blockIdx.x * blockDim.x`
-    fn is_block_start(&self, expr: ExprId) -> bool {
+    /// `31`, `warpSize - 1`
+    fn is_lane_mask(&self, expr: ExprId) -> bool {
+        let expr = self.body.strip_parens(expr);
+        self.constant(expr) == Some(31)
+            || matches!(self.body.expr(expr).kind, ExprKind::Binary(BinOp::Sub, a, b)
+                if self.is_warp_size(a) && self.constant(b) == Some(1))
+    }
+
+    /// `blockIdx.x * blockDim.x` to a thread's `threadIdx.x`, `threadIdx.y * blockDim.x` to it.
+    fn is_start(&self, expr: ExprId, rest: Number) -> bool {
         let body = self.body;
-        let is = |e: ExprId, builtin: Builtin| match &body.expr(through_variables(body, e)).kind {
+        let is = |e: ExprId, builtin: Builtin, dim: &str| match &body.expr(through_variables(body, e)).kind {
             ExprKind::Field { base, field, .. } => {
-                field == "x" && body.expr(*base).kind == ExprKind::Name(Name::Builtin(builtin))
+                field == dim && body.expr(*base).kind == ExprKind::Name(Name::Builtin(builtin))
             }
             _ => false,
         };
-        match body.expr(through_variables(body, expr)).kind {
-            ExprKind::Binary(BinOp::Mul, a, b) => {
-                (is(a, Builtin::BlockIdx) && is(b, Builtin::BlockDim))
-                    || (is(b, Builtin::BlockIdx) && is(a, Builtin::BlockDim))
-            }
-            _ => false,
-        }
+        let ExprKind::Binary(BinOp::Mul, a, b) = body.expr(through_variables(body, expr)).kind else {
+            return false;
+        };
+        let product = |index: Builtin, of: &str, extent: &str| {
+            [(a, b), (b, a)]
+                .iter()
+                .any(|(x, y)| is(*x, index, of) && is(*y, Builtin::BlockDim, extent))
+        };
+        let only = |d: usize| {
+            let mut dims = Dims::default();
+            dims[d] = true;
+            rest.thread == dims && rest.block == Dims::default()
+        };
+        ["x", "y", "z"]
+            .iter()
+            .enumerate()
+            .any(|(d, dim)| only(d) && product(Builtin::BlockIdx, dim, dim))
+            || (only(0) && product(Builtin::ThreadIdx, "y", "x"))
     }
 }

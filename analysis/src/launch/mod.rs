@@ -2,28 +2,32 @@
 
 mod config;
 mod count;
+mod iterations;
 mod launchers;
 mod pending;
 mod places;
 mod recursion;
 mod threads;
+mod waits;
 
 use crate::db::Db;
-use crate::hir::{BindingId, Body, ExprId, ExprKind, Launch, StmtId, StmtKind, body};
+use crate::hir::{BindingId, Body, ExprId, ExprKind, Launch, Name, StmtId, StmtKind, body};
 use crate::items::FunctionItem;
 use crate::resolve::resolve_kernel;
 use crate::settings::file_settings;
 use crate::span::Span;
-use crate::uniformity::{FunctionUniformity, Level, Uniformity, uniformity};
+use crate::uniformity::{FunctionUniformity, Level, Uniformity, calls_of, uniformity};
 
 pub(crate) use config::single_definition;
 pub use config::{constant_value, depends_on_thread_index};
 pub use count::{Amount, Bound, GridSize, LaunchCount, PENDING_LAUNCHES, Recursion, WARP, launch_counts};
+pub use iterations::iteration_divergence;
 pub use launchers::who_launches;
-pub(crate) use launchers::{Pins, launchers as who_executes, single_threaded};
+pub(crate) use launchers::{Pins, launchers as who_executes, single_threaded, who_gets_to};
 pub use pending::pending_launch_limit;
 pub use places::Places;
 pub(crate) use places::children;
+pub use waits::{Wait, waits_after};
 
 /// Identity of a launch site: the function that contains it, and its index in source order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
@@ -165,6 +169,96 @@ pub struct LaunchFacts<'db> {
     pub in_lambda: bool,
     /// It comes out of a macro: the text at `span` is the macro's use, not the launch.
     pub from_macro: bool,
+}
+
+/// What kind of stream a launch goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub enum StreamKind {
+    /// The NULL stream.
+    Null,
+    /// `cudaStreamFireAndForget`
+    FireAndForget,
+    /// `cudaStreamTailLaunch`
+    TailLaunch,
+    /// `cudaStreamPerThread`
+    PerThread,
+    /// A stream that device code creates.
+    Created,
+    /// Anything else.
+    Other,
+}
+
+/// The kind of a launch's stream, also where it is an element of an array, or handed in by all callers alike.
+pub fn stream_kind<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> StreamKind {
+    let Some(facts) = launches(db, id.function).get(id.index as usize) else {
+        return StreamKind::Other;
+    };
+    match facts.stream {
+        Stream::Null => StreamKind::Null,
+        Stream::FireAndForget => StreamKind::FireAndForget,
+        Stream::TailLaunch => StreamKind::TailLaunch,
+        Stream::PerThread => StreamKind::PerThread,
+        Stream::Created(_) => StreamKind::Created,
+        Stream::Other => facts.stream_operand.as_ref().map_or(StreamKind::Other, |operand| {
+            handed_stream(db, id.function, operand.expr, 8)
+        }),
+    }
+}
+
+fn handed_stream<'db>(db: &'db dyn Db, function: FunctionItem<'db>, operand: ExprId, depth: u32) -> StreamKind {
+    let body = body(db, function);
+    match config::stream(&body, Some(operand)) {
+        Stream::Null => return StreamKind::Null,
+        Stream::FireAndForget => return StreamKind::FireAndForget,
+        Stream::TailLaunch => return StreamKind::TailLaunch,
+        Stream::PerThread => return StreamKind::PerThread,
+        Stream::Created(_) => return StreamKind::Created,
+        Stream::Other => {}
+    }
+    if config::element_of_created(&body, operand) {
+        return StreamKind::Created;
+    }
+    let ExprKind::Name(Name::Local(binding)) = &body.expr(body.strip_parens(operand)).kind else {
+        return StreamKind::Other;
+    };
+    let Some(index) = body.params.iter().position(|p| p == binding) else {
+        return StreamKind::Other;
+    };
+    let (Some(depth), false) = (depth.checked_sub(1), function.signature(db).kernel) else {
+        return StreamKind::Other;
+    };
+    let mut kinds = calls_of(db, function).iter().map(|call| {
+        let caller = crate::hir::body(db, call.caller);
+        match &caller.expr(call.expr).kind {
+            ExprKind::Call { args, .. } => match args.get(index) {
+                Some(arg) => handed_stream(db, call.caller, *arg, depth),
+                None => StreamKind::Other,
+            },
+            _ => StreamKind::Other,
+        }
+    });
+    let Some(first) = kinds.next() else {
+        return StreamKind::Other;
+    };
+    if kinds.all(|kind| kind == first) {
+        first
+    } else {
+        StreamKind::Other
+    }
+}
+
+/// Whether a launch is part of a recursion: its kernel may come to run the function that it stands in again.
+pub fn in_recursion<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> bool {
+    match launches(db, id.function)
+        .get(id.index as usize)
+        .map(|facts| &facts.child)
+    {
+        Some(Child::Kernel(kernel)) => *kernel == id.function || recursion::reaches(db, *kernel, &[id.function]),
+        Some(Child::Ambiguous(all)) => all
+            .iter()
+            .any(|kernel| *kernel == id.function || recursion::reaches(db, *kernel, &[id.function])),
+        Some(Child::Unknown) | None => false,
+    }
 }
 
 /// The facts of every launch of a function, in source order.

@@ -7,7 +7,8 @@ use super::level::{Cause, Level};
 use super::memory::{Class, Places};
 use super::shared::Shared;
 use super::value::{Causes, Value};
-use super::vars::{self, At, DefId, Source, Ssa, Vars};
+use super::vars::{self, At, DefId, Escaped, Source, Ssa, Vars};
+use super::written::{Origins, written};
 use crate::db::Db;
 use crate::flow::{
     BlockId, Condition, ControlDependence, Dominators, Flow, LoopId, Loops, Step, Terminator, divergent_joins,
@@ -26,6 +27,16 @@ pub(super) enum Mode {
     Parametric,
 }
 
+/// How sure the result has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Only what is proved, but that no other grid writes what is read.
+    Proved,
+    /// Also what every reader of the code takes for granted: different pointer parameters lead to different memory, functions
+    /// that can't be seen take their arguments by value, a device function is called from where calls can be seen.
+    Assumed,
+}
+
 pub(super) struct Engine<'a, 'db> {
     pub db: &'db dyn Db,
     pub function: FunctionItem<'db>,
@@ -33,6 +44,7 @@ pub(super) struct Engine<'a, 'db> {
     pub text: Arc<str>,
     pub places: Places<'a>,
     pub mode: Mode,
+    pub trust: Trust,
     pub kernel: bool,
     pub flow: Flow,
     pub vars: Vars,
@@ -46,6 +58,12 @@ pub(super) struct Engine<'a, 'db> {
     pub names: HashMap<String, Value>,
     /// Types of memory that the result depends on (parametric): a caller that writes such memory can't rely on it.
     pub loads: std::collections::BTreeSet<super::memory::MemoryClass>,
+    /// Memory that the result depends on, by the parameter that leads there (parametric and trusting).
+    pub sources: Origins,
+    /// What is written while the function runs (trusting).
+    pub written: Arc<Origins>,
+    /// Variables that are taken to be changed only by the code that names them, with what that takes for granted.
+    pub hardly: HashMap<BindingId, String>,
     /// Somewhere a pointer is cast to one to volatile.
     pub volatile_cast: bool,
     /// Parameters that keep their arguments.
@@ -65,7 +83,13 @@ pub(super) struct Engine<'a, 'db> {
 
 impl<'a, 'db: 'a> Engine<'a, 'db> {
     /// `None` when the function is too large or was cut by the preprocessor: nothing is known about it then.
-    pub fn new(db: &'db dyn Db, function: FunctionItem<'db>, body: &'a Body, mode: Mode) -> Option<Engine<'a, 'db>> {
+    pub fn new(
+        db: &'db dyn Db,
+        function: FunctionItem<'db>,
+        body: &'a Body,
+        mode: Mode,
+        trust: Trust,
+    ) -> Option<Engine<'a, 'db>> {
         let signature = function.signature(db);
         if body.root.is_none() || !signature.cuts.is_empty() {
             return None;
@@ -77,7 +101,11 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         };
         let flow = Flow::of(body);
         let dominators = Dominators::of(&flow);
-        let escaped = vars::escaped(db, function, places);
+        let trusting = trust == Trust::Assumed;
+        let Escaped {
+            surely: escaped,
+            hardly,
+        } = vars::escaped(db, function, places, trusting);
         let mut immutable: HashSet<BindingId> = body.params.iter().copied().filter(|p| !escaped.contains(p)).collect();
         for e in &body.exprs {
             if let ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } = &e.kind {
@@ -86,7 +114,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 }
             }
         }
-        let vars = Vars::new(places, &escaped, &signature.template_types);
+        let vars = Vars::new(places, &escaped, &signature.template_types, trusting);
         let ssa = vars::ssa(&flow, &dominators, &vars, places)?;
         let post = Dominators::post(&flow);
         let dependence = ControlDependence::new(&flow, &post);
@@ -104,6 +132,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             text: function.text(db),
             places,
             mode,
+            trust,
             kernel: signature.kernel,
             shared,
             effects,
@@ -113,6 +142,13 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             divergence: vec![Value::CONSTANT; n],
             names: HashMap::new(),
             loads: Default::default(),
+            sources: Origins::default(),
+            written: if trusting {
+                written(db, function)
+            } else {
+                Arc::default()
+            },
+            hardly,
             volatile_cast: body
                 .exprs
                 .iter()
@@ -236,14 +272,35 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             (Some(_), Mode::Own) if self.kernel => {
                 self.value(Level::Grid, format!("depends on the parameter {name}"), span)
             }
+            (Some(i), Mode::Own) if self.trust == Trust::Assumed => self.handed_in(i, &name, span),
             (Some(_), Mode::Own) => {
                 self.varying(format!("depends on the parameter {name}, which callers choose"), span)
             }
-            (Some(i), Mode::Parametric) if i < 64 => Value {
+            (Some(i), Mode::Parametric) if i < super::OBJECT => Value {
                 params: 1 << i,
                 ..Value::CONSTANT
             },
             (Some(_), Mode::Parametric) => self.varying("too many parameters", span),
+        }
+    }
+
+    /// What the callers of a device function hand to a parameter.
+    fn handed_in(&mut self, index: usize, name: &str, span: Span) -> Value {
+        let Some(given) = super::callers::given(self.db, self.function).get(index).cloned() else {
+            return self.varying(format!("depends on the parameter {name}, which callers choose"), span);
+        };
+        let why = given.why.unwrap_or_else(|| "callers choose it".to_owned());
+        let mut value = self.value(given.level, format!("depends on the parameter {name}: {why}"), span);
+        let text = "the function is called from where its calls can be seen alone".to_owned();
+        match self.causes.assume(Cause {
+            text,
+            span: Span::default(),
+        }) {
+            Some(bit) => {
+                value.assumes |= bit;
+                value
+            }
+            None => self.varying("too many assumptions", span),
         }
     }
 

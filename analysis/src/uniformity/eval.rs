@@ -1,13 +1,16 @@
 //! The value of one expression from those of its operands (El Hajj, dissertation 2018, §3.4.1, and what CUDA adds to it).
 
-use super::engine::{Engine, Mode};
+use super::engine::{Engine, Mode, Trust};
 use super::known::{Known, constant};
 use super::level::{Cause, Level};
 use super::memory::{Class, MemoryClass, Root, is_constant_value};
+use super::methods::methods;
 use super::value::Value;
 use super::vars::At;
+use super::written::{Origins, origins};
 use crate::flow::BlockId;
 use crate::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Literal, Name, Storage};
+use crate::items::FunctionItem;
 use crate::resolve::{Meaning, meaning, visible_names};
 use crate::span::Span;
 use crate::summary::{Callee, callee};
@@ -155,7 +158,11 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         if self.vars.tracked(b) {
             let reads = self.reads(block, At::Expr(e));
             // The name that an assignment writes isn't read.
-            return reads.into_iter().fold(Value::CONSTANT, Value::join);
+            let value = reads.into_iter().fold(Value::CONSTANT, Value::join);
+            return match self.hardly.get(&b).cloned() {
+                Some(text) if value.level < Level::Varying => self.assuming(value, text, self.body.binding(b).span),
+                _ => value,
+            };
         }
         let binding = self.body.binding(b);
         let (name, span) = (binding.name.clone(), binding.span);
@@ -176,6 +183,17 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         }
     }
 
+    /// The value, as long as `text` holds.
+    fn assuming(&mut self, value: Value, text: String, span: Span) -> Value {
+        match self.causes.assume(Cause { text, span }) {
+            Some(bit) => Value {
+                assumes: value.assumes | bit,
+                ..value
+            },
+            None => self.varying("too many assumptions", span),
+        }
+    }
+
     /// A `const T&` parameter: the argument's value, as long as nothing here writes such memory.
     fn const_reference(&mut self, b: BindingId, at: Span) -> Value {
         let ty = &self.body.binding(b).ty;
@@ -184,14 +202,15 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         let opaque = ty.pointers == 0 && self.places.class_kind(&ty.base, templates) == Class::Opaque;
         let name = self.body.binding(b).name.clone();
         let index = self.body.params.iter().position(|p| *p == b).unwrap_or(64);
-        if opaque || index >= 64 || self.mode == Mode::Own {
+        if opaque || index >= super::OBJECT || self.mode == Mode::Own {
             return self.varying(format!("{name} is a reference"), at);
         }
         let value = Value {
             params: 1 << index,
             ..Value::CONSTANT
         };
-        self.memory(value, class, &name, false, at)
+        let from = self.origins_of_binding(b);
+        self.memory(value, class, &name, false, from, at)
     }
 
     /// A name that isn't local.
@@ -213,29 +232,39 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         }
         // In a member function a plain name may be a field, whatever else has that name.
         if signature.member && self.places.some_field(name) {
+            if self.mode == Mode::Parametric && self.trust == Trust::Assumed {
+                self.sources.add(Origins::param(super::OBJECT as u32).field(name));
+                return address.join(Value {
+                    params: 1 << super::OBJECT,
+                    ..Value::CONSTANT
+                });
+            }
             return self.varying(format!("{name} may be a field"), span);
         }
         match meaning(self.db, self.places.file, name) {
             Meaning::Enumerator | Meaning::Functions(_) | Meaning::Type => address,
             Meaning::Global(g) if g.shared => self.varying(format!("{name} is in shared memory"), span),
-            Meaning::Global(g) if g.constant && !g.device && !g.managed => address,
+            Meaning::Global(g) if g.constant && !g.managed && (!g.device || g.init.is_some()) => address,
             Meaning::Global(g) if g.constant_memory => {
                 let value = self
                     .value(Level::Grid, format!("depends on {name}, in constant memory"), span)
                     .join(address);
                 match is_constant_value(self.db, self.places.file, name) {
                     true => value,
-                    false => self.memory(value, class, name, false, span),
+                    false => self.memory(value, class, name, false, Origins::global(name), span),
                 }
             }
             Meaning::Global(_) => {
                 let value = self
                     .value(Level::Grid, format!("depends on the global {name}"), span)
                     .join(address);
-                self.memory(value, class, name, false, span)
+                self.memory(value, class, name, false, Origins::global(name), span)
             }
             Meaning::Unknown if constant(name) => address,
             Meaning::Unknown if visible_names(self.db, self.places.file).constant_macros.contains(name) => address,
+            Meaning::Unknown if (signature.member || name.contains("::")) && self.places.static_constant(name) => {
+                address
+            }
             Meaning::Macro(_) | Meaning::Unknown => self.varying(format!("it isn't known what {name} is"), span),
         }
     }
@@ -310,7 +339,9 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 let ty = &binding.ty;
                 let name = binding.name.clone();
                 let parameter = self.immutable.contains(&b);
-                if ty.reference || ty.volatile || ty.complex || ty.pointers == 0 && ty.array.is_empty() {
+                // An object that stands for a pointer.
+                let object = ty.pointers == 0 && ty.array.is_empty();
+                if ty.reference || ty.volatile || ty.complex || object && self.trust == Trust::Proved {
                     return self.varying(format!("loaded through {name}"), span);
                 }
                 if parameter && ty.const_base && ty.restrict && ty.pointers == 1 {
@@ -318,13 +349,15 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                     return address.join(read);
                 }
                 let read = self.value(Level::Grid, format!("loaded through {name}"), span);
-                self.memory(address.join(read), class, &name, parameter && self.kernel, span)
+                let from = self.origins(e);
+                self.memory(address.join(read), class, &name, parameter && self.kernel, from, span)
             }
             Root::Global(name) => self.named(&name, span, address, class),
             Root::Other => {
                 let name = self.quote(span);
                 let read = self.value(Level::Grid, format!("loads `{name}`"), span);
-                self.memory(address.join(read), class, &name, false, span)
+                let from = self.origins(e);
+                self.memory(address.join(read), class, &name, false, from, span)
             }
         }
     }
@@ -346,8 +379,32 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         None
     }
 
+    /// Where the memory that `e` denotes comes from, where that matters.
+    fn origins(&self, e: ExprId) -> Origins {
+        match self.trust {
+            Trust::Assumed => origins(self.db, self.function, self.body, e),
+            Trust::Proved => Origins::default(),
+        }
+    }
+
+    fn origins_of_binding(&self, b: BindingId) -> Origins {
+        let index = self.body.params.iter().position(|p| *p == b);
+        match index {
+            Some(i) => Origins::param(i as u32),
+            None => Origins::anywhere(),
+        }
+    }
+
     /// A load from memory that is as uniform as `value` if nothing writes it meanwhile. `private`: it can't be shared memory.
-    fn memory(&mut self, value: Value, class: MemoryClass, name: &str, private: bool, span: Span) -> Value {
+    fn memory(
+        &mut self,
+        value: Value,
+        class: MemoryClass,
+        name: &str,
+        private: bool,
+        from: Origins,
+        span: Span,
+    ) -> Value {
         if self.volatile_cast {
             return self.varying(format!("loaded through {name}, which may be volatile"), span);
         }
@@ -357,24 +414,25 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             .iter()
             .find(|w| w.class.may_alias(class) && !(private && w.shared))
             .map(|w| w.span);
+        let mut apart = "";
         if let Some(write) = clash {
-            return self.varying(
-                format!("loaded through {name}, while this may write such memory"),
-                write,
-            );
+            if self.trust == Trust::Proved || from.meets(&self.written) {
+                return self.varying(
+                    format!("loaded through {name}, while this may write such memory"),
+                    write,
+                );
+            }
+            apart = ", nor does what the other parameters lead to overlap with it";
         }
-        self.loads.insert(class);
-        let assumption = Cause {
-            text: format!("nothing else writes {name} while the grid runs"),
+        match self.trust {
+            Trust::Proved => drop(self.loads.insert(class)),
+            Trust::Assumed => self.sources.add(from),
+        }
+        self.assuming(
+            value,
+            format!("nothing else writes {name} while the grid runs{apart}"),
             span,
-        };
-        match self.causes.assume(assumption) {
-            Some(bit) => Value {
-                assumes: value.assumes | bit,
-                ..value
-            },
-            None => self.varying("too many assumptions", span),
-        }
+        )
     }
 
     fn shared(&mut self, block: BlockId, step: usize, b: BindingId, span: Span) -> Value {
@@ -391,7 +449,8 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
 
     fn construct(&mut self, ty: &str, args: &[ExprId], span: Span) -> Value {
         let templates = &self.function.signature(self.db).template_types;
-        match ty.contains('&') || !ty.contains('*') && self.places.class_kind(ty, templates) == Class::Opaque {
+        let opaque = !ty.contains('*') && self.places.class_kind(ty, templates) == Class::Opaque;
+        match ty.contains('&') || opaque && self.trust == Trust::Proved {
             true => self.varying(format!("constructs {ty}"), span),
             false => self.all(args),
         }
@@ -401,64 +460,142 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         let label = name.unwrap_or("a function").to_owned();
         match callee(self.db, self.function, self.body, target, name, args) {
             Callee::Type(ty) => self.construct(&ty, args, span),
-            Callee::Unknown => self.varying(format!("result of {label}, of which nothing is known"), span),
+            Callee::Unknown => match self.method(target, args, span) {
+                Some(value) => value,
+                None => self.varying(format!("result of {label}, of which nothing is known"), span),
+            },
             Callee::Known(k) => self.library(k, &label, block, args, span),
             Callee::Functions(candidates) => {
                 let mut value = Value::CONSTANT;
                 for f in candidates {
-                    let flow = super::result_flow(self.db, f);
-                    let mut v = Value {
-                        level: flow.level,
-                        ..Value::CONSTANT
-                    };
-                    if let Some(cause) = &flow.why {
-                        v.cause = self.causes.add(Cause {
-                            text: format!("result of {label}: {cause}"),
-                            span,
-                        });
-                    }
-                    value = value.join(v);
-                    for (i, arg) in flow
-                        .params
-                        .iter()
-                        .enumerate()
-                        .filter(|(_, flows)| **flows)
-                        .map(|(i, _)| (i, args.get(i)))
-                    {
-                        let v = match arg {
-                            Some(arg) => self.of(*arg),
-                            None if flow.constant_defaults.get(i) == Some(&true) => Value::CONSTANT,
-                            None => self.varying(format!("a default argument of {label}"), span),
-                        };
-                        value = value.join(v);
-                    }
-                    for assumed in &flow.assumes {
-                        let text = format!("{assumed} ({label})");
-                        value = match self.causes.assume(Cause { text, span }) {
-                            Some(bit) => Value {
-                                assumes: value.assumes | bit,
-                                ..value
-                            },
-                            None => self.varying("too many assumptions", span),
-                        };
-                    }
-                    for class in &flow.loads {
-                        self.loads.insert(*class);
-                        let clash = self
-                            .effects
-                            .writes
-                            .iter()
-                            .find(|w| w.class.may_alias(*class))
-                            .map(|w| w.span);
-                        if let Some(write) = clash {
-                            value = value
-                                .join(self.varying(format!("{label} loads memory that may be written here"), write));
-                        }
-                    }
+                    value = value.join(self.result_of(f, &label, args, None, span));
                 }
                 value
             }
         }
+    }
+
+    /// The result of a member function, by the standards of [`Trust::Assumed`].
+    fn method(&mut self, target: ExprId, args: &[ExprId], span: Span) -> Option<Value> {
+        if self.trust == Trust::Proved {
+            return None;
+        }
+        let body = self.body;
+        let ExprKind::Field { base, field, arrow } = &body.expr(body.strip_parens(target)).kind else {
+            return None;
+        };
+        let found = methods(self.db, self.places, target, args.len());
+        if found.is_empty() {
+            return None;
+        }
+        let base = *base;
+        let mut object = self.of(base);
+        if *arrow || !matches!(self.places.root(base), Root::Object(_)) {
+            let address = if *arrow { object } else { self.address(base) };
+            let read = self
+                .value(Level::Grid, format!("result of {field}()"), span)
+                .join(address);
+            let from = self.origins(base);
+            object = self.memory(
+                read,
+                MemoryClass::Any,
+                &self.quote(body.expr(base).span),
+                false,
+                from,
+                span,
+            );
+        }
+        let label = format!("{field}()");
+        let results: Vec<Value> = found
+            .into_iter()
+            .map(|f| self.result_of(f, &label, args, Some((base, object)), span))
+            .collect();
+        Some(results.into_iter().fold(Value::CONSTANT, Value::join))
+    }
+
+    /// The result of a call of `f`, for an object where it is a member function.
+    fn result_of(
+        &mut self,
+        f: FunctionItem<'db>,
+        label: &str,
+        args: &[ExprId],
+        object: Option<(ExprId, Value)>,
+        span: Span,
+    ) -> Value {
+        let flow = match self.trust {
+            Trust::Proved => super::result_flow(self.db, f),
+            Trust::Assumed => super::assumed_result_flow(self.db, f),
+        };
+        let mut v = Value {
+            level: flow.level,
+            ..Value::CONSTANT
+        };
+        if let Some(cause) = &flow.why {
+            v.cause = self.causes.add(Cause {
+                text: format!("result of {label}: {cause}"),
+                span,
+            });
+        }
+        let mut value = v;
+        for (i, arg) in flow
+            .params
+            .iter()
+            .enumerate()
+            .filter(|(_, flows)| **flows)
+            .map(|(i, _)| (i, args.get(i)))
+        {
+            let v = match arg {
+                Some(arg) => self.of(*arg),
+                None if flow.constant_defaults.get(i) == Some(&true) => Value::CONSTANT,
+                None => self.varying(format!("a default argument of {label}"), span),
+            };
+            value = value.join(v);
+        }
+        if flow.object {
+            value = value.join(match object {
+                Some((_, object)) => object,
+                None => self.varying(format!("{label} reads its object"), span),
+            });
+        }
+        for assumed in &flow.assumes {
+            let text = format!("{assumed} ({label})");
+            value = match self.causes.assume(Cause { text, span }) {
+                Some(bit) => Value {
+                    assumes: value.assumes | bit,
+                    ..value
+                },
+                None => self.varying("too many assumptions", span),
+            };
+        }
+        if self.trust == Trust::Assumed && flow.sources != Origins::default() {
+            let mut from = Origins {
+                params: Default::default(),
+                ..flow.sources.clone()
+            };
+            for (i, field) in &flow.sources.params {
+                let base = object.map(|(base, _)| base).filter(|_| *i as usize == super::OBJECT);
+                if let Some(arg) = base.or_else(|| args.get(*i as usize).copied()) {
+                    from.add(self.origins(arg).field(field));
+                }
+            }
+            if from.meets(&self.written) {
+                value = value.join(self.varying(format!("{label} loads memory that is written here"), span));
+            }
+            self.sources.add(from);
+        }
+        for class in &flow.loads {
+            self.loads.insert(*class);
+            let clash = self
+                .effects
+                .writes
+                .iter()
+                .find(|w| w.class.may_alias(*class))
+                .map(|w| w.span);
+            if let Some(write) = clash {
+                value = value.join(self.varying(format!("{label} loads memory that may be written here"), write));
+            }
+        }
+        value
     }
 
     fn library(&mut self, k: Known, name: &str, block: BlockId, args: &[ExprId], span: Span) -> Value {

@@ -167,6 +167,18 @@ impl Places<'_> {
             .any(|t| t.fields.iter().any(|(_, d)| declared_name(d) == name))
     }
 
+    /// A static constant of a class of the workspace: `Tile::SIZE`, or `SIZE` in a member function.
+    pub fn static_constant(&self, name: &str) -> bool {
+        let mut segments = name.rsplit("::");
+        let last = segments.next().unwrap_or(name);
+        let class = segments.next().map(|c| c.split('<').next().unwrap_or(c));
+        let mut types = included_files(self.db, self.file)
+            .iter()
+            .flat_map(|f| &items(self.db, *f).types)
+            .filter(|t| class.is_none_or(|c| c == t.name));
+        types.any(|t| t.constants.iter().any(|c| c == last))
+    }
+
     /// The type that a name stands for.
     pub fn alias(&self, name: &str) -> String {
         let names = visible_names(self.db, self.file);

@@ -7,19 +7,23 @@
 //! (temporal divergence): Karrenberg and Hack 2012; Rosemann, Moll, Hack, POPL 2021. Memory is taken for uniform only
 //! where nothing that runs meanwhile may write it.
 
+mod callers;
 mod changes;
 mod engine;
 mod eval;
 pub(crate) mod known;
 mod level;
 pub(crate) mod memory;
+mod methods;
 mod shared;
 mod value;
 mod vars;
 mod wait;
+mod written;
 
 use std::sync::Arc;
 
+pub(crate) use callers::{called_recursively, calls_of};
 pub use changes::{changes_around, immutable_parameter};
 pub use level::*;
 pub(crate) use wait::waiting_loops;
@@ -28,13 +32,56 @@ use crate::db::Db;
 use crate::hir::{ExprId, ExprKind, StmtId, body};
 use crate::items::FunctionItem;
 use crate::span::Span;
-use engine::{Engine, Mode};
+use engine::{Engine, Mode, Trust};
 use memory::MemoryClass;
 use value::Value;
+use written::Origins;
 
-/// Uniformity of every expression and divergence of every statement of a function.
+/// Uniformity of every expression and divergence of every statement of a function: what is proved, but that no other grid
+/// writes what is read. Rewrites go by this.
 #[salsa::tracked(returns(clone))]
 pub fn uniformity<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<FunctionUniformity> {
+    analyse(db, function, Trust::Proved)
+}
+
+/// The same with what every reader of the code takes for granted and no compiler can know: that different pointer parameters
+/// lead to different memory, that functions without a visible definition don't change the variables handed to them, that a
+/// device function is called from where its calls can be seen alone. Each level says which of these it needs.
+#[salsa::tracked(returns(clone))]
+pub fn assumed_uniformity<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<FunctionUniformity> {
+    let mut found = analyse(db, function, Trust::Assumed);
+    if !function.signature(db).kernel && !called_recursively(db, function) {
+        let calls = calls_of(db, function);
+        let mut guard: Option<Uniformity> = None;
+        for call in calls {
+            let body = crate::hir::body(db, call.caller);
+            let levels = assumed_uniformity(db, call.caller);
+            let stmt = crate::launch::Places::of(&body).statement_of(call.expr);
+            let Some(outer) = stmt.and_then(|s| levels.divergence.get(&s)) else {
+                continue;
+            };
+            if guard.as_ref().is_none_or(|g| g.level < outer.level) {
+                guard = Some(outer.clone());
+            }
+        }
+        if let Some(mut guard) = guard {
+            // The place of the cause is in another function.
+            if let Some(why) = &mut guard.why {
+                why.text = format!("where this function is called, {}", why.text);
+                why.span = Span::default();
+            }
+            guard.assumes.clear();
+            let own = Arc::make_mut(&mut found);
+            let all = own.launch_divergence.values_mut().chain(own.divergence.values_mut());
+            for inner in all.filter(|inner| inner.level < guard.level) {
+                *inner = guard.clone();
+            }
+        }
+    }
+    found
+}
+
+fn analyse<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trust) -> Arc<FunctionUniformity> {
     let body = body(db, function);
     let mut result = FunctionUniformity::default();
     let unknown = |text: &str, span: Span| Uniformity {
@@ -45,7 +92,7 @@ pub fn uniformity<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Func
         }),
         assumes: Vec::new(),
     };
-    let Some(engine) = Engine::new(db, function, &body, Mode::Own) else {
+    let Some(engine) = Engine::new(db, function, &body, Mode::Own, trust) else {
         let text = "this function can't be analysed";
         for (i, e) in body.exprs.iter().enumerate() {
             result.exprs.insert(ExprId(i as u32), unknown(text, e.span));
@@ -116,11 +163,25 @@ pub(crate) struct ResultFlow {
     pub assumes: Vec<String>,
     /// Memory that the result was loaded from.
     pub loads: Vec<MemoryClass>,
+    /// The object that a member function is called for flows into the result.
+    pub object: bool,
+    /// Where the memory lies that the result was loaded from, where that is taken for proof that nothing writes it.
+    pub sources: Origins,
 }
 
 /// The result of a function in terms of its arguments. Recursive functions: nothing is known.
 #[salsa::tracked(returns(clone), cycle_result = recursive_result)]
 pub(crate) fn result_flow<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<ResultFlow> {
+    analyse_result(db, function, Trust::Proved)
+}
+
+/// The same by the standards of [`assumed_uniformity`].
+#[salsa::tracked(returns(clone), cycle_result = recursive_result)]
+pub(crate) fn assumed_result_flow<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<ResultFlow> {
+    analyse_result(db, function, Trust::Assumed)
+}
+
+fn analyse_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trust) -> Arc<ResultFlow> {
     let body = body(db, function);
     let head = function.signature(db).head_span;
     let text = function.text(db);
@@ -134,7 +195,7 @@ pub(crate) fn result_flow<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
     if head.text(&text).contains('&') {
         return nothing("it returns a reference");
     }
-    let Some(engine) = Engine::new(db, function, &body, Mode::Parametric) else {
+    let Some(engine) = Engine::new(db, function, &body, Mode::Parametric, trust) else {
         return nothing("the function can't be analysed");
     };
     // Merging at the exit is part of the definition that reaches it.
@@ -151,7 +212,9 @@ pub(crate) fn result_flow<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
     Arc::new(ResultFlow {
         level: value.level,
         why: engine.causes.get(value.cause).map(|c| c.text.clone()),
-        params: (0..count).map(|i| i < 64 && value.params & (1 << i) != 0).collect(),
+        object: value.params & (1 << OBJECT) != 0,
+        sources: engine.sources.clone(),
+        params: (0..count).map(|i| i < OBJECT && value.params & (1 << i) != 0).collect(),
         constant_defaults: defaults.collect(),
         assumes: assumed
             .filter(|(i, _)| value.assumes & (1 << i) != 0)
@@ -160,6 +223,9 @@ pub(crate) fn result_flow<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
         loads: engine.loads.iter().copied().collect(),
     })
 }
+
+/// The parameter that stands for the object of a member function.
+const OBJECT: usize = 63;
 
 fn recursive_result(_: &dyn Db, _: salsa::Id, _: FunctionItem<'_>) -> Arc<ResultFlow> {
     Arc::new(ResultFlow {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::memory::{Class, Places};
 use crate::db::Db;
 use crate::flow::{BlockId, Dominators, Flow, Step, operands};
-use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage};
+use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, Type};
 use crate::items::FunctionItem;
 use crate::resolve::{Meaning, meaning};
 use crate::summary::{Callee, callee};
@@ -35,7 +35,7 @@ pub(super) struct Target {
 }
 
 impl Vars {
-    pub fn new(places: Places<'_>, escaped: &HashSet<BindingId>, templates: &[String]) -> Vars {
+    pub fn new(places: Places<'_>, escaped: &HashSet<BindingId>, templates: &[String], trusting: bool) -> Vars {
         let body = places.body;
         let mut vars = Vars {
             of: vec![Vec::new(); body.bindings.len()],
@@ -43,12 +43,21 @@ impl Vars {
             binding: Vec::new(),
         };
         let mut used_fields: HashMap<BindingId, HashSet<&str>> = HashMap::new();
-        for e in &body.exprs {
+        let callees: HashSet<ExprId> = body
+            .exprs
+            .iter()
+            .filter_map(|e| match e.kind {
+                ExprKind::Call { callee, .. } => Some(body.strip_parens(callee)),
+                _ => None,
+            })
+            .collect();
+        for (i, e) in body.exprs.iter().enumerate() {
             if let ExprKind::Field {
                 base,
                 field,
                 arrow: false,
             } = &e.kind
+                && !callees.contains(&ExprId(i as u32))
                 && let ExprKind::Name(Name::Local(b)) = &body.expr(body.strip_parens(*base)).kind
             {
                 used_fields.entry(*b).or_default().insert(field);
@@ -70,6 +79,7 @@ impl Vars {
                 _ => Class::Plain,
             };
             let fields = match kind {
+                Class::Opaque if trusting => vec![None],
                 Class::Opaque => continue,
                 Class::Fields(names, overlap) if ty.array.is_empty() => {
                     vars.overlap[i] = overlap;
@@ -196,11 +206,37 @@ pub(super) fn objects(places: Places<'_>, e: ExprId) -> Vec<BindingId> {
     found
 }
 
-/// The local variables that something else than the code that names them may read or write.
-pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_>) -> HashSet<BindingId> {
+/// The parameter types of every declaration that a call of a function without a visible definition may mean; `None` when
+/// there is none.
+pub(super) fn declared<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> Option<Vec<Vec<Type>>> {
+    let Meaning::Functions(all) = meaning(db, function.file(db), name) else {
+        return None;
+    };
+    let types = |f: &FunctionItem<'db>| crate::hir::parameters(db, *f).iter().map(|p| p.ty.clone()).collect();
+    Some(all.iter().map(types).collect())
+}
+
+/// A parameter of this type can't change the variable that is handed to it.
+fn takes_value(ty: &Type) -> bool {
+    !ty.complex && (!ty.reference || (ty.const_base && ty.pointers == 0))
+}
+
+/// Variables that code may change which doesn't name them.
+#[derive(Debug, Default)]
+pub(super) struct Escaped {
+    /// They may be changed.
+    pub surely: HashSet<BindingId>,
+    /// They are only changed by what is most unlikely to do so, in words.
+    pub hardly: HashMap<BindingId, String>,
+}
+
+/// The local variables that something else than the code that names them may read or write. `trusting`: those that are just
+/// handed to a function of which nothing is known, by their name, are set apart.
+pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_>, trusting: bool) -> Escaped {
     let body = places.body;
     let templates = &function.signature(db).template_types;
     let mut out: HashSet<BindingId> = HashSet::new();
+    let mut hardly: HashMap<BindingId, String> = HashMap::new();
     let array_value = |e: ExprId, out: &mut HashSet<BindingId>| {
         let inner = body.strip_parens(e);
         if matches!(
@@ -236,8 +272,14 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
                 ..
             } => {
                 // A member function may change its object.
-                if let ExprKind::Field { base, .. } = &body.expr(body.strip_parens(*target)).kind {
-                    out.extend(objects(places, *base));
+                if let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(*target)).kind {
+                    for b in objects(places, *base) {
+                        let binding = body.binding(b);
+                        match trusting && (body.params.contains(&b) || binding.ty.const_base) {
+                            true => drop(hardly.insert(b, format!("{field}() doesn't change {}", binding.name))),
+                            false => drop(out.insert(b)),
+                        }
+                    }
                 }
                 match callee(db, function, body, *target, name.as_deref(), args) {
                     Callee::Known(_) => {}
@@ -246,17 +288,53 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
                         for f in candidates {
                             let parameters = crate::hir::parameters(db, f);
                             for (i, arg) in args.iter().enumerate() {
-                                let by_value = parameters.get(i).is_some_and(|p| {
-                                    let ty = &p.ty;
-                                    !ty.complex && (!ty.reference || (ty.const_base && ty.pointers == 0))
-                                });
+                                let by_value = parameters.get(i).is_some_and(|p| takes_value(&p.ty));
                                 if !by_value {
                                     out.extend(objects(places, *arg));
                                 }
                             }
                         }
                     }
-                    Callee::Type(_) | Callee::Unknown => out.extend(args.iter().flat_map(|a| objects(places, *a))),
+                    Callee::Type(ty) => {
+                        for b in args.iter().flat_map(|a| objects(places, *a)) {
+                            match trusting && body.params.contains(&b) {
+                                true => {
+                                    let name = &body.binding(b).name;
+                                    hardly.insert(b, format!("the constructor of {ty} doesn't change {name}"));
+                                }
+                                false => drop(out.insert(b)),
+                            }
+                        }
+                    }
+                    Callee::Unknown => {
+                        let name = name.as_deref().unwrap_or("a function");
+                        let declared = declared(db, function, name);
+                        for (i, arg) in args.iter().enumerate() {
+                            let by_value = declared
+                                .as_deref()
+                                .is_some_and(|all| all.iter().all(|params| params.get(i).is_some_and(takes_value)));
+                            if by_value {
+                                continue;
+                            }
+                            // A parameter is seldom the result of another function; a variable often is.
+                            let input = trusting && declared.is_none() && !name.to_ascii_lowercase().contains("swap");
+                            for b in objects(places, *arg) {
+                                let binding = body.binding(b);
+                                let ty = &binding.ty;
+                                let constant = match ty.pointers {
+                                    0 => ty.const_base && places.class_kind(&ty.base, templates) == Class::Plain,
+                                    _ => ty.const_pointer,
+                                };
+                                if constant && ty.array.is_empty() {
+                                    continue;
+                                }
+                                match input && body.params.contains(&b) {
+                                    true => drop(hardly.insert(b, format!("{name}() doesn't change {}", binding.name))),
+                                    false => drop(out.insert(b)),
+                                }
+                            }
+                        }
+                    }
                 }
             }
             _ => {}
@@ -315,7 +393,8 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
             .filter(|(_, b)| words.contains(b.name.as_str()));
         out.extend(named.map(|(i, _)| BindingId(i as u32)));
     }
-    out
+    hardly.retain(|b, _| !out.contains(b));
+    Escaped { surely: out, hardly }
 }
 
 /// Variables that one operand of an expression changes while another mentions them, in no certain order.
