@@ -416,6 +416,7 @@ impl<'db> Scan<'_, 'db> {
         };
         if volatile {
             self.gap("a volatile access", body.expr(e).span, Some(e));
+            return;
         }
         // An operator of a class may do anything.
         if let Some(shape) = shape
