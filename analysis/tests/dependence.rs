@@ -316,6 +316,17 @@ fn atomics() {
         whole,
         "unknown",
     );
+    // Which number is smaller depends on the type, and so do the bits of a 1.
+    threads("atomicMin((unsigned*)a, 7u);", whole, "none: Commuting");
+    threads("atomicMin(a, 7); atomicMin((unsigned*)a, 7u);", whole, "conflict");
+    threads(
+        "atomicAdd(a, 7); atomicAdd((unsigned*)a, 7u);",
+        whole,
+        "none: Commuting",
+    );
+    threads("((float*)a)[i] = 0; a[i] = 0;", whole, "none: Commuting");
+    threads("((float*)a)[i] = 1; a[i] = 1;", whole, "conflict");
+    threads("((bool*)a)[i] = 2; ((char*)a)[i] = 2;", whole, "unknown");
     threads("atomicAdd(&counter, 1);", whole, "none: Commuting");
     threads(
         "for (int k = 0; k < n; k++) atomicAdd(&a[b[k]], k);",

@@ -431,8 +431,8 @@ fn understand_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBu
                 refusals.add(format!("the stream `{name}` can't be removed cleanly"), place);
                 return None;
             }
-            if stream.shared_by_iterations {
-                edit.assume(order::shared_stream(site, &name));
+            if let Some(reason) = order::shared_stream(site, &stream, &name) {
+                edit.assume(reason);
             }
             return Some(stream);
         }

@@ -1,42 +1,70 @@
 //! What a rewrite takes for granted about the order of child grids, given the stream that they are launched into.
 
+use gridfuse_analysis::dependence::{Dependence, Order, Touch, order};
 use gridfuse_analysis::hir::{BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
 use gridfuse_analysis::launch::{Launchers, Stream, launches};
 
-use crate::effects::{Effects, effects};
+use crate::effects::effects;
 use crate::rewrite::Reason;
 use crate::site::Site;
 
-/// The assumptions under which the grids of this NULL-stream launch need no order among themselves and with others. Launches
-/// of one block into the NULL stream run one after the other; blocks don't wait for each other.
+/// The assumptions under which the grids of this NULL-stream launch need no order among themselves and with others, but for
+/// what is proven. Launches of one block into the NULL stream run one after the other; blocks don't wait for each other.
 pub fn null_stream(site: &Site<'_>) -> Vec<Reason> {
     let child = site.child_name();
     let parent = site.parent_name();
+    let known = known(site);
     let mut found = Vec::new();
-    let mut assume = |text: String| {
-        found.push(Reason {
-            text,
-            place: Some(site.here()),
-        });
+    let mut assume = |text: String, dependence: Option<&Dependence<'_>>| {
+        if !dependence.is_some_and(Dependence::is_none) {
+            let text = match dependence {
+                Some(Dependence::Conflict(a, b)) => format!("{text}; {}", both(site, a, b)),
+                _ => text,
+            };
+            found.push(Reason {
+                text,
+                place: Some(site.here()),
+            });
+        }
     };
     let kernel = site.parent.signature(site.db).kernel;
     let single = kernel && matches!(site.facts.launchers, Launchers::OnePerBlock | Launchers::OnePerGrid);
     if !single {
-        assume(format!(
+        let text = format!(
             "grids of `{child}` that different threads of a block launch are independent of each other (the NULL stream \
              runs them one after the other)"
-        ));
+        );
+        assume(text, known.map(|k| &k.threads));
     }
     if repeats(site) {
-        assume(format!(
+        let text = format!(
             "grids of `{child}` that one thread launches in successive iterations are independent of each other (the NULL \
              stream runs them in order)"
-        ));
+        );
+        assume(text, known.and_then(|k| k.iterations.as_ref()));
     }
-    if others_in_null_stream(site, &effects(site.db, site.parent)) {
-        assume(format!(
-            "grids of `{child}` are independent of the other grids that `{parent}` launches into the NULL stream"
-        ));
+    let text =
+        format!("grids of `{child}` are independent of the other grids that `{parent}` launches into the NULL stream");
+    let own = launches(site.db, site.parent);
+    // Functions that the kernel calls launch, too.
+    if effects(site.db, site.parent).launches.len() > own.len() {
+        assume(text, None);
+        return found;
+    }
+    let others = own.iter().enumerate().filter(|(index, facts)| {
+        *index != site.id.index as usize && matches!(facts.stream, Stream::Null | Stream::Other)
+    });
+    let others: Vec<Option<&Dependence<'_>>> = others
+        .map(|(index, _)| {
+            let all = &known?.others;
+            all.iter().find(|(other, _)| *other == index as u32).map(|(_, d)| d)
+        })
+        .collect();
+    // The one that says most against it.
+    let conflict = others.iter().find(|d| matches!(d, Some(Dependence::Conflict(..))));
+    let open = others.iter().find(|d| !d.is_some_and(Dependence::is_none));
+    if let Some(dependence) = conflict.or(open) {
+        assume(text, *dependence);
     }
     found
 }
@@ -54,6 +82,32 @@ pub fn called_again(site: &Site<'_>) -> Reason {
     }
 }
 
+/// What is known of the dependences of this launch's grids.
+fn known<'db>(site: &Site<'db>) -> Option<&'db Order<'db>> {
+    order(site.db, site.parent).get(site.id.index as usize)
+}
+
+/// Two accesses that speak against an assumption.
+fn both(site: &Site<'_>, a: &Touch<'_>, b: &Touch<'_>) -> String {
+    let place = |touch: &Touch<'_>| {
+        let file = touch.function.file(site.db);
+        let text = file.text(site.db);
+        let range = touch.span.shift(touch.function.start(site.db));
+        let line = text.get(..range.start as usize).unwrap_or("").matches('\n').count() + 1;
+        let at = match file.path(site.db).file_name() {
+            Some(name) if file != site.file => format!("line {line} of {}", name.to_string_lossy()),
+            _ => format!("line {line}"),
+        };
+        let code: Vec<&str> = range.text(&text).split_whitespace().collect();
+        format!("{at} {} `{}`", touch.kind.verb(), code.join(" "))
+    };
+    if a == b {
+        format!("but {} in each of them", place(a))
+    } else {
+        format!("but {}, and {}", place(a), place(b))
+    }
+}
+
 /// One thread may come to the launch more than once: by a loop, or by a jump back to a label.
 fn repeats(site: &Site<'_>) -> bool {
     !site.facts.loops.is_empty() || jumps(&site.body)
@@ -62,17 +116,6 @@ fn repeats(site: &Site<'_>) -> bool {
 /// The function has a `goto`.
 fn jumps(body: &Body) -> bool {
     body.stmts.iter().any(|stmt| matches!(stmt.kind, StmtKind::Goto(_)))
-}
-
-fn others_in_null_stream(site: &Site<'_>, effects: &Effects) -> bool {
-    let own = launches(site.db, site.parent);
-    own.iter()
-        .enumerate()
-        .any(|(index, facts)| {
-            index != site.id.index as usize && matches!(facts.stream, Stream::Null | Stream::Other)
-        })
-        // Functions that the kernel calls launch, too.
-        || effects.launches.len() > own.len()
 }
 
 /// How a stream that the launching function has created is used.
@@ -186,12 +229,22 @@ impl CreatedStream {
     }
 }
 
-/// The assumption for a stream that several launches share.
-pub fn shared_stream(site: &Site<'_>, stream: &str) -> Reason {
-    Reason {
-        text: format!(
-            "grids that one thread launches into `{stream}` are independent of each other (a stream runs them in order)"
-        ),
-        place: Some(site.here()),
+/// The assumption for a stream that several launches share; none, when only iterations share it and they are proven independent.
+pub fn shared_stream(site: &Site<'_>, created: &CreatedStream, stream: &str) -> Option<Reason> {
+    let iterations = known(site).and_then(|k| k.iterations.as_ref());
+    let only_iterations = created.create.len() == 1 && created.other.is_none();
+    if created.one_launch() || only_iterations && iterations.is_some_and(Dependence::is_none) {
+        return None;
     }
+    let text = format!(
+        "grids that one thread launches into `{stream}` are independent of each other (a stream runs them in order)"
+    );
+    let text = match iterations {
+        Some(Dependence::Conflict(a, b)) if only_iterations => format!("{text}; {}", both(site, a, b)),
+        _ => text,
+    };
+    Some(Reason {
+        text,
+        place: Some(site.here()),
+    })
 }

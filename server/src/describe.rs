@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use gridfuse_analysis::db::{Database, SourceFile};
+use gridfuse_analysis::dependence;
 use gridfuse_analysis::diagnostic::Diagnostic;
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::launch::{
@@ -241,6 +242,7 @@ impl<'a> Describe<'a> {
                 }
             }),
             args: facts.args.iter().map(|arg| self.operand(site, who, arg)).collect(),
+            dependences: site.device_side().then(|| self.dependences(site)),
             rewrites: if site.device_side() {
                 self.verdicts(site)
             } else {
@@ -271,6 +273,149 @@ impl<'a> Describe<'a> {
             total_threads: count.total_threads.to_string(),
             recursion,
             levels,
+        }
+    }
+
+    fn touch(&self, touch: &dependence::Touch<'_>) -> schema::Note {
+        let place = place_in(self.db, touch.function, touch.span);
+        schema::Note {
+            text: format!("{} `{}`", touch.kind.verb(), self.text(place)),
+            place: Some(self.place(place)),
+        }
+    }
+
+    fn dependence(&self, of: &dependence::Dependence<'_>) -> schema::Dependence {
+        use dependence::{Dependence, Independence};
+        match of {
+            Dependence::None(why) => schema::Dependence {
+                verdict: "none",
+                because: match why {
+                    Independence::Single => "there is only one",
+                    Independence::ReadOnly => "nothing that both access is written",
+                    Independence::Disjoint => "what one writes the other doesn't access",
+                    Independence::Commuting => "the order of their writes makes no difference",
+                }
+                .to_string(),
+                places: Vec::new(),
+            },
+            Dependence::Conflict(a, b) => schema::Dependence {
+                verdict: "conflict",
+                because: "they may meet in one place".to_string(),
+                places: vec![self.touch(a), self.touch(b)],
+            },
+            Dependence::Unknown(doubt) => self.doubt(doubt),
+        }
+    }
+
+    fn doubt(&self, doubt: &dependence::Doubt<'_>) -> schema::Dependence {
+        let mut places = Vec::new();
+        if let Some((function, span)) = doubt.place {
+            let place = place_in(self.db, function, span);
+            places.push(schema::Note {
+                text: format!("`{}`", self.text(place)),
+                place: Some(self.place(place)),
+            });
+        }
+        if let Some((a, b)) = &doubt.pair {
+            places.extend([self.touch(a), self.touch(b)]);
+        }
+        schema::Dependence {
+            verdict: "unknown",
+            because: doubt.reason.clone(),
+            places,
+        }
+    }
+
+    fn iterations(&self, site: &Site<'_>, of: &dependence::LoopDependence<'_>) -> schema::LoopIterations {
+        use dependence::{Iterations, Operation};
+        let word = |operation: Operation| match operation {
+            Operation::Add => "+",
+            Operation::Multiply => "*",
+            Operation::Minimum => "min",
+            Operation::Maximum => "max",
+            Operation::And => "&",
+            Operation::Or => "|",
+            Operation::Xor => "^",
+        };
+        let (kind, because, places) = match &of.iterations {
+            Iterations::Parallel => (
+                "parallel",
+                "its iterations don't depend on each other".to_string(),
+                Vec::new(),
+            ),
+            Iterations::Reduction(operation, touch) => (
+                "reduction",
+                format!("its iterations collect a result with {}", word(*operation)),
+                vec![self.touch(touch)],
+            ),
+            Iterations::Scan(operation, touch) => (
+                "scan",
+                format!("each iteration uses what {} has collected so far", word(*operation)),
+                vec![self.touch(touch)],
+            ),
+            Iterations::Carried(a, b) => (
+                "carried",
+                "an iteration depends on an earlier one".to_string(),
+                vec![self.touch(a), self.touch(b)],
+            ),
+            Iterations::Ends(span) => {
+                let place = site.at(self.db, *span);
+                let note = schema::Note {
+                    text: format!("`{}`", self.text(place)),
+                    place: Some(self.place(place)),
+                };
+                (
+                    "carried",
+                    "an iteration decides whether there is another".to_string(),
+                    vec![note],
+                )
+            }
+            Iterations::Unknown(doubt) => {
+                let doubt = self.doubt(doubt);
+                ("unknown", doubt.because, doubt.places)
+            }
+        };
+        schema::LoopIterations {
+            place: self.place(site.at(self.db, of.span)),
+            kind,
+            because,
+            places,
+        }
+    }
+
+    fn dependences(&self, site: &Site<'_>) -> schema::Dependences {
+        let (function, index) = (site.id.function, site.id.index as usize);
+        let order = &dependence::order(self.db, function)[index];
+        let all = launch::launches(self.db, function);
+        let other = |(index, how): &(u32, dependence::Dependence<'_>)| schema::OtherLaunch {
+            place: self.place(site.at(self.db, all[*index as usize].span)),
+            dependence: self.dependence(how),
+        };
+        let head_start = dependence::prefixes(self.db, function)[index].as_ref().map(|prefix| {
+            let note = |(span, how): &(Span, dependence::Dependence<'_>)| {
+                let how = self.dependence(how);
+                schema::Note {
+                    text: how.because,
+                    place: Some(self.place(place_in(self.db, prefix.child, *span))),
+                }
+            };
+            schema::HeadStart {
+                place: prefix
+                    .span
+                    .map(|span| self.place(place_in(self.db, prefix.child, span))),
+                stop: prefix.stop.as_ref().map(note),
+            }
+        });
+        schema::Dependences {
+            behind: self.dependence(&dependence::after(self.db, function)[index].dependence),
+            threads: self.dependence(&order.threads),
+            iterations: order.iterations.as_ref().map(|d| self.dependence(d)),
+            others: order.others.iter().map(other).collect(),
+            loops: dependence::loops(self.db, function)[index]
+                .iter()
+                .map(|l| self.iterations(site, l))
+                .collect(),
+            head_start,
         }
     }
 
@@ -383,4 +528,72 @@ pub fn clamp(text: &str, range: TextRange) -> std::ops::Range<usize> {
     let start = text.floor_char_boundary(range.start as usize);
     let end = text.ceil_char_boundary(range.end as usize);
     start..end.max(start)
+}
+
+/// A row of a launch's table of dependences.
+pub struct DependenceRow<'a> {
+    /// Between what.
+    pub of: String,
+    /// The verdict.
+    pub verdict: &'static str,
+    /// Why.
+    pub because: &'a str,
+    /// Where.
+    pub places: Vec<&'a schema::Note>,
+}
+
+/// The rows of a launch's table of dependences.
+pub fn dependence_rows(launch: &schema::Launch) -> Vec<DependenceRow<'_>> {
+    fn row<'a>(of: String, dependence: &'a schema::Dependence) -> DependenceRow<'a> {
+        DependenceRow {
+            of,
+            verdict: dependence.verdict,
+            because: &dependence.because,
+            places: dependence.places.iter().collect(),
+        }
+    }
+    let Some(all) = &launch.dependences else {
+        return Vec::new();
+    };
+    let mut rows = vec![
+        row("parent behind the launch".to_string(), &all.behind),
+        row("children of different threads".to_string(), &all.threads),
+    ];
+    rows.extend(
+        all.iterations
+            .as_ref()
+            .map(|d| row("children of one thread".to_string(), d)),
+    );
+    for other in &all.others {
+        let of = format!("children of line {}", other.place.start.line);
+        rows.push(row(of, &other.dependence));
+    }
+    for l in &all.loops {
+        rows.push(DependenceRow {
+            of: format!("loop of line {}", l.place.start.line),
+            verdict: l.kind,
+            because: &l.because,
+            places: l.places.iter().collect(),
+        });
+    }
+    if let Some(start) = &all.head_start
+        && let Some(place) = &start.place
+    {
+        let (first, last) = (place.start.line, place.end.line);
+        let lines = if first == last {
+            format!("line {first}")
+        } else {
+            format!("lines {first} to {last}")
+        };
+        rows.push(DependenceRow {
+            of: format!("child's {lines}"),
+            verdict: "none",
+            because: match &start.stop {
+                Some(_) => "they don't depend on what the parent does before the launch",
+                None => "the whole child doesn't depend on what the parent does before the launch",
+            },
+            places: Vec::new(),
+        });
+    }
+    rows
 }

@@ -270,6 +270,65 @@ pub struct Count {
     pub levels: Option<u64>,
 }
 
+/// Whether two executions depend on each other through memory.
+#[derive(Debug, Serialize)]
+pub struct Dependence {
+    /// `none` (proven), `conflict` (two accesses may meet, and their order matters) or `unknown`.
+    pub verdict: &'static str,
+    /// Why: in words.
+    pub because: String,
+    /// The accesses or the place that it's about.
+    pub places: Vec<Note>,
+}
+
+/// How a child grid depends on those of another launch of the same function.
+#[derive(Debug, Serialize)]
+pub struct OtherLaunch {
+    /// The other launch.
+    pub place: Place,
+    /// How.
+    pub dependence: Dependence,
+}
+
+/// The iterations of a loop around a launch.
+#[derive(Debug, Serialize)]
+pub struct LoopIterations {
+    /// The loop's head.
+    pub place: Place,
+    /// `parallel`, `reduction`, `scan`, `carried` or `unknown`.
+    pub kind: &'static str,
+    /// Why: in words.
+    pub because: String,
+    /// The accesses that it's about.
+    pub places: Vec<Note>,
+}
+
+/// The first statements of the child that don't depend on what the parent does before the launch.
+#[derive(Debug, Serialize)]
+pub struct HeadStart {
+    /// The statements; `null`: none.
+    pub place: Option<Place>,
+    /// What ends them; `null`: the whole child doesn't depend on it.
+    pub stop: Option<Note>,
+}
+
+/// What child grids have to do with each other and with their parent, through memory.
+#[derive(Debug, Serialize)]
+pub struct Dependences {
+    /// What the parent does behind the launch, and the child.
+    pub behind: Dependence,
+    /// Child grids that different threads of a block launch.
+    pub threads: Dependence,
+    /// Child grids that one thread launches one after the other; `null`: it launches one at most.
+    pub iterations: Option<Dependence>,
+    /// Child grids of other launches of the function.
+    pub others: Vec<OtherLaunch>,
+    /// Loops around the launch, innermost first.
+    pub loops: Vec<LoopIterations>,
+    /// What of the child could start early; `null` where the child isn't known.
+    pub head_start: Option<HeadStart>,
+}
+
 /// Everything known about a launch site.
 #[derive(Debug, Serialize)]
 pub struct Launch {
@@ -317,6 +376,8 @@ pub struct Launch {
     pub threads: Option<Threads>,
     /// The arguments.
     pub args: Vec<Operand>,
+    /// Dependences through memory; `null` for launches from host code.
+    pub dependences: Option<Dependences>,
     /// Every rewrite's verdict; empty for launches from host code.
     pub rewrites: Vec<RewriteVerdict>,
 }

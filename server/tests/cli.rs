@@ -310,6 +310,20 @@ fn explain_shows_the_launch() {
     );
     assert!(text.contains("kernel parent (a.cu:6:17)"), "{text}");
     assert!(text.contains("1 launch by host code not shown"), "{text}");
+    // What the children of different threads write is told apart by no analysis: `row` decides.
+    assert!(
+        text.contains("children of different threads") && text.contains("writes `out[i]` (line 3)"),
+        "{text}"
+    );
+    let report = json(&gridfuse(dir.path(), &["explain", "a.cu", "--format", "json"]));
+    let dependences = &report["launches"][0]["dependences"];
+    assert_eq!(dependences["behind"]["verdict"], "none", "{report:#}");
+    assert_eq!(dependences["threads"]["verdict"], "unknown", "{report:#}");
+    assert_eq!(
+        dependences["threads"]["places"][0]["place"]["start"]["line"], 3,
+        "{report:#}"
+    );
+    assert!(report["launches"][1]["dependences"].is_null(), "{report:#}");
     let text = stdout(&gridfuse(dir.path(), &["explain", "a.cu:14"]));
     assert!(text.contains("launched by host code"), "{text}");
 }

@@ -369,7 +369,7 @@ impl<'db> Scan<'_, 'db> {
             Some((ExprKind::Call { callee, .. }, _)) if *callee == inner => return,
             Some((ExprKind::Launch(launch), _)) if launch.callee == inner => return,
             Some((ExprKind::Assign { op: None, place, value }, _)) if *place == inner => {
-                Kind::Write(self.constant(*value))
+                Kind::Write(self.constant(*value).filter(|n| self.stored_alike(e, *n)))
             }
             Some((
                 ExprKind::Assign {
@@ -416,6 +416,7 @@ impl<'db> Scan<'_, 'db> {
         };
         if volatile {
             self.gap("a volatile access", body.expr(e).span, Some(e));
+            return;
         }
         // An operator of a class may do anything.
         if let Some(shape) = shape
@@ -455,6 +456,15 @@ impl<'db> Scan<'_, 'db> {
         }
     }
 
+    /// All types of one size store the number as the same bits as this place does: not so a floating-point 1.
+    fn stored_alike(&self, place: ExprId, n: i128) -> bool {
+        let shape = self.evaluator.places.shape(place);
+        let base = shape
+            .filter(|s| s.pointers == 0)
+            .map(|s| self.evaluator.places.alias(&s.base));
+        n == 0 || base.is_some_and(|base| integer(&base).is_some() && (base != "bool" || n == 1))
+    }
+
     /// The value of an expression goes nowhere.
     fn unused(&self, e: ExprId) -> bool {
         let mut e = e;
@@ -487,6 +497,21 @@ impl<'db> Scan<'_, 'db> {
                 let kind = Kind::Atomic {
                     operation: atomic_operation(name, class).filter(|_| self.unused(e)),
                 };
+                // Which number is smaller depends on the sign.
+                let compares = matches!(
+                    kind,
+                    Kind::Atomic {
+                        operation: Some(Operation::Minimum | Operation::Maximum)
+                    }
+                );
+                let unsigned = self.evaluator.unsigned_behind(first);
+                let width = width.map(|w| {
+                    if compares && unsigned {
+                        format!("unsigned {w}")
+                    } else {
+                        w
+                    }
+                });
                 // `atomicAdd_block` is atomic among the threads of a block only.
                 let kind = if name.ends_with("_block") {
                     Kind::Update { operation: None }

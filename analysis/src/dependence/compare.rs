@@ -416,8 +416,13 @@ impl<'a, 'db> Comparison<'a, 'db> {
             _ => {}
         }
         // Places of one size overlap wholly or not at all.
-        let size = |width: &Option<String>| width.clone().filter(|w| w.bytes().all(|b| b.is_ascii_digit()));
-        if a.kind.commutes(b.kind) && size(&a.width).is_some() && a.width == b.width {
+        let size = |width: &Option<String>| {
+            width.as_ref().is_some_and(|w| {
+                let size = w.strip_prefix("unsigned ").unwrap_or(w);
+                size.bytes().all(|b| b.is_ascii_digit())
+            })
+        };
+        if a.kind.commutes(b.kind) && size(&a.width) && a.width == b.width {
             return Dependence::None(Independence::Commuting);
         }
         match related {

@@ -3,7 +3,7 @@
 //! Types tell nothing apart here: device memory may be reused as another type (writing gives it a new one), so that accesses of
 //! different types to one place can be ordered, and legal.
 
-use super::integer::{Integer, unit};
+use super::integer::{Integer, integer, unit};
 use super::subscript::{Evaluator, Value};
 use crate::hir::{BinOp, BindingId, ExprId, ExprKind, Name, Storage};
 use crate::resolve::{Meaning, meaning, unqualified};
@@ -135,6 +135,14 @@ impl Evaluator<'_, '_> {
         self.unit_of(self.places.shape(pointer).and_then(element))
     }
 
+    /// The pointer points at unsigned integers.
+    pub(super) fn unsigned_behind(&self, pointer: ExprId) -> bool {
+        let shape = self.places.shape(pointer).and_then(element);
+        let base = shape.map(|s| self.places.alias(&s.base));
+        base.and_then(|b| integer(&b))
+            .is_some_and(|(ty, range, _)| ty.unsigned || range.lo == Some(0))
+    }
+
     fn is_array(&self, e: ExprId) -> bool {
         let parameter = |e: ExprId| {
             matches!(&self.body.expr(self.body.strip_parens(e)).kind,
@@ -227,7 +235,8 @@ impl Evaluator<'_, '_> {
     /// A variable at namespace scope that holds its value itself.
     fn global(&self, name: &str) -> Option<Root> {
         match meaning(self.db, self.function.file(self.db), name) {
-            Meaning::Global(_) => Some(Root::Global(unqualified(name).to_owned())),
+            // A reference stands for another variable.
+            Meaning::Global(global) if !global.pointer => Some(Root::Global(unqualified(name).to_owned())),
             _ => None,
         }
     }

@@ -211,8 +211,10 @@ fn refuse_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilde
             }
         }
         Stream::Created(binding) => {
-            if !order::created_stream(site, *binding).one_launch() {
-                edit.assume(order::shared_stream(site, operand.map_or("", |o| site.source(o.span))));
+            let created = order::created_stream(site, *binding);
+            let name = operand.map_or("", |o| site.source(o.span));
+            if let Some(reason) = order::shared_stream(site, &created, name) {
+                edit.assume(reason);
             }
         }
         Stream::TailLaunch => refusals.add(

@@ -59,19 +59,57 @@ fn assumptions() {
 
 #[test]
 fn a_single_launch_of_a_block_needs_no_assumption() {
-    let text = "__global__ void child(int* out) { out[threadIdx.x] = 1; }\n\
+    let text = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
         __global__ void parent(int* out) {\n    if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
     assert!(rewrite(ID, text).assumes.is_empty());
-    let looped = "__global__ void child(int* out) { out[threadIdx.x] = 1; }\n\
+    let looped = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
         __global__ void parent(int* out) {\n    for (int i = 0; i < 3; ++i)\n        if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
     assert_eq!(rewrite(ID, looped).assumes.len(), 1);
-    let device = "__global__ void child(int* out) { out[threadIdx.x] = 1; }\n\
+    let device = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
         __device__ void helper(int* out) {\n    if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
     assert_eq!(rewrite(ID, device).assumes.len(), 1);
-    let callee = "__global__ void child(int* out) { out[threadIdx.x] = 1; }\n\
+    let callee = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
         __device__ void helper(int* out) { child<<<1, 32>>>(out); }\n\
         __global__ void parent(int* out) {\n    if (threadIdx.x == 0) { $0child<<<1, 32>>>(out); helper(out); }\n}\n";
     assert_eq!(rewrite(ID, callee).assumes.len(), 1);
+}
+
+#[test]
+fn assumptions_that_are_proven() {
+    let parent = |child: &str, launch: &str| {
+        format!(
+            "__global__ void child(int* out, int n) {{ int i = threadIdx.x; {child} }}\n\
+             __global__ void parent(int* out, int n) {{\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    {launch}\n}}\n\
+             void run(int* out, int n) {{ parent<<<64, 128>>>(out, n); }}\n"
+        )
+    };
+    let assumes = |child: &str, launch: &str| rewrite(ID, &parent(child, launch)).assumes;
+    for child in ["atomicAdd(&out[i], n);", "out[i] = 1;"] {
+        let launch = "for (int k = 0; k < n; ++k) child<<<1, 32>>>(out, k);";
+        assert!(assumes(child, launch).is_empty(), "{child}");
+    }
+    assert!(assumes("out[i] += n;", "child<<<1, 32>>>(out + v * 32, n);").is_empty());
+    let twice = "child<<<1, 32>>>(out + v * 64, n);\n    child<<<1, 32>>>(out + v * 64 + 32, n);";
+    // Each pair of threads would have to be looked at for its own.
+    assert_eq!(assumes("out[i] += n;", twice).len(), 1);
+    // What speaks against it is shown.
+    let meet = assumes("out[i] += n;", "child<<<1, 32>>>(out + v * 31, n);");
+    assert_eq!(meet.len(), 1);
+    assert!(
+        meet[0].contains("different threads of a block")
+            && meet[0].ends_with("but line 1 changes `out[i]` in each of them"),
+        "{meet:?}"
+    );
+    let slot = assumes("out[atomicAdd(&out[0], 1)] = n;", "child<<<1, 32>>>(out, n);");
+    assert!(
+        slot[0].ends_with("but line 1 updates atomically `atomicAdd(&out[0], 1)` in each of them"),
+        "{slot:?}"
+    );
+    let mixed = assumes(
+        "if (i == 0) out[1] = out[0] = n;",
+        "if (v < 32) child<<<1, 32>>>(out + v, n);",
+    );
+    assert!(mixed[0].contains("; but line 1 "), "{mixed:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::output::{count, json};
 use super::project::{Project, canonical};
 use super::site::{launches_at, list_places, split_location};
 use super::{CLEAN, CliResult, Format, Includes};
-use crate::describe::{launchers, recursion};
+use crate::describe::{dependence_rows, launchers, recursion};
 use crate::launches::{Site, in_file};
 use crate::schema::{self, ExplainReport, Launch, Note, Operand, Place, Uniformity};
 
@@ -227,6 +227,19 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         operands.add_row(operand_row(&name, arg, home, looped));
     }
     writeln!(out, "{operands}")?;
+    let rows = dependence_rows(launch);
+    if !rows.is_empty() {
+        let mut dependences = table(&["dependence", "verdict", "because"]);
+        for row in rows {
+            let places: Vec<String> = row.places.iter().map(|place| note(place, home)).collect();
+            let because = match places.as_slice() {
+                [] => row.because.to_string(),
+                places => format!("{}: {}", row.because, places.join(", ")),
+            };
+            dependences.add_row([row.of.as_str(), row.verdict, &because]);
+        }
+        writeln!(out, "{dependences}")?;
+    }
     if !launch.rewrites.is_empty() {
         let mut rewrites = table(&["rewrite", "verdict", "because"]);
         for rewrite in &launch.rewrites {

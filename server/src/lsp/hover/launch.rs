@@ -3,7 +3,7 @@
 use super::super::markdown::{code, link, note, table, words};
 use super::super::pages::Pages;
 use super::super::state::Snapshot;
-use crate::describe::{launchers, recursion};
+use crate::describe::{dependence_rows, launchers, recursion};
 use crate::schema::{Launch, Operand};
 
 /// The text about a launch.
@@ -24,6 +24,11 @@ pub fn markdown(launch: &Launch, snapshot: &Snapshot) -> String {
     out.push_str(&table(&["", ""], &facts(launch, home)));
     out.push('\n');
     out.push_str(&operands(launch, home));
+    let rows = dependences(launch, home);
+    if !rows.is_empty() {
+        out.push('\n');
+        out.push_str(&table(&["dependence", "", "because"], &rows));
+    }
     if !launch.rewrites.is_empty() {
         out.push('\n');
         out.push_str(&rewrites(launch, home, &snapshot.pages));
@@ -75,6 +80,20 @@ fn facts(launch: &Launch, home: &str) -> Vec<Vec<String>> {
         row("conditional", "in an alternative of `#if`".to_string());
     }
     rows
+}
+
+fn dependences(launch: &Launch, home: &str) -> Vec<Vec<String>> {
+    dependence_rows(launch)
+        .into_iter()
+        .map(|row| {
+            let places: Vec<String> = row.places.iter().map(|place| note(place, home)).collect();
+            let because = match places.as_slice() {
+                [] => words(row.because),
+                places => format!("{}: {}", words(row.because), places.join(", ")),
+            };
+            vec![row.of, row.verdict.to_string(), because]
+        })
+        .collect()
 }
 
 fn operands(launch: &Launch, home: &str) -> String {
