@@ -17,6 +17,9 @@ use crate::target;
 /// What an expression is called at the top of kernels, by index.
 type Texts = BTreeMap<usize, String>;
 
+/// For a group: which parameters are uniform, and for each kernel that declares the aggregator their values there.
+pub type Answer = (Vec<bool>, BTreeMap<usize, Vec<String>>);
+
 /// The question, with the answer so far: it only ever gets smaller.
 pub struct Uniform<'a, 'db> {
     cluster: &'a Cluster<'db>,
@@ -36,7 +39,7 @@ impl<'a, 'db> Uniform<'a, 'db> {
         children: &'a [Child<'db>],
         groups: &'a [(usize, Vec<usize>)],
         level: Level,
-    ) -> Vec<(Vec<bool>, BTreeMap<usize, Vec<String>>)> {
+    ) -> Vec<Answer> {
         let flags = groups
             .iter()
             .map(|(child, _)| vec![true; children[*child].params.len()])
