@@ -28,8 +28,8 @@ mod site;
 mod split;
 mod style;
 mod target;
-mod uniform;
 mod undo;
+mod uniform;
 
 #[cfg(test)]
 #[allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]

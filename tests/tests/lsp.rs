@@ -258,7 +258,10 @@ fn the_action_and_the_command_line_agree() {
 
 #[test]
 fn actions_suit_the_client() {
-    let text = PROGRAM.replace("    if (i < count)", "    if (i < 9) __syncthreads();\n    if (i < count)");
+    let text = PROGRAM.replace(
+        "    if (i < count)",
+        "    if (i < 9) __syncthreads();\n    if (i < count)",
+    );
     let root = directory(&[("main.cu", text.as_bytes())]);
     let path = root.file("main.cu");
 

@@ -207,7 +207,11 @@ pub fn stream_kind<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> StreamKind {
 
 fn handed_stream<'db>(db: &'db dyn Db, function: FunctionItem<'db>, operand: ExprId, depth: u32) -> StreamKind {
     let body = body(db, function);
-    match config::stream(&body, Some(operand)) {
+    match config::stream(
+        &body,
+        Some(operand),
+        file_settings(db, function.file(db)).default_stream,
+    ) {
         Stream::Null => return StreamKind::Null,
         Stream::FireAndForget => return StreamKind::FireAndForget,
         Stream::TailLaunch => return StreamKind::TailLaunch,
