@@ -653,7 +653,8 @@ bool run_trees(int levels, unsigned sparse, bool flat, size_t per_thread, size_t
 
 template <class G>
 void test_nested() {
-    const int levels = unless_small(kLevels, 4);
+    // So few that even launched one by one no more are pending than may be.
+    const int levels = 4;
     const unsigned sparse = unless_small(40, 20);
     const size_t enough = unless_small(int(gridfuse::kNestedBytes), 1 << 20);
     verdict("nested, memory for all", run_trees<G>(levels, sparse, true, 64, enough));
@@ -903,7 +904,7 @@ __global__ void give_back(const unsigned* words, unsigned** parts, int n, int st
 
 void test_together() {
     const char* const names[] = {"malloc", "new", "cudaMalloc", "malloc in blocks", "new in blocks", "cudaMalloc in blocks"};
-    const int n = unless_small(5003, 211), rounds = unless_small(40, 2);   // the heap holds 8 MB: not all rounds' memory
+    const int n = unless_small(5003, 211), rounds = unless_small(40, 2);   // the heap holds 32 MB: not all rounds' memory
     unsigned **parts, *errors, *words;
     CHECK(cudaMalloc(&parts, n * sizeof(unsigned*)));
     CHECK(cudaMalloc(&words, n * sizeof(unsigned)));
@@ -957,6 +958,7 @@ int main(int argc, char** argv) {
         else only = argv[i];
     }
     CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 32768));
+    CHECK(cudaDeviceSetLimit(cudaLimitMallocHeapSize, 32 << 20));
     if (only.empty() || only == "threshold") test_threshold();
     if (only.empty() || only == "serial") test_serial();
     if (only.empty() || only == "together") test_together();
