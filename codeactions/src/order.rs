@@ -23,19 +23,19 @@ pub fn null_stream(site: &Site<'_>) -> Vec<Reason> {
     let single = kernel && matches!(site.facts.launchers, Launchers::OnePerBlock | Launchers::OnePerGrid);
     if !single {
         assume(format!(
-            "grids of `{child}` that different threads of a block launch are independent of each other (the NULL stream \
-             runs them one after the other)"
+            "grids of `{child}` are independent of each other: those that different threads of a block launch (the NULL \
+             stream runs them one after the other)"
         ));
     }
     if repeats(site) {
         assume(format!(
-            "grids of `{child}` that one thread launches in successive iterations are independent of each other (the NULL \
-             stream runs them in order)"
+            "grids of `{child}` are independent of each other: those that one thread launches in successive iterations (the \
+             NULL stream runs them in order)"
         ));
     }
     if others_in_null_stream(site, &effects(site.db, site.parent)) {
         assume(format!(
-            "grids of `{child}` are independent of the other grids that `{parent}` launches into the NULL stream"
+            "grids of `{child}` are independent of other grids: of those that `{parent}` launches into the NULL stream"
         ));
     }
     found
@@ -169,7 +169,7 @@ impl CreatedStream {
 pub fn shared_stream(site: &Site<'_>, stream: &str) -> Reason {
     Reason {
         text: format!(
-            "grids that one thread launches into `{stream}` are independent of each other (a stream runs them in order)"
+            "grids in `{stream}` are independent of each other: those that one thread launches (a stream runs them in order)"
         ),
         place: Some(site.here()),
     }

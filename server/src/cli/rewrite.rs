@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use annotate_snippets::Level;
 use clap::Args;
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::span::{FileRange, TextRange};
-use gridfuse_codeactions::edit::{apply_to_text, map_range};
+use gridfuse_codeactions::edit::map_range;
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
 
+use super::changes::Changes;
 use super::output::{error, note};
 use super::project::{Project, canonical};
 use super::site::{At, launches_at, list_places};
 use super::snippet::Snippets;
 use super::write::{NewText, WriteError, write_all};
-use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, diff};
+use super::{CLEAN, CliError, CliResult, FINDINGS, Includes};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::launches::{Site, in_file, overlapping};
@@ -64,12 +64,6 @@ fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Text of a file before and after; `None` before: it is created.
-struct Change {
-    before: Option<Arc<str>>,
-    after: String,
-}
-
 /// Why no edit came out of a rewrite.
 enum Stop {
     Error(CliError),
@@ -97,7 +91,7 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
         .file(&path)
         .ok_or_else(|| format!("cannot read {}", args.file.display()))?;
     let mut target = first_target(&project, file, args.at)?;
-    let mut changes = BTreeMap::new();
+    let mut changes = Changes::default();
     for (rewrite, options) in rewrites.iter().zip(&options) {
         match apply(&mut project, &path, target, rewrite, options, &mut changes) {
             Ok(after) => target = after,
@@ -105,8 +99,8 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
             Err(Stop::Refused) => return Ok(FINDINGS),
         }
     }
-    changes.retain(|_, change: &mut Change| change.before.as_deref() != Some(&change.after));
-    if changes.is_empty() {
+    changes.drop_unchanged();
+    if changes.0.is_empty() {
         note("nothing to change");
         return Ok(CLEAN);
     }
@@ -116,12 +110,7 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
     if args.target.in_place {
         return write_in_place(&project, changes, out);
     }
-    // New files last: the changes are what one wants to read.
-    let (edited, created): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, change)| change.before.is_some());
-    for (path, change) in edited.into_iter().chain(created) {
-        let text = diff::unified(&project.show(path), change.before.as_deref(), &change.after);
-        out.write_all(text.as_bytes())?;
-    }
+    changes.diff(&project, out)?;
     Ok(CLEAN)
 }
 
@@ -150,6 +139,15 @@ fn options(rewrites: &[&'static Rewrite], set: &[(String, String)]) -> Result<Ve
                 format!("there are: {}", all.join(", "))
             };
             return Err(format!("no applied rewrite has an option `{name}`; {hint}").into());
+        }
+    }
+    for (name, value) in set {
+        let specs = rewrites.iter().flat_map(|rewrite| rewrite.options);
+        // An option whose default is a number takes positive ones.
+        let mut numbers = specs.filter(|spec| spec.name == name && spec.default.parse::<u64>().is_ok());
+        let positive = value.parse().is_ok_and(|n: u64| (1..=i32::MAX as u64).contains(&n));
+        if numbers.next().is_some() && !positive {
+            return Err(format!("`{name}` must be a number from 1 to {}, not `{value}`", i32::MAX).into());
         }
     }
     let share = |rewrite: &&'static Rewrite| {
@@ -197,7 +195,7 @@ fn apply(
     target: TextRange,
     rewrite: &'static Rewrite,
     options: &Options,
-    changes: &mut BTreeMap<PathBuf, Change>,
+    changes: &mut Changes,
 ) -> Result<TextRange, Stop> {
     let edit = {
         let db = project.host.db();
@@ -231,42 +229,8 @@ fn apply(
             }
         }
     };
-    let unfit = |path: &Path| {
-        format!(
-            "internal error: the edit of {} does not fit; please report it",
-            path.display()
-        )
-    };
-    let mut after_edits = target;
-    let mut texts: Vec<(PathBuf, Option<Arc<str>>, String)> = Vec::new();
-    for (edited, list) in &edit.edits {
-        let before = project.host.file(edited).map(|file| file.text(project.host.db()));
-        let before = before.ok_or_else(|| unfit(edited))?;
-        let after = apply_to_text(edited, &before, list).map_err(|_| unfit(edited))?;
-        if edited == path {
-            after_edits = map_range(target, list);
-        }
-        texts.push((edited.clone(), Some(before), after));
-    }
-    let existing = |path: &Path| {
-        let known = project.host.file(path).map(|file| file.text(project.host.db()));
-        known
-            .or_else(|| read(path, MAX_NAMED_BYTES).ok())
-            .map(|text| text.to_string())
-    };
-    let creates = to_create(&edit.creates, existing).map_err(|Exists(path)| Exists::message(&project.show(&path)))?;
-    for (created, text) in creates {
-        texts.push((created, None, text));
-    }
-    for (path, before, after) in texts {
-        project.host.set_file(&path, after.as_str());
-        match changes.get_mut(&path) {
-            Some(change) => change.after = after,
-            None => {
-                changes.insert(path, Change { before, after });
-            }
-        }
-    }
+    let after_edits = edit.edits.get(path).map_or(target, |list| map_range(target, list));
+    changes.apply(project, &edit)?;
     Ok(after_edits)
 }
 
@@ -284,17 +248,8 @@ fn report(project: &Project, level: Level<'static>, title: &str, place: FileRang
     let _ = writeln!(anstream::stderr(), "{}", snippets.reasons(level, title, place, reasons));
 }
 
-fn write_in_place(project: &Project, changes: BTreeMap<PathBuf, Change>, out: &mut dyn Write) -> CliResult {
-    let files: Vec<NewText> = changes
-        .into_iter()
-        .map(|(path, change)| NewText {
-            path,
-            text: change.after,
-            replaces: change.before.map(|text| text.to_string()),
-        })
-        .collect();
-    write_all(&files).map_err(|WriteError(message)| message)?;
-    for file in &files {
+fn write_in_place(project: &Project, changes: Changes, out: &mut dyn Write) -> CliResult {
+    for file in changes.write()? {
         let verb = if file.replaces.is_some() { "changed" } else { "created" };
         writeln!(out, "{verb} {}", project.show(&file.path))?;
     }
@@ -302,17 +257,12 @@ fn write_in_place(project: &Project, changes: BTreeMap<PathBuf, Change>, out: &m
 }
 
 /// Writes the changed files under `directory`, at their places relative to the deepest directory that holds them all.
-fn write_output(
-    project: &Project,
-    changes: &BTreeMap<PathBuf, Change>,
-    directory: &Path,
-    out: &mut dyn Write,
-) -> CliResult {
+fn write_output(project: &Project, changes: &Changes, directory: &Path, out: &mut dyn Write) -> CliResult {
     std::fs::create_dir_all(directory).map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
     let directory = canonical(directory)?;
-    let common = common_directory(changes.keys());
+    let common = common_directory(changes.0.keys());
     let mut files = Vec::new();
-    for (path, change) in changes {
+    for (path, change) in &changes.0 {
         let target = directory.join(path.strip_prefix(&common).unwrap_or(path));
         if target == *path {
             let text = format!(
@@ -449,13 +399,14 @@ mod tests {
         let file = project.host.file(&path).ok_or(99_usize)?;
         let at = At { line: 3, column: None };
         let mut target = first_target(&project, file, at).map_err(|_| 99_usize)?;
-        let mut changes = BTreeMap::new();
+        let mut changes = Changes::default();
         for (done, rewrite) in rewrites.iter().enumerate() {
             let options = Options::default();
             target = apply(&mut project, &path, target, rewrite, &options, &mut changes).map_err(|_| done)?;
         }
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(changes
+            .0
             .iter()
             .map(|(path, change)| (name(path), change.after.clone()))
             .collect())

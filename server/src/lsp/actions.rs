@@ -1,5 +1,7 @@
 //! Code actions: the rewrites of the launches in the selection.
 
+use std::collections::BTreeMap;
+
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
@@ -16,6 +18,7 @@ use super::convert::path_of;
 use super::state::Snapshot;
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
+use crate::fixes;
 use crate::launches::{Site, overlap, overlapping};
 
 /// The protocol's code for a request that is right but cannot be fulfilled.
@@ -59,6 +62,7 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
             actions.extend(of_launch(snapshot, uri, file, &site));
         }
     }
+    actions.extend(small_edits(snapshot, file, range));
     actions.retain(|action| action.kind.as_ref().is_none_or(wanted));
     // The preferred fix, other fixes, then the rest; the order within is the table's.
     actions.sort_by_key(|action| {
@@ -66,6 +70,26 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
         (action.disabled.is_some(), !fix, action.is_preferred != Some(true))
     });
     actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
+}
+
+/// The edits of diagnostics that bring their own.
+fn small_edits(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<CodeAction> {
+    let found = diagnostics(&snapshot.db, file).iter();
+    found
+        .filter(|diagnostic| overlap(diagnostic.place.range, range))
+        .filter_map(|diagnostic| {
+            let title = diagnostic.edit.as_ref()?.title.to_string();
+            let edit = fixes::small_edit(&snapshot.db, diagnostic)?;
+            Some(CodeAction {
+                title,
+                kind: Some(CodeActionKind::QUICKFIX),
+                diagnostics: Some(vec![snapshot.diagnostic(diagnostic)]),
+                is_preferred: snapshot.session.preferred_actions.then_some(true),
+                edit: Some(snapshot.workspace_edit(&edit, &BTreeMap::new(), "")?),
+                ..CodeAction::default()
+            })
+        })
+        .collect()
 }
 
 /// `kind` is `wanted` or one of its sub-kinds.
@@ -87,16 +111,15 @@ fn of_launch(snapshot: &Snapshot, uri: &Uri, file: SourceFile, site: &Site<'_>) 
         .iter()
         .map(|rewrite| (rewrite, (rewrite.check)(db, site.id, &Options::default())))
         .collect();
-    // Only a proven fix may be applied without being looked at.
-    let proven = |id: &&&str| {
-        verdicts
-            .iter()
-            .any(|(rewrite, v)| rewrite.id == **id && *v == Verdict::Eligible)
+    // An editor may apply a preferred action without showing it.
+    let safe = |id: &&&str| {
+        let eligible = |(rewrite, v): &(&'static Rewrite, Verdict)| rewrite.id == **id && *v == Verdict::Eligible;
+        fixes::unattended(id) && verdicts.iter().any(eligible)
     };
     let preferred = found
         .iter()
         .flat_map(|diagnostic| diagnostic.rewrites)
-        .find(|id| proven(id));
+        .find(|id| safe(id));
     verdicts
         .iter()
         .filter_map(|(rewrite, verdict)| {
@@ -109,7 +132,7 @@ fn of_launch(snapshot: &Snapshot, uri: &Uri, file: SourceFile, site: &Site<'_>) 
             let refused = match verdict {
                 Verdict::Ineligible(reasons) => Some(join(reasons)),
                 Verdict::Assumes(reasons) => {
-                    action.title = format!("{} — assumes {}", rewrite.title, join(reasons));
+                    action.title = format!("{} — assumes {}", rewrite.title, in_short(reasons));
                     None
                 }
                 Verdict::Eligible => None,
@@ -147,6 +170,17 @@ fn of_launch(snapshot: &Snapshot, uri: &Uri, file: SourceFile, site: &Site<'_>) 
             Some(action)
         })
         .collect()
+}
+
+/// The short forms, each once.
+fn in_short(reasons: &[Reason]) -> String {
+    let mut texts: Vec<&str> = Vec::new();
+    for reason in reasons {
+        if !texts.contains(&reason.short()) {
+            texts.push(reason.short());
+        }
+    }
+    texts.join("; ")
 }
 
 fn join(reasons: &[Reason]) -> String {
@@ -194,7 +228,7 @@ fn edit(snapshot: &Snapshot, site: &Site<'_>, rewrite: &Rewrite) -> Result<Works
     let creates = to_create(&edit.creates, existing)
         .map_err(|Exists(path)| failed(Exists::message(&path.display().to_string())))?;
     snapshot
-        .workspace_edit(&edit, &creates)
+        .workspace_edit(&edit, &creates, rewrite.title)
         .ok_or_else(|| failed("the edit is of a file that is not known; save all files and try again".to_string()))
 }
 
