@@ -142,7 +142,7 @@ fn recursive<'db>(_: &'db dyn Db, _: salsa::Id, _: FunctionItem<'db>) -> Vec<Esc
 }
 
 /// Variables that may be set other than by an assignment that the analysis sees.
-fn changed_elsewhere<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body) -> HashSet<BindingId> {
+pub(crate) fn changed_elsewhere<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body) -> HashSet<BindingId> {
     let mut found = HashSet::new();
     let object = |mut e: ExprId| loop {
         match &body.expr(e).kind {

@@ -84,6 +84,12 @@ pub struct Signature {
 pub struct GlobalItem {
     /// Name.
     pub name: String,
+    /// Its type without qualifiers and declarator: `unsigned int`.
+    pub base: String,
+    /// A pointer, a reference or a function pointer, or an array of such.
+    pub pointer: bool,
+    /// Array dimensions.
+    pub dims: u32,
     /// `const` or `constexpr` value (not a pointer to const).
     pub constant: bool,
     /// `__constant__`
@@ -533,8 +539,10 @@ impl<'a> Collector<'a, '_> {
         }
         for written in declarators {
             let mut pointer = false;
+            let mut dims = 0;
             let mut name = Some(written);
             while let Some(current) = name.filter(|n| n.kind() != "identifier") {
+                dims += u32::from(current.kind() == "array_declarator");
                 pointer |= matches!(
                     current.kind(),
                     "pointer_declarator" | "reference_declarator" | "function_declarator"
@@ -545,6 +553,9 @@ impl<'a> Collector<'a, '_> {
             let init = written.child_by_field_name("value").map(|v| self.text(v).to_owned());
             self.items.globals.push(GlobalItem {
                 name: self.text(name).to_owned(),
+                base: node.child_by_field_name("type").map_or("", |t| self.text(t)).to_owned(),
+                pointer,
+                dims,
                 constant: !pointer && words.iter().any(|w| matches!(*w, "const" | "constexpr")),
                 constant_memory: words.contains(&"__constant__"),
                 device: words.contains(&"__device__"),

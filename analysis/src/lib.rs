@@ -1,10 +1,11 @@
 //! Incremental database and analyses of CUDA dynamic parallelism.
 //!
 //! Text goes through [`mask`] and [`parse`] to [`items`]; each function's body is lowered to [`hir`], and everything else is
-//! a query over that: [`uniformity`], [`launch`]. Nothing here knows of LSP.
+//! a query over that: [`uniformity`], [`launch`], [`dependence`]. Nothing here knows of LSP.
 
 pub mod compile;
 pub mod db;
+pub mod dependence;
 pub mod diagnostic;
 pub mod diagnostics;
 pub mod escape;

@@ -61,6 +61,7 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
                     known.constant &= global.constant && known.init == global.init;
                     known.constant_memory &= global.constant_memory;
                     known.shared |= global.shared;
+                    known.pointer |= global.pointer || known.dims != global.dims || known.base != global.base;
                     if known.init != global.init {
                         known.init = None;
                     }

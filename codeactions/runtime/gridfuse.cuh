@@ -38,11 +38,20 @@
 //     than 1024 threads, say), so that it can fail only by itself.
 //   * A grid of no blocks, which CUDA refuses to launch, is ignored.
 //
+// Nested launches. A kernel that an Aggregator launches may collect launches in its turn, and be its own child: its
+// Aggregators take `batch.arena()`. They write down their launches in memory that the first parent's arena has for this
+// (see arena_for), and give it back as soon as those launches have begun. With PerMultiBlock, too, all blocks of such a
+// kernel launch together.
+//
 // Thresholding. for_each_thread runs a small child grid in the launching thread instead;
-// below_threshold says which grids are small.
+// below_threshold says which grids are small. When the threads of a block wait for each other,
+// for_each_block runs the blocks, and for_each_thread their threads between two barriers.
 //
 // Coarsening. coarsened and coarsened_to make the grid of a child smaller; its blocks loop over the
 // blocks of the original grid.
+//
+// Allocating together. malloc_together gives threads that allocate at the same time parts of one
+// allocation; free_together frees that when the last part is given back.
 
 #ifndef GRIDFUSE_CUH
 #define GRIDFUSE_CUH
@@ -157,6 +166,15 @@ struct Record {
     Bytes<Args> args;
 };
 
+template <class T>
+__device__ __forceinline__ T strong_read(const T& place) {
+    return *const_cast<const volatile T*>(&place);
+}
+template <class T>
+__device__ __forceinline__ void strong_write(T& place, T value) {
+    *const_cast<volatile T*>(&place) = value;
+}
+
 /// What the launches of a group of threads have come to. All zero at first. Read and written by atomic
 /// and volatile accesses alone while several threads can.
 struct State {
@@ -170,6 +188,17 @@ struct State {
     unsigned shared_most;        // most dynamic shared memory
     unsigned left;               // threads of a warp or a block, or blocks of a larger group, that have left
     unsigned long long aside;    // the last launch put aside, or 0
+    unsigned long long chunk;    // memory taken from the pool (a Front), or 0
+
+    /// As it was at first, for the next launch. Strong, as nothing orders the last accesses of other blocks before these.
+    __device__ __forceinline__ void reset() {
+        strong_write(cursor, 0ull);
+        strong_write(block_least, 0u);
+        strong_write(block_most, 0u);
+        strong_write(shared_most, 0u);
+        strong_write(left, 0u);
+        strong_write(aside, 0ull);
+    }
 };
 constexpr unsigned kBlockBits = 36;
 constexpr unsigned kStateStride = 64;   // in global memory: no two in a sector
@@ -177,6 +206,123 @@ constexpr unsigned long long kMaxRecords = 1u << 27;
 
 __host__ __device__ constexpr unsigned launches_in(unsigned long long cursor) { return static_cast<unsigned>(cursor >> kBlockBits); }
 __host__ __device__ constexpr unsigned long long blocks_in(unsigned long long cursor) { return cursor & ((1ull << kBlockBits) - 1); }
+
+constexpr unsigned kNestedAggregators = 8;   // of a kernel; a further one launches at once
+
+/// What stands in front of a batch's records where the kernel that gets the batch may launch again, and in front of every
+/// chunk of a pool.
+struct alignas(kSliceAlignment) Front {
+    State state;                                       // of a group of all blocks of a nested kernel
+    unsigned long long groups[kNestedAggregators];     // for each Aggregator of the kernel: the Front of all its blocks' group
+    unsigned blocks_done;                              // blocks of the kernel that need the batch no more
+    unsigned size_class;                               // of a chunk
+
+    /// Makes it ready for the kernel that is about to be launched.
+    __device__ __forceinline__ void begin() {
+        for (unsigned long long& group : groups) strong_write(group, 0ull);
+        strong_write(blocks_done, 0u);
+    }
+};
+constexpr unsigned long long kNoGroup = 1;   // in Front::groups: no memory, each launch goes out by itself
+
+/// Memory for what kernels that are themselves launched by an Aggregator launch: chunks of a power of two of units. Part of
+/// the parent's arena. All zero at first.
+struct Pool {
+    static constexpr unsigned kClasses = 20;
+    // Free chunks of each size, as lists: the number of the first one's unit plus 1, or 0. The upper half changes whenever a
+    // chunk is taken, so that a list that looks as before is as before.
+    unsigned long long free[kClasses];
+    unsigned used;   // units that have ever been handed out
+};
+constexpr std::size_t kUnit = 4096;
+
+/// A pool as seen from a kernel.
+class PoolView {
+public:
+    PoolView() = default;
+    __host__ __device__ PoolView(unsigned char* memory, unsigned units) : memory_(memory), units_(units) {}
+
+    /// Of so many bytes of memory, how many become units.
+    __host__ __device__ static constexpr unsigned units_in(std::size_t bytes) {
+        const std::size_t units = bytes < sizeof(Pool) + kSliceAlignment ? 0 : (bytes - sizeof(Pool) - kSliceAlignment) / (kUnit + sizeof(unsigned));
+        return units < 1u << (Pool::kClasses - 1) ? static_cast<unsigned>(units) : 1u << (Pool::kClasses - 1);
+    }
+
+    __device__ __forceinline__ explicit operator bool() const { return memory_ != nullptr; }
+
+    /// The smallest size of a chunk that holds so many bytes.
+    __device__ __forceinline__ static unsigned class_of(unsigned long long bytes) {
+        unsigned size_class = 0;
+        while (size_class + 1 < Pool::kClasses && (static_cast<unsigned long long>(kUnit) << size_class) < bytes) ++size_class;
+        return size_class;
+    }
+
+    /// A chunk of at least this size, or null. What it holds but for its size is left from earlier.
+    __device__ __noinline__ Front* allocate(unsigned size_class) const {
+        if (Front* const front = from_list(size_class)) return front;
+        unsigned used = strong_read(pool().used);
+        while (units_ - used >= 1u << size_class) {
+            const unsigned seen = atomicCAS(&pool().used, used, used + (1u << size_class));
+            if (seen == used) {
+                Front* const front = at(used);
+                front->size_class = size_class;
+                return front;
+            }
+            used = seen;
+        }
+        for (unsigned larger = size_class + 1; larger < Pool::kClasses; ++larger)
+            if (Front* const front = from_list(larger)) return front;
+        return nullptr;
+    }
+
+    /// The same; a smaller one where there is none.
+    __device__ __forceinline__ Front* allocate_at_most(unsigned size_class) const {
+        for (;; --size_class) {
+            if (Front* const front = allocate(size_class)) return front;
+            if (size_class == 0) return nullptr;
+        }
+    }
+
+    /// Gives a chunk back. Nobody may use it any more.
+    __device__ __noinline__ void release(Front* front) const {
+        const unsigned unit = static_cast<unsigned>((reinterpret_cast<unsigned char*>(front) - data()) / kUnit);
+        unsigned long long& list = pool().free[front->size_class];
+        unsigned long long head = strong_read(list);
+        for (;;) {
+            strong_write(links()[unit], static_cast<unsigned>(head));
+            __threadfence();   // release: all uses come before
+            const unsigned long long seen = atomicCAS(&list, head, (head & ~0xffffffffull) | (unit + 1));
+            if (seen == head) return;
+            head = seen;
+        }
+    }
+
+private:
+    __device__ __forceinline__ Pool& pool() const { return *reinterpret_cast<Pool*>(memory_); }
+    __device__ __forceinline__ unsigned* links() const { return reinterpret_cast<unsigned*>(memory_ + sizeof(Pool)); }
+    __device__ __forceinline__ unsigned char* data() const {
+        const std::size_t front = sizeof(Pool) + units_ * sizeof(unsigned);
+        return memory_ + (front + kSliceAlignment - 1) / kSliceAlignment * kSliceAlignment;
+    }
+    __device__ __forceinline__ Front* at(unsigned unit) const { return reinterpret_cast<Front*>(data() + unit * kUnit); }
+
+    __device__ __forceinline__ Front* from_list(unsigned size_class) const {
+        unsigned long long& list = pool().free[size_class];
+        unsigned long long head = strong_read(list);
+        while (static_cast<unsigned>(head) != 0) {
+            __threadfence();   // acquire: the link, and all uses before the release
+            const unsigned unit = static_cast<unsigned>(head) - 1;
+            const unsigned next = strong_read(links()[unit]);
+            const unsigned long long seen = atomicCAS(&list, head, ((head >> 32) + 1) << 32 | next);
+            if (seen == head) return at(unit);
+            head = seen;
+        }
+        return nullptr;
+    }
+
+    unsigned char* memory_ = nullptr;
+    unsigned units_ = 0;
+};
 
 /// The arguments that all launches have in common, as a plain list.
 template <class... T>
@@ -277,6 +423,63 @@ __device__ __forceinline__ Place find(const unsigned* first, unsigned count, uns
 template <class Granularity, auto Kernel, int Site>
 class Aggregator;
 
+/// Memory in which the threads of a parent kernel write down their launches: a kernel parameter, made
+/// by arena_for. It is a view, copied freely; an Arena{} without memory is valid and means that every
+/// launch goes out by itself. A kernel that an Aggregator has launched finds one in its Batch.
+class Arena {
+public:
+    Arena() = default;
+
+private:
+    friend class ArenaOwner;
+    template <class Args>
+    friend class Batch;
+    template <class Granularity, auto Kernel, int Site>
+    friend class Aggregator;
+
+    struct Slice {
+        detail::State* state;
+        unsigned char* memory;
+        unsigned long long bytes;
+    };
+
+    // Of a kernel that an Aggregator launches.
+    __device__ __forceinline__ Arena(detail::PoolView pool, detail::Front* front) : pool_(pool), front_(front) {}
+
+    // The memory of all Aggregators comes from the pool.
+    __device__ __forceinline__ bool is_nested() const { return memory_ == nullptr && pool_; }
+
+    // What the next Aggregator has for the calling thread's group: for a warp a part of its block's memory,
+    // for several blocks all of theirs, and a state. All threads of a block must call it alike.
+    template <class Granularity>
+    __device__ __forceinline__ Slice take() {
+        constexpr unsigned count = detail::Blocks<Granularity>::kCount;
+        const unsigned long long block = detail::linear_block();
+        const unsigned long long group = block / count, first = group * count;
+        const bool there = taken_ < parts_ && first < blocks_;
+        Slice slice;
+        slice.state = there ? reinterpret_cast<detail::State*>(memory_ + (taken_ * blocks_ + group) * detail::kStateStride) : nullptr;
+        slice.memory = memory_ + records_ + (taken_ * blocks_ + first) * part_bytes_;
+        slice.bytes = there ? (count < blocks_ - first ? count : blocks_ - first) * part_bytes_ : 0;
+        if constexpr (std::is_same<Granularity, PerWarp>::value) {
+            const unsigned warps = (detail::block_threads() + 31) / 32;
+            slice.bytes = slice.bytes / warps / detail::kSliceAlignment * detail::kSliceAlignment;
+            slice.memory += detail::linear_thread() / 32 * slice.bytes;
+        }
+        ++taken_;
+        return slice;
+    }
+
+    unsigned char* memory_ = nullptr;
+    unsigned long long records_ = 0;  // where in it the records begin, behind the states and the pool
+    unsigned long long blocks_ = 0;   // of the parent's grid
+    unsigned part_bytes_ = 0;         // for the records of a block and an Aggregator
+    unsigned parts_ = 0;              // Aggregators
+    unsigned taken_ = 0;
+    detail::PoolView pool_;           // for nested launches
+    detail::Front* front_ = nullptr;  // of the batch, in a kernel that an Aggregator has launched
+};
+
 /// What an aggregated child kernel runs: some launches with arguments of type `Args`, written down
 /// by an Aggregator. The first parameter of such a kernel.
 ///
@@ -316,73 +519,47 @@ public:
                 block.z = row / grid.y;
                 block.y = row - block.z * grid.y;
             }
-            // Block sizes differ in one-dimensional blocks only.
-            if (threadIdx.x >= threads.x) return;
         }
+        if (release_) {
+            __syncthreads();   // all threads have read their record
+            if (detail::linear_thread() == 0) release();
+        }
+        // Block sizes differ in one-dimensional blocks only.
+        if (count_ != 0 && threadIdx.x >= threads.x) return;
         body(block, grid, threads, args.value());
     }
+
+    /// For the Aggregators of a kernel that launches in its turn. They are declared before for_each_block is called.
+    __device__ __forceinline__ Arena& arena() { return nested_; }
 
 private:
     template <class Granularity, auto Kernel, int Site>
     friend class Aggregator;
 
-    /// One launch with a grid of its own.
-    __device__ __forceinline__ explicit Batch(const detail::Bytes<Args>& args)
-        : records_(nullptr), first_(nullptr), count_(0), alone_(args) {}
+    // A block needs the batch's chunk no more; the last one gives it back.
+    __device__ __noinline__ void release() const {
+        detail::Front* const front = nested_.front_;
+        __threadfence();
+        if (atomicAdd(&front->blocks_done, 1u) + 1 != gridDim.x * gridDim.y * gridDim.z) return;
+        __threadfence();
+        nested_.pool_.release(front);
+    }
 
-    __device__ __forceinline__ Batch(const detail::Record<Args>* records, const unsigned* first, unsigned count)
-        : records_(records), first_(first), count_(count) {}
+    /// One launch with a grid of its own. `front`: a chunk of the pool, or null.
+    __device__ __forceinline__ Batch(const detail::Bytes<Args>& args, detail::PoolView pool, detail::Front* front)
+        : records_(nullptr), first_(nullptr), count_(0), release_(front != nullptr), nested_(pool, front), alone_(args) {}
+
+    /// The launches that stand behind `front`, or in memory without a Front. `release`: it is a chunk of the pool.
+    __device__ __forceinline__ Batch(const detail::Record<Args>* records, const unsigned* first, unsigned count,
+                                     detail::PoolView pool, detail::Front* front, bool release)
+        : records_(records), first_(first), count_(count), release_(release), nested_(pool, front) {}
 
     const detail::Record<Args>* records_;
     const unsigned* first_;   // for each record, the number of blocks before it
     unsigned count_;          // 0: one launch, with the arguments in alone_
+    bool release_;            // the Front is a chunk of the pool, which the kernel gives back
+    Arena nested_;
     detail::Bytes<Args> alone_;
-};
-
-/// Memory in which the threads of a parent kernel write down their launches: a kernel parameter, made
-/// by arena_for. It is a view, copied freely; an Arena{} without memory is valid and means that every
-/// launch goes out by itself.
-class Arena {
-public:
-    Arena() = default;
-
-private:
-    friend class ArenaOwner;
-    template <class Granularity, auto Kernel, int Site>
-    friend class Aggregator;
-
-    struct Slice {
-        detail::State* state;
-        unsigned char* memory;
-        unsigned long long bytes;
-    };
-
-    // What the next Aggregator has for the calling thread's group: for a warp a part of its block's memory,
-    // for several blocks all of theirs, and a state. All threads of a block must call it alike.
-    template <class Granularity>
-    __device__ __forceinline__ Slice take() {
-        constexpr unsigned count = detail::Blocks<Granularity>::kCount;
-        const unsigned long long block = detail::linear_block();
-        const unsigned long long group = block / count, first = group * count;
-        const bool there = taken_ < parts_ && first < blocks_;
-        Slice slice;
-        slice.state = there ? reinterpret_cast<detail::State*>(memory_ + (taken_ * blocks_ + group) * detail::kStateStride) : nullptr;
-        slice.memory = memory_ + detail::states_bytes(blocks_, parts_) + (taken_ * blocks_ + first) * part_bytes_;
-        slice.bytes = there ? (count < blocks_ - first ? count : blocks_ - first) * part_bytes_ : 0;
-        if constexpr (std::is_same<Granularity, PerWarp>::value) {
-            const unsigned warps = (detail::block_threads() + 31) / 32;
-            slice.bytes = slice.bytes / warps / detail::kSliceAlignment * detail::kSliceAlignment;
-            slice.memory += detail::linear_thread() / 32 * slice.bytes;
-        }
-        ++taken_;
-        return slice;
-    }
-
-    unsigned char* memory_ = nullptr;
-    unsigned long long blocks_ = 0;   // of the parent's grid
-    unsigned part_bytes_ = 0;         // for the records of a block and an Aggregator
-    unsigned parts_ = 0;              // Aggregators
-    unsigned taken_ = 0;
 };
 
 namespace detail {
@@ -442,20 +619,32 @@ private:
 /// both in stream order. What arena_for returns; converts to Arena.
 class ArenaOwner {
 public:
-    ArenaOwner(dim3 grid, dim3 block, cudaStream_t stream, std::size_t bytes_per_thread, unsigned aggregators)
+    ArenaOwner(dim3 grid, dim3 block, cudaStream_t stream, std::size_t bytes_per_thread, unsigned aggregators,
+               std::size_t nested_bytes)
         : stream_(stream) {
         const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
         const unsigned long long threads = 1ull * block.x * block.y * block.z;
         if (blocks == 0 || threads == 0 || threads > detail::kMaxBlockThreads || aggregators == 0) return;
         const cudaError_t before = cudaPeekAtLastError();
         // Too large a wish is cut down rather than refused: fewer launches fit in the batches.
-        for (; bytes_per_thread >= 8; bytes_per_thread /= 2) {
+        for (; bytes_per_thread >= 8; bytes_per_thread /= 2, nested_bytes /= 2) {
             if (bytes_per_thread > UINT_MAX / 2 / threads) continue;
+            const unsigned units = detail::PoolView::units_in(nested_bytes);
+            // With nested launches a batch has a Front: each warp's, if it comes to that.
+            const unsigned long long fronts = units == 0 ? 0 : (threads + 31) / 32 * sizeof(detail::Front);
             const unsigned long long part =
-                (threads * bytes_per_thread + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment;
+                (threads * bytes_per_thread + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment + fronts;
             if ((part + detail::kStateStride) * aggregators > ULLONG_MAX / 4 / blocks) continue;
             const unsigned long long states = detail::states_bytes(blocks, aggregators);
-            if (!take(static_cast<std::size_t>(states), static_cast<std::size_t>(states + part * aggregators * blocks))) continue;
+            const unsigned long long pool =
+                units == 0 ? 0 : (nested_bytes + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment;
+            const std::size_t zeros = static_cast<std::size_t>(states + (units == 0 ? 0 : sizeof(detail::Pool)));
+            if (!take(zeros, static_cast<std::size_t>(states + pool + part * aggregators * blocks))) continue;
+            if (units != 0) {
+                states_ = 0;   // the pool isn't left as it was at first
+                arena_.pool_ = detail::PoolView(arena_.memory_ + states, units);
+            }
+            arena_.records_ = states + pool;
             arena_.blocks_ = blocks;
             arena_.part_bytes_ = static_cast<unsigned>(part);
             arena_.parts_ = aggregators;
@@ -546,10 +735,17 @@ private:
 /// thread of a block. A kernel with several Aggregators says how many in `aggregators`; each gets
 /// `bytes_per_thread`. Without memory (none is left, say) the result is an empty arena: the program is
 /// then slow, not wrong.
+///
+/// Where the children launch in their turn, through Aggregators of their own, `nested_bytes` is the memory
+/// in which they write down their launches: all of them that run or wait at a time, down to any depth.
+/// A block that launches takes at least 4 KiB of it until its launches have begun.
 inline ArenaOwner arena_for(dim3 grid, dim3 block, cudaStream_t stream = 0, std::size_t bytes_per_thread = 64,
-                            unsigned aggregators = 1) {
-    return ArenaOwner(grid, block, stream, bytes_per_thread, aggregators);
+                            unsigned aggregators = 1, std::size_t nested_bytes = 0) {
+    return ArenaOwner(grid, block, stream, bytes_per_thread, aggregators, nested_bytes);
 }
+
+/// A good value for `nested_bytes`: all blocks that fit on a large GPU can write down launches at the same time.
+constexpr std::size_t kNestedBytes = std::size_t{64} << 20;
 
 /// Collects the launches of the threads of a parent kernel and launches them together.
 ///
@@ -578,18 +774,42 @@ public:
     template <class... Uniform>
     __device__ __forceinline__ explicit Aggregator(Arena& arena, Uniform... uniform) : uniform_(uniform...) {
         static_assert(sizeof...(Uniform) == Child::kUniform, "an Aggregator takes the arguments of its kernel that follow the batch");
+        const unsigned index = arena.taken_;
         const Arena::Slice slice = arena.take<Granularity>();
-        no_arena_ = kGroup ? slice.state == nullptr : arena.memory_ == nullptr;
-        const unsigned long long fit = slice.bytes / (sizeof(Record) + sizeof(unsigned));
-        capacity_ = static_cast<unsigned>(fit < detail::kMaxRecords ? fit : detail::kMaxRecords);
-        records_ = reinterpret_cast<Record*>(slice.memory);
+        pool_ = arena.pool_;
+        lazy_ = arena.is_nested() && !kGroup;
+        no_arena_ = kGroup ? slice.state == nullptr : arena.memory_ == nullptr && !lazy_;
         group_ = slice.state;
+        if (pool_ && !arena.is_nested()) {
+            hold(slice.memory, slice.bytes, true);
+        } else if (lazy_) {
+            // Room for one launch of each thread. The memory is taken when the first one comes.
+            const unsigned threads = kWarp ? detail::warp_threads() : detail::block_threads();
+            const unsigned long long wanted = sizeof(detail::Front) + 1ull * threads * (sizeof(Record) + sizeof(unsigned));
+            size_class_ = detail::PoolView::class_of(wanted);
+            hold(nullptr, detail::kUnit << size_class_, true);
+        } else {
+            hold(slice.memory, slice.bytes, false);
+        }
         if constexpr (kGroup) {
-            if (detail::linear_thread() == 0) left_in_block() = 0;
+            if (detail::linear_thread() == 0) {
+                left_in_block() = 0;
+                if (arena.is_nested()) group_of_block() = join(arena, index);
+            }
         } else {
             if (kWarp ? detail::lane_of(detail::linear_thread()) == 0 : detail::linear_thread() == 0) state() = State{};
         }
         __syncthreads();
+        if constexpr (kGroup) {
+            // All blocks of a nested kernel are one group, in a chunk of their own.
+            if (arena.is_nested() && group_of_block() != nullptr) {
+                detail::Front* const front = group_of_block();
+                no_arena_ = false;
+                group_ = &front->state;
+                hold(reinterpret_cast<unsigned char*>(front), detail::kUnit << front->size_class, true);
+                of_pool_ = true;
+            }
+        }
     }
 
     Aggregator(const Aggregator&) = delete;
@@ -603,7 +823,7 @@ public:
         if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
         const detail::Bytes<Args> bytes(args);
         if (no_arena_) {
-            launch_alone(uniform_, grid, block, shared_bytes, bytes);
+            launch_alone(uniform_, pool_, grid, block, shared_bytes, bytes);
             return;
         }
         wrote_ = true;
@@ -624,7 +844,7 @@ public:
                 return;
             }
         }
-        if (!put_aside(grid, block, shared_bytes, bytes)) launch_alone(uniform_, grid, block, shared_bytes, bytes);
+        if (!put_aside(grid, block, shared_bytes, bytes)) launch_alone(uniform_, pool_, grid, block, shared_bytes, bytes);
     }
 
     /// The thread leaves; the last one launches.
@@ -644,7 +864,10 @@ public:
             if ((before & (kSomeWrote - 1)) + threads == detail::block_threads()) leave_group(wrote || before >= kSomeWrote);
         } else {
             const unsigned all = kWarp ? detail::warp_threads() : detail::block_threads();
-            if (atomicAdd(&state().left, threads) + threads == all) launch_all(uniform_, state(), records_, capacity_);
+            if (atomicAdd(&state().left, threads) + threads == all) {
+                if (lazy_) adopt(detail::strong_read(state().chunk));
+                launch_all(state());
+            }
         }
     }
 
@@ -688,23 +911,75 @@ private:
         __shared__ unsigned left;
         return left;
     }
+    static __device__ __forceinline__ detail::Front*& group_of_block() {
+        __shared__ detail::Front* group;
+        return group;
+    }
 
     // The last thread of the block leaves; that of the last block launches, and leaves the state as it was at first.
     __device__ __forceinline__ void leave_group(bool wrote) const {
         constexpr unsigned count = detail::Blocks<Granularity>::kCount;
-        const unsigned long long blocks = 1ull * gridDim.x * gridDim.y * gridDim.z, first = detail::linear_block() / count * count;
-        const unsigned members = static_cast<unsigned>(count < blocks - first ? count : blocks - first);
+        const unsigned long long blocks = 1ull * gridDim.x * gridDim.y * gridDim.z;
+        const unsigned long long first = of_pool_ ? 0 : detail::linear_block() / count * count;
+        const unsigned members = static_cast<unsigned>(!of_pool_ && count < blocks - first ? count : blocks - first);
         if (wrote) __threadfence();
         if (atomicAdd(&group_->left, 1u) + 1 != members) return;
         State& s = *group_;
-        launch_all(uniform_, s, records_, capacity_);
-        // Strong, as nothing orders the other blocks' last accesses before these.
-        strong_write(s.cursor, 0ull);
-        strong_write(s.block_least, 0u);
-        strong_write(s.block_most, 0u);
-        strong_write(s.shared_most, 0u);
-        strong_write(s.left, 0u);
-        strong_write(s.aside, 0ull);
+        launch_all(s);
+        if (!of_pool_) s.reset();
+    }
+
+    // The group of all blocks of a nested kernel: the first block to come makes it. Null, for all of them, if there is no memory.
+    __device__ __noinline__ static detail::Front* join(const Arena& arena, unsigned index) {
+        if (arena.front_ == nullptr || index >= detail::kNestedAggregators) return nullptr;
+        unsigned long long& group = arena.front_->groups[index];
+        unsigned long long there = detail::strong_read(group);
+        if (there == 0) {
+            const unsigned long long threads = 1ull * gridDim.x * gridDim.y * gridDim.z * detail::block_threads();
+            const unsigned long long wanted = sizeof(detail::Front) + threads * (sizeof(Record) + sizeof(unsigned));
+            detail::Front* const own = arena.pool_.allocate_at_most(detail::PoolView::class_of(wanted));
+            if (own != nullptr) own->state.reset();
+            __threadfence();
+            const unsigned long long made = own == nullptr ? detail::kNoGroup : reinterpret_cast<unsigned long long>(own);
+            there = atomicCAS(&group, 0ull, made);
+            if (there == 0) {
+                there = made;
+            } else if (own != nullptr) {
+                arena.pool_.release(own);
+            }
+        }
+        __threadfence();
+        return there == detail::kNoGroup ? nullptr : reinterpret_cast<detail::Front*>(there);
+    }
+
+    // The thread's group has this memory, perhaps with a Front.
+    __device__ __forceinline__ void hold(unsigned char* memory, unsigned long long bytes, bool front) {
+        const unsigned long long used = front ? sizeof(detail::Front) : 0;
+        const unsigned long long fit = bytes < used ? 0 : (bytes - used) / (sizeof(Record) + sizeof(unsigned));
+        capacity_ = static_cast<unsigned>(fit < detail::kMaxRecords ? fit : detail::kMaxRecords);
+        front_ = front ? reinterpret_cast<detail::Front*>(memory) : nullptr;
+        records_ = reinterpret_cast<Record*>(memory + used);
+    }
+
+    // The chunk that the group has taken, or 0.
+    __device__ __forceinline__ void adopt(unsigned long long chunk) {
+        front_ = reinterpret_cast<detail::Front*>(chunk);
+        records_ = reinterpret_cast<Record*>(chunk + sizeof(detail::Front));
+    }
+
+    // The chunk of the group, which the first thread to launch takes from the pool; 0 when there is none left.
+    __device__ __noinline__ unsigned long long chunk_of_group() const {
+        unsigned long long there = detail::strong_read(state().chunk);
+        if (there == 0) {
+            detail::Front* const own = pool_.allocate(size_class_);
+            if (own == nullptr) return 0;
+            __threadfence_block();
+            there = atomicCAS(&state().chunk, 0ull, reinterpret_cast<unsigned long long>(own));
+            if (there == 0) return reinterpret_cast<unsigned long long>(own);
+            pool_.release(own);
+        }
+        __threadfence_block();
+        return there;
     }
 
     static constexpr unsigned long long kNoRoom = ~0ull;
@@ -715,7 +990,7 @@ private:
         const unsigned long long before = atomicAdd(&state().cursor, step);
         if (fits(before + step, capacity_)) return before;
         if (fits(before, capacity_))
-            strong_write(state().full_at, before);
+            detail::strong_write(state().full_at, before);
         else
             atomicAdd(&state().cursor, 0 - step);
         return kNoRoom;
@@ -752,13 +1027,18 @@ private:
                 before += __popc(holders & below) << bit;
             }
         }
-        unsigned long long at = 0;
+        unsigned long long at = 0, chunk = 0;
         if (rank == 0) {
-            at = advance(__popc(together), sum);
+            if (lazy_) chunk = chunk_of_group();
+            at = lazy_ && chunk == 0 ? kNoRoom : advance(__popc(together), sum);
             if (at != kNoRoom && same && same_shared) widen(block, shared_bytes);
         }
         at = __shfl_sync(together, at, __ffs(together) - 1);
         if (at == kNoRoom) return at;
+        if (lazy_) {
+            adopt(__shfl_sync(together, chunk, __ffs(together) - 1));
+            __syncwarp(together);   // what others have done with the chunk, of which the first thread knows, comes before
+        }
         if (!same || !same_shared) widen(block, shared_bytes);
         return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits | before);
     }
@@ -771,65 +1051,71 @@ private:
     }
 
     // What happens seldom stays out of the way of the code around it.
-    static __device__ __noinline__ void launch_alone(Common uniform, dim3 grid, dim3 block, std::size_t shared_bytes,
+    static __device__ __noinline__ void launch_alone(Common uniform, detail::PoolView pool, dim3 grid, dim3 block, std::size_t shared_bytes,
                                                      detail::Bytes<Args> args) {
-        launch_kernel(uniform, grid, block, shared_bytes, Batch<Args>(args));
+        detail::Front* const front = pool ? pool.allocate(0) : nullptr;
+        if (front != nullptr) front->begin();
+        launch_kernel(uniform, grid, block, shared_bytes, Batch<Args>(args, pool, front));
     }
-
-    template <class T>
-    static __device__ __forceinline__ T strong_read(const T& place) { return *const_cast<const volatile T*>(&place); }
-    template <class T>
-    static __device__ __forceinline__ void strong_write(T& place, T value) { *const_cast<volatile T*>(&place) = value; }
 
     // What nearly every group needs is inlined: a call costs more than it does.
-    static __device__ __forceinline__ void launch_all(const Common& uniform, const State& s, const Record* records, unsigned capacity) {
+    __device__ __forceinline__ void launch_all(const State& s) const {
         __threadfence();   // acquire, see the destructor; and release, to the children
-        unsigned long long cursor = strong_read(s.cursor);
-        const unsigned long long aside = strong_read(s.aside);
-        if (!fits(cursor, capacity)) cursor = strong_read(s.full_at);
-        const unsigned least = ~strong_read(s.block_least), most = strong_read(s.block_most), shared_bytes = strong_read(s.shared_most);
+        unsigned long long cursor = detail::strong_read(s.cursor);
+        const unsigned long long aside = detail::strong_read(s.aside);
+        if (!fits(cursor, capacity_)) cursor = detail::strong_read(s.full_at);
+        const unsigned least = ~detail::strong_read(s.block_least), most = detail::strong_read(s.block_most),
+                       shared_bytes = detail::strong_read(s.shared_most);
         const unsigned count = detail::launches_in(cursor), blocks = static_cast<unsigned>(detail::blocks_in(cursor));
+        const bool chunk = front_ != nullptr && (lazy_ || of_pool_);
         if (count != 0) {
+            if (front_ != nullptr) front_->begin();
+            const Batch<Args> batch(records_, reinterpret_cast<const unsigned*>(records_ + capacity_), count, pool_, front_, chunk);
             if (least == most && shared_bytes == 0)
-                launch_kernel(uniform, dim3(blocks), detail::unpack_block(most), 0, batch_of(records, capacity, count));
+                launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), 0, batch);
             else
-                launch_mixed(uniform, records, capacity, count, blocks, least, most, shared_bytes);
+                launch_mixed(uniform_, batch, blocks, least, most, shared_bytes);
+        } else if (chunk) {
+            pool_.release(front_);
         }
-        if (aside != 0) launch_aside(uniform, aside);
-    }
-
-    static __device__ __forceinline__ Batch<Args> batch_of(const Record* records, unsigned capacity, unsigned count) {
-        return Batch<Args>(records, reinterpret_cast<const unsigned*>(records + capacity), count);
+        if (aside != 0) launch_aside(uniform_, pool_, aside);
     }
 
     // Where the launches differ, the largest block and the most shared memory may be too much together
     // though none of them was by itself; and blocks may differ in more than one dimension.
-    static __device__ __noinline__ void launch_mixed(Common uniform, const Record* records, unsigned capacity, unsigned count,
-                                                     unsigned blocks, unsigned least, unsigned most, unsigned shared_bytes) {
+    static __device__ __noinline__ void launch_mixed(Common uniform, Batch<Args> batch, unsigned blocks, unsigned least,
+                                                     unsigned most, unsigned shared_bytes) {
         if (least == most || detail::packed_is_linear(most)) {
             (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
-            launch_kernel(uniform, dim3(blocks), detail::unpack_block(most), shared_bytes, batch_of(records, capacity, count));
+            launch_kernel(uniform, dim3(blocks), detail::unpack_block(most), shared_bytes, batch);
             if (cudaGetLastError() == cudaSuccess) return;
         }
-        for (unsigned slot = 0; slot < count; ++slot) {
-            const Record record = records[slot];
-            launch_alone(uniform, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
+        const detail::PoolView pool = batch.nested_.pool_;
+        for (unsigned slot = 0; slot < batch.count_; ++slot) {
+            const Record record = batch.records_[slot];
+            launch_alone(uniform, pool, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
         }
+        if (batch.release_) pool.release(batch.nested_.front_);
     }
 
-    static __device__ __noinline__ void launch_aside(Common uniform, unsigned long long next) {
+    static __device__ __noinline__ void launch_aside(Common uniform, detail::PoolView pool, unsigned long long next) {
         while (next != 0) {
             Aside* const aside = reinterpret_cast<Aside*>(next);
             next = aside->next;
-            launch_alone(uniform, aside->grid, aside->block, aside->shared_bytes, aside->args);
+            launch_alone(uniform, pool, aside->grid, aside->block, aside->shared_bytes, aside->args);
             free(aside);
         }
     }
 
     Record* records_;
-    State* group_;   // for a group of blocks
+    State* group_;            // for a group of blocks
+    detail::Front* front_;    // in front of the records, where the children may launch in their turn
+    detail::PoolView pool_;
     unsigned capacity_;
+    unsigned size_class_ = 0;   // of the chunk that a warp or a block of a nested kernel takes
     bool no_arena_;
+    bool lazy_;               // a warp or a block of a nested kernel: the chunk is taken when the first launch comes
+    bool of_pool_ = false;    // all blocks of a nested kernel
     bool wrote_ = false;
     Common uniform_;
 };
@@ -857,6 +1143,117 @@ __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, long long
     }
 }
 
+/// Runs the blocks of a child grid one after the other in the calling thread:
+/// `body(blockIdx, gridDim, blockDim)`.
+template <class Body>
+__device__ __forceinline__ void for_each_block(dim3 grid, dim3 block, Body&& body) {
+    uint3 b;
+    for (b.z = 0; b.z < grid.z; ++b.z)
+        for (b.y = 0; b.y < grid.y; ++b.y)
+            for (b.x = 0; b.x < grid.x; ++b.x) body(b, grid, block);
+}
+
+/// Runs the threads of a block one after the other in the calling thread, up to where they would wait
+/// for each other: `body(threadIdx)` or `body(threadIdx, number)`.
+template <class Body>
+__device__ __forceinline__ void for_each_thread(dim3 block, Body&& body) {
+    uint3 t;
+    unsigned number = 0;
+    for (t.z = 0; t.z < block.z; ++t.z)
+        for (t.y = 0; t.y < block.y; ++t.y)
+            for (t.x = 0; t.x < block.x; ++t.x, ++number)
+                if constexpr (std::is_invocable_v<Body&, uint3, unsigned>) body(t, number);
+                else body(t);
+}
+
+/// The threads of a block of at most `Count` that have not returned from the kernel, run one after the
+/// other by the calling thread.
+template <unsigned Count>
+class BlockThreads {
+public:
+    __device__ __forceinline__ explicit BlockThreads(dim3 block) : block_(block), left_(block.x * block.y * block.z) {}
+
+    /// As the function of this name, for the threads that are left.
+    template <class Body>
+    __device__ __forceinline__ void for_each(Body&& body) {
+        for_each_thread(block_, [&](uint3 t, unsigned number) {
+            if (gone_[number]) return;
+            if constexpr (std::is_invocable_v<Body&, uint3, unsigned>) body(t, number);
+            else body(t);
+        });
+    }
+
+    /// This thread returns.
+    __device__ __forceinline__ void exit(unsigned number) {
+        gone_[number] = true;
+        --left_;
+    }
+
+    /// All have returned.
+    __device__ __forceinline__ bool none() const { return left_ == 0; }
+
+private:
+    dim3 block_;
+    unsigned left_;
+    bool gone_[Count] = {};
+};
+
+/// Atomics on shared memory of a block that one thread runs: nothing can come between, and local memory,
+/// where that memory lies, has no atomic operations.
+namespace serial {
+
+template <class T, class V>
+__device__ __forceinline__ T atomicExch(T* place, V value) {
+    const T old = *place;
+    *place = static_cast<T>(value);
+    return old;
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicAdd(T* place, V value) {
+    return serial::atomicExch(place, *place + static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicSub(T* place, V value) {
+    return serial::atomicExch(place, *place - static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicMin(T* place, V value) {
+    return serial::atomicExch(place, static_cast<T>(value) < *place ? static_cast<T>(value) : *place);
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicMax(T* place, V value) {
+    return serial::atomicExch(place, *place < static_cast<T>(value) ? static_cast<T>(value) : *place);
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicAnd(T* place, V value) {
+    return serial::atomicExch(place, *place & static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicOr(T* place, V value) {
+    return serial::atomicExch(place, *place | static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicXor(T* place, V value) {
+    return serial::atomicExch(place, *place ^ static_cast<T>(value));
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicInc(T* place, V limit) {
+    return serial::atomicExch(place, *place >= static_cast<T>(limit) ? T(0) : *place + 1);
+}
+template <class T, class V>
+__device__ __forceinline__ T atomicDec(T* place, V limit) {
+    const bool wraps = *place == 0 || *place > static_cast<T>(limit);
+    return serial::atomicExch(place, wraps ? static_cast<T>(limit) : *place - 1);
+}
+template <class T, class E, class V>
+__device__ __forceinline__ T atomicCAS(T* place, E expected, V value) {
+    const T old = *place;
+    if (old == static_cast<T>(expected)) *place = static_cast<T>(value);
+    return old;
+}
+
+}   // namespace serial
+
 /// Whether a child grid has fewer than `threshold` threads. False for a grid that CUDA would refuse to
 /// launch (no threads, a block of more than 1024), so that such a launch fails as it would have.
 __device__ __forceinline__ bool below_threshold(dim3 grid, dim3 block, unsigned long long threshold) {
@@ -876,6 +1273,155 @@ __device__ __forceinline__ dim3 coarsened(dim3 grid, unsigned factor) {
 __device__ __forceinline__ dim3 coarsened_to(dim3 grid, unsigned blocks) {
     if (detail::valid_grid(grid) && grid.x > blocks) grid.x = blocks;
     return grid;
+}
+
+// ---------------------------------------------------------------------------- allocating together
+
+namespace detail {
+
+/// In front of the memory that several threads have allocated together.
+struct alignas(16) Together {
+    unsigned parts;   // that are not given back yet
+};
+
+/// In front of each part: where the whole begins.
+struct alignas(16) Part {
+    Together* whole;
+};
+
+constexpr std::size_t kMostTogether = std::size_t(1) << 40;   // no heap is that large
+
+/// What a part of this size takes, with what stands in front of it.
+__device__ __forceinline__ unsigned long long part_bytes(std::size_t bytes) { return sizeof(Part) + (bytes + 15) / 16 * 16; }
+
+/// The part that begins behind `offset` bytes of other parts.
+__device__ __forceinline__ void* part_at(Together* whole, unsigned long long offset) {
+    Part* const part = reinterpret_cast<Part*>(reinterpret_cast<char*>(whole + 1) + offset);
+    part->whole = whole;
+    return part + 1;
+}
+
+/// Memory for `parts` parts, or nullptr.
+__device__ __forceinline__ Together* allocate_together(unsigned long long bytes, unsigned parts) {
+    Together* const whole = static_cast<Together*>(malloc(sizeof(Together) + bytes));
+    if (whole != nullptr) whole->parts = parts;
+    return whole;
+}
+
+/// A part that is all there is.
+__device__ __forceinline__ void* allocate_alone(std::size_t bytes) {
+    if (bytes > kMostTogether) return nullptr;
+    Together* const whole = allocate_together(part_bytes(bytes), 1);
+    return whole != nullptr ? part_at(whole, 0) : nullptr;
+}
+
+}   // namespace detail
+
+/// malloc() for device code. The threads of a warp that happen to be here together allocate once. The
+/// memory is aligned to 16 bytes and must be given back with free_together(), by any thread of any kernel.
+/// nullptr if there is no memory for it.
+__device__ inline void* malloc_together(std::size_t bytes) {
+    const unsigned together = __activemask();
+    const unsigned leader = __ffs(together) - 1, lane = detail::lane_of(detail::linear_thread());
+    const bool takes_part = bytes <= detail::kMostTogether;
+    const unsigned long long own = takes_part ? detail::part_bytes(bytes) : 0;
+    unsigned long long before = 0, all = 0;
+    for (unsigned rest = together; rest != 0; rest &= rest - 1) {
+        const unsigned from = __ffs(rest) - 1;
+        const unsigned long long size = __shfl_sync(together, own, from);
+        if (from < lane) before += size;
+        all += size;
+    }
+    const unsigned parts = __popc(__ballot_sync(together, takes_part));
+    unsigned long long whole = 0;
+    if (lane == leader && parts != 0) whole = reinterpret_cast<unsigned long long>(detail::allocate_together(all, parts));
+    __syncwarp(together);   // the others may count parts that the leader has written
+    whole = __shfl_sync(together, whole, leader);
+    if (!takes_part) return nullptr;
+    if (whole == 0) return parts > 1 ? detail::allocate_alone(bytes) : nullptr;
+    return detail::part_at(reinterpret_cast<detail::Together*>(whole), before);
+}
+
+/// The same for a whole block: all its threads that have not returned must be here, as at a barrier.
+__device__ inline void* malloc_together_in_block(std::size_t bytes) {
+    constexpr unsigned kSizeBits = 53;   // for the bytes of all parts; 11 for the number of up to 1024 parts
+    __shared__ unsigned long long cursor;   // number of parts, and their bytes
+    __shared__ detail::Together* whole;
+    const bool takes_part = bytes <= detail::kMostTogether;
+    const unsigned long long own = takes_part ? (1ull << kSizeBits) + detail::part_bytes(bytes) : 0;
+    cursor = 0;   // by all of them: no thread is known to be left
+    __syncthreads();
+    unsigned long long before = 0;
+    if (takes_part) before = atomicAdd(&cursor, own);
+    __syncthreads();
+    const unsigned long long size_mask = (1ull << kSizeBits) - 1;
+    if (takes_part && before == 0) {
+        const unsigned long long all = cursor;
+        const unsigned parts = static_cast<unsigned>(all >> kSizeBits);
+        whole = detail::allocate_together(all & size_mask, parts);
+    }
+    __syncthreads();
+    if (!takes_part) return nullptr;
+    if (whole == nullptr) return detail::allocate_alone(bytes);
+    return detail::part_at(whole, before & size_mask);
+}
+
+/// free() for memory that malloc_together() gave. The last part to come back frees the whole.
+__device__ inline void free_together(const void* memory) {
+    if (memory == nullptr) return;
+    detail::Together* const whole = (static_cast<const detail::Part*>(memory) - 1)->whole;
+    // What this thread did with its part comes before the memory is given to others.
+    __threadfence();
+    const unsigned together = __activemask();
+    const unsigned same = __match_any_sync(together, reinterpret_cast<unsigned long long>(whole));
+    __syncwarp(same);
+    if ((same & detail::lanes_below()) != 0) return;
+    const unsigned back = __popc(same);
+    if (atomicSub(&whole->parts, back) == back) {
+        __threadfence();
+        free(whole);
+    }
+}
+
+/// cudaMalloc() for device code, to be given back with cuda_free_together().
+template <class T>
+__device__ __forceinline__ cudaError_t cuda_malloc_together(T** place, std::size_t bytes) {
+    *place = static_cast<T*>(malloc_together(bytes));
+    return *place != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+/// The same for a whole block.
+template <class T>
+__device__ __forceinline__ cudaError_t cuda_malloc_together_in_block(T** place, std::size_t bytes) {
+    *place = static_cast<T*>(malloc_together_in_block(bytes));
+    return *place != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+/// cudaFree() for memory that cuda_malloc_together() gave.
+__device__ __forceinline__ cudaError_t cuda_free_together(const void* memory) {
+    free_together(memory);
+    return cudaSuccess;
+}
+
+/// `new T[count]`, for types that need no construction and no destruction. To be given back with
+/// free_together().
+template <class T>
+__device__ __forceinline__ T* new_together(std::size_t count) {
+    static_assert(std::is_trivially_default_constructible<T>::value && std::is_trivially_destructible<T>::value,
+                  "new_together constructs nothing");
+    static_assert(alignof(T) <= 16, "over-aligned type");
+    if (count > detail::kMostTogether / sizeof(T)) return nullptr;
+    return static_cast<T*>(malloc_together(count * sizeof(T)));
+}
+
+/// The same for a whole block.
+template <class T>
+__device__ __forceinline__ T* new_together_in_block(std::size_t count) {
+    static_assert(std::is_trivially_default_constructible<T>::value && std::is_trivially_destructible<T>::value,
+                  "new_together_in_block constructs nothing");
+    static_assert(alignof(T) <= 16, "over-aligned type");
+    const bool possible = count <= detail::kMostTogether / sizeof(T);
+    return static_cast<T*>(malloc_together_in_block(possible ? count * sizeof(T) : detail::kMostTogether + 1));
 }
 
 }   // namespace gridfuse

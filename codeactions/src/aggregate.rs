@@ -73,7 +73,7 @@ impl Granularity {
         match self {
             Granularity::Warp => 32 * 48,
             Granularity::Block => 48,
-            Granularity::MultiBlock(_) | Granularity::Grid => 4,
+            Granularity::MultiBlock(_) | Granularity::Grid => 16,
         }
     }
 }

@@ -327,6 +327,10 @@ impl<'db> Scan<'db> {
             }
             return;
         }
+        if context.visible.globals.get(last).is_some_and(|g| g.shared) {
+            let what = format!("`{last}`, which is __shared__");
+            self.found.shared.push(Found { what, place });
+        }
         if !called {
             return;
         }

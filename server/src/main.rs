@@ -1,5 +1,6 @@
 //! The `gridfuse` binary: language server and command line for CUDA dynamic parallelism.
 
+mod changes;
 mod cli;
 mod compile_commands;
 mod creates;
@@ -11,6 +12,7 @@ mod launches;
 mod line_index;
 mod lsp;
 mod manifest;
+mod measure;
 mod schema;
 
 use std::process::ExitCode;

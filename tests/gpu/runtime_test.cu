@@ -553,6 +553,116 @@ void test_overflow() {
     overflow<G, 4>("too little memory, early return");
 }
 
+// A tree of launches: a kernel that launches itself and, beside that, another one. Every thread of a node leaves a mark in its
+// level; which threads launch, and what, follows from numbers that the CPU works out as well.
+constexpr int kLevels = 7;
+struct Node {
+    dim3 grid, block;
+    unsigned id;
+    int level;
+};
+__host__ __device__ inline unsigned of_thread(unsigned id, unsigned block, unsigned thread) { return mix(mix(mix(7, id), block), thread); }
+__host__ __device__ inline bool has_child(const Node& node, unsigned thread, int levels, unsigned sparse) {
+    return node.level + 1 < levels && thread % sparse < 3;
+}
+__host__ __device__ inline bool has_leaf(unsigned thread, unsigned sparse) { return thread % sparse == 4; }
+__host__ __device__ inline Node child_of(const Node& node, unsigned thread, bool flat) {
+    return {flat ? dim3(1 + thread % 3) : dim3(1 + thread % 2, 1 + thread / 2 % 2), dim3(flat ? 1 + thread / 5 % 60 : 32), thread, node.level + 1};
+}
+
+struct tree_args { unsigned id; int level; };
+struct leaf_args { unsigned id; int level; };
+__global__ void leaf_aggregated(gridfuse::Batch<leaf_args> batch, unsigned* marks) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const leaf_args& args) {
+        atomicAdd(&marks[kLevels], mix(args.id + args.level, blockIdx.x) + threadIdx.x);
+    });
+}
+template <class Trees, class Leaves>
+__device__ void tree_body(Trees& trees, Leaves& leaves, uint3 blockIdx, dim3 gridDim, dim3 blockDim, unsigned* marks, int levels,
+                          unsigned sparse, unsigned flat, unsigned id, int level) {
+    __shared__ unsigned first;
+    const unsigned thread = of_thread(id, blockIdx.x + gridDim.x * blockIdx.y, threadIdx.x);
+    if (threadIdx.x == 0) first = thread;
+    __syncthreads();
+    atomicAdd(&marks[level], thread ^ first ^ blockDim.x);
+    Node node{gridDim, blockDim, id, level};
+    if (has_leaf(thread, sparse)) leaves.launch(1 + thread % 3, 20, {thread, level});
+    if (!has_child(node, thread, levels, sparse)) return;
+    Node child = child_of(node, thread, flat);
+    trees.launch(child.grid, child.block, {child.id, child.level});
+}
+template <class G>
+__global__ void tree_aggregated(gridfuse::Batch<tree_args> batch, unsigned* marks, int levels, unsigned sparse, bool flat) {
+    gridfuse::Aggregator<G, tree_aggregated<G>> trees(batch.arena(), marks, levels, sparse, flat);
+    gridfuse::Aggregator<G, leaf_aggregated> leaves(batch.arena(), marks);
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const tree_args& args) {
+        tree_body(trees, leaves, blockIdx, gridDim, blockDim, marks, levels, sparse, flat, args.id, args.level);
+    });
+}
+template <class G>
+__global__ void tree(unsigned* marks, int levels, unsigned sparse, bool flat, unsigned id, gridfuse::Arena arena) {
+    gridfuse::Aggregator<G, tree_aggregated<G>> trees(arena, marks, levels, sparse, flat);
+    gridfuse::Aggregator<G, leaf_aggregated> leaves(arena, marks);
+    tree_body(trees, leaves, blockIdx, gridDim, blockDim, marks, levels, sparse, flat, id, 0);
+}
+
+void grow(const Node& node, int levels, unsigned sparse, bool flat, std::vector<unsigned>& marks) {
+    for (unsigned b = 0; b < node.grid.x * node.grid.y; ++b)
+        for (unsigned t = 0; t < node.block.x; ++t) {
+            unsigned thread = of_thread(node.id, b, t);
+            marks[node.level] += thread ^ of_thread(node.id, b, 0) ^ node.block.x;
+            if (has_leaf(thread, sparse))
+                for (unsigned leaf = 0; leaf < 1 + thread % 3; ++leaf)
+                    for (unsigned i = 0; i < 20; ++i) marks[kLevels] += mix(thread + node.level, leaf) + i;
+            if (has_child(node, thread, levels, sparse)) grow(child_of(node, thread, flat), levels, sparse, flat, marks);
+        }
+}
+
+// In several streams at once, several times each.
+template <class G>
+bool run_trees(int levels, unsigned sparse, bool flat, size_t per_thread, size_t nested) {
+    const Node root{unless_small(20, 3), unless_small(128, 40), 5, 0};
+    std::vector<unsigned> expected(kLevels + 1), got(kLevels + 1);
+    grow(root, levels, sparse, flat, expected);
+    cudaStream_t streams[2];
+    unsigned* marks[2];
+    for (int i = 0; i < 2; ++i) {
+        CHECK(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+        CHECK(cudaMalloc(&marks[i], expected.size() * sizeof(unsigned)));
+    }
+    bool right = true;
+    for (int turn = 0; turn < unless_small(5, 2); ++turn) {
+        for (int i = 0; i < 2; ++i) {
+            CHECK(cudaMemsetAsync(marks[i], 0, expected.size() * sizeof(unsigned), streams[i]));
+            tree<G><<<root.grid, root.block, 0, streams[i]>>>(marks[i], levels, sparse, flat, root.id,
+                                                              gridfuse::arena_for(root.grid, root.block, streams[i], per_thread, 2, nested));
+            CHECK(cudaGetLastError());
+        }
+        for (int i = 0; i < 2; ++i) {
+            CHECK(cudaMemcpyAsync(got.data(), marks[i], expected.size() * sizeof(unsigned), cudaMemcpyDeviceToHost, streams[i]));
+            CHECK(cudaStreamSynchronize(streams[i]));
+            right = right && got == expected;
+        }
+    }
+    for (int i = 0; i < 2; ++i) {
+        CHECK(cudaStreamDestroy(streams[i]));
+        CHECK(cudaFree(marks[i]));
+    }
+    return right;
+}
+
+template <class G>
+void test_nested() {
+    const int levels = unless_small(kLevels, 4);
+    const unsigned sparse = unless_small(40, 20);
+    const size_t enough = unless_small(int(gridfuse::kNestedBytes), 1 << 20);
+    verdict("nested, memory for all", run_trees<G>(levels, sparse, true, 64, enough));
+    verdict("nested, two-dimensional grids", run_trees<G>(levels, sparse, false, 64, enough));
+    verdict("nested, little memory", run_trees<G>(levels, sparse, true, 64, 10 * 4200));
+    verdict("nested, hardly any memory", run_trees<G>(levels, sparse, false, 8, 2 * 4200));
+    verdict("nested, no memory", run_trees<G>(levels, sparse, true, 64, 0));
+}
+
 template <class G>
 void test_shared() {
     Random random;
@@ -662,7 +772,7 @@ void run_groups(const char* granularity, bool quick, const std::string& only) {
         {"control_flow", test_control_flow<G>}, {"shapes", test_shapes<G>}, {"kernels", test_kernels<G>},
         {"shared", test_shared<G>},             {"host", test_host<G>},     {"counts", test_counts<G>},
         {"huge", test_huge<G>},                 {"refused", test_refused<G>}, {"starved", test_starved<G>},
-        {"overflow", test_overflow<G>}};
+        {"overflow", test_overflow<G>},         {"nested", test_nested<G>}};
     for (auto& group : groups)
         if (only.empty() ? !(quick && (group.second == test_huge<G> || group.second == test_refused<G>)) : only == group.first)
             group.second();

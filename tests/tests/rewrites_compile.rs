@@ -2,7 +2,8 @@
 //!
 //! The programs of `tests/fixtures/rewrites` begin with a comment that says what `gridfuse explain` has to say about their
 //! launch: `// expect: aggregate-block=assumes threshold=refused(part of the reason) fire-and-forget=eligible`. For other
-//! rewrites it stands in a file of its own, `coarsen.expect`, with a line for each program: `loop.cu: eligible`. A sequence
+//! rewrites it stands in a file of its own, `coarsen.expect`, with a line for each program: `loop.cu: eligible`, or
+//! `*: eligible` for the programs without a line. A sequence
 //! of rewrites is expected to work where each of them does, but for the programs in `coarsen,aggregate-grid.expect`.
 //! What is expected of `aggregate-block` is expected of the other granularities, too, unless they are named. A file
 //! with several launches by kernels has `// <- here` on the line of the one that is meant. A directory is one program.
@@ -197,6 +198,9 @@ fn expectations(mut text: &str) -> Result<Vec<(String, Expected)>, String> {
     }
 }
 
+/// In a file `ID.expect`: the programs that no other line names.
+const EVERY_OTHER: &str = "*";
+
 /// What the files `ID.expect` say: program, rewrite, verdict.
 fn tables(fixtures: &Path) -> Vec<(String, String, Expected)> {
     let mut found = Vec::new();
@@ -233,7 +237,14 @@ fn programs() -> Vec<Program> {
         };
         let single = !path.contains('/');
         let of_tables = tables.iter().filter(|(program, ..)| *program == name);
-        expected.extend(of_tables.map(|(_, id, expected)| (id.clone(), expected.clone())));
+        let others = tables.iter().filter(|(program, id, _)| {
+            program == EVERY_OTHER && !tables.iter().any(|(program, named, _)| named == id && *program == name)
+        });
+        expected.extend(
+            of_tables
+                .chain(others)
+                .map(|(_, id, expected)| (id.clone(), expected.clone())),
+        );
         found.push(Program {
             name,
             root,
@@ -244,7 +255,7 @@ fn programs() -> Vec<Program> {
     }
     for (program, id, _) in &tables {
         assert!(
-            found.iter().any(|p| p.name == *program),
+            program == EVERY_OTHER || found.iter().any(|p| p.name == *program),
             "{id}.expect: there is no {program}"
         );
     }

@@ -12,7 +12,7 @@ pub(super) const KIND: Kind = Kind {
     id: "device-malloc",
     severity: Severity::Warning,
     doc: DOC,
-    rewrites: &[],
+    rewrites: &["aggregate-malloc"],
     find: device_malloc,
 };
 

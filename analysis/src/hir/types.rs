@@ -152,7 +152,7 @@ pub struct Expr {
 }
 
 /// CUDA's built-in variables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue)]
 pub enum Builtin {
     /// `threadIdx`
     ThreadIdx,

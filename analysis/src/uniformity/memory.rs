@@ -6,7 +6,7 @@ use super::known::vector_fields;
 use crate::db::{Db, SourceFile};
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, Storage};
 use crate::items::items;
-use crate::resolve::{included_files, unqualified, visible_names};
+use crate::resolve::{Meaning, included_files, meaning, unqualified, visible_names};
 
 /// Memory by the type that it's accessed with, as far as C++'s aliasing rule tells accesses apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue)]
@@ -87,6 +87,13 @@ impl Places<'_> {
                     dims: ty.array.len() as u32,
                 })
             }
+            ExprKind::Name(Name::Other(name)) => match meaning(self.db, self.file, name) {
+                Meaning::Global(global) if !global.pointer => Some(Shape {
+                    dims: global.dims,
+                    ..written(&global.base)?
+                }),
+                _ => None,
+            },
             ExprKind::Paren(e) => self.shape_within(*e, depth),
             ExprKind::AddrOf(e) => {
                 let mut s = self.shape_within(*e, depth)?;
@@ -386,7 +393,8 @@ pub(crate) enum Class {
     Opaque,
 }
 
-fn element(mut s: Shape) -> Option<Shape> {
+/// What a pointer points at, or an array is made of.
+pub(crate) fn element(mut s: Shape) -> Option<Shape> {
     if s.dims > 0 {
         s.dims -= 1;
     } else {

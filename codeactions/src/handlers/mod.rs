@@ -2,6 +2,7 @@
 
 mod aggregate_block;
 mod aggregate_grid;
+mod aggregate_malloc;
 mod aggregate_multiblock;
 mod aggregate_warp;
 mod coarsen;
@@ -21,6 +22,7 @@ pub static REWRITES: &[Rewrite] = &[
     threshold::REWRITE,
     coarsen::REWRITE,
     fire_and_forget::REWRITE,
+    aggregate_malloc::REWRITE,
 ];
 
 /// The rewrite with this id.

@@ -11,7 +11,8 @@ use super::{finish, verdict};
 use crate::child::Child;
 use crate::ctype;
 use crate::edit::{EditBuilder, SourceEdit};
-use crate::effects::effects;
+use crate::effects::{Effects, effects};
+use crate::fission::{BlockThreads, Fission, SerialNames, constant_bytes};
 use crate::include::Header;
 use crate::lex;
 use crate::names::{Names, camel};
@@ -27,11 +28,18 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     id: "threshold",
     title: "Run small child grids in the launching thread",
     doc: DOC,
-    options: &[OptionSpec {
-        name: "threshold",
-        default: "64",
-        doc: "Child grids of fewer threads run in the launching thread.",
-    }],
+    options: &[
+        OptionSpec {
+            name: "threshold",
+            default: "64",
+            doc: "Child grids of fewer threads run in the launching thread. A child with barriers: by default, grids of one block of up to 256 threads.",
+        },
+        OptionSpec {
+            name: "local-memory",
+            default: "4096",
+            doc: "The most bytes of local memory that a child with barriers may take in one thread.",
+        },
+    ],
     check,
     apply,
 };
@@ -42,8 +50,32 @@ The child's body becomes a device function for one thread of a grid; a small gri
 small is a named constant to be tuned. When the number of threads wanted can be told from the grid size, as in
 `(count + 127) / 128`, that number is compared, and only those threads run.
 
+A child whose threads meet at `__syncthreads()` is split there: what stands between two barriers runs for one thread of the block
+after the other. Control flow around a barrier stays around these loops, shared memory becomes a local array, and so does a variable
+of a thread that is used on both sides of a barrier:
+
+```cuda
+gridfuse::for_each_block(grid, block, [&](uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+    /* __shared__ */ int sums[64];
+    gridfuse::for_each_thread(blockDim, [&](uint3 threadIdx) {
+        sums[threadIdx.x] = in[threadIdx.x];
+    });
+    // __syncthreads();
+    for (int stride = 32; stride > 0; stride /= 2) {
+        gridfuse::for_each_thread(blockDim, [&](uint3 threadIdx) {
+            if (threadIdx.x < stride) sums[threadIdx.x] += sums[threadIdx.x + stride];
+        });
+        // __syncthreads();
+    }
+});
+```
+
+Local memory is set aside for every thread that the GPU can hold, so that its size is limited (`local-memory`). Atomics on shared
+memory become plain operations, which nothing can interrupt in one thread.
+
 ## Needs
-- Threads of the child that don't talk to each other: no barriers, no warp operations, no shared memory, no waiting.
+- Threads of the child that don't talk to each other but at barriers that all threads of the block reach alike, and through shared
+  memory of a constant size: no warp operations but `__syncwarp()`, no waiting.
 - No launches in the child, no recursion, no inline assembly, no callees that read the built-in variables.
 - A configuration without side effects, the NULL stream, `cudaStreamFireAndForget` or a stream that the function has created.
 
@@ -104,7 +136,7 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
 
 ## Source
 Olabi, Gómez Luna, Mutlu, Hwu, El Hajj: A Compiler Framework for Optimizing Dynamic Parallelism on GPUs, CGO 2022, §3.1
-(thresholding).
+(thresholding). Stratton, Stone, Hwu: MCUDA: An Efficient Implementation of CUDA Kernels for Multi-core CPUs, LCPC 2008 (barriers).
 "#;
 
 fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
@@ -114,6 +146,7 @@ fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verd
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;
     let threshold = options.positive("threshold", REWRITE.options)?;
+    let local_memory = options.positive("local-memory", REWRITE.options)?;
     let site = Site::new(db, launch)?;
     let mut refusals = Refusals::default();
     site.refuse_common(&mut refusals);
@@ -128,14 +161,20 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
         names.add_file(db, item.file(db));
         Child::read(db, item, &mut names, &mut refusals)
     });
+    let mut split = None;
     if let Some(child) = &child {
-        refuse_child(&site, child, &mut refusals);
+        let effects = effects(db, child.worker());
+        refuse_child(&site, child, &effects, &mut refusals);
+        if child.outlined.is_none() && meets(&effects) && refusals.is_empty() {
+            let given = options.0.contains_key("threshold").then_some(threshold);
+            split = split_at_barriers(&site, child, &effects, given, local_memory, &mut refusals);
+        }
     }
     let header = Header::for_file(db, site.file)
         .map_err(|r| refusals.add(r.text, r.place))
         .ok();
     refusals.check()?;
-    let (Some(child), Some(header), Some(statement)) = (child, header, site.facts.statement) else {
+    let (Some(child), Some(header), Some(statement)) = (&child, header, site.facts.statement) else {
         return Err(crate::site::refuse("the launch is not understood", Some(site.here())));
     };
 
@@ -152,10 +191,12 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     }
     header.include_in(db, &mut edit, site.file);
     header.include_in(db, &mut edit, child.file);
-    let count = Count::find(&site, &child);
-    let generated = generate(&site, &child, count.as_ref(), threshold, options, &mut names, &mut edit);
-    let generated = generated?;
-    replace_launch(&site, &child, count.as_ref(), statement, &generated, &mut edit);
+    let count = Count::find(&site, child).filter(|_| split.is_none());
+    let generated = match &split {
+        Some((fission, threshold)) => generate_split(child, fission, *threshold, &mut names, &mut edit),
+        None => generate(&site, child, count.as_ref(), threshold, options, &mut names, &mut edit)?,
+    };
+    replace_launch(&site, child, count.as_ref(), statement, &generated, &mut edit);
     finish(edit)
 }
 
@@ -186,15 +227,76 @@ fn refuse_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilde
     }
 }
 
-fn refuse_child(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) {
+/// The threads of a block work together.
+fn meets(effects: &Effects) -> bool {
+    !(effects.barriers.is_empty() && effects.warp.is_empty() && effects.shared.is_empty())
+}
+
+/// The child's body split at its barriers, with the threshold: the one that was asked for, or the one that grids of one block
+/// are below.
+fn split_at_barriers<'a, 'db>(
+    site: &Site<'db>,
+    child: &'a Child<'db>,
+    effects: &Effects,
+    threshold: Option<u64>,
+    local_memory: u64,
+    refusals: &mut Refusals,
+) -> Option<(Fission<'a, 'db>, u64)> {
+    /// The largest block that is run by one thread without being asked for.
+    const LARGEST: u64 = 256;
+    let default = REWRITE
+        .options
+        .first()
+        .and_then(|o| o.default.parse().ok())
+        .unwrap_or(64);
+    let block = site
+        .facts
+        .block
+        .constant
+        .map(|b| b.iter().fold(1u64, |n, x| n.saturating_mul(*x)));
+    let block = block.filter(|b| (1..=1024).contains(b));
+    let threshold = match (threshold, block) {
+        (Some(given), _) => given,
+        (None, Some(block)) if block <= LARGEST => default.max(block + 1),
+        (None, _) => default,
+    };
+    if let Some(block) = block.filter(|b| *b >= threshold) {
+        refusals.add(
+            format!(
+                "a block of `{}` has {block} threads, so that no grid is below the threshold of {threshold}; ask for a threshold above {block}",
+                child.name
+            ),
+            Some(site.place(site.facts.block.operand.span)),
+        );
+        return None;
+    }
+    let threads = BlockThreads {
+        most: block.unwrap_or(threshold),
+        constant: block.is_some(),
+    };
+    let shared_bytes = site.facts.shared.as_ref().and_then(|o| constant_bytes(site, o.expr));
+    match Fission::of(child, effects, threads, shared_bytes, local_memory) {
+        Ok(fission) => Some((fission, threshold)),
+        Err(reasons) => {
+            for reason in reasons {
+                refusals.add(reason.text, reason.place);
+            }
+            None
+        }
+    }
+}
+
+fn refuse_child(site: &Site<'_>, child: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
     let name = &child.name;
-    let effects = effects(site.db, child.worker());
-    outline::refuse_to_outline(child, Form::Thread, &effects, refusals);
+    outline::refuse_to_outline(child, Form::Thread, effects, refusals);
     target::refuse_unseen(site, child, refusals);
+    // An earlier rewrite has moved the body.
+    let none = Vec::new();
+    let moved = |list| if child.outlined.is_some() { list } else { &none };
     let lists = [
-        (&effects.barriers, "waits at a barrier"),
-        (&effects.warp, "works together with its warp"),
-        (&effects.shared, "uses shared memory"),
+        (moved(&effects.barriers), "waits at a barrier"),
+        (moved(&effects.warp), "works together with its warp"),
+        (moved(&effects.shared), "uses shared memory"),
         (&effects.launches, "launches grids itself"),
         (&effects.waits, "may wait for another thread"),
         (&effects.recursion, "is recursive, or calls a recursive function"),
@@ -447,6 +549,71 @@ fn generate<'db>(
     behind.add(code);
     behind.finish(edit, child);
     Ok(Generated { constant, serial })
+}
+
+/// The constant and the serial function of a child that is split at its barriers; the child stays as it is.
+fn generate_split<'db>(
+    child: &Child<'db>,
+    fission: &Fission<'_, 'db>,
+    threshold: u64,
+    names: &mut Names,
+    edit: &mut EditBuilder<'db>,
+) -> Generated {
+    let db = child.db;
+    let mut behind = outline::behind(edit, child);
+    let style = behind.style().clone();
+    let indent = style::indent_at(&child.text, child.start as usize).to_owned();
+    let function = |constant: &str, serial: &str| {
+        let locals = SerialNames {
+            grid: fission.local("grid"),
+            block: fission.local("block"),
+            threads: fission
+                .constant_threads()
+                .map_or(constant.to_owned(), |threads| threads.to_string()),
+        };
+        let mut params = vec![format!("dim3 {}", locals.grid), format!("dim3 {}", locals.block)];
+        params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
+        let is_static = if child.is_static { "static " } else { "" };
+        let template = child.template.as_ref().map_or(String::new(), |t| format!("{t}\n"));
+        let head = format!("{template}{is_static}__device__ inline void {serial}(");
+        behind.function(&head, &params, &fission.code(&locals))
+    };
+    let wanted_constant = format!("k{}Threshold", camel(&child.name));
+    let wanted_serial = format!("{}_serial", child.name);
+    // An earlier rewrite of another launch of this child may have made the same.
+    if let (Meaning::Global(constant), Meaning::Functions(serial)) = (
+        meaning(db, child.file, &wanted_constant),
+        meaning(db, child.file, &wanted_serial),
+    ) && let [serial] = serial.as_slice()
+        && constant.constant
+        && constant.init.as_deref() == Some(threshold.to_string().as_str())
+    {
+        let same = function(&wanted_constant, &wanted_serial);
+        if lex::code_words(&serial.text(db)) == lex::code_words(&same) {
+            return Generated {
+                constant: wanted_constant,
+                serial: wanted_serial,
+            };
+        }
+    }
+    let constant = names.fresh(&wanted_constant);
+    let serial = names.fresh(&wanted_serial);
+    let head = format!(
+        "// Child grids of {} with fewer threads run in the launching thread.\nconstexpr int {constant} = {threshold};\n\n",
+        child.name
+    );
+    let at = target::above_comment(&child.text, child.front() as usize);
+    let mut text = style.fit(&head, &indent);
+    text.push_str(&indent);
+    edit.insert(child.file, at as u32, text);
+    let comment = format!(
+        "// {} in one thread: what stands between two barriers runs for one thread of the block after the other.\n",
+        child.name
+    );
+    let code = function(&constant, &serial);
+    behind.add(format!("{comment}{code}"));
+    behind.finish(edit, child);
+    Generated { constant, serial }
 }
 
 /// Puts the comparison in front of the launch.

@@ -3,10 +3,12 @@
 
 mod aggregate;
 mod aggregate_block;
+mod aggregate_malloc;
 mod coarsen;
 mod compose;
 mod docs;
 mod fire_and_forget;
+mod fission;
 mod threshold;
 
 use std::collections::BTreeMap;
@@ -207,7 +209,7 @@ fn options_are_validated() {
         |result: Result<Rewritten, Vec<String>>| result.err().and_then(|r| r.first().cloned()).unwrap_or_default();
     assert_eq!(
         first(with("threshold", "treshold", "3")),
-        "there is no option `treshold`; the options are: threshold"
+        "there is no option `treshold`; the options are: threshold, local-memory"
     );
     assert!(first(with("fire-and-forget", "threshold", "3")).contains("there are no options"));
     for value in ["x", "0", "-1", "3000000000", ""] {

@@ -274,17 +274,8 @@ fn refusals_because_of_the_child() {
         );
     };
     refuse(
-        "__syncthreads();\n    out[0] = 1;",
-        "`child` waits at a barrier: __syncthreads()",
-    );
-    refuse(
         "out[0] = __shfl_down_sync(~0u, count, 1);",
         "works together with its warp",
-    );
-    refuse("__shared__ int s[32];\n    s[threadIdx.x] = 1;", "uses shared memory");
-    refuse(
-        "extern __shared__ int s[];\n    s[threadIdx.x] = 1;",
-        "uses shared memory",
     );
     refuse("parent2<<<1, 1>>>(out);", "launches grids itself");
     refuse("asm volatile(\"exit;\");", "inline assembly");

@@ -14,7 +14,7 @@ use gridfuse_analysis::items::items;
 use super::output::{count, json, note};
 use super::project::Project;
 use super::snippet::Snippets;
-use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, fix, github, sarif};
+use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, changes, fix, github, sarif};
 use crate::launches::in_file;
 use crate::schema::{self, CheckReport, Finding, Fix, Fixed, Summary};
 
@@ -74,13 +74,13 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
     let mut project = Project::load(&args.paths, &args.includes)?;
     let mut fixed = Vec::new();
     if args.fix {
-        let (applied, changes) = fix::fix_all(&mut project)?;
+        let (applied, edited) = fix::fix_all(&mut project)?;
         if args.diff {
-            changes.diff(&project, out)?;
+            changes::show(&project, &edited, out)?;
             note(&format!("{} would be applied", count(applied.len(), "fix", "fixes")));
-            return Ok(if changes.0.is_empty() { CLEAN } else { FINDINGS });
+            return Ok(if edited.is_empty() { CLEAN } else { FINDINGS });
         }
-        changes.write()?;
+        changes::write(edited)?;
         fixed = applied;
     }
     let mut summary = Summary::default();

@@ -1,7 +1,7 @@
 //! `gridfuse check --fix`: applies the fixes that may be applied unattended, one after the other. After each, everything is looked at
 //! anew, so that no fix is applied to a program that another one has changed under it, and a second run finds nothing to do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use gridfuse_analysis::db::SourceFile;
@@ -11,8 +11,8 @@ use gridfuse_codeactions::edit::SourceEdit;
 use gridfuse_codeactions::rewrite::Options;
 
 use super::CliError;
-use super::changes::{Changes, texts_after};
 use super::project::Project;
+use crate::changes::{Change, record, texts_after};
 use crate::fixes::{small_edit, unattended};
 use crate::launches::around;
 use crate::schema::Fixed;
@@ -29,9 +29,9 @@ struct Offer {
 }
 
 /// Applies the fixes in memory; what was applied, in order, and the changes.
-pub fn fix_all(project: &mut Project) -> Result<(Vec<Fixed>, Changes), CliError> {
+pub fn fix_all(project: &mut Project) -> Result<(Vec<Fixed>, BTreeMap<PathBuf, Change>), CliError> {
     let mut fixed = Vec::new();
-    let mut changes = Changes::default();
+    let mut changes: BTreeMap<PathBuf, Change> = BTreeMap::new();
     let mut in_vain = BTreeSet::new();
     loop {
         let before = fixed.len();
@@ -50,7 +50,7 @@ pub fn fix_all(project: &mut Project) -> Result<(Vec<Fixed>, Changes), CliError>
             break;
         }
     }
-    changes.drop_unchanged();
+    changes.retain(|_, change| change.before.as_deref() != Some(&change.after));
     Ok((fixed, changes))
 }
 
@@ -89,7 +89,7 @@ fn fix_of(project: &Project, diagnostic: &Diagnostic) -> Option<(&'static str, S
 }
 
 /// Makes an edit in memory, unless a file that it touches has more errors then.
-fn apply(project: &mut Project, edit: &SourceEdit, changes: &mut Changes) -> Result<bool, CliError> {
+fn apply(project: &mut Project, edit: &SourceEdit, changes: &mut BTreeMap<PathBuf, Change>) -> Result<bool, CliError> {
     let texts = texts_after(project, edit)?;
     let errors = |project: &Project| {
         let db = project.host.db();
@@ -114,8 +114,8 @@ fn apply(project: &mut Project, edit: &SourceEdit, changes: &mut Changes) -> Res
         }
         return Ok(false);
     }
-    for (path, before, after) in texts {
-        changes.record(path, before, after);
+    for edited in texts {
+        record(changes, edited);
     }
     Ok(true)
 }

@@ -9,6 +9,7 @@ mod github;
 mod graph;
 mod graph_svg;
 mod list;
+mod measure;
 mod output;
 mod project;
 mod region;
@@ -17,6 +18,8 @@ mod sarif;
 mod site;
 mod snippet;
 mod write;
+
+pub use project::Project;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -59,6 +62,8 @@ enum Command {
     Graph(graph::GraphArgs),
     /// Rewrite a device-side launch
     Rewrite(rewrite::RewriteArgs),
+    /// Build and run a program as it is and rewritten, on a GPU: do they compute the same, and how fast are they?
+    Measure(measure::MeasureArgs),
     /// List all diagnostics and rewrites with their documentation
     List(list::ListArgs),
 }
@@ -124,6 +129,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args, &mut out),
         Command::Graph(args) => graph::run(args, &mut out),
         Command::Rewrite(args) => rewrite::run(args, &mut out),
+        Command::Measure(args) => measure::run(args, &mut out),
         Command::List(args) => list::run(args, &mut out),
     };
     let result = result.and_then(|code| out.flush().map(|()| code).map_err(CliError::from));

@@ -24,6 +24,10 @@ pub struct Project {
     pub skipped: Vec<Skipped>,
     /// Include directories as given.
     pub include_dirs: Vec<String>,
+    /// All directories in which `#include` looks.
+    pub search_dirs: Vec<PathBuf>,
+    /// Compute capability that the project says it is built for: 90 for `sm_90`.
+    pub arch: Option<u32>,
     here: Option<PathBuf>,
 }
 
@@ -95,6 +99,8 @@ impl Project {
             }
         }
         let mut host = Host::new();
+        let search_dirs = include_dirs.clone();
+        let arch = manifest.settings.arch;
         host.set_include_dirs(include_dirs);
         host.set_settings(manifest.settings);
         host.set_commands(commands.commands);
@@ -110,6 +116,8 @@ impl Project {
                 .iter()
                 .map(|dir| dir.display().to_string())
                 .collect(),
+            search_dirs,
+            arch,
             here,
         })
     }

@@ -12,16 +12,16 @@ use gridfuse_codeactions::edit::map_range;
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
 
-use super::changes::Changes;
 use super::output::{error, note};
 use super::project::{Project, canonical};
 use super::site::{At, launches_at, list_places};
 use super::snippet::Snippets;
 use super::write::{NewText, WriteError, write_all};
-use super::{CLEAN, CliError, CliResult, FINDINGS, Includes};
+use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, changes};
+use crate::changes::{Change, NoEdit, edit_of, take};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
-use crate::launches::{Site, in_file, overlapping};
+use crate::launches::{Site, in_file};
 
 /// Arguments of `rewrite`.
 #[derive(Debug, Args)]
@@ -57,7 +57,8 @@ struct Target {
     output: Option<PathBuf>,
 }
 
-fn setting(text: &str) -> Result<(String, String), String> {
+/// Understands `NAME=VALUE`.
+pub fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.trim().to_string())),
         _ => Err("expected NAME=VALUE, for example threshold=64".to_string()),
@@ -91,7 +92,7 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
         .file(&path)
         .ok_or_else(|| format!("cannot read {}", args.file.display()))?;
     let mut target = first_target(&project, file, args.at)?;
-    let mut changes = Changes::default();
+    let mut changes = BTreeMap::new();
     for (rewrite, options) in rewrites.iter().zip(&options) {
         match apply(&mut project, &path, target, rewrite, options, &mut changes) {
             Ok(after) => target = after,
@@ -99,8 +100,8 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
             Err(Stop::Refused) => return Ok(FINDINGS),
         }
     }
-    changes.drop_unchanged();
-    if changes.0.is_empty() {
+    changes.retain(|_, change: &mut Change| change.before.as_deref() != Some(&change.after));
+    if changes.is_empty() {
         note("nothing to change");
         return Ok(CLEAN);
     }
@@ -110,7 +111,7 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
     if args.target.in_place {
         return write_in_place(&project, changes, out);
     }
-    changes.diff(&project, out)?;
+    changes::show(&project, &changes, out)?;
     Ok(CLEAN)
 }
 
@@ -188,49 +189,37 @@ fn first_target(project: &Project, file: SourceFile, at: At) -> Result<TextRange
     }
 }
 
-/// Applies one rewrite and returns where the launch is afterwards.
+/// Applies one rewrite, tells what it assumes or why it can't be applied, and returns where the launch is afterwards.
 fn apply(
     project: &mut Project,
     path: &Path,
     target: TextRange,
     rewrite: &'static Rewrite,
     options: &Options,
-    changes: &mut Changes,
+    changes: &mut BTreeMap<PathBuf, Change>,
 ) -> Result<TextRange, Stop> {
-    let edit = {
-        let db = project.host.db();
-        let file = project
-            .host
-            .file(path)
-            .ok_or_else(|| format!("cannot read {}", path.display()))?;
-        let sites = overlapping(db, file, target);
-        let device: Vec<&Site<'_>> = sites.iter().filter(|site| site.device_side()).collect();
-        let Some(site) = device
-            .iter()
-            .find(|site| site.place.range == target)
-            .or_else(|| device.first())
-        else {
-            let id = rewrite.id;
+    let id = rewrite.id;
+    let edit = match edit_of(project, path, target, rewrite, options) {
+        Ok((place, edit)) => {
+            let title = format!("`{id}` is right only if what it assumes holds");
+            report(project, Level::NOTE, &title, place, &edit.assumptions);
+            edit
+        }
+        Err(NoEdit::NoLaunch) => {
             error(&format!(
                 "`{id}` cannot be applied: the rewrite before it left no launch; try another order"
             ));
             return Err(Stop::Refused);
-        };
-        match (rewrite.apply)(db, site.id, options) {
-            Ok(edit) => {
-                let title = format!("`{}` is right only if what it assumes holds", rewrite.id);
-                report(project, Level::NOTE, &title, site.place, &edit.assumptions);
-                edit
-            }
-            Err(refusal) => {
-                let title = format!("`{}` cannot be applied to this launch", rewrite.id);
-                report(project, Level::ERROR, &title, site.place, &refusal.0);
-                return Err(Stop::Refused);
-            }
         }
+        Err(NoEdit::Refused(place, reasons)) => {
+            let title = format!("`{id}` cannot be applied to this launch");
+            report(project, Level::ERROR, &title, place, &reasons);
+            return Err(Stop::Refused);
+        }
+        Err(NoEdit::Unreadable) => return Err(format!("cannot read {}", path.display()).into()),
     };
     let after_edits = edit.edits.get(path).map_or(target, |list| map_range(target, list));
-    changes.apply(project, &edit)?;
+    take(project, &edit, changes)?;
     Ok(after_edits)
 }
 
@@ -248,8 +237,8 @@ fn report(project: &Project, level: Level<'static>, title: &str, place: FileRang
     let _ = writeln!(anstream::stderr(), "{}", snippets.reasons(level, title, place, reasons));
 }
 
-fn write_in_place(project: &Project, changes: Changes, out: &mut dyn Write) -> CliResult {
-    for file in changes.write()? {
+fn write_in_place(project: &Project, changes: BTreeMap<PathBuf, Change>, out: &mut dyn Write) -> CliResult {
+    for file in changes::write(changes)? {
         let verb = if file.replaces.is_some() { "changed" } else { "created" };
         writeln!(out, "{verb} {}", project.show(&file.path))?;
     }
@@ -257,12 +246,17 @@ fn write_in_place(project: &Project, changes: Changes, out: &mut dyn Write) -> C
 }
 
 /// Writes the changed files under `directory`, at their places relative to the deepest directory that holds them all.
-fn write_output(project: &Project, changes: &Changes, directory: &Path, out: &mut dyn Write) -> CliResult {
+fn write_output(
+    project: &Project,
+    changes: &BTreeMap<PathBuf, Change>,
+    directory: &Path,
+    out: &mut dyn Write,
+) -> CliResult {
     std::fs::create_dir_all(directory).map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
     let directory = canonical(directory)?;
-    let common = common_directory(changes.0.keys());
+    let common = common_directory(changes.keys());
     let mut files = Vec::new();
-    for (path, change) in &changes.0 {
+    for (path, change) in changes {
         let target = directory.join(path.strip_prefix(&common).unwrap_or(path));
         if target == *path {
             let text = format!(
@@ -399,14 +393,13 @@ mod tests {
         let file = project.host.file(&path).ok_or(99_usize)?;
         let at = At { line: 3, column: None };
         let mut target = first_target(&project, file, at).map_err(|_| 99_usize)?;
-        let mut changes = Changes::default();
+        let mut changes = BTreeMap::new();
         for (done, rewrite) in rewrites.iter().enumerate() {
             let options = Options::default();
             target = apply(&mut project, &path, target, rewrite, &options, &mut changes).map_err(|_| done)?;
         }
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(changes
-            .0
             .iter()
             .map(|(path, change)| (name(path), change.after.clone()))
             .collect())

@@ -1,0 +1,582 @@
+//! `aggregate-malloc`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
+use gridfuse_analysis::items::{FunctionItem, TypeItem, items};
+use gridfuse_analysis::launch::{LaunchId, Launchers, Places};
+use gridfuse_analysis::resolve::{definitions_by_name, functions_named, included_files, unqualified, visible_names};
+use gridfuse_analysis::span::{FileRange, Span};
+use gridfuse_analysis::uniformity::{Level, uniformity};
+
+use super::{finish, verdict};
+use crate::edit::{EditBuilder, SourceEdit};
+use crate::effects::effects;
+use crate::include::{HEADER_NAME, Header};
+use crate::lex::{self, TokenKind};
+use crate::program;
+use crate::pure::is_plain_type;
+use crate::rewrite::{Ineligible, OptionSpec, Options, Reason, Rewrite, Verdict};
+use crate::site::{Refusals, Site, refuse};
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: "aggregate-malloc",
+    title: "Allocate device memory for several threads together",
+    doc: DOC,
+    options: &[OptionSpec {
+        name: "granularity",
+        default: "warp",
+        doc: "`warp`: the threads of a warp that happen to allocate at the same time. `block`: all threads of a block, where all of them that have not returned come by together.",
+    }],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Lets threads that allocate memory in a kernel do it together: one allocation for the threads of a warp, or of a block, of which each
+gets a part.
+
+The device's allocator works off one request after another. A part of a common allocation begins with a header that says where the
+whole begins, so that parts can be given back one by one, in any order, by any thread of any kernel: the last one frees the whole.
+When there is no memory for the whole, each thread asks for its own.
+
+It changes all places of the program that allocate or free device memory by the same functions as the launching kernel
+(`malloc`/`free`, `new`/`delete`, `new[]`/`delete[]`, `cudaMalloc`/`cudaFree` in device code), as any `free` may get any part.
+
+## Needs
+- A kernel that allocates and launches; all device code that allocates or frees in sight, in functions that are for the device alone,
+  not in lambdas and macros.
+- `new` of types without constructors, destructors and initial values.
+- For `granularity=block`: allocations that all threads of the block that have not returned come to together.
+
+It assumes that the heap has room for memory that stays until the last part of a whole is given back, and for 16 bytes more for each
+part.
+
+## Before
+```cuda
+__global__ void fill(int* list, int value, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) list[i] = value;
+}
+
+__global__ void make(int** lists, const int* counts, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int count = counts[v];
+    int* list = static_cast<int*>(malloc(count * sizeof(int)));
+    lists[v] = list;
+    if (list && count > 0) fill<<<(count + 127) / 128, 128>>>(list, v, count);
+}
+
+__global__ void release(int** lists, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v < n) free(lists[v]);
+}
+
+int main() {
+    int** lists;
+    int* counts;
+    cudaMalloc(&lists, 1000 * sizeof(int*));
+    cudaMalloc(&counts, 1000 * sizeof(int));
+    cudaMemset(counts, 0, 1000 * sizeof(int));
+    make<<<4, 250>>>(lists, counts, 1000);
+    release<<<4, 250>>>(lists, 1000);
+    return cudaDeviceSynchronize();
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+__global__ void fill(int* list, int value, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) list[i] = value;
+}
+
+__global__ void make(int** lists, const int* counts, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int count = counts[v];
+    int* list = static_cast<int*>(gridfuse::malloc_together(count * sizeof(int)));
+    lists[v] = list;
+    if (list && count > 0) fill<<<(count + 127) / 128, 128>>>(list, v, count);
+}
+
+__global__ void release(int** lists, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v < n) gridfuse::free_together(lists[v]);
+}
+
+int main() {
+    int** lists;
+    int* counts;
+    cudaMalloc(&lists, 1000 * sizeof(int*));
+    cudaMalloc(&counts, 1000 * sizeof(int));
+    cudaMemset(counts, 0, 1000 * sizeof(int));
+    make<<<4, 250>>>(lists, counts, 1000);
+    release<<<4, 250>>>(lists, 1000);
+    return cudaDeviceSynchronize();
+}
+```
+
+## Source
+El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Units, dissertation, University of Illinois 2018, §3.4.4
+(memory allocation).
+"#;
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+/// Functions that belong together: what one allocates, only its partner gives back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Malloc,
+    CudaMalloc,
+    New,
+    NewArray,
+}
+
+/// A call that allocates or frees.
+struct Call {
+    family: Family,
+    allocates: bool,
+    expr: ExprId,
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    let block = match options.0.get("granularity").map_or("warp", |g| g.trim()) {
+        "warp" => false,
+        "block" => true,
+        other => {
+            return Err(refuse(
+                format!("`granularity` is `warp` or `block`, not `{other}`"),
+                None,
+            ));
+        }
+    };
+    let site = Site::new(db, launch)?;
+    if site.facts.launchers == Launchers::Host {
+        return Err(refuse("the host launches it, not a kernel", Some(site.here())));
+    }
+    let families: Vec<Family> = calls(db, site.parent)
+        .iter()
+        .filter(|c| c.allocates)
+        .map(|c| c.family)
+        .collect();
+    if families.is_empty() {
+        return Err(refuse(
+            format!("`{}` allocates no memory", site.parent_name()),
+            Some(site.here()),
+        ));
+    }
+    let mut refusals = Refusals::default();
+    let mut edit = EditBuilder::new(db);
+    let files = program::files_of(db, site.file);
+    let mut complete = false;
+    for file in &files {
+        let mut changed = false;
+        for function in &items(db, *file).functions {
+            complete |= function.name(db) == "main" && function.has_body(db);
+            let signature = function.signature(db);
+            if !function.has_body(db) || !(signature.kernel || signature.device) {
+                continue;
+            }
+            let device = Device {
+                db,
+                function: *function,
+                body: &body(db, *function),
+                families: &families,
+                block,
+            };
+            changed |= device.rewrite(&mut edit, &mut refusals);
+        }
+        if changed {
+            match Header::for_file(db, *file) {
+                Ok(header) => header.include_in(db, &mut edit, *file),
+                Err(reason) => refusals.add(reason.text, reason.place),
+            }
+        }
+    }
+    refusals.check()?;
+    edit.assume(Reason {
+        text: "the device's heap has room for memory that stays until the last part of an allocation is given back"
+            .to_owned(),
+        place: None,
+    });
+    if !complete {
+        edit.assume(Reason {
+            text: format!(
+                "no code that isn't in sight frees what `{}` allocates",
+                site.parent_name()
+            ),
+            place: None,
+        });
+    }
+    finish(edit)
+}
+
+/// The allocations and frees of a function.
+fn calls<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Call> {
+    let body = body(db, function);
+    let text = function.text(db);
+    let mut found = Vec::new();
+    for (index, expr) in body.exprs.iter().enumerate() {
+        let id = ExprId(index as u32);
+        let mut add = |family, allocates| {
+            found.push(Call {
+                family,
+                allocates,
+                expr: id,
+            });
+        };
+        match &expr.kind {
+            ExprKind::Call { name: Some(name), .. } => {
+                let plain = name.trim_start_matches("::");
+                let plain = plain.strip_prefix("std::").unwrap_or(plain);
+                if !functions_named(db, function.file(db), name).is_empty() {
+                    continue;
+                }
+                match plain {
+                    "malloc" => add(Family::Malloc, true),
+                    "free" => add(Family::Malloc, false),
+                    "cudaMalloc" => add(Family::CudaMalloc, true),
+                    "cudaFree" => add(Family::CudaMalloc, false),
+                    _ => {}
+                }
+            }
+            ExprKind::New(_) if !is_placement(expr.span.text(&text)) => {
+                let array = expr.span.text(&text).trim_end().ends_with(']');
+                add(if array { Family::NewArray } else { Family::New }, true);
+            }
+            ExprKind::Delete(_) => {
+                let words = lex::code_words(expr.span.text(&text));
+                let array = words.iter().skip_while(|w| **w == ":").nth(1) == Some(&"[");
+                add(if array { Family::NewArray } else { Family::New }, false);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// `new (place) T`, which allocates nothing.
+fn is_placement(text: &str) -> bool {
+    let words = lex::code_words(text);
+    let mut words = words.iter().skip_while(|w| **w == ":" || **w == "new");
+    words.next() == Some(&"(") && !text.contains("nothrow")
+}
+
+/// A function that runs on the device.
+struct Device<'a, 'db> {
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &'a Body,
+    families: &'a [Family],
+    block: bool,
+}
+
+impl Device<'_, '_> {
+    fn place(&self, span: Span) -> Option<FileRange> {
+        Some(FileRange {
+            file: self.function.file(self.db),
+            range: span.shift(self.function.start(self.db)),
+        })
+    }
+
+    fn name(&self) -> &str {
+        unqualified(self.function.name(self.db))
+    }
+
+    /// Changes the calls of the families; whether there were any. What may allocate or free unseen is refused.
+    fn rewrite(&self, edit: &mut EditBuilder<'_>, refusals: &mut Refusals) -> bool {
+        let db = self.db;
+        let name = self.name();
+        let signature = self.function.signature(db);
+        self.refuse_unseen(refusals);
+        let all = calls(db, self.function);
+        let ours: Vec<&Call> = all.iter().filter(|c| self.families.contains(&c.family)).collect();
+        let Some(first) = ours.first() else {
+            return false;
+        };
+        let here = |call: &Call| self.place(self.body.expr(call.expr).span);
+        if signature.host {
+            refusals.add(
+                format!("`{name}` may run on the host as well, where memory is allocated in another way"),
+                here(first),
+            );
+        }
+        if signature.conditional {
+            refusals.add(
+                format!("`{name}` is defined under an #if, where another definition may take its place"),
+                here(first),
+            );
+        }
+        for (span, reason) in &self.body.problems {
+            refusals.add(
+                format!("`{name}` isn't understood completely: {reason}"),
+                self.place(*span),
+            );
+        }
+        let levels = uniformity(db, self.function);
+        let places = Places::of(self.body);
+        for call in &ours {
+            let expr = self.body.expr(call.expr);
+            if expr.from_macro {
+                refusals.add(format!("`{name}` allocates or frees in a macro"), here(call));
+                continue;
+            }
+            if !levels.exprs.contains_key(&call.expr) {
+                refusals.add(
+                    format!("`{name}` allocates or frees in a lambda or in code that is never reached"),
+                    here(call),
+                );
+                continue;
+            }
+            if places.in_preprocessor(self.body, call.expr) {
+                refusals.add(format!("`{name}` allocates or frees under an #if"), here(call));
+            }
+            if self.block && call.allocates && !self.comes_together(call.expr, &places) {
+                refusals.add(
+                    format!("not all threads of a block of `{name}` come to this allocation together"),
+                    here(call),
+                );
+            }
+            if let Err(reason) = self.change(call, edit) {
+                refusals.add(reason, here(call));
+            }
+        }
+        true
+    }
+
+    /// Replaces a call.
+    fn change(&self, call: &Call, edit: &mut EditBuilder<'_>) -> Result<(), String> {
+        let file = self.function.file(self.db);
+        let start = self.function.start(self.db);
+        let text = self.function.text(self.db);
+        let suffix = if self.block && call.allocates { "_in_block" } else { "" };
+        let mut replace = |span: Span, by: String| {
+            let range = span.shift(start);
+            edit.replace(FileRange { file, range }, by);
+        };
+        let expr = self.body.expr(call.expr);
+        match &expr.kind {
+            ExprKind::Call { callee, .. } => {
+                let name = match (call.family, call.allocates) {
+                    (Family::CudaMalloc, true) => "cuda_malloc_together",
+                    (Family::CudaMalloc, false) => "cuda_free_together",
+                    (_, true) => "malloc_together",
+                    (_, false) => "free_together",
+                };
+                replace(self.body.expr(*callee).span, format!("gridfuse::{name}{suffix}"));
+                Ok(())
+            }
+            ExprKind::Delete(operand) => {
+                let operand = self.body.expr(*operand).span;
+                replace(
+                    Span::new(expr.span.start, operand.start),
+                    "gridfuse::free_together(".to_owned(),
+                );
+                replace(Span::new(operand.end, operand.end), ")".to_owned());
+                Ok(())
+            }
+            _ => {
+                let source = expr.span.text(&text);
+                let (ty, count) =
+                    new_of(source).ok_or("this `new` is not understood: only `new T` and `new T[n]` are")?;
+                self.trivial(&ty)?;
+                replace(expr.span, format!("gridfuse::new_together{suffix}<{ty}>({count})"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a type needs no construction and no destruction.
+    fn trivial(&self, ty: &str) -> Result<(), String> {
+        let ty = ty.trim().trim_start_matches("struct ").trim();
+        if ty.ends_with('*') || is_plain_type(ty) && !matches!(ty, "dim3" | "half" | "__half" | "half2" | "__half2") {
+            return Ok(());
+        }
+        let unknown = || format!("`{ty}` may have to be constructed or destroyed");
+        let key = unqualified(ty);
+        let mut found: Vec<TypeItem> = Vec::new();
+        for file in included_files(self.db, self.function.file(self.db)) {
+            found.extend(items(self.db, *file).types.iter().filter(|t| t.name == key).cloned());
+        }
+        match found.as_slice() {
+            [one] if one.is_enum => Ok(()),
+            [one] if !one.nontrivial && !one.fields.is_empty() => {
+                let plain = |ty: &str, name: &str| {
+                    let ty = ty.trim();
+                    name.starts_with('*') || ty.ends_with('*') || is_plain_type(ty) && ty != "dim3"
+                };
+                let initial = definition_has_initialisers(self.db, self.function, key);
+                if one.fields.iter().all(|(ty, name)| plain(ty, name)) && !initial {
+                    Ok(())
+                } else {
+                    Err(unknown())
+                }
+            }
+            _ => Err(unknown()),
+        }
+    }
+
+    /// All threads of the block that have not returned come to the expression together: every condition and loop around it
+    /// goes the same way for all of them, and no thread leaves such a loop before the others.
+    fn comes_together(&self, expr: ExprId, places: &Places) -> bool {
+        let levels = uniformity(self.db, self.function);
+        if !self.function.signature(self.db).kernel {
+            return false;
+        }
+        let own = places.statement_of(expr);
+        places.around(expr).all(|stmt| match &self.body.stmt(stmt).kind {
+            StmtKind::Block(_) => true,
+            StmtKind::Expr(e) if own == Some(stmt) => self.unconditional(*e, expr),
+            StmtKind::Decl(decls) if own == Some(stmt) => decls
+                .iter()
+                .filter_map(|d| d.init)
+                .any(|init| self.unconditional(init, expr)),
+            StmtKind::If {
+                cond: Some(cond),
+                init: None,
+                ..
+            } => own != Some(stmt) && levels.of(*cond) <= Level::Block,
+            _ => false,
+        })
+    }
+
+    /// Whether evaluating `outer` always evaluates `inner`, which is in it.
+    fn unconditional(&self, outer: ExprId, inner: ExprId) -> bool {
+        if outer == inner {
+            return true;
+        }
+        let any = |list: &[ExprId]| list.iter().any(|e| self.unconditional(*e, inner));
+        match &self.body.expr(outer).kind {
+            ExprKind::Paren(e) | ExprKind::Cast { operand: e, .. } | ExprKind::Unary(_, e) => {
+                self.unconditional(*e, inner)
+            }
+            ExprKind::Assign { value, .. } => self.unconditional(*value, inner),
+            ExprKind::Binary(_, a, b) => any(&[*a, *b]),
+            ExprKind::Construct { args, .. } | ExprKind::Call { args, .. } => any(args),
+            _ => false,
+        }
+    }
+
+    /// What may free or allocate without being seen.
+    fn refuse_unseen(&self, refusals: &mut Refusals) {
+        let db = self.db;
+        let name = self.name();
+        let text = self.function.text(db);
+        let found = effects(db, self.function);
+        let runtime = |place: FileRange| place.file.path(db).file_name().is_some_and(|n| n == HEADER_NAME);
+        for unknown in found.unknown.iter().filter(|u| !runtime(u.place)) {
+            refusals.add(
+                format!("`{name}` uses {}, which may free memory", unknown.what),
+                Some(unknown.place),
+            );
+        }
+        for asm in found.asm.iter().filter(|a| !runtime(a.place)) {
+            if lex::tokens(&text)
+                .iter()
+                .any(|t| t.kind == TokenKind::Text && t.text(&text).contains("call"))
+            {
+                refusals.add(
+                    format!("the inline assembly of `{name}` may call functions"),
+                    Some(asm.place),
+                );
+            }
+        }
+        // Every mention of the functions must be a call that is seen.
+        let words: Vec<&str> = self.families.iter().flat_map(|f| f.words()).copied().collect();
+        let names = visible_names(db, self.function.file(db));
+        let body_span = self.function.body_span(db);
+        let source = body_span.text(&text);
+        let tokens = lex::code_tokens(source);
+        let seen: Vec<Span> = calls(db, self.function)
+            .iter()
+            .map(|c| self.body.expr(c.expr).span)
+            .collect();
+        let own = |word: &str| definitions_by_name(db).contains_key(word);
+        for (index, token) in tokens.iter().enumerate().filter(|(_, t)| t.kind == TokenKind::Word) {
+            let word = token.text(source);
+            let span = Span::new(body_span.start + token.start as u32, body_span.start + token.end as u32);
+            let placement = word == "new" && tokens.get(index + 1).is_some_and(|t| t.text(source) == "(");
+            if words.contains(&word) && !placement && !own(word) && !seen.iter().any(|s| s.contains(span)) {
+                refusals.add(
+                    format!("`{name}` uses `{word}` in a way that is not understood"),
+                    self.place(span),
+                );
+            }
+            let mut macros = vec![word];
+            let mut done: Vec<&str> = Vec::new();
+            while let Some(next) = macros.pop() {
+                let Some(item) = names.macros.get(next).filter(|_| !done.contains(&next)) else {
+                    continue;
+                };
+                done.push(next);
+                let inside: Vec<&str> = lex::identifiers(&item.body).collect();
+                if inside.iter().any(|w| words.contains(w)) {
+                    refusals.add(
+                        format!("the macro `{word}` allocates or frees memory"),
+                        self.place(span),
+                    );
+                }
+                macros.extend(inside);
+            }
+        }
+    }
+}
+
+impl Family {
+    /// The words in which its functions are written.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Family::Malloc => &["malloc", "free"],
+            Family::CudaMalloc => &["cudaMalloc", "cudaFree"],
+            Family::New | Family::NewArray => &["new", "delete"],
+        }
+    }
+}
+
+/// Type and number of `new T` or `new T[n]`.
+fn new_of(source: &str) -> Option<(String, String)> {
+    let rest = source.trim().trim_start_matches("::").strip_prefix("new")?;
+    let rest = rest.trim();
+    match rest.strip_suffix(']') {
+        Some(inside) => {
+            let (ty, count) = inside.split_once('[')?;
+            let plain = !ty.trim().is_empty() && !ty.contains(['(', '{']) && !count.contains(['[', ']']);
+            plain.then(|| (ty.trim().to_owned(), count.trim().to_owned()))
+        }
+        None => {
+            let plain = !rest.is_empty() && !rest.contains(['(', '{', '[']);
+            plain.then(|| (rest.to_owned(), "1".to_owned()))
+        }
+    }
+}
+
+/// Whether the definition of a class gives its fields initial values.
+fn definition_has_initialisers(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
+    for file in included_files(db, function.file(db)) {
+        let text = file.text(db);
+        let tokens = lex::code_tokens(&text);
+        let word = |i: usize| tokens.get(i).map_or("", |t| t.text(&text));
+        for start in 0..tokens.len() {
+            if !matches!(word(start), "struct" | "class" | "union") || word(start + 1) != name {
+                continue;
+            }
+            let mut depth = 0;
+            for at in start + 2..tokens.len() {
+                match word(at) {
+                    "{" if depth > 0 => return true,
+                    "{" => depth += 1,
+                    "}" | ";" if depth == 0 => break,
+                    "}" => break,
+                    "=" => return true,
+                    _ => {}
+                }
+            }
+        }
+    }
+    false
+}

@@ -1,0 +1,127 @@
+//! Building a program in a scratch directory, beside its other variants and far from the user's files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use gridfuse_analysis::db::SourceFile;
+use gridfuse_analysis::resolve::included_files;
+use gridfuse_codeactions::edit::{TextEdit, apply_to_text};
+
+use super::nvcc;
+use super::process;
+use crate::cli::Project;
+
+/// What nvcc is called with.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// nvcc.
+    pub nvcc: PathBuf,
+    /// `sm_90` or `native`.
+    pub arch: String,
+    /// What the user adds.
+    pub flags: Vec<String>,
+    /// Include directories.
+    pub include_dirs: Vec<PathBuf>,
+    /// Limit of one build.
+    pub limit: Duration,
+}
+
+/// The texts of a program, with the edits of the instrumentation, by path in the user's tree.
+pub fn texts(
+    project: &Project,
+    file: SourceFile,
+    edits: &BTreeMap<PathBuf, Vec<TextEdit>>,
+) -> Result<BTreeMap<PathBuf, String>, String> {
+    let db = project.host.db();
+    let text = |file: SourceFile| {
+        let (path, text) = (file.path(db), file.text(db));
+        let edits = edits.get(path).map_or(&[][..], Vec::as_slice);
+        let text = apply_to_text(path, &text, edits).map_err(|error| error.to_string())?;
+        Ok((path.to_path_buf(), text))
+    };
+    included_files(db, file).iter().map(|file| text(*file)).collect()
+}
+
+/// Writes the texts below `scratch`, placed as they are in the user's tree, and builds `main`. Returns the program, or what the
+/// compiler said.
+pub fn build(
+    compiler: &Compiler,
+    texts: &BTreeMap<PathBuf, String>,
+    main: &Path,
+    header: &Path,
+    scratch: &Path,
+) -> Result<PathBuf, String> {
+    let failed = |path: &Path, error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    let tree = scratch.join("tree");
+    for (path, text) in texts {
+        let copy = below(&tree, path);
+        if let Some(directory) = copy.parent() {
+            std::fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+        }
+        std::fs::write(&copy, text).map_err(|error| failed(&copy, error))?;
+    }
+    let program = scratch.join(if cfg!(windows) { "program.exe" } else { "program" });
+    let mut command = Command::new(&compiler.nvcc);
+    command
+        .args(["-std=c++17", "-O3", "-lineinfo", "-rdc=true"])
+        .arg(format!("-arch={}", compiler.arch))
+        .arg("-include")
+        .arg(header);
+    for directory in &compiler.include_dirs {
+        command.arg("-I").arg(below(&tree, directory)).arg("-I").arg(directory);
+    }
+    // Headers that aren't copied are found beside the originals.
+    for directory in texts.keys().filter_map(|path| path.parent()) {
+        command.arg("-I").arg(directory);
+    }
+    for directory in nvcc::library_dirs(&compiler.nvcc) {
+        command.arg("-L").arg(directory);
+    }
+    command
+        .args(&compiler.flags)
+        .arg(below(&tree, main))
+        .arg("-lcudadevrt")
+        .arg("-o")
+        .arg(&program);
+    let done = process::run(&mut command, scratch, compiler.limit)
+        .map_err(|error| format!("{} cannot be run: {error}", compiler.nvcc.display()))?;
+    if done.success() && program.is_file() {
+        return Ok(program);
+    }
+    if done.status.is_none() {
+        return Err(format!("the compiler did not finish in {} s", compiler.limit.as_secs()));
+    }
+    // The user knows the file by its own name.
+    let prefix = tree.display().to_string();
+    Err(done.last_words().replace(&prefix, ""))
+}
+
+/// Where an absolute path lies in a copy of the whole tree.
+fn below(tree: &Path, path: &Path) -> PathBuf {
+    use std::path::Component;
+    let mut copy = tree.to_path_buf();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => copy.push(name),
+            Component::ParentDir => {
+                copy.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+        }
+    }
+    copy
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_stay_in_the_tree() {
+        let tree = Path::new("/t");
+        assert_eq!(below(tree, Path::new("/a/b.cu")), Path::new("/t/a/b.cu"));
+        assert_eq!(below(tree, Path::new("/a/./c/b.cu")), Path::new("/t/a/c/b.cu"));
+    }
+}

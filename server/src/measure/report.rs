@@ -1,0 +1,212 @@
+//! What `measure` has found out, as plain data.
+
+use serde::Serialize;
+
+use super::compare::Difference;
+use super::recording::CudaError;
+
+/// Version of the JSON form; grows when a field changes its meaning.
+pub const VERSION: u32 = 1;
+
+/// A whole measurement.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The measured file, as the user named it.
+    pub file: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Where it ran.
+    pub machine: Machine,
+    /// Measured launches of the host.
+    pub sites: Vec<Site>,
+    /// Launches of the host that could not be measured, and why.
+    pub left_out: Vec<LeftOut>,
+    /// The program as it is.
+    pub original: Outcome,
+    /// It computes the same each time; `None`: not known.
+    pub deterministic: Option<bool>,
+    /// The rewritten programs, in the order in which they were asked for.
+    pub variants: Vec<Variant>,
+}
+
+/// A GPU and what drives it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Machine {
+    /// `NVIDIA H200`
+    pub gpu: String,
+    /// `90`
+    pub compute_capability: String,
+    /// Newest CUDA version that the driver knows.
+    pub driver: String,
+    /// CUDA version that the program was built with.
+    pub runtime: String,
+}
+
+/// A measured launch of the host.
+#[derive(Debug, Serialize)]
+pub struct Site {
+    /// The kernel.
+    pub kernel: String,
+    /// File.
+    pub path: String,
+    /// Line, from 1.
+    pub line: u32,
+}
+
+/// A launch that isn't measured.
+#[derive(Debug, Serialize)]
+pub struct LeftOut {
+    /// File.
+    pub path: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Why.
+    pub reason: String,
+}
+
+/// A rewritten program.
+#[derive(Debug, Serialize)]
+pub struct Variant {
+    /// The rewrites, as in `threshold+aggregate-block`.
+    pub rewrites: String,
+    /// What they take for granted.
+    pub assumptions: Vec<String>,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What became of a program.
+#[derive(Debug, Serialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// No launch could be rewritten.
+    Refused {
+        /// Why.
+        reasons: Vec<String>,
+    },
+    /// nvcc refused it.
+    NotBuilt {
+        /// What nvcc said.
+        message: String,
+    },
+    /// It crashed, or ended otherwise than the original.
+    Failed {
+        /// What happened.
+        message: String,
+    },
+    /// It ran past the limit.
+    TimedOut {
+        /// The limit in seconds.
+        seconds: f64,
+    },
+    /// It ran.
+    Ran(Box<Run>),
+}
+
+/// Times and results of a program.
+#[derive(Debug, Serialize)]
+pub struct Run {
+    /// GPU time of all measured launches, until all their children were done, for each run of the program; in ms.
+    pub times_ms: Vec<f64>,
+    /// Their median.
+    pub median_ms: f64,
+    /// Launches of measured kernels by the host, in one run.
+    pub host_launches: usize,
+    /// Launches by device code, in one run.
+    pub device_launches: Option<u64>,
+    /// What CUDA complained about.
+    pub errors: Vec<CudaErrorReport>,
+    /// Whether it computes the same as the original; for the original itself, `Original`.
+    pub agreement: Agreement,
+}
+
+/// An error that CUDA reported.
+#[derive(Debug, Serialize)]
+pub struct CudaErrorReport {
+    /// What was done.
+    pub during: String,
+    /// CUDA's name of the error.
+    pub name: String,
+}
+
+impl From<&CudaError> for CudaErrorReport {
+    fn from(error: &CudaError) -> Self {
+        CudaErrorReport {
+            during: error.during.clone(),
+            name: error.name.clone(),
+        }
+    }
+}
+
+/// Whether a program computes the same as the original.
+#[derive(Debug, Serialize)]
+#[serde(tag = "agreement", rename_all = "kebab-case")]
+pub enum Agreement {
+    /// It is the original.
+    Original,
+    /// It does.
+    Agrees {
+        /// Captures of buffers that were compared and agree.
+        compared: usize,
+        /// Captures that weren't compared, as the original disagrees with itself there.
+        unstable: usize,
+    },
+    /// A buffer differs.
+    Differs(Difference),
+    /// What it prints differs.
+    PrintsOtherwise {
+        /// The original's line.
+        expected: String,
+        /// Its line.
+        found: String,
+    },
+    /// There is nothing to compare with.
+    Unknown {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Outcome {
+    /// Something is wrong with the program.
+    pub fn is_bad(&self) -> bool {
+        match self {
+            Outcome::Refused { .. } | Outcome::TimedOut { .. } => false,
+            Outcome::NotBuilt { .. } | Outcome::Failed { .. } => true,
+            Outcome::Ran(run) => matches!(run.agreement, Agreement::Differs(_) | Agreement::PrintsOtherwise { .. }),
+        }
+    }
+
+    /// Median GPU time in ms.
+    pub fn median(&self) -> Option<f64> {
+        match self {
+            Outcome::Ran(run) => Some(run.median_ms),
+            _ => None,
+        }
+    }
+}
+
+/// The middle of some numbers; of an even number of them, the mean of the two in the middle.
+pub fn median(numbers: &[f64]) -> Option<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (
+        sorted.get(sorted.len().checked_sub(1)? / 2)?,
+        sorted.get(sorted.len() / 2)?,
+    );
+    Some((low + high) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0]), Some(2.5));
+    }
+}

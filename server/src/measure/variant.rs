@@ -1,0 +1,150 @@
+//! The rewritten programs that are measured beside the original.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use gridfuse_analysis::span::TextRange;
+use gridfuse_codeactions::edit::map_range;
+use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::rewrite::{Options, Rewrite};
+
+use crate::changes::{Change, NoEdit, edit_of, take};
+use crate::cli::Project;
+use crate::launches::{in_file, overlapping};
+
+/// Rewrites applied one after the other: `threshold+aggregate-block`.
+#[derive(Clone)]
+pub struct Recipe {
+    /// How the user writes it.
+    pub name: String,
+    steps: Vec<&'static Rewrite>,
+}
+
+impl Recipe {
+    /// Understands `threshold+aggregate-block`.
+    pub fn parse(text: &str) -> Result<Recipe, String> {
+        let steps = text.split('+').map(str::trim).map(|id| {
+            crate::describe::rewrite(id).ok_or_else(|| {
+                let all: Vec<&str> = REWRITES.iter().map(|rewrite| rewrite.id).collect();
+                format!("no rewrite is called `{id}`; there are: {}", all.join(", "))
+            })
+        });
+        Ok(Recipe {
+            name: text.trim().to_owned(),
+            steps: steps.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Each rewrite that makes launches faster, and the pairs that are worth a try.
+    pub fn all() -> Vec<Recipe> {
+        let names = ["fire-and-forget", "threshold", "coarsen", "optimize"]
+            .into_iter()
+            .map(str::to_owned);
+        let aggregates = || {
+            REWRITES
+                .iter()
+                .filter(|rewrite| rewrite.id.starts_with("aggregate-") && rewrite.id != "aggregate-malloc")
+        };
+        let single = aggregates().map(|rewrite| rewrite.id.to_owned());
+        let pairs = aggregates().map(|rewrite| format!("threshold+{}", rewrite.id));
+        names
+            .chain(single)
+            .chain(pairs)
+            .filter_map(|name| Recipe::parse(&name).ok())
+            .collect()
+    }
+
+    /// Whether one of its rewrites has this option.
+    pub fn knows(&self, option: &str) -> bool {
+        self.steps
+            .iter()
+            .any(|rewrite| rewrite.options.iter().any(|known| known.name == option))
+    }
+
+    /// Applies the recipe to launches of the file `path`, in memory. `Ok(Err(…))`: to none of them, and why.
+    pub fn apply(
+        &self,
+        project: &mut Project,
+        path: &Path,
+        mut targets: Vec<TextRange>,
+        set: &[(String, String)],
+    ) -> Result<Result<Applied, Vec<String>>, String> {
+        let mut applied = Applied::default();
+        for (index, rewrite) in self.steps.iter().enumerate() {
+            let mine = set
+                .iter()
+                .filter(|(name, _)| rewrite.options.iter().any(|option| option.name == *name));
+            let options = Options(mine.cloned().collect());
+            let mut refusals = Vec::new();
+            let mut left = Vec::new();
+            let mut any = false;
+            // Those behind first: what stands in front of them stays where it is, mostly.
+            while let Some(target) = targets.pop() {
+                let edit = match edit_of(project, path, target, rewrite, &options) {
+                    Ok((_, edit)) => edit,
+                    // An edit for another launch has taken this one along.
+                    Err(NoEdit::NoLaunch) if any => continue,
+                    Err(NoEdit::NoLaunch) => {
+                        refusals.push(format!("{}: the rewrite before it left no launch", rewrite.id));
+                        continue;
+                    }
+                    Err(NoEdit::Unreadable) => return Err(format!("cannot read {}", path.display())),
+                    Err(NoEdit::Refused(_, reasons)) => {
+                        refusals.extend(
+                            reasons
+                                .into_iter()
+                                .map(|reason| format!("{}: {}", rewrite.id, reason.text)),
+                        );
+                        continue;
+                    }
+                };
+                any = true;
+                for assumption in &edit.assumptions {
+                    if !applied.assumptions.contains(&assumption.text) {
+                        applied.assumptions.push(assumption.text.clone());
+                    }
+                }
+                let after = |range: TextRange| edit.edits.get(path).map_or(range, |list| map_range(range, list));
+                targets = targets.into_iter().map(after).collect();
+                left = left.into_iter().map(after).collect();
+                left.push(after(target));
+                take(project, &edit, &mut applied.changes)?;
+            }
+            if !any {
+                refusals.dedup();
+                return Ok(Err(refusals));
+            }
+            if index + 1 < self.steps.len() {
+                left.sort();
+                targets = left;
+            }
+        }
+        Ok(Ok(applied))
+    }
+}
+
+/// A rewritten program.
+#[derive(Default)]
+pub struct Applied {
+    /// The texts that changed.
+    pub changes: BTreeMap<PathBuf, Change>,
+    /// What the rewrites take for granted.
+    pub assumptions: Vec<String>,
+}
+
+/// The device-side launches of a file, all or those that touch `within`, in order.
+pub fn targets(project: &Project, path: &Path, within: Option<TextRange>) -> Vec<TextRange> {
+    let db = project.host.db();
+    let Some(file) = project.host.file(path) else {
+        return Vec::new();
+    };
+    let sites = match within {
+        Some(range) => overlapping(db, file, range),
+        None => in_file(db, file),
+    };
+    sites
+        .iter()
+        .filter(|site| site.device_side())
+        .map(|site| site.place.range)
+        .collect()
+}

@@ -1,0 +1,209 @@
+//! `gridfuse measure` from end to end, with a compiler and a GPU that are faked at the process boundary.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use gridfuse_tests::cli::{Directory, Run, directory};
+use gridfuse_tests::nvcc::Nvcc;
+use gridfuse_tests::workspace;
+use serde_json::Value;
+
+fn program() -> Directory {
+    let source = fs::read(workspace::root().join("tests/fixtures/measure/program.cu")).unwrap();
+    directory(&[("program.cu", &source)])
+}
+
+fn measure(arguments: &[&str], fakes: &[(&str, &str)]) -> Run {
+    let files = program();
+    let fake = workspace::root().join("tests/fixtures/measure/fake_nvcc.sh");
+    let output = Command::new(workspace::gridfuse_bin())
+        .current_dir(files.path())
+        .args(["measure", "program.cu", "--repeat", "2", "--nvcc"])
+        .arg(fake)
+        .args(arguments)
+        .envs(fakes.iter().copied())
+        .stdin(Stdio::null())
+        .output()
+        .expect("gridfuse starts");
+    let entries: Vec<_> = fs::read_dir(files.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(entries, ["program.cu"], "the user's directory stays as it is");
+    Run {
+        command: format!("gridfuse measure {} {fakes:?}", arguments.join(" ")),
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn variant<'a>(report: &'a Value, rewrites: &str) -> &'a Value {
+    let variants = report["variants"].as_array().unwrap();
+    variants
+        .iter()
+        .find(|variant| variant["rewrites"] == rewrites)
+        .unwrap_or_else(|| panic!("no {rewrites} in {report:#}"))
+}
+
+#[test]
+fn times_and_agreement() {
+    let run = measure(
+        &[
+            "--rewrites",
+            "aggregate-block,threshold+aggregate-grid",
+            "--args",
+            "a 'b c'",
+            "--json",
+        ],
+        &[],
+    );
+    let report = run.expect_code(0).json();
+    assert_eq!(report["machine"]["gpu"], "Fake GPU");
+    assert_eq!(report["args"], serde_json::json!(["a", "b c"]));
+    assert_eq!(report["sites"][0]["kernel"], "parent");
+    assert_eq!(report["sites"][0]["line"], 23);
+    assert_eq!(report["deterministic"], true);
+    assert_eq!(report["original"]["median_ms"], 20.0);
+    assert_eq!(report["original"]["times_ms"].as_array().map(Vec::len), Some(2));
+    assert_eq!(report["original"]["device_launches"], 12);
+    for rewrites in ["aggregate-block", "threshold+aggregate-grid"] {
+        let outcome = &variant(&report, rewrites)["outcome"];
+        assert_eq!(outcome["median_ms"], 1.0, "{report:#}");
+        assert_eq!(
+            outcome["agreement"],
+            serde_json::json!({"agreement": "agrees", "compared": 1, "unstable": 0})
+        );
+    }
+    let text = measure(&["--rewrites", "aggregate-block"], &[]).expect_code(0).stdout;
+    assert!(text.contains("20.0×") && text.contains("agrees (1 buffers)"), "{text}");
+}
+
+#[test]
+fn a_wrong_rewrite_is_caught_and_located() {
+    let run = measure(
+        &["--rewrites", "aggregate-block,threshold"],
+        &[("FAKE_WRONG", "Aggregator")],
+    )
+    .expect_code(1);
+    let expected = "DIFFERS: after launch 1 of parent (program.cu:23), argument 2[1] is 6 instead of 5";
+    // The table may break the line.
+    let joined: String = run.stdout.split_whitespace().collect();
+    assert!(joined.contains(&expected.replace(' ', "")), "{}", run.story());
+    assert!(run.stdout.contains("agrees"), "{}", run.story());
+}
+
+#[test]
+fn what_goes_wrong_is_a_result() {
+    let start = Instant::now();
+    let run = measure(
+        &["--rewrites", "aggregate-block", "--timeout", "1", "--json"],
+        &[("FAKE_HANGS", "child<<<")],
+    );
+    let report = run.expect_code(0).json();
+    assert!(start.elapsed() < Duration::from_secs(60));
+    assert_eq!(report["original"]["outcome"], "timed-out");
+    assert_eq!(report["deterministic"], Value::Null);
+    let outcome = &variant(&report, "aggregate-block")["outcome"];
+    assert_eq!(outcome["outcome"], "ran", "{report:#}");
+    assert_eq!(outcome["agreement"]["agreement"], "unknown");
+
+    let run = measure(
+        &["--rewrites", "aggregate-block", "--json"],
+        &[("FAKE_CRASHES", "Aggregator")],
+    );
+    let report = run.expect_code(1).json();
+    let outcome = &variant(&report, "aggregate-block")["outcome"];
+    assert!(
+        outcome["outcome"] == "failed" && outcome["message"].as_str().unwrap().contains("signal"),
+        "{report:#}"
+    );
+
+    let run = measure(
+        &["--rewrites", "aggregate-block", "--json"],
+        &[("FAKE_NO_BUILD", "Aggregator")],
+    );
+    let report = run.expect_code(1).json();
+    let outcome = &variant(&report, "aggregate-block")["outcome"];
+    assert_eq!(outcome["outcome"], "not-built");
+    let message = outcome["message"].as_str().unwrap();
+    assert!(
+        message.contains("program.cu(7): error") && !message.contains("gridfuse-measure-"),
+        "{message}"
+    );
+
+    let run = measure(&["--rewrites", "aggregate-block", "--json"], &[("FAKE_UNSTABLE", "1")]);
+    let report = run.expect_code(0).json();
+    // Two random bytes are the same now and then.
+    if report["deterministic"] == false {
+        let outcome = &variant(&report, "aggregate-block")["outcome"];
+        assert_eq!(outcome["agreement"]["unstable"], 1, "{report:#}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let message = |arguments: &[&str], fakes: &[(&str, &str)]| measure(arguments, fakes).expect_code(2).stderr;
+    let text = message(&[], &[("FAKE_GPU", "none")]);
+    assert!(
+        text.contains("no CUDA-capable device is detected") && text.contains("driver"),
+        "{text}"
+    );
+    let text = message(&["--rewrites", "nonsense"], &[]);
+    assert!(
+        text.contains("no rewrite is called `nonsense`") && text.contains("aggregate-block"),
+        "{text}"
+    );
+    let text = message(&["--set", "x=1"], &[]);
+    assert!(text.contains("`x`"), "{text}");
+    let text = message(&["--at", "1"], &[]);
+    assert!(text.contains("program.cu:1"), "{text}");
+    let text = message(&["--args", "'"], &[]);
+    assert!(text.contains("quote"), "{text}");
+
+    let files = directory(&[("clean.cu", b"__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n")]);
+    let run = |variables: &[(&str, &str)]| {
+        let output = Command::new(workspace::gridfuse_bin())
+            .current_dir(files.path())
+            .args(["measure", "clean.cu"])
+            .env_clear()
+            .envs(variables.iter().copied())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    if !["/usr/local/cuda/bin/nvcc", "/opt/cuda/bin/nvcc"]
+        .iter()
+        .any(|path| fs::exists(path).unwrap_or(true))
+    {
+        let text = run(&[]);
+        assert!(text.contains("nvcc was not found") && text.contains("--nvcc"), "{text}");
+    }
+    let fake = workspace::root().join("tests/fixtures/measure");
+    let home = directory(&[]);
+    fs::create_dir(home.path().join("bin")).unwrap();
+    std::os::unix::fs::symlink(fake.join("fake_nvcc.sh"), home.path().join("bin/nvcc")).unwrap();
+    let text = run(&[("CUDA_HOME", home.path().to_str().unwrap())]);
+    assert!(text.contains("no kernel in clean.cu launches another"), "{text}");
+}
+
+#[test]
+fn instrumented_programs_compile() {
+    let nvcc = Nvcc::get();
+    let libraries = nvcc.root().join("lib");
+    let run = measure(
+        &["--rewrites", "threshold+aggregate-block", "--arch", "sm_90", "--json"],
+        &[
+            ("REAL_NVCC", nvcc.executable().to_str().unwrap()),
+            ("REAL_LIBRARIES", libraries.to_str().unwrap()),
+        ],
+    );
+    let report = run.expect_code(0).json();
+    for variant in report["variants"].as_array().unwrap() {
+        assert_eq!(variant["outcome"]["outcome"], "ran", "{report:#}");
+    }
+}
