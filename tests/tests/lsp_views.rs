@@ -1,9 +1,7 @@
 //! What the language server shows of the launches in a program, over the real protocol.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, gridfuse};
@@ -552,7 +550,7 @@ fn files_of_include_directories_are_forgotten_with_them() {
         let settings = json!({ "settings": { "gridfuse": { "includeDirs": directories } } });
         client.notify("workspace/didChangeConfiguration", settings);
     };
-    let mut known = |client: &mut Client, wanted: bool| {
+    let known = |client: &mut Client, wanted: bool| {
         eventually(|| {
             hover(client, &path, "child<<<1, 32>>>(out, n)", 1)
                 .0
@@ -568,39 +566,4 @@ fn files_of_include_directories_are_forgotten_with_them() {
         known(&mut client, false);
     }
     client.shutdown();
-}
-
-#[test]
-fn a_client_need_not_wait_before_it_leaves() {
-    let messages = [
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "capabilities": {} } }),
-        json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }),
-        json!({ "jsonrpc": "2.0", "id": 2, "method": "shutdown" }),
-        json!({ "jsonrpc": "2.0", "method": "exit" }),
-    ];
-    let sent: String = messages
-        .iter()
-        .map(|message| {
-            let body = message.to_string();
-            format!("Content-Length: {}\r\n\r\n{body}", body.len())
-        })
-        .collect();
-    for _ in 0..5 {
-        let mut server = Command::new(workspace::gridfuse_bin())
-            .arg("lsp")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the server starts");
-        server
-            .stdin
-            .as_mut()
-            .expect("a pipe")
-            .write_all(sent.as_bytes())
-            .expect("it reads");
-        let output = server.wait_with_output().expect("it ends");
-        let answers = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(0), "{answers}");
-        contains(&answers, &["\"id\":1", "\"id\":2"]);
-    }
 }
