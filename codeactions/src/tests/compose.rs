@@ -68,7 +68,7 @@ fn launches_are_collected_all_or_none() {
         result
             .assumes
             .iter()
-            .any(|a| a.contains("independent of the other grids"))
+            .any(|a| a.contains("independent of other grids"))
     );
     let helper = program("helper(out);\n    child<<<1, 32>>>(out, begin, count);").replacen(
         "__global__ void parent",
