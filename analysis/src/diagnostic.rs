@@ -2,7 +2,7 @@
 
 use crate::db::Db;
 use crate::items::FunctionItem;
-use crate::span::{FileRange, Span};
+use crate::span::{FileRange, Span, TextRange};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue, serde::Serialize)]
@@ -44,6 +44,19 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Ids of rewrites that mend it, best first (whether they are eligible is another question).
     pub rewrites: &'static [&'static str],
+    /// A small edit of the same file that mends it and changes nothing that a compiler sees.
+    pub edit: Option<Edit>,
+}
+
+/// An edit that mends a diagnostic.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub struct Edit {
+    /// Imperative: `Remove this suppression`.
+    pub title: &'static str,
+    /// What is replaced, in the diagnostic's file.
+    pub range: TextRange,
+    /// By what.
+    pub insert: String,
 }
 
 /// What a diagnostic says, with places relative to functions: independent of where the functions stand in their files.

@@ -13,14 +13,16 @@ pub struct Allow {
     pub id: Option<String>,
     /// Where the id stands, or the comment.
     pub place: TextRange,
+    /// What to delete so that the id isn't allowed any more: it with its comma, or the comment when it is the only one.
+    pub removal: TextRange,
     /// The line that it is about: the comment's own, or, when nothing else stands there, the next one with code.
     pub covers: TextRange,
 }
 
 impl Allow {
-    /// It keeps a diagnostic of this id that begins at `offset` quiet.
-    pub fn silences(&self, id: &str, offset: u32) -> bool {
-        self.id.as_deref() == Some(id) && self.covers.touches(offset)
+    /// It keeps a diagnostic of this id at `place` quiet: one of the lines of the place is the one that it is about.
+    pub fn silences(&self, id: &str, place: TextRange) -> bool {
+        self.id.as_deref() == Some(id) && self.covers.start <= place.end && place.start <= self.covers.end
     }
 }
 
@@ -78,21 +80,52 @@ fn read(text: &str, comment: TextRange, comments: &[TextRange], found: &mut Vec<
         found.push(Allow {
             id: None,
             place: comment,
+            removal: comment,
             covers,
         });
         return;
     };
     // Both are parts of `text`, so that their distance is where the ids begin.
     let mut at = (ids.as_ptr() as usize - text.as_ptr() as usize) as u32;
-    for id in ids.split(',') {
+    let several = ids.contains(',');
+    for (index, id) in ids.split(',').enumerate() {
         let trimmed = id.trim();
         let start = at + (id.len() - id.trim_start().len()) as u32;
+        let end = at + id.len() as u32;
         found.push(Allow {
             id: Some(trimmed.to_owned()),
             place: TextRange::new(start, start + trimmed.len() as u32),
+            removal: match (several, index) {
+                (false, _) => whole_comment(text, comment),
+                // The comma behind it, and the blanks before the next.
+                (true, 0) => TextRange::new(start, end + 1 + blanks(text, end + 1)),
+                (true, _) => TextRange::new(at - 1, end),
+            },
             covers,
         });
         at += id.len() as u32 + 1;
+    }
+}
+
+fn blanks(text: &str, from: u32) -> u32 {
+    let rest = text.get(from as usize..).unwrap_or("");
+    (rest.len() - rest.trim_start_matches([' ', '\t']).len()) as u32
+}
+
+/// A comment with the blanks before it; where nothing else stands on its lines, with these lines.
+fn whole_comment(text: &str, comment: TextRange) -> TextRange {
+    let (line, _) = line_of(text, comment.start as usize);
+    let (_, end) = line_of(text, comment.end as usize);
+    let before = text.get(line..comment.start as usize).unwrap_or("");
+    let after = text.get(comment.end as usize..end).unwrap_or("");
+    let start = line + before.trim_end().len();
+    if before.trim().is_empty() && after.trim().is_empty() {
+        TextRange::new(line as u32, (end + 1).min(text.len()) as u32)
+    } else if after.trim().is_empty() {
+        TextRange::new(start as u32, comment.end)
+    } else {
+        // Between two tokens: what stands before it keeps its distance to what follows.
+        comment
     }
 }
 

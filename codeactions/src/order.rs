@@ -31,20 +31,21 @@ pub fn null_stream(site: &Site<'_>) -> Vec<Reason> {
     let single = kernel && matches!(site.facts.launchers, Launchers::OnePerBlock | Launchers::OnePerGrid);
     if !single {
         let text = format!(
-            "grids of `{child}` that different threads of a block launch are independent of each other (the NULL stream \
-             runs them one after the other)"
+            "grids of `{child}` are independent of each other: those that different threads of a block launch (the NULL \
+             stream runs them one after the other)"
         );
         assume(text, known.map(|k| &k.threads));
     }
     if repeats(site) {
         let text = format!(
-            "grids of `{child}` that one thread launches in successive iterations are independent of each other (the NULL \
-             stream runs them in order)"
+            "grids of `{child}` are independent of each other: those that one thread launches in successive iterations (the \
+             NULL stream runs them in order)"
         );
         assume(text, known.and_then(|k| k.iterations.as_ref()));
     }
-    let text =
-        format!("grids of `{child}` are independent of the other grids that `{parent}` launches into the NULL stream");
+    let text = format!(
+        "grids of `{child}` are independent of other grids: of those that `{parent}` launches into the NULL stream"
+    );
     let own = launches(site.db, site.parent);
     // Functions that the kernel calls launch, too.
     if effects(site.db, site.parent).launches.len() > own.len() {
@@ -73,8 +74,8 @@ pub fn null_stream(site: &Site<'_>) -> Vec<Reason> {
 pub fn called_again(site: &Site<'_>) -> Reason {
     Reason {
         text: format!(
-            "grids of `{}` that one thread launches in several calls of `{}` are independent of each other (the NULL stream \
-             runs them in order)",
+            "grids of `{}` are independent of each other: those that one thread launches in several calls of `{}` (the NULL \
+             stream runs them in order)",
             site.child_name(),
             site.parent_name()
         ),
@@ -237,7 +238,7 @@ pub fn shared_stream(site: &Site<'_>, created: &CreatedStream, stream: &str) -> 
         return None;
     }
     let text = format!(
-        "grids that one thread launches into `{stream}` are independent of each other (a stream runs them in order)"
+        "grids in `{stream}` are independent of each other: those that one thread launches (a stream runs them in order)"
     );
     let text = match iterations {
         Some(Dependence::Conflict(a, b)) if only_iterations => format!("{text}; {}", both(site, a, b)),

@@ -14,10 +14,19 @@ pub use crate::handlers::rewrite_by_id;
 /// A reason for a refusal, or something that is taken for granted, with its place where there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// A sentence fragment without full stop: `the child reads its result after __syncthreads()`.
+    /// A sentence fragment without full stop: `the child reads its result after __syncthreads()`. What stands before a colon or a
+    /// parenthesis is the short form.
     pub text: String,
     /// Where.
     pub place: Option<FileRange>,
+}
+
+impl Reason {
+    /// The short form, for a menu.
+    pub fn short(&self) -> &str {
+        let end = [": ", " ("].iter().filter_map(|mark| self.text.find(mark)).min();
+        &self.text[..end.unwrap_or(self.text.len())]
+    }
 }
 
 /// Whether a rewrite can be applied to a launch.

@@ -54,15 +54,18 @@ pub fn edit_of(
     }
 }
 
-/// Takes an edit into the project's texts and notes what changed. An error is a sentence.
-pub fn take(project: &mut Project, edit: &SourceEdit, changes: &mut BTreeMap<PathBuf, Change>) -> Result<(), String> {
+/// A file's path, its text before an edit (`None`: it is created), and its text after it.
+pub type Edited = (PathBuf, Option<Arc<str>>, String);
+
+/// The texts that an edit leads to. An error is a sentence.
+pub fn texts_after(project: &Project, edit: &SourceEdit) -> Result<Vec<Edited>, String> {
     let unfit = |path: &Path| {
         format!(
             "internal error: the edit of {} does not fit; please report it",
             path.display()
         )
     };
-    let mut texts: Vec<(PathBuf, Option<Arc<str>>, String)> = Vec::new();
+    let mut texts: Vec<Edited> = Vec::new();
     for (edited, list) in &edit.edits {
         let before = project.host.file(edited).map(|file| file.text(project.host.db()));
         let before = before.ok_or_else(|| unfit(edited))?;
@@ -79,14 +82,24 @@ pub fn take(project: &mut Project, edit: &SourceEdit, changes: &mut BTreeMap<Pat
     for (created, text) in creates {
         texts.push((created, None, text));
     }
-    for (path, before, after) in texts {
-        project.host.set_file(&path, after.as_str());
-        match changes.get_mut(&path) {
-            Some(change) => change.after = after,
-            None => {
-                changes.insert(path, Change { before, after });
-            }
+    Ok(texts)
+}
+
+/// Notes that a text was changed.
+pub fn record(changes: &mut BTreeMap<PathBuf, Change>, (path, before, after): Edited) {
+    match changes.get_mut(&path) {
+        Some(change) => change.after = after,
+        None => {
+            changes.insert(path, Change { before, after });
         }
+    }
+}
+
+/// Takes an edit into the project's texts and notes what changed. An error is a sentence.
+pub fn take(project: &mut Project, edit: &SourceEdit, changes: &mut BTreeMap<PathBuf, Change>) -> Result<(), String> {
+    for edited in texts_after(project, edit)? {
+        project.host.set_file(&edited.0, edited.2.as_str());
+        record(changes, edited);
     }
     Ok(())
 }

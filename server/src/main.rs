@@ -6,6 +6,7 @@ mod compile_commands;
 mod creates;
 mod describe;
 mod files;
+mod fixes;
 mod hints;
 mod launches;
 mod line_index;

@@ -50,10 +50,23 @@ pub struct CheckReport {
     pub version: &'static str,
     /// Counts.
     pub summary: Summary,
-    /// The findings, by file and place.
+    /// What `--fix` has fixed, in order.
+    pub fixed: Vec<Fixed>,
+    /// The findings (with `--fix` those that are left), by file and place.
     pub findings: Vec<Finding>,
     /// Files that were found in a directory and left out.
     pub skipped: Vec<Skipped>,
+}
+
+/// A fix that was applied.
+#[derive(Debug, Serialize)]
+pub struct Fixed {
+    /// Id of the diagnostic.
+    pub id: &'static str,
+    /// What was done.
+    pub title: &'static str,
+    /// Where the diagnostic was; the fixes before this one may have moved it.
+    pub place: Place,
 }
 
 /// Counts over the checked files.

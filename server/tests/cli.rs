@@ -384,3 +384,95 @@ fn gridfuse_toml_names_the_compile_commands() {
     assert!(!stdout(&output).contains(NULL_STREAM), "{}", stdout(&output));
     assert_eq!(stderr(&output), "");
 }
+
+/// A launch over several lines whose loop is allowed on the last of them, and two suppressions that keep nothing quiet.
+const SUPPRESSED: &str = "\
+__global__ void child(int* out, int n) { out[threadIdx.x] = n; }\r
+__global__ void parent(int* out, int n) {\r
+    if (threadIdx.x == 0) {\r
+        for (int i = 0; i < n; ++i)\r
+            child<<<1, 64>>>(\r
+                out,\r
+                i);  // gridfuse: allow(launch-in-loop) few\r
+        // gridfuse: allow(device-sync) was there once\r
+        child<<<1, 64>>>(out, n); // gridfuse: allow(tiny-child-grid, unused-suppression)\r
+        child<<<1, 64>>>(out, 0); /* gridfuse: allow(partial-warp, empty-grid) */\r
+    }\r
+}\r
+";
+
+#[test]
+fn fixes_are_applied_shown_and_come_to_an_end() {
+    let quiet = "[severity]\nunchecked-launch = 'off'\n";
+    let dir = directory(&[("a.cu", SUPPRESSED.as_bytes()), ("gridfuse.toml", quiet.as_bytes())]);
+    let read = || std::fs::read_to_string(dir.path().join("a.cu")).expect("the file");
+    let ids = |report: &Value| -> Vec<String> {
+        let findings = report["findings"].as_array().expect("findings");
+        findings
+            .iter()
+            .map(|f| f["id"].as_str().unwrap_or_default().to_string())
+            .collect()
+    };
+    let before = json(&gridfuse(dir.path(), &["check", "a.cu", "--format", "json"]));
+    assert_eq!(ids(&before), ["unused-suppression"; 3], "{before:#}");
+    assert_eq!(before["fixed"], serde_json::json!([]));
+
+    let shown = gridfuse(dir.path(), &["check", "a.cu", "--fix", "--diff"]);
+    assert_eq!(shown.status.code(), Some(1));
+    let diff = stdout(&shown);
+    assert!(diff.starts_with("--- a/a.cu\n+++ b/a.cu\n"), "{diff}");
+    assert!(
+        diff.contains("-        // gridfuse: allow(device-sync) was there once\r\n"),
+        "{diff}"
+    );
+    assert!(
+        stderr(&shown).contains("3 fixes would be applied"),
+        "{}",
+        stderr(&shown)
+    );
+    assert_eq!(read(), SUPPRESSED);
+
+    let fixed = gridfuse(dir.path(), &["check", "a.cu", "--fix"]);
+    assert_eq!(fixed.status.code(), Some(0), "{}", stderr(&fixed));
+    let text = stdout(&fixed);
+    assert!(
+        text.starts_with("fixed a.cu:8:28: unused-suppression: Remove this suppression\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("0 findings in 1 file: 0 errors, 0 warnings, 0 infos; 3 fixed\n"),
+        "{text}"
+    );
+    let wanted = SUPPRESSED
+        .replace("        // gridfuse: allow(device-sync) was there once\r\n", "")
+        .replace(" /* gridfuse: allow(partial-warp, empty-grid) */", "");
+    assert_eq!(read(), wanted);
+
+    let again = gridfuse(dir.path(), &["check", "a.cu", "--fix", "--format", "json"]);
+    assert_eq!(json(&again)["fixed"], serde_json::json!([]));
+    assert_eq!(read(), wanted);
+    let nothing = gridfuse(dir.path(), &["check", "a.cu", "--fix", "--diff"]);
+    assert_eq!((nothing.status.code(), stdout(&nothing)), (Some(0), String::new()));
+    assert_eq!(
+        gridfuse(dir.path(), &["check", "a.cu", "--diff"]).status.code(),
+        Some(2)
+    );
+}
+
+#[test]
+fn wrong_values_of_options_are_2() {
+    let dir = directory(&[("a.cu", PROGRAM.as_bytes())]);
+    for value in ["0", "many", "-3", "99999999999"] {
+        let set = format!("threshold={value}");
+        let output = gridfuse(
+            dir.path(),
+            &["rewrite", "a.cu", "--at", "11", "--apply", "threshold", "--set", &set],
+        );
+        assert_eq!(output.status.code(), Some(2), "{value}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains("`threshold` must be a number from 1"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}

@@ -10,7 +10,9 @@ use serde_json::Value;
 /// The directories in which every file is a generated one.
 const DIRECTORIES: [&str; 2] = ["diagnostics", "rewrites"];
 
-const NOTE: &str = "<!-- Made by `cargo run -p gridfuse-tests --bin docs` from the source; changes belong there. -->";
+/// What a generated page begins with.
+pub const NOTE: &str =
+    "<!-- Made by `cargo run -p gridfuse-tests --bin docs` from the source; changes belong there. -->";
 
 /// The pages for the report of `gridfuse list --format json`: path under `docs/`, and text.
 pub fn pages(report: &Value) -> Result<BTreeMap<String, String>, String> {

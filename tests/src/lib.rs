@@ -20,4 +20,5 @@ pub mod fuzz;
 pub mod gpu;
 pub mod lsp_client;
 pub mod nvcc;
+pub mod screens;
 pub mod workspace;

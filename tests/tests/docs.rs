@@ -2,14 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use gridfuse_tests::cli::gridfuse;
-use gridfuse_tests::{docs, workspace};
+use gridfuse_tests::{docs, screens, workspace};
 
 #[test]
 fn the_pages_are_fresh() {
     let report = gridfuse(workspace::root(), &["list", "--format", "json"])
         .expect_code(0)
         .json();
-    let pages = docs::pages(&report).expect("pages");
+    let mut pages = docs::pages(&report).expect("pages");
+    pages.insert(screens::NAME.to_owned(), screens::page());
     let differences = docs::differences(&workspace::root().join("docs"), &pages).expect("docs");
     assert!(
         differences.is_empty(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, gridfuse};
-use gridfuse_tests::lsp_client::{Capabilities, Client, ResponseError, path_of, uri};
+use gridfuse_tests::lsp_client::{Capabilities, Client, ResponseError, apply_workspace_edit, path_of, uri};
 use gridfuse_tests::workspace;
 use serde_json::{Value, json};
 
@@ -489,5 +489,81 @@ fn the_call_hierarchy_is_the_launch_graph() {
         prepare(&mut client, &path, PARENT.find("blockIdx").unwrap()),
         Value::Null
     );
+    client.shutdown();
+}
+
+#[test]
+fn titles_are_short_and_the_edit_says_what_it_assumes() {
+    let root = corpus();
+    let capabilities = Capabilities {
+        change_annotations: true,
+        ..Capabilities::default()
+    };
+    let mut client = start(root.path(), &capabilities);
+    let path = root.file("bfs.cu");
+    client.open(&path, &root.read("bfs.cu"));
+    let at = client.find(&path, LAUNCH) + 1;
+    let actions = client.code_actions(&path, at..at, &[], &[]);
+    let title = "Aggregate launches per block — assumes grids of `expand` are independent of each other";
+    let action = actions.iter().find(|action| action["title"] == title);
+    let action = action.unwrap_or_else(|| panic!("no {title:?} in {actions:#?}"));
+    let edit = client.resolve(action)["edit"].clone();
+    let annotation = &edit["changeAnnotations"]["assumptions"];
+    assert_eq!(annotation["label"], "Aggregate launches per block");
+    let description = annotation["description"].as_str().unwrap();
+    contains(
+        description,
+        &["assumes grids of `expand`", "different threads of a block launch"],
+    );
+    apply_workspace_edit(root.path(), &edit, client.encoding()).expect("an edit that fits");
+    assert!(root.read("bfs.cu").contains("gridfuse::PerBlock"));
+    client.shutdown();
+}
+
+#[test]
+fn a_suppression_that_is_not_needed_can_be_removed() {
+    let program = format!("// gridfuse: allow(device-sync)\n{CHILD}");
+    let root = Directory::new();
+    let path = root.write("a.cu", program.as_bytes());
+    let mut client = start(root.path(), &Capabilities::default());
+    client.open(&path, &program);
+    let found = client.diagnostics(&path);
+    assert_eq!(found[0]["code"], "unused-suppression", "{found:#?}");
+    let at = client.find(&path, "device-sync") + 1;
+    let actions = client.code_actions(&path, at..at, &["quickfix"], &[]);
+    assert_eq!(actions[0]["title"], "Remove this suppression");
+    assert_eq!(actions[0]["isPreferred"], true);
+    apply_workspace_edit(root.path(), &actions[0]["edit"], client.encoding()).expect("an edit that fits");
+    assert_eq!(root.read("a.cu"), CHILD);
+    client.shutdown();
+}
+
+#[test]
+fn files_of_include_directories_are_forgotten_with_them() {
+    let elsewhere = Directory::new();
+    elsewhere.write("child.cuh", CHILD.as_bytes());
+    let root = Directory::new();
+    let path = root.write("parent.cu", PARENT.as_bytes());
+    let mut client = start(root.path(), &Capabilities::default());
+    client.open(&path, PARENT);
+    let configure = |client: &mut Client, directories: Value| {
+        let settings = json!({ "settings": { "gridfuse": { "includeDirs": directories } } });
+        client.notify("workspace/didChangeConfiguration", settings);
+    };
+    let known = |client: &mut Client, wanted: bool| {
+        eventually(|| {
+            hover(client, &path, "child<<<1, 32>>>(out, n)", 1)
+                .0
+                .contains("no definition found")
+                != wanted
+        });
+    };
+    known(&mut client, false);
+    for _ in 0..2 {
+        configure(&mut client, json!([elsewhere.path()]));
+        known(&mut client, true);
+        configure(&mut client, json!([]));
+        known(&mut client, false);
+    }
     client.shutdown();
 }

@@ -21,6 +21,7 @@ mod unchecked_launch;
 mod unknown_suppression;
 mod unordered_child_result;
 mod unused_stream;
+mod unused_suppression;
 mod varying_block_size;
 mod warp_spin_lock;
 
@@ -56,6 +57,7 @@ pub static KINDS: &[Kind] = &[
     partial_warp::KIND,
     unchecked_launch::KIND,
     unknown_suppression::KIND,
+    unused_suppression::KIND,
 ];
 
 /// All diagnostics of a file, by place, without those that are switched off or that a comment allows.
@@ -89,11 +91,17 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
                     .collect(),
                 help: finding.help.clone(),
                 rewrites: kind.rewrites,
+                edit: None,
             });
         }
     }
     let allowed = allowed(db, file);
-    found.retain(|d| !allowed.iter().any(|allow| allow.silences(d.id, d.place.range.start)));
+    let own = &unused_suppression::KIND;
+    if let Some(severity) = settings.severity(own.id, own.severity) {
+        let unused = unused_suppression::unused_suppressions(db, file, severity, &found);
+        found.extend(unused);
+    }
+    found.retain(|d| !allowed.iter().any(|allow| allow.silences(d.id, d.place.range)));
     drop_what_adds_nothing(&mut found);
     let own = &unknown_suppression::KIND;
     if let Some(severity) = settings.severity(own.id, own.severity) {

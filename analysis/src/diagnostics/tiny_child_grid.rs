@@ -75,7 +75,14 @@ fn tiny_child_grid<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Fin
             span: facts.span,
             message: format!("each launch of `{kernel}` is for {grid}: it costs more than the work"),
             label: format!("{grid} in all"),
-            related: Vec::new(),
+            related: match facts.loops.first() {
+                Some(around) => vec![(
+                    function,
+                    around.span,
+                    "again in every iteration of this loop".to_owned(),
+                )],
+                None => Vec::new(),
+            },
             help: Some("do the work in the launching thread".to_owned()),
         });
     }

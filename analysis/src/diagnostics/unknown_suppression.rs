@@ -74,6 +74,7 @@ pub(super) fn unknown_suppressions(db: &dyn Db, file: SourceFile, severity: Seve
             related: Vec::new(),
             help: Some("`gridfuse list` names them all".to_owned()),
             rewrites: KIND.rewrites,
+            edit: None,
         });
     }
     found

@@ -64,12 +64,7 @@ fn launches_are_collected_all_or_none() {
         "childs.launch(1, 32, {out, begin, count});\n    childs.launch(2, 64, {out + v, 0, count});",
         "gridfuse::arena_for((n + 127) / 128, 128)",
     ]);
-    assert!(
-        result
-            .assumes
-            .iter()
-            .any(|a| a.contains("independent of the other grids"))
-    );
+    assert!(result.assumes.iter().any(|a| a.contains("independent of other grids")));
     let helper = program("helper(out);\n    child<<<1, 32>>>(out, begin, count);").replacen(
         "__global__ void parent",
         "__device__ void helper(int* out) { child<<<1, 1>>>(out, 0, 1); }\n__global__ void parent",

@@ -54,7 +54,10 @@ fn assumptions() {
         "child<<<1, 32>>>(out, begin, count);\n    child<<<2, 32>>>(out, begin, count);",
         "Forget",
     );
-    assert!(two.iter().any(|a| a.contains("other grids that `parent` launches")));
+    assert!(
+        two.iter()
+            .any(|a| a.contains("other grids: of those that `parent` launches"))
+    );
 }
 
 #[test]

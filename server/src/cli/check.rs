@@ -14,9 +14,9 @@ use gridfuse_analysis::items::items;
 use super::output::{count, json, note};
 use super::project::Project;
 use super::snippet::Snippets;
-use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, github, sarif};
+use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, changes, fix, github, sarif};
 use crate::launches::in_file;
-use crate::schema::{self, CheckReport, Finding, Fix, Summary};
+use crate::schema::{self, CheckReport, Finding, Fix, Fixed, Summary};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -30,6 +30,12 @@ pub struct CheckArgs {
     /// Least severity that makes the exit code 1
     #[arg(long, value_enum, default_value_t = Deny::Error)]
     deny: Deny,
+    /// Apply the fixes that are proven right and keep the program's structure; other rewrites are left to `gridfuse rewrite`
+    #[arg(long)]
+    fix: bool,
+    /// Print what --fix would change as a unified diff, and change nothing; the exit code is 1 when that is anything
+    #[arg(long, requires = "fix")]
+    diff: bool,
     #[command(flatten)]
     includes: Includes,
 }
@@ -65,7 +71,18 @@ impl Deny {
 
 /// Runs `check`.
 pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
-    let project = Project::load(&args.paths, &args.includes)?;
+    let mut project = Project::load(&args.paths, &args.includes)?;
+    let mut fixed = Vec::new();
+    if args.fix {
+        let (applied, edited) = fix::fix_all(&mut project)?;
+        if args.diff {
+            changes::show(&project, &edited, out)?;
+            note(&format!("{} would be applied", count(applied.len(), "fix", "fixes")));
+            return Ok(if edited.is_empty() { CLEAN } else { FINDINGS });
+        }
+        changes::write(edited)?;
+        fixed = applied;
+    }
     let mut summary = Summary::default();
     let mut found: Vec<(Diagnostic, Finding)> = Vec::new();
     for file in project.asked() {
@@ -87,7 +104,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
     }
     let denied = found.iter().any(|(d, _)| d.severity >= args.deny.severity());
     match args.format {
-        CheckFormat::Text => text(&project, &found, &summary, out)?,
+        CheckFormat::Text => text(&project, &fixed, &found, &summary, out)?,
         CheckFormat::Sarif => {
             let show = |path: &Path| project.show(path);
             let diagnostics: Vec<&Diagnostic> = found.iter().map(|(diagnostic, _)| diagnostic).collect();
@@ -106,6 +123,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
                 schema: schema::VERSION,
                 version: env!("CARGO_PKG_VERSION"),
                 summary,
+                fixed,
                 findings: found.into_iter().map(|(_, finding)| finding).collect(),
                 skipped: project.skipped,
             },
@@ -133,6 +151,7 @@ fn check_file(project: &Project, file: SourceFile, summary: &mut Summary) -> Vec
 
 fn text(
     project: &Project,
+    fixed: &[Fixed],
     found: &[(Diagnostic, Finding)],
     summary: &Summary,
     out: &mut dyn Write,
@@ -142,6 +161,14 @@ fn text(
         db: project.host.db(),
         path: &path,
     };
+    for fix in fixed {
+        let place = &fix.place;
+        let (line, column) = (place.start.line, place.start.column);
+        writeln!(out, "fixed {}:{line}:{column}: {}: {}", place.path, fix.id, fix.title)?;
+    }
+    if !fixed.is_empty() {
+        writeln!(out)?;
+    }
     let mut offered: &[Fix] = &[];
     for (diagnostic, finding) in found {
         // Several findings about one launch offer the same fixes: once is enough.
@@ -153,7 +180,7 @@ fn text(
     let total = summary.errors + summary.warnings + summary.infos;
     writeln!(
         out,
-        "{} in {}, {} in {}: {}, {}, {}",
+        "{} in {}, {} in {}: {}, {}, {}{}",
         count(summary.launches, "device-side launch", "device-side launches"),
         count(summary.launching_functions, "function", "functions"),
         count(total, "finding", "findings"),
@@ -161,6 +188,11 @@ fn text(
         count(summary.errors, "error", "errors"),
         count(summary.warnings, "warning", "warnings"),
         count(summary.infos, "info", "infos"),
+        if fixed.is_empty() {
+            String::new()
+        } else {
+            format!("; {} fixed", fixed.len())
+        },
     )?;
     out.flush()?;
     for skipped in &project.skipped {

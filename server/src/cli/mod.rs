@@ -1,8 +1,10 @@
 //! The command line.
 
+mod changes;
 mod check;
 mod diff;
 mod explain;
+mod fix;
 mod github;
 mod graph;
 mod graph_svg;

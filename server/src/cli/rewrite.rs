@@ -18,7 +18,7 @@ use super::project::{Project, canonical};
 use super::site::{At, launches_at, list_places};
 use super::snippet::Snippets;
 use super::write::{NewText, WriteError, write_all};
-use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, diff};
+use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, changes};
 use crate::changes::{Change, NoEdit, edit_of, take};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
@@ -146,12 +146,7 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
     if args.target.in_place {
         return write_in_place(&project, changes, out);
     }
-    // New files last: the changes are what one wants to read.
-    let (edited, created): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, change)| change.before.is_some());
-    for (path, change) in edited.into_iter().chain(created) {
-        let text = diff::unified(&project.show(path), change.before.as_deref(), &change.after);
-        out.write_all(text.as_bytes())?;
-    }
+    changes::show(&project, &changes, out)?;
     Ok(CLEAN)
 }
 
@@ -181,6 +176,15 @@ fn options(rewrites: &[Tool], set: &[(String, String)]) -> Result<Vec<Options>, 
                 format!("there are: {}", all.join(", "))
             };
             return Err(format!("no applied rewrite has an option `{name}`; {hint}").into());
+        }
+    }
+    for (name, value) in set {
+        let specs = rewrites.iter().flat_map(|rewrite| rewrite.options());
+        // An option whose default is a number takes positive ones.
+        let mut numbers = specs.filter(|spec| spec.name == name && spec.default.parse::<u64>().is_ok());
+        let positive = value.parse().is_ok_and(|n: u64| (1..=i32::MAX as u64).contains(&n));
+        if numbers.next().is_some() && !positive {
+            return Err(format!("`{name}` must be a number from 1 to {}, not `{value}`", i32::MAX).into());
         }
     }
     let share = |rewrite: &Tool| {
@@ -323,16 +327,7 @@ fn report(project: &Project, level: Level<'static>, title: &str, place: FileRang
 }
 
 fn write_in_place(project: &Project, changes: BTreeMap<PathBuf, Change>, out: &mut dyn Write) -> CliResult {
-    let files: Vec<NewText> = changes
-        .into_iter()
-        .map(|(path, change)| NewText {
-            path,
-            text: change.after,
-            replaces: change.before.map(|text| text.to_string()),
-        })
-        .collect();
-    write_all(&files).map_err(|WriteError(message)| message)?;
-    for file in &files {
+    for file in changes::write(changes)? {
         let verb = if file.replaces.is_some() { "changed" } else { "created" };
         writeln!(out, "{verb} {}", project.show(&file.path))?;
     }

@@ -1,5 +1,7 @@
 //! Code actions: the rewrites of the launches in the selection.
 
+use std::collections::BTreeMap;
+
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
@@ -18,6 +20,7 @@ use super::convert::path_of;
 use super::state::Snapshot;
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
+use crate::fixes;
 use crate::launches::{Site, around, overlap, overlapping};
 
 /// The protocol's code for a request that is right but cannot be fulfilled.
@@ -75,7 +78,8 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
             actions.extend(mends.filter(|a| a.kind == Some(CodeActionKind::QUICKFIX) || a.disabled.is_some()));
         }
     }
-    actions.extend(fixes(snapshot, file, range));
+    actions.extend(edits_at_places(snapshot, file, range));
+    actions.extend(small_edits(snapshot, file, range));
     actions.retain(|action| action.kind.as_ref().is_none_or(wanted));
     // The preferred fix, other fixes, then the rest; the order within is the table's.
     actions.sort_by_key(|action| {
@@ -83,6 +87,26 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
         (action.disabled.is_some(), !fix, action.is_preferred != Some(true))
     });
     actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
+}
+
+/// The edits of diagnostics that bring their own.
+fn small_edits(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<CodeAction> {
+    let found = diagnostics(&snapshot.db, file).iter();
+    found
+        .filter(|diagnostic| overlap(diagnostic.place.range, range))
+        .filter_map(|diagnostic| {
+            let title = diagnostic.edit.as_ref()?.title.to_string();
+            let edit = fixes::small_edit(&snapshot.db, diagnostic)?;
+            Some(CodeAction {
+                title,
+                kind: Some(CodeActionKind::QUICKFIX),
+                diagnostics: Some(vec![snapshot.diagnostic(diagnostic)]),
+                is_preferred: snapshot.session.preferred_actions.then_some(true),
+                edit: Some(snapshot.workspace_edit(&edit, &BTreeMap::new(), "")?),
+                ..CodeAction::default()
+            })
+        })
+        .collect()
 }
 
 /// `kind` is `wanted` or one of its sub-kinds.
@@ -114,16 +138,15 @@ fn of_launch(
         .filter(wanted)
         .map(|rewrite| (rewrite, (rewrite.check)(db, site.id, &Options::default())))
         .collect();
-    // Only a proven fix may be applied without being looked at.
-    let proven = |id: &&&str| {
-        verdicts
-            .iter()
-            .any(|(rewrite, v)| rewrite.id == **id && *v == Verdict::Eligible)
+    // An editor may apply a preferred action without showing it.
+    let safe = |id: &&&str| {
+        let eligible = |(rewrite, v): &(&'static Rewrite, Verdict)| rewrite.id == **id && *v == Verdict::Eligible;
+        fixes::unattended(id) && verdicts.iter().any(eligible)
     };
     let preferred = found
         .iter()
         .flat_map(|diagnostic| diagnostic.rewrites)
-        .find(|id| proven(id));
+        .find(|id| safe(id));
     verdicts
         .iter()
         .filter_map(|(rewrite, verdict)| {
@@ -136,7 +159,7 @@ fn of_launch(
             let refused = match verdict {
                 Verdict::Ineligible(reasons) => Some(join(reasons)),
                 Verdict::Assumes(reasons) => {
-                    action.title = format!("{} — assumes {}", rewrite.title, join(reasons));
+                    action.title = format!("{} — assumes {}", rewrite.title, in_short(reasons));
                     None
                 }
                 Verdict::Eligible => None,
@@ -177,7 +200,7 @@ fn of_launch(
 }
 
 /// The fixes of the diagnostics in the selection, and those that are offered everywhere.
-fn fixes(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<CodeAction> {
+fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<CodeAction> {
     let db = &snapshot.db;
     let mut found = Vec::new();
     let here: Vec<&diagnostic::Diagnostic> = diagnostics(db, file)
@@ -191,9 +214,9 @@ fn fixes(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<CodeAct
         let title = if edit.assumptions.is_empty() {
             fix.title.to_owned()
         } else {
-            format!("{} — assumes {}", fix.title, join(&edit.assumptions))
+            format!("{} — assumes {}", fix.title, in_short(&edit.assumptions))
         };
-        let Ok(edit) = workspace_edit(snapshot, &edit) else {
+        let Ok(edit) = workspace_edit(snapshot, &edit, fix.title) else {
             return;
         };
         let kind = if mends.is_some() {
@@ -218,6 +241,17 @@ fn fixes(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<CodeAct
         offer(fix, FileRange { file, range }, None);
     }
     found
+}
+
+/// The short forms, each once.
+fn in_short(reasons: &[Reason]) -> String {
+    let mut texts: Vec<&str> = Vec::new();
+    for reason in reasons {
+        if !texts.contains(&reason.short()) {
+            texts.push(reason.short());
+        }
+    }
+    texts.join("; ")
 }
 
 fn join(reasons: &[Reason]) -> String {
@@ -257,10 +291,10 @@ pub fn resolve(snapshot: &Snapshot, mut action: CodeAction) -> Result<CodeAction
 fn edit(snapshot: &Snapshot, site: &Site<'_>, rewrite: &Rewrite) -> Result<WorkspaceEdit> {
     let edit = (rewrite.apply)(&snapshot.db, site.id, &Options::default())
         .map_err(|refusal| failed(format!("cannot be applied: {}", join(&refusal.0))))?;
-    workspace_edit(snapshot, &edit)
+    workspace_edit(snapshot, &edit, rewrite.title)
 }
 
-fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit) -> Result<WorkspaceEdit> {
+fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit, title: &str) -> Result<WorkspaceEdit> {
     let existing = |path: &std::path::Path| {
         let known = snapshot.file(path).map(|file| file.text(&snapshot.db));
         let text = known.or_else(|| read(path, MAX_NAMED_BYTES).ok());
@@ -269,7 +303,7 @@ fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit) -> Result<WorkspaceEdi
     let creates = to_create(&edit.creates, existing)
         .map_err(|Exists(path)| failed(Exists::message(&path.display().to_string())))?;
     snapshot
-        .workspace_edit(edit, &creates)
+        .workspace_edit(edit, &creates, title)
         .ok_or_else(|| failed("the edit is of a file that is not known; save all files and try again".to_string()))
 }
 

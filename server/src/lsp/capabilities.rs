@@ -32,6 +32,8 @@ pub struct Session {
     pub preferred_actions: bool,
     /// Edits may name versions.
     pub document_changes: bool,
+    /// Edits may be annotated.
+    pub change_annotations: bool,
     /// Edits may create files.
     pub create_files: bool,
     /// Documents can be shown.
@@ -84,6 +86,7 @@ impl Session {
             disabled_actions: yes(action.disabled_support),
             preferred_actions: yes(action.is_preferred_support),
             document_changes: yes(edit.document_changes),
+            change_annotations: edit.change_annotation_support.is_some(),
             create_files: operations.contains(&ResourceOperationKind::Create),
             show_document: window.show_document.is_some_and(|show| show.support),
             shows_launches: commands.is_some_and(|known| known.iter().any(|c| c == commands::SHOW_LAUNCHES)),

@@ -179,9 +179,14 @@ impl Snapshot {
         }
     }
 
-    /// An edit; `creates` are the files that aren't there yet. With versions and creation of files where the client can.
-    /// `None` when the edit is of a file that isn't known.
-    pub fn workspace_edit(&self, edit: &SourceEdit, creates: &BTreeMap<PathBuf, String>) -> Option<WorkspaceEdit> {
+    /// An edit; `creates` are the files that aren't there yet. With versions and creation of files where the client can, and with
+    /// what it assumes, under the name `label`. `None` when the edit is of a file that isn't known.
+    pub fn workspace_edit(
+        &self,
+        edit: &SourceEdit,
+        creates: &BTreeMap<PathBuf, String>,
+        label: &str,
+    ) -> Option<WorkspaceEdit> {
         let mut edits: Vec<(Uri, Option<i32>, Vec<TextEdit>)> = Vec::new();
         for (path, list) in &edit.edits {
             let file = self.file(path)?;
@@ -215,6 +220,8 @@ impl Snapshot {
                 ..WorkspaceEdit::default()
             });
         }
+        let assumptions: Vec<&str> = edit.assumptions.iter().map(|reason| reason.text.as_str()).collect();
+        let annotated = self.session.change_annotations && !assumptions.is_empty();
         let mut operations = Vec::new();
         for (uri, insert) in new {
             operations.push(DocumentChangeOperation::Op(ResourceOp::Create(CreateFile {
@@ -225,24 +232,42 @@ impl Snapshot {
                 }),
                 annotation_id: None,
             })));
-            operations.push(document_edit(uri, None, vec![insert]));
+            operations.push(document_edit(uri, None, vec![insert], annotated));
         }
         operations.extend(
             edits
                 .into_iter()
-                .map(|(uri, version, list)| document_edit(uri, version, list)),
+                .map(|(uri, version, list)| document_edit(uri, version, list, annotated)),
         );
         Some(WorkspaceEdit {
             document_changes: Some(DocumentChanges::Operations(operations)),
+            change_annotations: annotated.then(|| {
+                let annotation = ChangeAnnotation {
+                    label: label.to_string(),
+                    needs_confirmation: Some(false),
+                    description: Some(format!("assumes {}", assumptions.join("; "))),
+                };
+                HashMap::from([(ASSUMPTIONS.to_string(), annotation)])
+            }),
             ..WorkspaceEdit::default()
         })
     }
 }
 
-fn document_edit(uri: Uri, version: Option<i32>, edits: Vec<TextEdit>) -> DocumentChangeOperation {
+/// Name of the annotation that tells what an edit assumes.
+const ASSUMPTIONS: &str = "assumptions";
+
+fn document_edit(uri: Uri, version: Option<i32>, edits: Vec<TextEdit>, annotated: bool) -> DocumentChangeOperation {
+    let edit = |text_edit: TextEdit| match annotated {
+        true => OneOf::Right(AnnotatedTextEdit {
+            text_edit,
+            annotation_id: ASSUMPTIONS.to_string(),
+        }),
+        false => OneOf::Left(text_edit),
+    };
     DocumentChangeOperation::Edit(TextDocumentEdit {
         text_document: OptionalVersionedTextDocumentIdentifier { uri, version },
-        edits: edits.into_iter().map(OneOf::Left).collect(),
+        edits: edits.into_iter().map(edit).collect(),
     })
 }
 

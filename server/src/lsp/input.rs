@@ -1,19 +1,42 @@
 //! Keeps what is no message away from the transport, which stops reading at the first one that it doesn't understand.
 
+use std::time::{Duration, Instant};
+
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tower_lsp_server::jsonrpc::{Request, Response};
 
 /// Longer messages end the connection: no editor sends them.
 const MAX_BYTES: usize = 1 << 30;
 
-/// Passes on the messages of `input` until it ends.
-pub async fn pass(input: impl AsyncRead + Unpin, mut output: DuplexStream) {
+/// How often is looked whether it was.
+const POLL: Duration = Duration::from_millis(10);
+
+/// How long an `exit` waits for the answer to the `shutdown` before it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Passes on the messages of `input` until it ends. The transport stops at `exit`, whatever is still to be answered: so an `exit`
+/// that follows its `shutdown` without waiting is kept until that was answered, as `shut_down` tells.
+pub async fn pass(input: impl AsyncRead + Unpin, mut output: DuplexStream, shut_down: impl Fn() -> bool) {
+    let mut shutting_down = false;
     let mut input = BufReader::new(input);
     while let Some(length) = length(&mut input).await {
         let mut body = Vec::new();
         let read = (&mut input).take(length as u64).read_to_end(&mut body).await;
         if !read.is_ok_and(|read| read == length) {
             return;
+        }
+        let method = serde_json::from_slice::<Request>(&body).ok();
+        match method.as_ref().map(Request::method) {
+            Some("shutdown") => shutting_down = true,
+            Some("exit") if shutting_down => {
+                let start = Instant::now();
+                while !shut_down() && start.elapsed() < PATIENCE {
+                    tokio::time::sleep(POLL).await;
+                }
+                // The answer is on its way to the client.
+                tokio::time::sleep(POLL).await;
+            }
+            _ => {}
         }
         if !is_message(&body) {
             eprintln!("gridfuse: the client sent {length} bytes that are no JSON-RPC message");
@@ -80,7 +103,7 @@ mod tests {
         let passed = runtime.map(|runtime| {
             runtime.block_on(async {
                 let (to, mut from) = tokio::io::duplex(1 << 16);
-                pass(input.as_bytes(), to).await;
+                pass(input.as_bytes(), to, || true).await;
                 let mut passed = String::new();
                 let _ = from.read_to_string(&mut passed).await;
                 passed

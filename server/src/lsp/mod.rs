@@ -58,7 +58,9 @@ pub fn main() -> ExitCode {
         })
         .finish();
         let (messages, input) = tokio::io::duplex(PIPE_BYTES);
-        tokio::spawn(input::pass(tokio::io::stdin(), messages));
+        let asked = state.clone();
+        let shut_down = move || asked.as_ref().is_none_or(|state: &Arc<State>| state.is_shut_down());
+        tokio::spawn(input::pass(tokio::io::stdin(), messages, shut_down));
         let server = Server::new(input, tokio::io::stdout(), socket);
         server.concurrency_level(CONCURRENCY).serve(service).await;
         state.is_some_and(|state: Arc<State>| state.is_shut_down())

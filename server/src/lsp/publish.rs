@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use gridfuse_analysis::db::Workspace;
 use gridfuse_analysis::diagnostics::diagnostics;
 use tower_lsp_server::ls_types::{Diagnostic, Uri};
 
@@ -38,6 +39,7 @@ pub fn of_file(snapshot: &Snapshot, path: &std::path::Path) -> Vec<Diagnostic> {
 pub async fn run(state: Arc<State>) {
     let mut told = BTreeMap::new();
     let mut tried = HashSet::new();
+    let mut directories = Arc::default();
     let mut last: Option<Instant> = None;
     loop {
         state.changed.notified().await;
@@ -46,12 +48,38 @@ pub async fn run(state: Arc<State>) {
                 tokio::time::sleep(DEBOUNCE).await;
             }
             last = Some(Instant::now());
+            forget_includes(&state, &mut tried, &mut directories);
             load_includes(&state, &mut tried).await;
             if state.session().pull_diagnostics || round(&state, &mut told).await {
                 break;
             }
         }
     }
+}
+
+/// When the include directories have changed, forgets what was read because of the old ones; what is still included is read again.
+fn forget_includes(state: &State, tried: &mut HashSet<PathBuf>, directories: &mut Arc<Vec<PathBuf>>) {
+    let now = {
+        let shared = state.lock();
+        let db = shared.host.db();
+        Workspace::get(db).include_dirs(db)
+    };
+    if now == *directories {
+        return;
+    }
+    *directories = now;
+    if tried.is_empty() {
+        return;
+    }
+    let folders = state.session().folders;
+    state.update(|shared| {
+        for path in tried.drain() {
+            let kept = shared.documents.contains_key(&path) || folders.iter().any(|folder| path.starts_with(folder));
+            if !kept {
+                shared.host.remove_file(&path);
+            }
+        }
+    });
 }
 
 /// Has files read that open documents include and that aren't known yet. A file is tried once.

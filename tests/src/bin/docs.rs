@@ -4,9 +4,9 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use gridfuse_tests::{docs, workspace};
+use gridfuse_tests::{docs, screens, workspace};
 
-/// Make docs/diagnostics, docs/rewrites and docs/README.md from what `gridfuse list` says
+/// Make docs/diagnostics, docs/rewrites and docs/README.md from what `gridfuse list` says, and docs/screens.md from real runs
 #[derive(Debug, Parser)]
 struct Args {
     /// Change nothing; fail when a page is missing, stale or left over
@@ -23,7 +23,8 @@ fn main() -> Result<ExitCode> {
         bail!("gridfuse list failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     let report = serde_json::from_slice(&output.stdout).context("gridfuse list printed no JSON")?;
-    let pages = docs::pages(&report).map_err(anyhow::Error::msg)?;
+    let mut pages = docs::pages(&report).map_err(anyhow::Error::msg)?;
+    pages.insert(screens::NAME.to_owned(), screens::page());
     let directory = workspace::root().join("docs");
     let differences = docs::differences(&directory, &pages).context("docs cannot be read")?;
     if args.check && !differences.is_empty() {

@@ -1,0 +1,43 @@
+//! Which fixes may be applied without anybody looking at them: by `gridfuse check --fix`, and by an editor that applies preferred
+//! actions on its own.
+//!
+//! A rewrite has to be proven right (eligible without assumptions), and to be one that leaves the program's structure as it is:
+//! the next reader must not wonder where the code has gone. So aggregation, thresholding and coarsening are never among them; they are
+//! worth it, but they are decisions. Edits that a diagnostic brings along change nothing that a compiler sees.
+
+use std::collections::BTreeMap;
+
+use gridfuse_analysis::db::Database;
+use gridfuse_analysis::diagnostic::Diagnostic;
+use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
+
+/// The rewrites that change a launch's config and nothing else.
+const UNATTENDED: &[&str] = &["fire-and-forget"];
+
+/// The rewrite may be applied unattended where it is eligible.
+pub fn unattended(rewrite: &str) -> bool {
+    UNATTENDED.contains(&rewrite)
+}
+
+/// The edit that a diagnostic brings along.
+pub fn small_edit(db: &Database, diagnostic: &Diagnostic) -> Option<SourceEdit> {
+    let edit = diagnostic.edit.as_ref()?;
+    let text = TextEdit {
+        range: edit.range,
+        insert: edit.insert.clone(),
+    };
+    Some(SourceEdit {
+        edits: BTreeMap::from([(diagnostic.place.file.path(db).to_path_buf(), vec![text])]),
+        ..SourceEdit::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_is_unattended_exists() {
+        for id in super::UNATTENDED {
+            assert!(crate::describe::rewrite(id).is_some(), "{id}");
+        }
+    }
+}
