@@ -21,6 +21,7 @@ mod outline;
 mod program;
 mod pure;
 pub mod rewrite;
+mod room;
 mod site;
 mod split;
 mod style;
