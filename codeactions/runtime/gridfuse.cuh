@@ -755,7 +755,7 @@ private:
 /// It lives until the end of the statement and gives its memory back in stream order, so after the
 /// kernel and its children. `grid`, `block` and `stream` are those of the launch. A launch that is
 /// written down takes 20 bytes and its arguments: `bytes_per_thread` decides how many fit for each
-/// thread of a block. A kernel with several Aggregators says how many in `aggregators`; each gets
+/// thread of a block, see room_for. A kernel with several Aggregators says how many in `aggregators`; each gets
 /// `bytes_per_thread`. Without memory (none is left, say) the result is an empty arena: the program is
 /// then slow, not wrong.
 ///
@@ -765,6 +765,17 @@ private:
 inline ArenaOwner arena_for(dim3 grid, dim3 block, cudaStream_t stream = 0, std::size_t bytes_per_thread = 64,
                             unsigned aggregators = 1, std::size_t nested_bytes = 0) {
     return ArenaOwner(grid, block, stream, bytes_per_thread, aggregators, nested_bytes);
+}
+
+/// A value for `bytes_per_thread`: room for so many launches of each thread by each Aggregator, given the structs of the
+/// arguments that they take. For a loop whose number of iterations isn't known, 4 is a start: what finds no room is launched
+/// by itself, and is counted with GRIDFUSE_DEBUG.
+template <class... Args>
+constexpr std::size_t room_for(unsigned launches_per_thread = 1) {
+    std::size_t largest = 0;
+    ((largest = sizeof(detail::Record<Args>) > largest ? sizeof(detail::Record<Args>) : largest), ...);
+    const std::size_t room = launches_per_thread * (largest + sizeof(unsigned));
+    return room < 64 ? 64 : room;
 }
 
 /// A good value for `nested_bytes`: all blocks that fit on a large GPU can write down launches at the same time.

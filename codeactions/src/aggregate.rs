@@ -24,6 +24,7 @@ use crate::order::{self, CreatedStream};
 use crate::outline::{self, Behind, Collecting, Form};
 use crate::pure;
 use crate::rewrite::{Ineligible, Reason};
+use crate::room::{Collected, launches_at};
 use crate::site::{Refusals, Site, refuse};
 use crate::split::Split;
 use crate::style;
@@ -219,15 +220,16 @@ pub fn aggregate<'db>(
     for (index, parent) in &parents {
         let function = &cluster.functions[*index];
         let needs = plan.needs(*index);
+        let collected: Vec<Collected<'_, 'db>> = needs.iter().map(|g| plan.collected(*index, *g)).collect();
         let room = Room {
-            aggregators: needs.len(),
+            collected: &collected,
             nested: needs.iter().any(|g| plan.launches_in_turn(*g)),
         };
         let arena = parent.existing().unwrap_or(&plan.arena);
         parent.add_arena(
             function,
             &header,
-            room,
+            &room,
             &plan.arena,
             plan.is_outlined_now(*index),
             &mut edit,
@@ -611,6 +613,29 @@ impl<'db> Plan<'_, 'db> {
     /// Whether the child of a group collects launches, too.
     fn launches_in_turn(&self, group: usize) -> bool {
         self.member(&self.children[self.groups[group].child]).is_some()
+    }
+
+    /// What the aggregator of a group collects in a kernel.
+    fn collected(&self, kernel: usize, group: usize) -> Collected<'_, 'db> {
+        let group_of = &self.groups[group];
+        let child = &self.children[group_of.child];
+        let split = group_of.split();
+        let reached = self.cluster.reached_from(kernel);
+        let here = group_of
+            .launches
+            .iter()
+            .map(|(site, _)| (&self.cluster.sites[*site], self.cluster.site_of[*site]))
+            .filter(|(_, function)| reached.contains(function));
+        let early = self.needed_early(group).map(|f| self.cluster.functions[f].start);
+        Collected {
+            child,
+            record: (!split.is_some_and(|s| depends_on_template(child, s))).then_some(group_of.record.as_str()),
+            behind: early.unwrap_or(child.start),
+            fields: split.map_or_else(Vec::new, |s| s.varying().map(|p| &p.param.ty).collect()),
+            launches: here
+                .map(|(site, function)| launches_at(site, self.cluster.is_repeated(function)))
+                .sum(),
+        }
     }
 
     /// Whether a kernel is a child whose body moves to another function.

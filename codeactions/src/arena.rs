@@ -12,6 +12,7 @@ use crate::edit::EditBuilder;
 use crate::effects::Effects;
 use crate::include::{HEADER_NAME, Header};
 use crate::pure;
+use crate::room::{Collected, bytes_per_thread};
 use crate::site::{Refusals, Site};
 use crate::target;
 
@@ -27,10 +28,9 @@ pub struct Parent<'db> {
 pub const ARENA: &str = "gridfuse::Arena";
 
 /// What a kernel's arena has to have room for.
-#[derive(Clone, Copy, Debug)]
-pub struct Room {
-    /// So many aggregators more.
-    pub aggregators: usize,
+pub struct Room<'a, 'db> {
+    /// What further aggregators collect, of each.
+    pub collected: &'a [Collected<'a, 'db>],
     /// Children that collect launches in their turn.
     pub nested: bool,
 }
@@ -108,16 +108,11 @@ impl<'db> Parent<'db> {
         let existing = function.arena();
         if let Some((index, _)) = &existing {
             for host in &launches {
-                if arena_for(
-                    host,
-                    *index,
-                    Room {
-                        aggregators: 1,
-                        nested: false,
-                    },
-                )
-                .is_none()
-                {
+                let same = Room {
+                    collected: &[],
+                    nested: false,
+                };
+                if arena_for(host, *index, &same).is_none() {
                     refusals.add("the arena of this launch is not understood", Some(host.here()));
                 }
             }
@@ -149,7 +144,7 @@ impl<'db> Parent<'db> {
         &self,
         function: &Function<'db>,
         header: &Header,
-        room: Room,
+        room: &Room<'_, 'db>,
         arena: &str,
         written: bool,
         edit: &mut EditBuilder<'db>,
@@ -188,9 +183,15 @@ impl<'db> Parent<'db> {
                 code.push_str(", ");
                 code.push_str(&target::flat(host.source(stream.span)));
             }
-            if room.aggregators > 1 || room.nested {
+            let bytes = bytes_per_thread(host, room.collected);
+            let aggregators = room.collected.len();
+            let several = aggregators > 1 || room.nested;
+            if several || bytes.is_some() {
                 let stream = if stream.is_none() { ", 0" } else { "" };
-                code.push_str(&format!("{stream}, 64, {}", room.aggregators));
+                code.push_str(&format!("{stream}, {}", bytes.as_deref().unwrap_or("64")));
+            }
+            if several {
+                code.push_str(&format!(", {aggregators}"));
             }
             if room.nested {
                 code.push_str(", gridfuse::kNestedBytes");
@@ -253,8 +254,8 @@ pub fn nest<'db>(
             match arena_for(
                 &host,
                 index,
-                Room {
-                    aggregators: 0,
+                &Room {
+                    collected: &[],
                     nested: true,
                 },
             ) {
@@ -323,7 +324,7 @@ fn refuse_host_launch(
 }
 
 /// The argument `arena_for(…)` of a host launch, as it is with more room.
-fn arena_for(host: &Site<'_>, index: usize, room: Room) -> Option<(Span, String)> {
+fn arena_for(host: &Site<'_>, index: usize, room: &Room<'_, '_>) -> Option<(Span, String)> {
     let arg = *host.launch.args.get(index)?;
     let ExprKind::Call {
         name: Some(name), args, ..
@@ -339,14 +340,20 @@ fn arena_for(host: &Site<'_>, index: usize, room: Room) -> Option<(Span, String)
             .map_or(default.to_owned(), |a| target::flat(host.expr_source(*a)))
     };
     let aggregators: u64 = given(4, "1").parse().ok()?;
+    let bytes = match (given(3, "64"), bytes_per_thread(host, room.collected)) {
+        (before, None) => before,
+        (before, Some(more)) if before == "64" => more,
+        (before, Some(more)) if before == more => before,
+        (before, Some(more)) => format!("{before} + {more}"),
+    };
     let nested = given(5, if room.nested { "gridfuse::kNestedBytes" } else { "" });
     let code = format!(
         "gridfuse::arena_for({}, {}, {}, {}, {}{}{nested})",
         given(0, ""),
         given(1, ""),
         given(2, "0"),
-        given(3, "64"),
-        aggregators + room.aggregators as u64,
+        bytes,
+        aggregators + room.collected.len() as u64,
         if nested.is_empty() { "" } else { ", " }
     );
     Some((host.body.expr(arg).span, code))

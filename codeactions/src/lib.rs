@@ -23,6 +23,7 @@ mod outline;
 mod program;
 mod pure;
 pub mod rewrite;
+mod room;
 mod sequence;
 mod site;
 mod split;

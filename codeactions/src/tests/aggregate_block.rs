@@ -150,8 +150,8 @@ fn templates() {
         "child_body<T, N>(blockIdx, gridDim, blockDim, out, args.value, args.count);",
         "gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated<U, 3>> childs(arena, out);",
         "childs.launch(1, 32, {value, static_cast<int>(threadIdx.x)});",
-        "parent<float><<<1, 32>>>(out, 5, gridfuse::arena_for(1, 32));",
-        "parent<<<2, 64>>>(out, 5, gridfuse::arena_for(2, 64));",
+        "parent<float><<<1, 32>>>(out, 5, gridfuse::arena_for(1, 32, 0, 100));",
+        "parent<<<2, 64>>>(out, 5, gridfuse::arena_for(2, 64, 0, 100));",
     ]);
     refuses(ID, &text.replace("child<U, 3><<<", "child<<<"), "are deduced");
     refuses(
@@ -219,6 +219,22 @@ fn formatting_is_kept() {
     let comment = program("child<< <1, 32> >>(out, begin, count);")
         .replace("int n) {\n    int v", "int n) { // the parent\n    int v");
     rewrite(ID, &comment).has(&["arena) { // the parent\n    gridfuse::Aggregator<"]);
+}
+
+#[test]
+fn the_arena_has_room_for_what_a_thread_launches() {
+    let arena = |launches: &str| {
+        format!("gridfuse::arena_for((n + 127) / 128, 128, 0, gridfuse::room_for<child_args>({launches}))")
+    };
+    let counted = program("for (int i = 0; i < 3; ++i) child<<<1, 32>>>(out, begin + i, count);");
+    rewrite(ID, &counted).has(&[arena("3").as_str()]);
+    let endless = program("for (int i = 0; i < count; ++i) child<<<1, 32>>>(out, begin + i, count);");
+    rewrite(ID, &endless).has(&[arena("4").as_str()]);
+    // 20 bytes and 48 for the arguments.
+    let child = "__global__ void child(int* out, double4 a, double b, int begin, int count) { out[begin] = count + a.x + b; }\n";
+    let launch = "double b = out[v];\n    child<<<1, 32>>>(out, make_double4(b, b, b, b), b, begin, count);";
+    rewrite(ID, &with_child(child, launch)).has(&[arena("").as_str()]);
+    rewrite(ID, &program("child<<<1, 32>>>(out, begin, count);")).has(&["gridfuse::arena_for((n + 127) / 128, 128))"]);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn launches_are_collected_all_or_none() {
         "struct child_args { int* out; int begin; int count; };",
         "childs(arena);\n",
         "childs.launch(1, 32, {out, begin, count});\n    childs.launch(2, 64, {out + v, 0, count});",
-        "gridfuse::arena_for((n + 127) / 128, 128)",
+        "gridfuse::arena_for((n + 127) / 128, 128, 0, gridfuse::room_for<child_args>(2))",
     ]);
     assert!(result.assumes.iter().any(|a| a.contains("independent of other grids")));
     let helper = program("helper(out);\n    child<<<1, 32>>>(out, begin, count);").replacen(
