@@ -297,7 +297,7 @@ impl<'db> Scan<'db> {
         let names = visible_names(db, context.file);
         let last = unqualified(name);
         if names.ambiguous_macros.contains(last) {
-            let what = format!("`{last}`, a macro with several definitions");
+            let what = format!("`{last}`, a macro whose definition is not certain");
             self.found.unknown.push(Found { what, place });
             return;
         }

@@ -122,7 +122,7 @@ fn barriers_that_some_threads_do_not_reach() {
             "#define WAIT(x) if (x) __syncthreads()\n{}",
             of_body("WAIT(i < count);")
         ),
-        "isn't clear",
+        "one block can't run after the other",
     );
 }
 

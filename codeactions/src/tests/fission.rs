@@ -284,7 +284,7 @@ fn refusals() {
     refuse("again:\n    __syncthreads();\n    if (count) goto again;\n", "goto");
     refuse(
         "#ifdef X\n    __syncthreads();\n#endif\n    out[0] = 1;\n",
-        "under an #if",
+        "`X`, a macro whose definition is not certain",
     );
     let macros = "#define SYNC() (__syncthreads(), 0)\n#define COUNT(x) atomicAdd(&x, 1)\n";
     refuses(

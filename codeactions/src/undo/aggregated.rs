@@ -93,6 +93,8 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Optio
         delete_item(&mut edit, kernel);
         let mut except = deleted.clone();
         except.push(collected.structure);
+        // The size of the arena goes with it.
+        except.extend(arena_arguments(db, parent));
         if !is_used_elsewhere(db, &collected.record, &except) {
             delete_item(&mut edit, collected.structure);
             deleted.push(collected.structure);
@@ -337,6 +339,31 @@ fn without_cast(code: &str, ty: &str) -> String {
         .and_then(|rest| rest.strip_prefix(">("))
         .and_then(|rest| rest.strip_suffix(')'));
     inner.unwrap_or(code).to_owned()
+}
+
+/// The arguments `gridfuse::arena_for(…)` of the kernel's launches.
+fn arena_arguments<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Vec<FileRange> {
+    let mut found = Vec::new();
+    for id in launch_sites_of(db, parent) {
+        let Ok(host) = Site::new(db, id) else { continue };
+        let tokens = lex::code_tokens(&host.text);
+        let list_start = host.launch.args_span.shift(host.start).start;
+        let Some(open) = tokens.iter().position(|t| t.start as u32 == list_start) else {
+            continue;
+        };
+        let Some((arguments, _)) = list(&host.text, &tokens, open) else {
+            continue;
+        };
+        let made = arguments.into_iter().filter(|a| {
+            let code = host.text.get(a.clone());
+            code.is_some_and(|code| code.starts_with("gridfuse::arena_for("))
+        });
+        found.extend(made.map(|a| FileRange {
+            file: host.file,
+            range: TextRange::new(a.start as u32, a.end as u32),
+        }));
+    }
+    found
 }
 
 /// Takes the arena's parameter and its arguments away.
