@@ -98,11 +98,11 @@ fn runtime(name: &str) -> Option<String> {
 /// The comment above the declaration of a name in the runtime header.
 fn documented(name: &str) -> Option<String> {
     let declares = |line: &str| {
-        let known = ["struct ", "class ", "inline ", "constexpr ", "__device__ ", "__host__ "];
+        let known = ["struct ", "class ", "namespace ", "inline ", "constexpr ", "__device__ ", "__host__ "];
         known.iter().any(|start| line.starts_with(start))
             && line.match_indices(name).any(|(at, _)| {
                 let after = line[at + name.len()..].trim_start();
-                line[..at].ends_with(' ') && (after.is_empty() || after.starts_with(['{', '(', ':']))
+                line[..at].ends_with(' ') && (after.is_empty() || after.starts_with(['{', '(', ':', '=']))
             })
     };
     let mut comment: Vec<&str> = Vec::new();
