@@ -141,7 +141,7 @@ __device__ inline int thread_number() {
 }
 
 template <class G>
-__global__ void parent_plain(Work w, gridfuse::Arena arena) {
+__global__ void __launch_bounds__(1024) parent_plain(Work w, gridfuse::Arena arena) {
     gridfuse::Aggregator<G, plain> children(arena, w.out, w.written);
     int t = thread_number();
     if (t >= w.threads) return;
@@ -155,7 +155,7 @@ __global__ void parent_plain(Work w, gridfuse::Arena arena) {
 }
 
 template <class G, class T>
-__global__ void parent_wide(Work w, gridfuse::Arena arena) {
+__global__ void __launch_bounds__(1024) parent_wide(Work w, gridfuse::Arena arena) {
     gridfuse::Aggregator<G, wide<T, 0>> children(arena, w.out, w.written);
     int t = thread_number();
     if (t >= w.threads) return;
@@ -167,7 +167,7 @@ __global__ void parent_wide(Work w, gridfuse::Arena arena) {
 }
 
 template <class G, int StaticBytes>
-__global__ void parent_shared(Work w, gridfuse::Arena arena) {
+__global__ void __launch_bounds__(1024) parent_shared(Work w, gridfuse::Arena arena) {
     gridfuse::Aggregator<G, with_shared<StaticBytes>> children(arena, w.out, w.written);
     int t = thread_number();
     if (t >= w.threads) return;
@@ -180,7 +180,7 @@ __global__ void parent_shared(Work w, gridfuse::Arena arena) {
 
 // Three aggregators, two of them with the same kernel, used in turn; with barriers and shared memory of its own.
 template <class G>
-__global__ void parent_three(Work w, gridfuse::Arena arena) {
+__global__ void __launch_bounds__(1024) parent_three(Work w, gridfuse::Arena arena) {
     gridfuse::Aggregator<G, plain> one(arena, w.out, w.written);
     gridfuse::Aggregator<G, plain, 1> two(arena, w.out, w.written);
     gridfuse::Aggregator<G, wide<long long, 0>> three(arena, w.out, w.written);

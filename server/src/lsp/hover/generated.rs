@@ -98,7 +98,15 @@ fn runtime(name: &str) -> Option<String> {
 /// The comment above the declaration of a name in the runtime header.
 fn documented(name: &str) -> Option<String> {
     let declares = |line: &str| {
-        let known = ["struct ", "class ", "namespace ", "inline ", "constexpr ", "__device__ ", "__host__ "];
+        let known = [
+            "struct ",
+            "class ",
+            "namespace ",
+            "inline ",
+            "constexpr ",
+            "__device__ ",
+            "__host__ ",
+        ];
         known.iter().any(|start| line.starts_with(start))
             && line.match_indices(name).any(|(at, _)| {
                 let after = line[at + name.len()..].trim_start();
