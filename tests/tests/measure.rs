@@ -67,12 +67,12 @@ fn times_and_agreement() {
     assert_eq!(report["sites"][0]["kernel"], "parent");
     assert_eq!(report["sites"][0]["line"], 23);
     assert_eq!(report["deterministic"], true);
-    assert_eq!(report["original"]["median_ms"], 20.0);
+    assert_eq!(report["original"]["median_ms"], 10.0);
     assert_eq!(report["original"]["times_ms"].as_array().map(Vec::len), Some(2));
     assert_eq!(report["original"]["device_launches"], 12);
     for rewrites in ["aggregate-block", "threshold+aggregate-grid"] {
         let outcome = &variant(&report, rewrites)["outcome"];
-        assert_eq!(outcome["median_ms"], 1.0, "{report:#}");
+        assert_eq!(outcome["median_ms"], 0.5, "{report:#}");
         assert_eq!(
             outcome["agreement"],
             serde_json::json!({"agreement": "agrees", "compared": 1, "unstable": 0})

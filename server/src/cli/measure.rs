@@ -205,7 +205,7 @@ fn print(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
     let machine = &report.machine;
     writeln!(
         out,
-        "{}, driver for CUDA {}, built with CUDA {}; time of the launches of {} until all children are done, median of {} runs",
+        "{}, driver for CUDA {}, built with CUDA {}; time of the launches of {} until all children are done, without each one's first, median of {} runs",
         machine.gpu,
         machine.driver,
         machine.runtime,

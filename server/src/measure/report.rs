@@ -108,11 +108,12 @@ pub enum Outcome {
 /// Times and results of a program.
 #[derive(Debug, Serialize)]
 pub struct Run {
-    /// GPU time of all measured launches, until all their children were done, for each run of the program; in ms.
+    /// GPU time of the measured launches, until all their children were done, for each run of the program; in ms. Where a site
+    /// launches several times, its first launch doesn't count.
     pub times_ms: Vec<f64>,
     /// Their median.
     pub median_ms: f64,
-    /// Launches of measured kernels by the host, in one run.
+    /// The host's launches of measured kernels that count, in one run.
     pub host_launches: usize,
     /// Launches by device code, in one run.
     pub device_launches: Option<u64>,
