@@ -78,7 +78,7 @@
 
 namespace gridfuse {
 
-template <class Args>
+template <class Args, bool Nested = false>
 class Batch;
 
 /// Granularity: the launches of one warp of the parent kernel become one launch.
@@ -259,6 +259,9 @@ struct Pool {
 };
 constexpr std::size_t kUnit = 4096;
 
+/// In place of a pool where nothing is nested.
+struct NoPool {};
+
 /// A pool as seen from a kernel.
 class PoolView {
 public:
@@ -372,8 +375,9 @@ template <class Function>
 struct Child {
     static_assert(sizeof(Function) == 0, "an aggregated kernel is a void (gridfuse::Batch<Args>, ...)");
 };
-template <class T, class... Uniform>
-struct Child<void (*)(Batch<T>, Uniform...)> {
+template <class T, bool Nested, class... Uniform>
+struct Child<void (*)(Batch<T, Nested>, Uniform...)> {
+    static constexpr bool kNested = Nested;
     using Args = T;
     using Common = Pack<Uniform...>;
     static constexpr unsigned kUniform = sizeof...(Uniform);
@@ -455,7 +459,7 @@ public:
 
 private:
     friend class ArenaOwner;
-    template <class Args>
+    template <class Args, bool Nested>
     friend class Batch;
     template <class Granularity, auto Kernel, int Site>
     friend class Aggregator;
@@ -506,11 +510,13 @@ private:
 /// What an aggregated child kernel runs: some launches with arguments of type `Args`, written down
 /// by an Aggregator. The first parameter of such a kernel.
 ///
-/// `Args` is any trivially copyable type: the arguments that differ between the launches.
-template <class Args>
+/// `Args` is any trivially copyable type: the arguments that differ between the launches. `Nested`: see NestedBatch.
+template <class Args, bool Nested>
 class Batch {
     static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
     static_assert(alignof(Args) <= detail::kSliceAlignment, "over-aligned launch arguments");
+
+    using Pool = std::conditional_t<Nested, detail::PoolView, detail::NoPool>;
 
 public:
     /// Runs the child's code for the block of the child grid that this block stands for. Called once,
@@ -543,9 +549,11 @@ public:
                 block.y = row - block.z * grid.y;
             }
         }
-        if (release_) {
-            __syncthreads();   // all threads have read their record
-            if (detail::linear_thread() == 0) release();
+        if constexpr (Nested) {
+            if (nest_.release) {
+                __syncthreads();   // all threads have read their record
+                if (detail::linear_thread() == 0) release();
+            }
         }
         // Block sizes differ in one-dimensional blocks only.
         if (count_ != 0 && threadIdx.x >= threads.x) return;
@@ -553,7 +561,10 @@ public:
     }
 
     /// For the Aggregators of a kernel that launches in its turn. They are declared before for_each_block is called.
-    __device__ __forceinline__ Arena& arena() { return nested_; }
+    __device__ __forceinline__ Arena& arena() {
+        static_assert(Nested, "a kernel that launches in its turn takes a gridfuse::NestedBatch");
+        return nest_.arena;
+    }
 
 private:
     template <class Granularity, auto Kernel, int Site>
@@ -561,29 +572,43 @@ private:
 
     // A block needs the batch's chunk no more; the last one gives it back.
     __device__ __noinline__ void release() const {
-        detail::Front* const front = nested_.front_;
+        detail::Front* const front = nest_.arena.front_;
         __threadfence();
         if (atomicAdd(&front->blocks_done, 1u) + 1 != gridDim.x * gridDim.y * gridDim.z) return;
         __threadfence();
-        nested_.pool_.release(front);
+        nest_.arena.pool_.release(front);
     }
 
     /// One launch with a grid of its own. `front`: a chunk of the pool, or null.
-    __device__ __forceinline__ Batch(const detail::Bytes<Args>& args, detail::PoolView pool, detail::Front* front)
-        : records_(nullptr), first_(nullptr), count_(0), release_(front != nullptr), nested_(pool, front), alone_(args) {}
+    __device__ __forceinline__ Batch(const detail::Bytes<Args>& args, Pool pool, detail::Front* front)
+        : records_(nullptr), first_(nullptr), count_(0), nest_(pool, front, front != nullptr), alone_(args) {}
 
     /// The launches that stand behind `front`, or in memory without a Front. `release`: it is a chunk of the pool.
     __device__ __forceinline__ Batch(const detail::Record<Args>* records, const unsigned* first, unsigned count,
-                                     detail::PoolView pool, detail::Front* front, bool release)
-        : records_(records), first_(first), count_(count), release_(release), nested_(pool, front) {}
+                                     Pool pool, detail::Front* front, bool release)
+        : records_(records), first_(first), count_(count), nest_(pool, front, release) {}
+
+    // What a nested batch has besides.
+    struct InNest {
+        __device__ __forceinline__ InNest(detail::PoolView pool, detail::Front* front, bool chunk) : arena(pool, front), release(chunk) {}
+        Arena arena;
+        bool release;   // the Front is a chunk of the pool, which the kernel gives back
+    };
+    struct InNone {
+        __device__ __forceinline__ InNone(detail::NoPool, detail::Front*, bool) {}
+    };
 
     const detail::Record<Args>* records_;
     const unsigned* first_;   // for each record, the number of blocks before it
     unsigned count_;          // 0: one launch, with the arguments in alone_
-    bool release_;            // the Front is a chunk of the pool, which the kernel gives back
-    Arena nested_;
+    std::conditional_t<Nested, InNest, InNone> nest_;
     detail::Bytes<Args> alone_;
 };
+
+/// The same for a kernel that launches in its turn through Aggregators of its own, and for the kernels that such a
+/// kernel launches. Only these pay for it.
+template <class Args>
+using NestedBatch = Batch<Args, true>;
 
 namespace detail {
 
@@ -798,6 +823,9 @@ class Aggregator {
     using State = detail::State;
     static constexpr bool kWarp = std::is_same<Granularity, PerWarp>::value;
     static constexpr bool kGroup = !kWarp && !std::is_same<Granularity, PerBlock>::value;
+    static constexpr bool kNested = Child::kNested;
+    using ChildBatch = Batch<typename Child::Args, kNested>;
+    using Pool = std::conditional_t<kNested, detail::PoolView, detail::NoPool>;
 
 public:
     /// The arguments that differ between the launches.
@@ -809,33 +837,40 @@ public:
     __device__ __forceinline__ explicit Aggregator(Arena& arena, Uniform... uniform) : uniform_(uniform...) {
         static_assert(sizeof...(Uniform) == Child::kUniform, "an Aggregator takes the arguments of its kernel that follow the batch");
         if (!arena.is_nested() && arena.memory_ == nullptr) detail::say_no_arena();
-        const unsigned index = arena.taken_;
+        [[maybe_unused]] const unsigned index = arena.taken_;
         const Arena::Slice slice = arena.take<Granularity>();
-        pool_ = arena.pool_;
-        lazy_ = arena.is_nested() && !kGroup;
-        no_arena_ = kGroup ? slice.state == nullptr : arena.memory_ == nullptr && !lazy_;
+        no_arena_ = kGroup ? slice.state == nullptr : arena.memory_ == nullptr;
         group_ = slice.state;
-        if (pool_ && !arena.is_nested()) {
-            hold(slice.memory, slice.bytes, true);
-        } else if (lazy_) {
-            // Room for one launch of each thread. The memory is taken when the first one comes.
-            const unsigned threads = kWarp ? detail::warp_threads() : detail::block_threads();
-            const unsigned long long wanted = sizeof(detail::Front) + 1ull * threads * (sizeof(Record) + sizeof(unsigned));
-            size_class_ = detail::PoolView::class_of(wanted);
-            hold(nullptr, detail::kUnit << size_class_, true);
+        if constexpr (kNested) {
+            pool_ = arena.pool_;
+            lazy_ = arena.is_nested() && !kGroup;
+            no_arena_ = no_arena_ && !lazy_;
+            if (pool_ && !arena.is_nested()) {
+                hold(slice.memory, slice.bytes, true);
+            } else if (lazy_) {
+                // Room for one launch of each thread. The memory is taken when the first one comes.
+                const unsigned threads = kWarp ? detail::warp_threads() : detail::block_threads();
+                const unsigned long long wanted = sizeof(detail::Front) + 1ull * threads * (sizeof(Record) + sizeof(unsigned));
+                size_class_ = detail::PoolView::class_of(wanted);
+                hold(nullptr, detail::kUnit << size_class_, true);
+            } else {
+                hold(slice.memory, slice.bytes, false);
+            }
         } else {
             hold(slice.memory, slice.bytes, false);
         }
         if constexpr (kGroup) {
             if (detail::linear_thread() == 0) {
                 left_in_block() = 0;
-                if (arena.is_nested()) group_of_block() = join(arena, index);
+                if constexpr (kNested) {
+                    if (arena.is_nested()) group_of_block() = join(arena, index);
+                }
             }
         } else {
             if (kWarp ? detail::lane_of(detail::linear_thread()) == 0 : detail::linear_thread() == 0) state() = State{};
         }
         __syncthreads();
-        if constexpr (kGroup) {
+        if constexpr (kGroup && kNested) {
             // All blocks of a nested kernel are one group, in a chunk of their own.
             if (arena.is_nested() && group_of_block() != nullptr) {
                 detail::Front* const front = group_of_block();
@@ -903,7 +938,9 @@ public:
         } else {
             const unsigned all = kWarp ? detail::warp_threads() : detail::block_threads();
             if (atomicAdd(&state().left, threads) + threads == all) {
-                if (lazy_) adopt(detail::strong_read(state().chunk));
+                if constexpr (kNested) {
+                    if (lazy_) adopt(detail::strong_read(state().chunk));
+                }
                 launch_all(state());
             }
         }
@@ -962,13 +999,14 @@ private:
     __device__ __forceinline__ void leave_group(bool wrote) const {
         constexpr unsigned count = detail::Blocks<Granularity>::kCount;
         const unsigned long long blocks = 1ull * gridDim.x * gridDim.y * gridDim.z;
-        const unsigned long long first = of_pool_ ? 0 : detail::linear_block() / count * count;
-        const unsigned members = static_cast<unsigned>(!of_pool_ && count < blocks - first ? count : blocks - first);
+        const bool of_pool = kNested && of_pool_;
+        const unsigned long long first = of_pool ? 0 : detail::linear_block() / count * count;
+        const unsigned members = static_cast<unsigned>(!of_pool && count < blocks - first ? count : blocks - first);
         if (wrote) __threadfence();
         if (atomicAdd(&group_->left, 1u) + 1 != members) return;
         State& s = *group_;
         launch_all(s);
-        if (!of_pool_) s.reset();
+        if (!of_pool) s.reset();
     }
 
     // The group of all blocks of a nested kernel: the first block to come makes it. Null, for all of them, if there is no memory.
@@ -1069,35 +1107,43 @@ private:
                 before += __popc(holders & below) << bit;
             }
         }
-        unsigned long long at = 0, chunk = 0;
+        unsigned long long at = 0;
+        [[maybe_unused]] unsigned long long chunk = 0;
         if (rank == 0) {
-            if (lazy_) chunk = chunk_of_group();
-            at = lazy_ && chunk == 0 ? kNoRoom : advance(__popc(together), sum);
+            if constexpr (kNested) {
+                if (lazy_) chunk = chunk_of_group();
+            }
+            at = kNested && lazy_ && chunk == 0 ? kNoRoom : advance(__popc(together), sum);
             if (at != kNoRoom && same && same_shared) widen(block, shared_bytes);
         }
         at = __shfl_sync(together, at, __ffs(together) - 1);
         if (at == kNoRoom) return at;
-        if (lazy_) {
-            adopt(__shfl_sync(together, chunk, __ffs(together) - 1));
-            __syncwarp(together);   // what others have done with the chunk, of which the first thread knows, comes before
+        if constexpr (kNested) {
+            if (lazy_) {
+                adopt(__shfl_sync(together, chunk, __ffs(together) - 1));
+                __syncwarp(together);   // what others have done with the chunk, of which the first thread knows, comes before
+            }
         }
         if (!same || !same_shared) widen(block, shared_bytes);
         return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits | before);
     }
 
     static __device__ __forceinline__ void launch_kernel(const Common& uniform, dim3 grid, dim3 block, std::size_t shared_bytes,
-                                                         const Batch<Args>& batch) {
+                                                         const ChildBatch& batch) {
         uniform.apply([&](const auto&... values) {
             Kernel<<<grid, block, shared_bytes, cudaStreamFireAndForget>>>(batch, values...);
         });
     }
 
     // What happens seldom stays out of the way of the code around it.
-    static __device__ __noinline__ void launch_alone(Common uniform, detail::PoolView pool, dim3 grid, dim3 block, std::size_t shared_bytes,
+    static __device__ __noinline__ void launch_alone(Common uniform, Pool pool, dim3 grid, dim3 block, std::size_t shared_bytes,
                                                      detail::Bytes<Args> args) {
-        detail::Front* const front = pool ? pool.allocate(0) : nullptr;
-        if (front != nullptr) front->begin();
-        launch_kernel(uniform, grid, block, shared_bytes, Batch<Args>(args, pool, front));
+        detail::Front* front = nullptr;
+        if constexpr (kNested) {
+            if (pool) front = pool.allocate(0);
+            if (front != nullptr) front->begin();
+        }
+        launch_kernel(uniform, grid, block, shared_bytes, ChildBatch(args, pool, front));
     }
 
     // What nearly every group needs is inlined: a call costs more than it does.
@@ -1109,38 +1155,41 @@ private:
         const unsigned least = ~detail::strong_read(s.block_least), most = detail::strong_read(s.block_most),
                        shared_bytes = detail::strong_read(s.shared_most);
         const unsigned count = detail::launches_in(cursor), blocks = static_cast<unsigned>(detail::blocks_in(cursor));
-        const bool chunk = front_ != nullptr && (lazy_ || of_pool_);
+        const bool chunk = kNested && front_ != nullptr && (lazy_ || of_pool_);
         if (count != 0) {
-            if (front_ != nullptr) front_->begin();
-            const Batch<Args> batch(records_, reinterpret_cast<const unsigned*>(records_ + capacity_), count, pool_, front_, chunk);
+            if constexpr (kNested) {
+                if (front_ != nullptr) front_->begin();
+            }
+            const ChildBatch batch(records_, reinterpret_cast<const unsigned*>(records_ + capacity_), count, pool_, front_, chunk);
             if (least == most && shared_bytes == 0)
                 launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), 0, batch);
             else
-                launch_mixed(uniform_, batch, blocks, least, most, shared_bytes);
-        } else if (chunk) {
-            pool_.release(front_);
+                launch_mixed(uniform_, pool_, batch, blocks, least, most, shared_bytes);
+        } else if constexpr (kNested) {
+            if (chunk) pool_.release(front_);
         }
         if (aside != 0) launch_aside(uniform_, pool_, aside);
     }
 
     // Where the launches differ, the largest block and the most shared memory may be too much together
     // though none of them was by itself; and blocks may differ in more than one dimension.
-    static __device__ __noinline__ void launch_mixed(Common uniform, Batch<Args> batch, unsigned blocks, unsigned least,
+    static __device__ __noinline__ void launch_mixed(Common uniform, Pool pool, ChildBatch batch, unsigned blocks, unsigned least,
                                                      unsigned most, unsigned shared_bytes) {
         if (least == most || detail::packed_is_linear(most)) {
             (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
             launch_kernel(uniform, dim3(blocks), detail::unpack_block(most), shared_bytes, batch);
             if (cudaGetLastError() == cudaSuccess) return;
         }
-        const detail::PoolView pool = batch.nested_.pool_;
         for (unsigned slot = 0; slot < batch.count_; ++slot) {
             const Record record = batch.records_[slot];
             launch_alone(uniform, pool, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
         }
-        if (batch.release_) pool.release(batch.nested_.front_);
+        if constexpr (kNested) {
+            if (batch.nest_.release) pool.release(batch.nest_.arena.front_);
+        }
     }
 
-    static __device__ __noinline__ void launch_aside(Common uniform, detail::PoolView pool, unsigned long long next) {
+    static __device__ __noinline__ void launch_aside(Common uniform, Pool pool, unsigned long long next) {
         unsigned launches = 0;
         while (next != 0) {
             Aside* const aside = reinterpret_cast<Aside*>(next);
@@ -1155,7 +1204,7 @@ private:
     Record* records_;
     State* group_;            // for a group of blocks
     detail::Front* front_;    // in front of the records, where the children may launch in their turn
-    detail::PoolView pool_;
+    Pool pool_;
     unsigned capacity_;
     unsigned size_class_ = 0;   // of the chunk that a warp or a block of a nested kernel takes
     bool no_arena_;

@@ -12,7 +12,7 @@ use gridfuse_analysis::uniformity::Level;
 
 use crate::arena::{self, Parent, Room, refuse_to_leave_unseen};
 use crate::child::Child;
-use crate::cluster::{Cluster, Function};
+use crate::cluster::{self, Cluster, Function};
 use crate::ctype;
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::{Effects, effects};
@@ -244,6 +244,7 @@ pub fn aggregate<'db>(
         if let Some(batch) = function.batch() {
             let declarations = plan.declarations(index, &format!("{batch}.arena()"), function, &mut edit);
             declare(function, &declarations, &mut edit);
+            cluster::make_nested(function, &mut edit);
             batches.push(function.item);
         } else if !function.is_kernel() {
             plan.add_parameters(index, &mut names, &mut edit);
@@ -615,6 +616,12 @@ impl<'db> Plan<'_, 'db> {
         self.member(&self.children[self.groups[group].child]).is_some()
     }
 
+    /// Some kernel that an aggregator launches has aggregators of its own.
+    fn is_nested(&self) -> bool {
+        (0..self.groups.len()).any(|group| self.launches_in_turn(group))
+            || self.cluster.functions.iter().any(|function| function.batch().is_some())
+    }
+
     /// What the aggregator of a group collects in a kernel.
     fn collected(&self, kernel: usize, group: usize) -> Collected<'_, 'db> {
         let group_of = &self.groups[group];
@@ -811,7 +818,12 @@ impl<'db> Plan<'_, 'db> {
         } else {
             record.clone()
         };
-        let mut params = vec![format!("gridfuse::Batch<{record_type}> {batch}")];
+        let batch_type = if self.is_nested() {
+            cluster::NESTED_BATCH
+        } else {
+            cluster::BATCH
+        };
+        let mut params = vec![format!("{batch_type}<{record_type}> {batch}")];
         params.extend(split.uniform().map(|p| outline::one_line(&p.param.decl)));
         let is_static = if child.is_static { "static " } else { "" };
         let bounds = child

@@ -17,6 +17,7 @@ use gridfuse_analysis::resolve::{declarations_of, functions_named, launch_sites_
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::arena::ARENA;
+use crate::edit::EditBuilder;
 use crate::include::HEADER_NAME;
 use crate::site::{Refusals, Site, syntax_error};
 
@@ -82,7 +83,7 @@ impl<'db> Function<'db> {
     pub fn batch(&self) -> Option<&str> {
         let first = self.body.binding(*self.body.params.first()?);
         let base = first.ty.base.trim_start_matches("::");
-        let is_batch = base.starts_with("gridfuse::Batch<") && first.ty.is_value();
+        let is_batch = is_batch(base) && first.ty.is_value();
         (self.is_kernel() && is_batch).then_some(first.name.as_str())
     }
 
@@ -93,6 +94,34 @@ impl<'db> Function<'db> {
             ty.base.trim_start_matches("::") == ARENA && ty.is_value()
         })?;
         Some((index, self.body.binding(self.body.params[index]).name.clone()))
+    }
+}
+
+/// The type of an aggregated kernel's first parameter, without its argument.
+pub const BATCH: &str = "gridfuse::Batch";
+
+/// The same for a kernel that launches in its turn, or that such a kernel launches.
+pub const NESTED_BATCH: &str = "gridfuse::NestedBatch";
+
+/// The type is one of these.
+pub fn is_batch(ty: &str) -> bool {
+    let name = ty.split_once('<').map(|(name, _)| name.trim_end());
+    name.is_some_and(|name| name == BATCH || name == NESTED_BATCH)
+}
+
+/// Gives a kernel that gets aggregators of its own a nested batch.
+pub fn make_nested<'db>(kernel: &Function<'db>, edit: &mut EditBuilder<'db>) {
+    let db = kernel.db;
+    for item in declarations_of(db, kernel.item).into_iter().chain([kernel.item]) {
+        let file = item.file(db);
+        let params = item.signature(db).params_span.shift(item.start(db));
+        let text = file.text(db);
+        let old = format!("{BATCH}<");
+        if let Some(at) = params.text(&text).find(&old) {
+            let start = params.start + at as u32;
+            let range = TextRange::new(start, start + BATCH.len() as u32);
+            edit.replace(FileRange { file, range }, NESTED_BATCH);
+        }
     }
 }
 

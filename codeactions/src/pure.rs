@@ -6,7 +6,7 @@ use gridfuse_analysis::resolve::{Meaning, functions_named, meaning};
 use gridfuse_analysis::uniformity::Level;
 
 use crate::calls::{self, Library};
-use crate::cluster::Function;
+use crate::cluster::{Function, is_batch};
 use crate::effects::is_pure;
 use crate::site::Site;
 
@@ -120,7 +120,7 @@ pub fn keeps_first_value(db: &dyn Db, file: SourceFile, body: &Body, binding: Bi
     let value = variable.ty.is_value();
     // What a kernel that an earlier rewrite has made does in the lambda that it passes to for_each_block is seen.
     let first = body.params.first().map(|p| &body.binding(*p).ty.base);
-    let in_batch = first.is_some_and(|base| base.starts_with("gridfuse::Batch<"));
+    let in_batch = first.is_some_and(|base| is_batch(base));
     let exprs = body.exprs.iter().any(|expr| match &expr.kind {
         ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } | ExprKind::AddrOf(place) => root(*place),
         // A function may take its argument by reference. The library's don't write through it, except for `swap`.

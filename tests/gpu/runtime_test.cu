@@ -141,7 +141,7 @@ __device__ inline int thread_number() {
 }
 
 template <class G>
-__global__ void __launch_bounds__(1024) parent_plain(Work w, gridfuse::Arena arena) {
+__global__ void parent_plain(Work w, gridfuse::Arena arena) {
     gridfuse::Aggregator<G, plain> children(arena, w.out, w.written);
     int t = thread_number();
     if (t >= w.threads) return;
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(1024) parent_plain(Work w, gridfuse::Arena are
 }
 
 template <class G, class T>
-__global__ void __launch_bounds__(1024) parent_wide(Work w, gridfuse::Arena arena) {
+__global__ void parent_wide(Work w, gridfuse::Arena arena) {
     gridfuse::Aggregator<G, wide<T, 0>> children(arena, w.out, w.written);
     int t = thread_number();
     if (t >= w.threads) return;
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(1024) parent_wide(Work w, gridfuse::Arena aren
 }
 
 template <class G, int StaticBytes>
-__global__ void __launch_bounds__(1024) parent_shared(Work w, gridfuse::Arena arena) {
+__global__ void parent_shared(Work w, gridfuse::Arena arena) {
     gridfuse::Aggregator<G, with_shared<StaticBytes>> children(arena, w.out, w.written);
     int t = thread_number();
     if (t >= w.threads) return;
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(1024) parent_shared(Work w, gridfuse::Arena ar
 
 // Three aggregators, two of them with the same kernel, used in turn; with barriers and shared memory of its own.
 template <class G>
-__global__ void __launch_bounds__(1024) parent_three(Work w, gridfuse::Arena arena) {
+__global__ void parent_three(Work w, gridfuse::Arena arena) {
     gridfuse::Aggregator<G, plain> one(arena, w.out, w.written);
     gridfuse::Aggregator<G, plain, 1> two(arena, w.out, w.written);
     gridfuse::Aggregator<G, wide<long long, 0>> three(arena, w.out, w.written);
@@ -572,7 +572,7 @@ __host__ __device__ inline Node child_of(const Node& node, unsigned thread, bool
 
 struct tree_args { unsigned id; int level; };
 struct leaf_args { unsigned id; int level; };
-__global__ void leaf_aggregated(gridfuse::Batch<leaf_args> batch, unsigned* marks) {
+__global__ void leaf_aggregated(gridfuse::NestedBatch<leaf_args> batch, unsigned* marks) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const leaf_args& args) {
         atomicAdd(&marks[kLevels], mix(args.id + args.level, blockIdx.x) + threadIdx.x);
     });
@@ -592,7 +592,7 @@ __device__ void tree_body(Trees& trees, Leaves& leaves, uint3 blockIdx, dim3 gri
     trees.launch(child.grid, child.block, {child.id, child.level});
 }
 template <class G>
-__global__ void tree_aggregated(gridfuse::Batch<tree_args> batch, unsigned* marks, int levels, unsigned sparse, bool flat) {
+__global__ void tree_aggregated(gridfuse::NestedBatch<tree_args> batch, unsigned* marks, int levels, unsigned sparse, bool flat) {
     gridfuse::Aggregator<G, tree_aggregated<G>> trees(batch.arena(), marks, levels, sparse, flat);
     gridfuse::Aggregator<G, leaf_aggregated> leaves(batch.arena(), marks);
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const tree_args& args) {

@@ -187,7 +187,7 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
         .filter(|t| own.start <= t.start as u32 && t.end as u32 <= own.end)
         .collect();
     let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
-    let batch = (0..tokens.len()).find(|i| word(*i) == "Batch" && word(i + 1) == "<")?;
+    let batch = (0..tokens.len()).find(|i| matches!(word(*i), "Batch" | "NestedBatch") && word(i + 1) == "<")?;
     let record = word(batch + 2).to_owned();
     let params = kernel.signature(db).params_span.shift(kernel.start(db));
     let open = tokens.iter().position(|t| t.start as u32 == params.start)?;

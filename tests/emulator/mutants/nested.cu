@@ -10,14 +10,14 @@ __host__ __device__ inline unsigned mix(unsigned hash, unsigned value) { return 
 struct tree_args { unsigned id; int level; };
 struct leaf_args { unsigned id; };
 
-__global__ void leaf_aggregated(gridfuse::Batch<leaf_args> batch, unsigned* marks) {
+__global__ void leaf_aggregated(gridfuse::NestedBatch<leaf_args> batch, unsigned* marks) {
     batch.for_each_block([&](uint3 blockIdx, dim3, dim3, const leaf_args& args) {
         atomicAdd(&marks[kLevels], mix(args.id, blockIdx.x) + threadIdx.x);
     });
 }
 
 template <class G>
-__global__ void tree_aggregated(gridfuse::Batch<tree_args> batch, unsigned* marks);
+__global__ void tree_aggregated(gridfuse::NestedBatch<tree_args> batch, unsigned* marks);
 
 template <class Trees, class Leaves>
 __device__ void tree_body(Trees& trees, Leaves& leaves, uint3 blockIdx, dim3 gridDim, dim3 blockDim, unsigned* marks, unsigned id,
@@ -33,7 +33,7 @@ __device__ void tree_body(Trees& trees, Leaves& leaves, uint3 blockIdx, dim3 gri
 }
 
 template <class G>
-__global__ void tree_aggregated(gridfuse::Batch<tree_args> batch, unsigned* marks) {
+__global__ void tree_aggregated(gridfuse::NestedBatch<tree_args> batch, unsigned* marks) {
     gridfuse::Aggregator<G, tree_aggregated<G>> trees(batch.arena(), marks);
     gridfuse::Aggregator<G, leaf_aggregated> leaves(batch.arena(), marks);
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const tree_args& args) {

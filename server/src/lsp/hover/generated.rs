@@ -168,7 +168,11 @@ pub fn role(snapshot: &Snapshot, function: FunctionItem<'_>) -> Option<String> {
     let signature = function.signature(db);
     let parameters = signature.params_span.text(&text);
     let batch = parameters.trim_start_matches('(').trim_start();
-    if signature.kernel && batch.starts_with("gridfuse::Batch<") {
+    if signature.kernel
+        && ["gridfuse::Batch<", "gridfuse::NestedBatch<"]
+            .iter()
+            .any(|ty| batch.starts_with(ty))
+    {
         return Some(
             "The aggregated form of a kernel: one grid of it runs many launches, `batch.for_each_block` gives each of them its blocks. \
              Its parameters behind the batch are the arguments that all these launches share. The kernel's code stands in the \
@@ -271,7 +275,7 @@ fn comment_above(text: &str, name: &str) -> Option<String> {
 /// The type of the arguments of collected launches.
 fn record(snapshot: &Snapshot, file: SourceFile, name: &str) -> Option<String> {
     let db = &snapshot.db;
-    let batch = format!("gridfuse::Batch<{name}>");
+    let batch = format!("Batch<{name}>");
     let kernel = included_files(db, file)
         .iter()
         .flat_map(|file| &items(db, *file).functions)
