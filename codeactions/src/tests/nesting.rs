@@ -182,7 +182,7 @@ fn a_child_that_is_defined_behind_its_parent() {
                 int main() {\n    parent<<<1, 32>>>(nullptr, 5);\n}\n";
     let result = rewrite_files("aggregate-block", &[("a.cu", text)], &[]).unwrap_or_else(|r| panic!("{r:?}"));
     result.has(&[
-        "struct child_args { int begin; };\n__global__ void child_aggregated(gridfuse::NestedBatch<child_args> batch, int* out, int count);\n\n__global__ void parent(int* out, int n, gridfuse::Arena arena) {",
+        "struct child_args { int begin; };\n__global__ void child_aggregated(gridfuse::Batch<child_args> batch, int* out, int count);\n\n__global__ void parent(int* out, int n, gridfuse::Arena arena) {",
     ]);
     assert_eq!(result.text().matches("struct child_args").count(), 1);
 }
