@@ -262,6 +262,9 @@ constexpr std::size_t kUnit = 4096;
 /// In place of a pool where nothing is nested.
 struct NoPool {};
 
+template <bool Nested>
+struct Nest;
+
 /// A pool as seen from a kernel.
 class PoolView {
 public:
@@ -461,6 +464,8 @@ private:
     friend class ArenaOwner;
     template <class Args, bool Nested>
     friend class Batch;
+    template <bool Nested>
+    friend struct detail::Nest;
     template <class Granularity, auto Kernel, int Site>
     friend class Aggregator;
 
@@ -507,15 +512,32 @@ private:
     detail::Front* front_ = nullptr;  // of the batch, in a kernel that an Aggregator has launched
 };
 
+namespace detail {
+
+/// What a nested batch has besides; a base, so that it takes no room where nothing is nested.
+template <bool Nested>
+struct Nest {
+    __device__ __forceinline__ Nest(NoPool, Front*, bool) {}
+};
+template <>
+struct Nest<true> {
+    __device__ __forceinline__ Nest(PoolView pool, Front* front, bool is_chunk) : own(pool, front), chunk(is_chunk) {}
+    Arena own;    // for the kernel's Aggregators
+    bool chunk;   // the Front is a chunk of the pool, which the kernel gives back
+};
+
+}   // namespace detail
+
 /// What an aggregated child kernel runs: some launches with arguments of type `Args`, written down
 /// by an Aggregator. The first parameter of such a kernel.
 ///
 /// `Args` is any trivially copyable type: the arguments that differ between the launches. `Nested`: see NestedBatch.
 template <class Args, bool Nested>
-class Batch {
+class Batch : detail::Nest<Nested> {
     static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
     static_assert(alignof(Args) <= detail::kSliceAlignment, "over-aligned launch arguments");
 
+    using Nest = detail::Nest<Nested>;
     using Pool = std::conditional_t<Nested, detail::PoolView, detail::NoPool>;
 
 public:
@@ -550,7 +572,7 @@ public:
             }
         }
         if constexpr (Nested) {
-            if (nest_.release) {
+            if (this->chunk) {
                 __syncthreads();   // all threads have read their record
                 if (detail::linear_thread() == 0) release();
             }
@@ -563,7 +585,7 @@ public:
     /// For the Aggregators of a kernel that launches in its turn. They are declared before for_each_block is called.
     __device__ __forceinline__ Arena& arena() {
         static_assert(Nested, "a kernel that launches in its turn takes a gridfuse::NestedBatch");
-        return nest_.arena;
+        return this->own;
     }
 
 private:
@@ -572,36 +594,26 @@ private:
 
     // A block needs the batch's chunk no more; the last one gives it back.
     __device__ __noinline__ void release() const {
-        detail::Front* const front = nest_.arena.front_;
+        detail::Front* const front = this->own.front_;
         __threadfence();
         if (atomicAdd(&front->blocks_done, 1u) + 1 != gridDim.x * gridDim.y * gridDim.z) return;
         __threadfence();
-        nest_.arena.pool_.release(front);
+        this->own.pool_.release(front);
     }
 
     /// One launch with a grid of its own. `front`: a chunk of the pool, or null.
     __device__ __forceinline__ Batch(const detail::Bytes<Args>& args, Pool pool, detail::Front* front)
-        : records_(nullptr), first_(nullptr), count_(0), nest_(pool, front, front != nullptr), alone_(args) {}
+        : Nest(pool, front, front != nullptr), records_(nullptr), first_(nullptr), count_(0), alone_(args) {}
 
     /// The launches that stand behind `front`, or in memory without a Front. `release`: it is a chunk of the pool.
     __device__ __forceinline__ Batch(const detail::Record<Args>* records, const unsigned* first, unsigned count,
                                      Pool pool, detail::Front* front, bool release)
-        : records_(records), first_(first), count_(count), nest_(pool, front, release) {}
+        : Nest(pool, front, release), records_(records), first_(first), count_(count) {}
 
-    // What a nested batch has besides.
-    struct InNest {
-        __device__ __forceinline__ InNest(detail::PoolView pool, detail::Front* front, bool chunk) : arena(pool, front), release(chunk) {}
-        Arena arena;
-        bool release;   // the Front is a chunk of the pool, which the kernel gives back
-    };
-    struct InNone {
-        __device__ __forceinline__ InNone(detail::NoPool, detail::Front*, bool) {}
-    };
 
     const detail::Record<Args>* records_;
     const unsigned* first_;   // for each record, the number of blocks before it
     unsigned count_;          // 0: one launch, with the arguments in alone_
-    std::conditional_t<Nested, InNest, InNone> nest_;
     detail::Bytes<Args> alone_;
 };
 
@@ -1164,7 +1176,7 @@ private:
             if (least == most && shared_bytes == 0)
                 launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), 0, batch);
             else
-                launch_mixed(uniform_, pool_, batch, blocks, least, most, shared_bytes);
+                launch_mixed(uniform_, batch, blocks, least, most, shared_bytes);
         } else if constexpr (kNested) {
             if (chunk) pool_.release(front_);
         }
@@ -1173,19 +1185,21 @@ private:
 
     // Where the launches differ, the largest block and the most shared memory may be too much together
     // though none of them was by itself; and blocks may differ in more than one dimension.
-    static __device__ __noinline__ void launch_mixed(Common uniform, Pool pool, ChildBatch batch, unsigned blocks, unsigned least,
+    static __device__ __noinline__ void launch_mixed(Common uniform, ChildBatch batch, unsigned blocks, unsigned least,
                                                      unsigned most, unsigned shared_bytes) {
         if (least == most || detail::packed_is_linear(most)) {
             (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
             launch_kernel(uniform, dim3(blocks), detail::unpack_block(most), shared_bytes, batch);
             if (cudaGetLastError() == cudaSuccess) return;
         }
+        Pool pool;
+        if constexpr (kNested) pool = batch.own.pool_;
         for (unsigned slot = 0; slot < batch.count_; ++slot) {
             const Record record = batch.records_[slot];
             launch_alone(uniform, pool, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
         }
         if constexpr (kNested) {
-            if (batch.nest_.release) pool.release(batch.nest_.arena.front_);
+            if (batch.chunk) pool.release(batch.own.front_);
         }
     }
 

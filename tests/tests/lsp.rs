@@ -165,7 +165,7 @@ fn diagnostics_and_hover_of_the_corpus() {
 
         // A newer version is answered with its number.
         client.replace(&path, "if (count > 0)", "if (count >  0)");
-        assert_eq!(client.diagnostics(&path).len(), 2);
+        assert_eq!(client.diagnostics(&path).len(), 1);
         assert_eq!(client.published(&path).last().expect("a publication").version, Some(2));
         client.replace(&path, LAUNCH, "dist[0] = 1");
         assert_eq!(client.diagnostics(&path), [] as [Value; 0]);
@@ -833,7 +833,7 @@ fn garbage_is_survived() {
     // Documents that are no CUDA sources are none of the server's business.
     client.open_as(&root.file("notes.md"), "markdown", "# child<<<1, 1>>>()");
     assert!(hover_text(&mut client, &path, LAUNCH).contains("launch of `expand`"));
-    assert_eq!(client.diagnostics(&path).len(), 2);
+    assert_eq!(client.diagnostics(&path).len(), 1);
     assert!(!client.stderr().contains("panicked"), "{}", client.stderr());
     client.shutdown();
 }
@@ -854,7 +854,7 @@ fn bytes_that_are_no_messages() {
         let mut client = Client::over(server.stdout.take().unwrap(), input);
         client.initialize(Some(root.path()), &utf8());
         client.open(&path, &root.read("bfs.cu"));
-        assert_eq!(client.diagnostics(&path).len(), 2, "after {garbage:?}");
+        assert_eq!(client.diagnostics(&path).len(), 1, "after {garbage:?}");
         client.shutdown();
         assert_eq!(server.wait().unwrap().code(), Some(0), "after {garbage:?}");
     }
