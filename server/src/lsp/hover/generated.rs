@@ -101,6 +101,7 @@ fn documented(name: &str) -> Option<String> {
         let known = [
             "struct ",
             "class ",
+            "using ",
             "namespace ",
             "inline ",
             "constexpr ",
@@ -110,7 +111,10 @@ fn documented(name: &str) -> Option<String> {
         known.iter().any(|start| line.starts_with(start))
             && line.match_indices(name).any(|(at, _)| {
                 let after = line[at + name.len()..].trim_start();
-                line[..at].ends_with(' ') && (after.is_empty() || after.starts_with(['{', '(', ':', '=']))
+                // `detail::` in front of a base class declares nothing.
+                line[..at].ends_with(' ')
+                    && (after.is_empty() || after.starts_with(['{', '(', ':', '=']))
+                    && !after.starts_with("::")
             })
     };
     let mut comment: Vec<&str> = Vec::new();
@@ -307,6 +311,7 @@ mod tests {
         }
         assert_eq!(documented("detail"), None);
         assert_eq!(documented("nonsense"), None);
+        assert!(documented("NestedBatch").is_some());
     }
 
     #[test]
