@@ -24,7 +24,7 @@ mod program;
 mod pure;
 pub mod rewrite;
 mod room;
-mod sequence;
+pub mod sequence;
 mod site;
 mod split;
 mod style;

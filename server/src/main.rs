@@ -7,12 +7,15 @@ mod creates;
 mod describe;
 mod files;
 mod fixes;
+mod graph;
+mod graph_svg;
 mod hints;
 mod launches;
 mod line_index;
 mod lsp;
 mod manifest;
 mod measure;
+mod recipe;
 mod schema;
 
 use std::process::ExitCode;

@@ -79,6 +79,39 @@ struct Thresholds {
     nesting_depth: Option<u64>,
 }
 
+/// Understands an architecture: `sm_90`.
+pub fn arch(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("sm_").map(|n| n.trim_end_matches(['a', 'f']));
+    let known = number.and_then(|n| n.parse().ok()).filter(|n| (35..1000).contains(n));
+    known.ok_or_else(|| format!("`{text}` is no architecture: write it like `sm_90`"))
+}
+
+/// Understands a version of the toolkit: `12.4`.
+pub fn cuda(text: &str) -> Result<(u32, u32), String> {
+    let (major, minor) = text.split_once('.').unwrap_or((text, "0"));
+    let parsed = major.parse().ok().zip(minor.parse().ok());
+    parsed.ok_or_else(|| format!("`{text}` is no version of CUDA: write it like `12.4`"))
+}
+
+/// There is a diagnostic with that id.
+pub fn known_diagnostic(id: &str) -> Result<(), String> {
+    if KINDS.iter().any(|kind| kind.id == id) {
+        return Ok(());
+    }
+    Err(format!("there is no diagnostic `{id}`: `gridfuse list` names them all"))
+}
+
+/// Understands a severity; `None`: not reported.
+pub fn severity(text: &str) -> Result<Option<Severity>, String> {
+    match text {
+        "off" => Ok(None),
+        "info" => Ok(Some(Severity::Info)),
+        "warning" => Ok(Some(Severity::Warning)),
+        "error" => Ok(Some(Severity::Error)),
+        other => Err(format!("`{other}` is no severity: write off, info, warning or error")),
+    }
+}
+
 impl Manifest {
     /// The nearest one at or above a directory. `Ok(None)`: there is none.
     pub fn find(directory: &Path) -> Result<Option<Manifest>, ManifestError> {
@@ -110,47 +143,15 @@ impl Manifest {
         let written: Written =
             toml::from_str(text).map_err(|wrong| error(wrong.span(), wrong.message().replace('\n', "; ")))?;
         let mut settings = Settings::default();
-        if let Some(arch) = &written.arch {
-            let number = arch
-                .get_ref()
-                .strip_prefix("sm_")
-                .map(|n| n.trim_end_matches(['a', 'f']));
-            let known = number.and_then(|n| n.parse().ok()).filter(|n| (35..1000).contains(n));
-            settings.arch = Some(known.ok_or_else(|| {
-                at(
-                    arch,
-                    format!("`{}` is no architecture: write it like `sm_90`", arch.get_ref()),
-                )
-            })?);
+        if let Some(written) = &written.arch {
+            settings.arch = Some(arch(written.get_ref()).map_err(|message| at(written, message))?);
         }
-        if let Some(cuda) = &written.cuda {
-            let version = cuda.get_ref().split_once('.').unwrap_or((cuda.get_ref(), "0"));
-            let parsed = version.0.parse().ok().zip(version.1.parse().ok());
-            settings.cuda = Some(parsed.ok_or_else(|| {
-                at(
-                    cuda,
-                    format!("`{}` is no version of CUDA: write it like `12.4`", cuda.get_ref()),
-                )
-            })?);
+        if let Some(written) = &written.cuda {
+            settings.cuda = Some(cuda(written.get_ref()).map_err(|message| at(written, message))?);
         }
-        for (id, severity) in &written.severity {
-            if KINDS.iter().all(|kind| kind.id != id.get_ref().as_str()) {
-                let message = format!(
-                    "there is no diagnostic `{}`: `gridfuse list` names them all",
-                    id.get_ref()
-                );
-                return Err(at(id, message));
-            }
-            let severity = match severity.get_ref().as_str() {
-                "off" => None,
-                "info" => Some(Severity::Info),
-                "warning" => Some(Severity::Warning),
-                "error" => Some(Severity::Error),
-                other => {
-                    let message = format!("`{other}` is no severity: write off, info, warning or error");
-                    return Err(at(severity, message));
-                }
-            };
+        for (id, written) in &written.severity {
+            known_diagnostic(id.get_ref()).map_err(|message| at(id, message))?;
+            let severity = severity(written.get_ref()).map_err(|message| at(written, message))?;
             settings.severities.insert(id.get_ref().clone(), severity);
         }
         let Thresholds {

@@ -1,18 +1,13 @@
-//! `gridfuse graph`: which function launches which kernel, and how often.
+//! `gridfuse graph`: draws which function launches which kernel, and how often.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gridfuse_analysis::db::SourceFile;
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{Child, Launchers, launch_counts};
 
-use super::graph_svg::{self, Look};
 use super::project::Project;
-use super::{CLEAN, CliError, CliResult, Includes};
-use crate::launches::in_file;
+use super::{CLEAN, CliResult, Includes};
+use crate::graph::Graph;
 
 /// Arguments of `graph`.
 #[derive(Debug, Args)]
@@ -37,203 +32,18 @@ enum GraphFormat {
     Svg,
 }
 
-/// What a node stands for; decides how it's drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NodeKind {
-    Kernel,
-    Device,
-    Host,
-    /// No definition was found.
-    Unknown,
-}
-
-/// A function; two of one name in different places are two nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Node {
-    label: String,
-    kind: NodeKind,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Edge {
-    from: usize,
-    to: usize,
-    label: String,
-    /// Who launches isn't certain: one of several kernels, or in a lambda.
-    uncertain: bool,
-}
-
-#[derive(Default)]
-struct Graph {
-    nodes: Vec<Node>,
-    edges: Vec<Edge>,
-    known: BTreeMap<(PathBuf, u32), usize>,
-    unknown: BTreeMap<String, usize>,
-}
-
 /// Runs `graph`.
 pub fn run(args: &GraphArgs, out: &mut dyn Write) -> CliResult {
     let project = Project::load(&args.paths, &args.includes)?;
     let mut graph = Graph::default();
     for file in project.asked() {
-        graph.add_file(&project, file);
+        graph.add_file(project.host.db(), file);
     }
-    match args.format {
-        GraphFormat::Dot => graph.dot(out)?,
-        GraphFormat::Mermaid => graph.mermaid(out)?,
-        GraphFormat::Svg => graph.svg(out)?,
-    }
+    let drawn = match args.format {
+        GraphFormat::Dot => graph.dot(),
+        GraphFormat::Mermaid => graph.mermaid(),
+        GraphFormat::Svg => graph.svg()?,
+    };
+    out.write_all(drawn.as_bytes())?;
     Ok(CLEAN)
-}
-
-impl Graph {
-    fn add_file(&mut self, project: &Project, file: SourceFile) {
-        let db = project.host.db();
-        for site in in_file(db, file) {
-            let function = site.id.function;
-            let from = self.function(project, function);
-            let name = site.facts.kernel_name.as_deref().unwrap_or("(computed)");
-            let (targets, certain) = match &site.facts.child {
-                Child::Kernel(kernel) => (vec![self.function(project, *kernel)], true),
-                Child::Ambiguous(kernels) => (kernels.iter().map(|k| self.function(project, *k)).collect(), false),
-                Child::Unknown => (vec![self.unknown(name)], true),
-            };
-            let mut label = String::new();
-            if site.facts.launchers != Launchers::Host
-                && let Some(count) = launch_counts(db, function).get(site.id.index as usize)
-            {
-                label = format!("{} per grid", count.per_grid);
-            }
-            for to in targets {
-                self.edges.push(Edge {
-                    from,
-                    to,
-                    label: label.clone(),
-                    uncertain: !certain || site.facts.in_lambda,
-                });
-            }
-        }
-    }
-
-    fn function(&mut self, project: &Project, function: FunctionItem<'_>) -> usize {
-        let db = project.host.db();
-        let key = (function.file(db).path(db).to_path_buf(), function.start(db));
-        if let Some(index) = self.known.get(&key) {
-            return *index;
-        }
-        let signature = function.signature(db);
-        let kind = match (signature.kernel, signature.device) {
-            (true, _) => NodeKind::Kernel,
-            (_, true) => NodeKind::Device,
-            _ => NodeKind::Host,
-        };
-        self.nodes.push(Node {
-            label: function.name(db).to_owned(),
-            kind,
-        });
-        self.known.insert(key, self.nodes.len() - 1);
-        self.nodes.len() - 1
-    }
-
-    fn unknown(&mut self, name: &str) -> usize {
-        if let Some(index) = self.unknown.get(name) {
-            return *index;
-        }
-        self.nodes.push(Node {
-            label: name.to_owned(),
-            kind: NodeKind::Unknown,
-        });
-        self.unknown.insert(name.to_owned(), self.nodes.len() - 1);
-        self.nodes.len() - 1
-    }
-
-    fn dot(&self, out: &mut dyn Write) -> Result<(), CliError> {
-        writeln!(out, "digraph launches {{\n  node [fontname=\"monospace\"];")?;
-        for (index, node) in self.nodes.iter().enumerate() {
-            let shape = match node.kind {
-                NodeKind::Kernel => "shape=box",
-                NodeKind::Device => "shape=box, style=rounded",
-                NodeKind::Host => "shape=ellipse",
-                NodeKind::Unknown => "shape=box, style=dashed",
-            };
-            writeln!(out, "  n{index} [label=\"{}\", {shape}];", dot_text(&node.label))?;
-        }
-        for edge in &self.edges {
-            let style = if edge.uncertain { ", style=dashed" } else { "" };
-            let (from, to) = (edge.from, edge.to);
-            writeln!(out, "  n{from} -> n{to} [label=\"{}\"{style}];", dot_text(&edge.label))?;
-        }
-        writeln!(out, "}}")?;
-        Ok(())
-    }
-
-    fn svg(&self, out: &mut dyn Write) -> Result<(), CliError> {
-        let look = |kind: NodeKind| match kind {
-            NodeKind::Kernel => Look::Kernel,
-            NodeKind::Device => Look::Device,
-            NodeKind::Host => Look::Host,
-            NodeKind::Unknown => Look::Unknown,
-        };
-        let nodes: Vec<(String, Look)> = self
-            .nodes
-            .iter()
-            .map(|node| (node.label.clone(), look(node.kind)))
-            .collect();
-        let edges: Vec<graph_svg::Edge> = self
-            .edges
-            .iter()
-            .map(|edge| graph_svg::Edge {
-                from: edge.from,
-                to: edge.to,
-                label: edge.label.clone(),
-                dashed: edge.uncertain,
-            })
-            .collect();
-        out.write_all(graph_svg::draw(&nodes, &edges)?.as_bytes())?;
-        Ok(())
-    }
-
-    fn mermaid(&self, out: &mut dyn Write) -> Result<(), CliError> {
-        writeln!(out, "flowchart TD")?;
-        for (index, node) in self.nodes.iter().enumerate() {
-            let label = mermaid_text(&node.label);
-            let shape = match node.kind {
-                NodeKind::Kernel => format!("[\"{label}\"]"),
-                NodeKind::Device => format!("(\"{label}\")"),
-                NodeKind::Host => format!("([\"{label}\"])"),
-                NodeKind::Unknown => format!("[/\"{label}\"/]"),
-            };
-            writeln!(out, "  n{index}{shape}")?;
-        }
-        for edge in &self.edges {
-            let arrow = if edge.uncertain { "-.->" } else { "-->" };
-            let label = if edge.label.is_empty() {
-                String::new()
-            } else {
-                format!("|\"{}\"|", mermaid_text(&edge.label))
-            };
-            writeln!(out, "  n{} {arrow}{label} n{}", edge.from, edge.to)?;
-        }
-        Ok(())
-    }
-}
-
-fn dot_text(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"")
-}
-
-fn mermaid_text(text: &str) -> String {
-    text.replace('#', "#35;")
-        .replace('"', "#quot;")
-        .replace('<', "#lt;")
-        .replace('>', "#gt;")
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn labels_are_quoted() {
-        assert_eq!(super::dot_text(r#"a\"b"#), r#"a\\\"b"#);
-        assert_eq!(super::mermaid_text("n < \"3\" #"), "n #lt; #quot;3#quot; #35;");
-    }
 }

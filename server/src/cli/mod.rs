@@ -7,7 +7,6 @@ mod explain;
 mod fix;
 mod github;
 mod graph;
-mod graph_svg;
 mod list;
 mod measure;
 mod output;

@@ -326,7 +326,8 @@ fn edit(snapshot: &Snapshot, site: &Site<'_>, rewrite: &Rewrite) -> Result<Works
     workspace_edit(snapshot, &edit, rewrite.title)
 }
 
-fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit, title: &str) -> Result<WorkspaceEdit> {
+/// An edit for the client, with the files that it creates where they aren't there yet.
+pub fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit, title: &str) -> Result<WorkspaceEdit> {
     let existing = |path: &std::path::Path| {
         let known = snapshot.file(path).map(|file| file.text(&snapshot.db));
         let text = known.or_else(|| read(path, MAX_NAMED_BYTES).ok());

@@ -2,17 +2,23 @@
 
 use std::sync::Arc;
 
+use gridfuse_analysis::span::TextRange;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_lsp_server::jsonrpc::{Error, Result};
-use tower_lsp_server::ls_types::{Command, ExecuteCommandParams, MessageType, Position, ShowDocumentParams, Uri};
+use tower_lsp_server::ls_types::{
+    Command, ExecuteCommandParams, Location, MessageType, Position, ShowDocumentParams, Uri, WorkspaceEdit,
+};
 
+use super::actions::{failed, workspace_edit};
 use super::convert::path_of;
 use super::hover::{self, kernel, launch};
 use super::markdown::describe;
 use super::measure::{self, MEASURE};
 use super::state::{Snapshot, State};
+use crate::graph::Graph;
 use crate::launches::by_function;
+use crate::recipe;
 
 /// Explains what stands at a position; the result is Markdown.
 pub const EXPLAIN: &str = "gridfuse.explain";
@@ -21,8 +27,53 @@ pub const EXPLAIN: &str = "gridfuse.explain";
 /// `editor.action.showReferences`: the document, a position, and the places.
 pub const SHOW_LAUNCHES: &str = "gridfuse.showLaunches";
 
+/// Draws the launch graph of a document.
+pub const GRAPH: &str = "gridfuse.graph";
+
+/// Applies rewrites one after the other to the launches of a document; the result is the edit, which the client applies.
+pub const REWRITE: &str = "gridfuse.rewrite";
+
 /// The commands that the server executes.
-pub const ALL: &[&str] = &[EXPLAIN, MEASURE];
+pub const ALL: &[&str] = &[EXPLAIN, GRAPH, REWRITE, MEASURE];
+
+/// The argument of [`GRAPH`].
+#[derive(Debug, Deserialize)]
+struct GraphArgument {
+    uri: Uri,
+}
+
+/// What [`GRAPH`] answers.
+#[derive(Debug, Serialize)]
+struct DrawnGraph {
+    /// The picture. The attribute `data-node` of a shape is an index in `nodes`.
+    svg: String,
+    nodes: Vec<DrawnNode>,
+}
+
+#[derive(Debug, Serialize)]
+struct DrawnNode {
+    label: String,
+    /// Where it is defined.
+    location: Option<Location>,
+}
+
+/// The argument of [`REWRITE`].
+#[derive(Debug, Deserialize)]
+struct RewriteArgument {
+    uri: Uri,
+    /// Line of the launch, from 0; without it, all launches of the document.
+    line: Option<u32>,
+    /// `threshold+aggregate-block`
+    rewrites: String,
+}
+
+/// What [`REWRITE`] answers.
+#[derive(Debug, Serialize)]
+struct Rewritten {
+    edit: WorkspaceEdit,
+    /// What the rewrites take for granted.
+    assumptions: Vec<String>,
+}
 
 /// The argument of [`EXPLAIN`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,20 +101,38 @@ pub fn explain(title: String, uri: &Uri, position: Position) -> Command {
 
 /// Executes a command.
 pub async fn execute(state: &Arc<State>, params: ExecuteCommandParams) -> Result<Option<Value>> {
-    match params.command.as_str() {
-        EXPLAIN => execute_explain(state, params.arguments).await,
-        MEASURE => {
-            let token = params.work_done_progress_params.work_done_token;
-            measure::execute(state, params.arguments, token).await
+    let command = params.command.as_str();
+    if command == MEASURE {
+        let token = params.work_done_progress_params.work_done_token;
+        return measure::execute(state, params.arguments, token).await;
+    }
+    let arguments = params.arguments;
+    let argument = arguments.into_iter().next().unwrap_or_default();
+    match command {
+        EXPLAIN => {
+            let argument = understand(EXPLAIN, "a document and a position", argument)?;
+            explain_place(state, argument).await
         }
-        other => Err(Error::invalid_params(format!("there is no command `{other}`"))),
+        GRAPH => {
+            let argument: GraphArgument = understand(GRAPH, "a document", argument)?;
+            let drawn = state.request(move |snapshot| graph(snapshot, &argument.uri)).await?;
+            Ok(serde_json::to_value(drawn).ok())
+        }
+        REWRITE => {
+            let argument: RewriteArgument = understand(REWRITE, "a document and rewrites", argument)?;
+            let rewritten = state.request(move |snapshot| rewrite(snapshot, &argument)).await?;
+            Ok(serde_json::to_value(rewritten).ok())
+        }
+        _ => Err(Error::invalid_params(format!("there is no command `{command}`"))),
     }
 }
 
-async fn execute_explain(state: &State, arguments: Vec<Value>) -> Result<Option<Value>> {
-    let argument = arguments.into_iter().next().unwrap_or_default();
-    let argument: ExplainArgument = serde_json::from_value(argument)
-        .map_err(|error| Error::invalid_params(format!("`{EXPLAIN}` takes a document and a position: {error}")))?;
+fn understand<T: serde::de::DeserializeOwned>(command: &str, takes: &str, argument: Value) -> Result<T> {
+    serde_json::from_value(argument)
+        .map_err(|error| Error::invalid_params(format!("`{command}` takes {takes}: {error}")))
+}
+
+async fn explain_place(state: &State, argument: ExplainArgument) -> Result<Option<Value>> {
     let show = argument.show;
     let explained = state
         .request(move |snapshot| Ok(explanation(snapshot, &argument)))
@@ -72,6 +141,40 @@ async fn execute_explain(state: &State, arguments: Vec<Value>) -> Result<Option<
         present(state, explained.as_ref()).await;
     }
     Ok(explained.map(|explained| Value::String(explained.text)))
+}
+
+fn unknown_document() -> Error {
+    failed("the document is not known; save it as a .cu file and try again".to_owned())
+}
+
+fn graph(snapshot: &Snapshot, uri: &Uri) -> Result<DrawnGraph> {
+    let file = snapshot.file(&path_of(uri)).ok_or_else(unknown_document)?;
+    let mut graph = Graph::default();
+    graph.add_file(&snapshot.db, file);
+    let nodes = graph.nodes.iter().map(|node| DrawnNode {
+        label: node.label.clone(),
+        location: node.place.and_then(|place| snapshot.location(place)),
+    });
+    Ok(DrawnGraph {
+        nodes: nodes.collect(),
+        svg: graph.svg().map_err(failed)?,
+    })
+}
+
+fn rewrite(snapshot: &Snapshot, argument: &RewriteArgument) -> Result<Rewritten> {
+    let path = path_of(&argument.uri);
+    let file = snapshot.file(&path).ok_or_else(unknown_document)?;
+    let steps = recipe::steps(&argument.rewrites).map_err(Error::invalid_params)?;
+    let within = argument.line.map(|line| {
+        let at = |line| snapshot.offset(file, Position { line, character: 0 });
+        TextRange::new(at(line), at(line + 1).saturating_sub(1).max(at(line)))
+    });
+    let edit = recipe::apply(&snapshot.db, file, within, &steps)
+        .map_err(|reasons| failed(format!("cannot be applied: {}", reasons.join("; "))))?;
+    Ok(Rewritten {
+        edit: workspace_edit(snapshot, &edit, &argument.rewrites)?,
+        assumptions: edit.assumptions.into_iter().map(|reason| reason.text).collect(),
+    })
 }
 
 /// What is known about something.

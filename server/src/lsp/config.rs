@@ -1,19 +1,22 @@
 //! The client's configuration.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use gridfuse_analysis::diagnostic::Severity;
+use gridfuse_analysis::settings::Settings;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::files::normalize;
 use crate::hints::WantedHints;
+use crate::manifest;
 
 /// Section of the client's settings.
 pub const SECTION: &str = "gridfuse";
 
-/// Settings that the server reads.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// Settings that the server reads. They are those of `gridfuse.toml`, in the spelling of editors.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// Directories in which `#include` looks after the including file's own; relative ones start at the first workspace folder.
     pub include_dirs: Vec<PathBuf>,
@@ -21,6 +24,52 @@ pub struct Config {
     pub inlay_hints: WantedHints,
     /// The `compile_commands.json`, or the directory that it is in; a relative one starts at the first workspace folder.
     pub compile_commands: Option<PathBuf>,
+    /// What comes before the project's settings.
+    pub overrides: Overrides,
+}
+
+/// Settings for the analyses that the client makes; what it doesn't say stays as the project says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    arch: Option<u32>,
+    cuda: Option<(u32, u32)>,
+    severities: BTreeMap<String, Option<Severity>>,
+    tiny_grid: Option<u64>,
+    pending_launches: Option<u64>,
+    nesting_depth: Option<u64>,
+}
+
+impl Overrides {
+    /// Changes the project's settings.
+    pub fn apply(&self, settings: &mut Settings) {
+        settings.arch = self.arch.or(settings.arch);
+        settings.cuda = self.cuda.or(settings.cuda);
+        settings.severities.extend(self.severities.clone());
+        settings.tiny_grid = self.tiny_grid.unwrap_or(settings.tiny_grid);
+        settings.pending_launches = self.pending_launches.or(settings.pending_launches);
+        settings.nesting_depth = self.nesting_depth.or(settings.nesting_depth);
+    }
+}
+
+/// `null` and an empty text are what editors send for a setting that nobody has made.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Written {
+    arch: Option<String>,
+    cuda: Option<String>,
+    include_dirs: Option<Vec<PathBuf>>,
+    inlay_hints: Option<WantedHints>,
+    compile_commands: Option<PathBuf>,
+    severity: Option<BTreeMap<String, String>>,
+    thresholds: Option<WrittenThresholds>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WrittenThresholds {
+    tiny_grid: Option<u64>,
+    pending_launches: Option<u64>,
+    nesting_depth: Option<u64>,
 }
 
 impl Config {
@@ -30,9 +79,38 @@ impl Config {
         if section.is_null() {
             return Ok(None);
         }
-        serde_json::from_value(section.clone())
+        let written = serde_json::from_value(section.clone()).map_err(|error| error.to_string());
+        written
+            .and_then(Config::understand)
             .map(Some)
             .map_err(|error| format!("gridfuse's settings are wrong and were ignored: {error}"))
+    }
+
+    fn understand(written: Written) -> Result<Config, String> {
+        let said = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        let mut severities = BTreeMap::new();
+        for (id, severity) in written.severity.unwrap_or_default() {
+            manifest::known_diagnostic(&id)?;
+            severities.insert(id, manifest::severity(&severity)?);
+        }
+        let thresholds = written.thresholds.unwrap_or_default();
+        Ok(Config {
+            include_dirs: written.include_dirs.unwrap_or_default(),
+            inlay_hints: written.inlay_hints.unwrap_or_default(),
+            compile_commands: written.compile_commands.filter(|path| !path.as_os_str().is_empty()),
+            overrides: Overrides {
+                arch: said(&written.arch)
+                    .map(|text| manifest::arch(text.trim()))
+                    .transpose()?,
+                cuda: said(&written.cuda)
+                    .map(|text| manifest::cuda(text.trim()))
+                    .transpose()?,
+                severities,
+                tiny_grid: thresholds.tiny_grid,
+                pending_launches: thresholds.pending_launches,
+                nesting_depth: thresholds.nesting_depth,
+            },
+        })
     }
 
     /// The include directories as absolute paths.
@@ -70,6 +148,7 @@ mod tests {
                 config: None,
             },
             compile_commands: Some("out".into()),
+            overrides: Overrides::default(),
         };
         let dirs = json!({
             "includeDirs": ["inc", "/usr/include"],
@@ -88,5 +167,50 @@ mod tests {
         );
         let out = config.absolute_compile_commands(Some(Path::new("/w")));
         assert_eq!(out, Some(PathBuf::from("/w/out")));
+    }
+
+    #[test]
+    fn settings_come_before_those_of_the_project() {
+        let overrides = |settings: Value| Config::read(&settings).map(|config| config.unwrap_or_default().overrides);
+        let mut settings = Settings {
+            arch: Some(70),
+            pending_launches: Some(7),
+            severities: BTreeMap::from([
+                ("device-sync".to_owned(), None),
+                ("partial-warp".to_owned(), Some(Severity::Error)),
+            ]),
+            ..Settings::default()
+        };
+        let said = overrides(json!({
+            "arch": "sm_90",
+            "cuda": "12.4",
+            "severity": { "device-sync": "info" },
+            "thresholds": { "tinyGrid": 64, "nestingDepth": 3, "pendingLaunches": null },
+        }));
+        assert!(said.is_ok_and(|said| {
+            said.apply(&mut settings);
+            true
+        }));
+        assert_eq!((settings.arch, settings.cuda), (Some(90), Some((12, 4))));
+        assert_eq!(settings.severity("device-sync", Severity::Error), Some(Severity::Info));
+        assert_eq!(settings.severity("partial-warp", Severity::Info), Some(Severity::Error));
+        assert_eq!((settings.tiny_grid, settings.pending_launches), (64, Some(7)));
+        assert_eq!(settings.nesting_depth, Some(3));
+        // What an editor sends where nothing is set.
+        let nothing = json!({
+            "arch": "", "cuda": null, "includeDirs": null, "compileCommands": "", "severity": {},
+            "inlayHints": { "config": null, "arguments": null },
+            "thresholds": { "tinyGrid": null, "pendingLaunches": null, "nestingDepth": null },
+        });
+        assert_eq!(Config::read(&nothing), Ok(Some(Config::default())));
+        for (wrong, part) in [
+            (json!({ "arch": "90" }), "sm_90"),
+            (json!({ "cuda": "new" }), "12.4"),
+            (json!({ "severity": { "nonsense": "off" } }), "nonsense"),
+            (json!({ "severity": { "device-sync": "fatal" } }), "fatal"),
+            (json!({ "thresholds": { "tinyGrid": -1 } }), "-1"),
+        ] {
+            assert!(overrides(wrong).is_err_and(|error| error.contains(part)), "{part}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tower_lsp_server::ls_types::{Diagnostic, DiagnosticSeverity, MessageType, Position, Range, Uri};
 
+use super::config::Overrides;
 use super::disk;
 use super::state::{Shared, State};
 use crate::compile_commands::{self, CompileCommands};
@@ -22,6 +23,8 @@ pub struct Project {
     pub client_hints: WantedHints,
     /// The `compile_commands.json` that the client set.
     pub client_compile_commands: Option<PathBuf>,
+    /// Settings that the client made.
+    pub client_overrides: Overrides,
     manifest: Manifest,
     commands: CompileCommands,
     /// The files that the client was told of.
@@ -38,12 +41,14 @@ impl Project {
 }
 
 impl Shared {
-    /// Makes the database know what client, manifest and compile commands say; the client's directories come first.
+    /// Makes the database know what client, manifest and compile commands say; the client comes first.
     pub fn apply_project(&mut self) {
         let mut directories = self.project.client_include_dirs.clone();
         directories.extend(self.project.manifest.include_dirs.iter().cloned());
         self.host.set_include_dirs(directories);
-        self.host.set_settings(self.project.manifest.settings.clone());
+        let mut settings = self.project.manifest.settings.clone();
+        self.project.client_overrides.apply(&mut settings);
+        self.host.set_settings(settings);
         self.host.set_commands(self.project.commands.commands.clone());
     }
 }

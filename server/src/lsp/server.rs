@@ -60,11 +60,12 @@ async fn configure(state: &Arc<State>, settings: &Value) {
             let elsewhere = state.update(|shared| {
                 shared.project.client_include_dirs = directories;
                 shared.project.client_hints = config.inlay_hints;
+                shared.project.client_overrides = config.overrides;
                 shared.apply_project();
                 let before = std::mem::replace(&mut shared.project.client_compile_commands, commands);
                 before != shared.project.client_compile_commands
             });
-            disk::refresh_hints(state);
+            disk::refresh(state).await;
             if elsewhere == Some(true) {
                 tokio::spawn(project::reload(state.clone()));
             }

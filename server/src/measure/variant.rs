@@ -23,15 +23,9 @@ pub struct Recipe {
 impl Recipe {
     /// Understands `threshold+aggregate-block`.
     pub fn parse(text: &str) -> Result<Recipe, String> {
-        let steps = text.split('+').map(str::trim).map(|id| {
-            crate::describe::rewrite(id).ok_or_else(|| {
-                let all: Vec<&str> = REWRITES.iter().map(|rewrite| rewrite.id).collect();
-                format!("no rewrite is called `{id}`; there are: {}", all.join(", "))
-            })
-        });
         Ok(Recipe {
             name: text.trim().to_owned(),
-            steps: steps.collect::<Result<_, _>>()?,
+            steps: crate::recipe::steps(text)?,
         })
     }
 

@@ -117,7 +117,8 @@ fn lay_out(nodes: &[(String, Look)], edges: &[Edge], canvas: &mut Canvas) {
     let mut graph = VisualGraph::new(Orientation::TopToBottom);
     let handles: Vec<_> = nodes
         .iter()
-        .map(|(label, look)| {
+        .enumerate()
+        .map(|(index, (label, look))| {
             let (shape, class) = match look {
                 Look::Kernel => (ShapeKind::new_box(label), "kernel"),
                 Look::Device => (ShapeKind::new_box(label), "device"),
@@ -131,7 +132,7 @@ fn lay_out(nodes: &[(String, Look)], edges: &[Edge], canvas: &mut Canvas) {
                 style(NODE_FONT),
                 Orientation::TopToBottom,
                 size,
-                class,
+                format!("{class} {index}"),
             ))
         })
         .collect();
@@ -156,6 +157,11 @@ fn lay_out(nodes: &[(String, Look)], edges: &[Edge], canvas: &mut Canvas) {
         }
     }
     graph.do_it(false, false, false, canvas);
+}
+
+/// A shape's class, and which node it is: viewers that lead from a node to its source go by it.
+fn class_and_node(properties: Option<&str>) -> (&str, &str) {
+    properties.unwrap_or_default().split_once(' ').unwrap_or_default()
 }
 
 /// Collects what is drawn, and how far it reaches.
@@ -195,11 +201,11 @@ impl Canvas {
 impl RenderBackend for Canvas {
     fn draw_rect(&mut self, xy: Point, size: Point, _: &StyleAttr, class: Option<String>, _: Option<ClipHandle>) {
         self.reach(xy, Point::new(xy.x + size.x, xy.y + size.y));
-        let class = class.unwrap_or_default();
+        let (class, node) = class_and_node(class.as_deref());
         let round = if class == "device" { size.y / 2.0 } else { 3.0 };
         let _ = writeln!(
             self.shapes,
-            "<rect class=\"{class}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"{round:.1}\"/>",
+            "<rect class=\"{class}\" data-node=\"{node}\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"{round:.1}\"/>",
             xy.x, xy.y, size.x, size.y
         );
     }
@@ -215,14 +221,13 @@ impl RenderBackend for Canvas {
     }
 
     fn draw_circle(&mut self, xy: Point, size: Point, _: &StyleAttr, class: Option<String>) {
+        let (class, node) = class_and_node(class.as_deref());
         let (rx, ry) = (size.x / 2.0, size.y / 2.0);
         self.reach(Point::new(xy.x - rx, xy.y - ry), Point::new(xy.x + rx, xy.y + ry));
         let _ = writeln!(
             self.shapes,
-            "<ellipse class=\"{}\" cx=\"{:.1}\" cy=\"{:.1}\" rx=\"{rx:.1}\" ry=\"{ry:.1}\"/>",
-            class.unwrap_or_default(),
-            xy.x,
-            xy.y
+            "<ellipse class=\"{class}\" data-node=\"{node}\" cx=\"{:.1}\" cy=\"{:.1}\" rx=\"{rx:.1}\" ry=\"{ry:.1}\"/>",
+            xy.x, xy.y
         );
     }
 

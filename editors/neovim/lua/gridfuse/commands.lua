@@ -1,0 +1,72 @@
+--- Rewriting and explaining the launch at the cursor.
+local M = {}
+
+--- The place of the first `<<<` of a line, else the cursor: the launch of the line is what is meant wherever the cursor stands.
+local function launch_position(client, buffer)
+  local row, column = unpack(vim.api.nvim_win_get_cursor(0))
+  local line = vim.api.nvim_buf_get_lines(buffer, row - 1, row, false)[1] or ''
+  local at = line:find('<<<', 1, true)
+  local byte = at and at - 1 or column
+  local character = vim.str_byteindex and vim.fn.has('nvim-0.11') == 1
+      and vim.str_utfindex(line, client.offset_encoding, byte)
+    or byte
+  return { line = row - 1, character = character }
+end
+
+--- Offers the rewrites of the launch of the cursor's line.
+---@param filter (fun(action: table): boolean)?
+---@param apply boolean?
+local function actions(filter, apply)
+  local client = require('gridfuse').client()
+  if not client then
+    return
+  end
+  local row = vim.api.nvim_win_get_cursor(0)[1]
+  local length = #(vim.api.nvim_buf_get_lines(0, row - 1, row, false)[1] or '')
+  vim.lsp.buf.code_action({
+    range = { start = { row, 0 }, ['end'] = { row, length } },
+    filter = function(action)
+      local data = action.data
+      local ours = type(data) == 'table' and type(data.rewrite) == 'string'
+      return ours and (filter == nil or filter(action))
+    end,
+    apply = apply,
+  })
+end
+
+function M.rewrite()
+  actions()
+end
+
+--- What the server thinks is best. One that takes something for granted is offered, not applied.
+function M.best()
+  actions(function(action)
+    return action.data.rewrite == 'optimize'
+  end, false)
+end
+
+--- Shows all that is known about the launch of the line, or the kernel at the cursor.
+function M.explain()
+  local client = require('gridfuse').client()
+  if not client then
+    return
+  end
+  local buffer = vim.api.nvim_get_current_buf()
+  local argument = { uri = vim.uri_from_bufnr(buffer), position = launch_position(client, buffer) }
+  local params = { command = 'gridfuse.explain', arguments = { argument } }
+  client:request('workspace/executeCommand', params, function(error, text)
+    if error then
+      vim.notify('gridfuse: ' .. error.message, vim.log.levels.ERROR)
+    elseif not text or text == vim.NIL then
+      vim.notify('gridfuse: put the cursor on a launch or on the name of a kernel', vim.log.levels.INFO)
+    else
+      vim.lsp.util.open_floating_preview(vim.split(text, '\n'), 'markdown', {
+        border = 'rounded',
+        focus_id = 'gridfuse-explain',
+        max_width = math.floor(vim.o.columns * 0.9),
+      })
+    end
+  end, buffer)
+end
+
+return M

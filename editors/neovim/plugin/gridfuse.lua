@@ -1,0 +1,24 @@
+if vim.g.loaded_gridfuse then
+  return
+end
+vim.g.loaded_gridfuse = true
+
+vim.api.nvim_create_user_command('GridfuseRewrite', function()
+  require('gridfuse.commands').rewrite()
+end, { desc = 'Rewrite the launch at the cursor' })
+
+vim.api.nvim_create_user_command('GridfuseBest', function()
+  require('gridfuse.commands').best()
+end, { desc = 'Apply the best rewrite to the launch at the cursor' })
+
+vim.api.nvim_create_user_command('GridfuseExplain', function()
+  require('gridfuse.commands').explain()
+end, { desc = 'Explain the launch or kernel at the cursor' })
+
+vim.api.nvim_create_user_command('GridfuseMeasure', function(command)
+  require('gridfuse.measure').run(command.args)
+end, { nargs = '*', desc = 'Run the program and its rewrites on a GPU; takes the arguments of the program' })
+
+vim.api.nvim_create_user_command('GridfuseRestart', function()
+  require('gridfuse').restart()
+end, { desc = 'Restart the server' })

@@ -1,0 +1,136 @@
+-- The plugin in a real Neovim: nvim --headless -u NONE -i NONE -n -l plugin_test.lua
+--
+-- GRIDFUSE_TEST_WORKSPACE names a directory with bfs.cu in it, GRIDFUSE_TEST_COMMAND the program to start as the server.
+local here = vim.fs.dirname(vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2)))
+local plugin = vim.fs.dirname(here)
+local workspace = assert(os.getenv('GRIDFUSE_TEST_WORKSPACE'))
+local command = assert(os.getenv('GRIDFUSE_TEST_COMMAND'))
+local PATIENCE = 60000
+
+vim.opt.runtimepath:prepend(plugin)
+vim.cmd('filetype plugin on')
+vim.cmd('runtime! plugin/gridfuse.lua')
+
+local function wait(what, condition)
+  local value
+  local done = vim.wait(PATIENCE, function()
+    value = condition()
+    return value
+  end, 50)
+  if not done then
+    error('waited in vain: ' .. what, 2)
+  end
+  print('ok: ' .. what)
+  return value
+end
+
+local notes = {}
+vim.notify = function(text)
+  table.insert(notes, text)
+end
+
+require('gridfuse').setup({ cmd = { command, 'lsp' }, settings = { inlayHints = { arguments = true } } })
+vim.cmd.edit(workspace .. '/bfs.cu')
+assert(vim.bo.filetype == 'cuda', vim.bo.filetype)
+local buffer = vim.api.nvim_get_current_buf()
+local original = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
+local launch
+for row, line in ipairs(original) do
+  if line:find('expand<<<', 1, true) then
+    launch = row
+  end
+end
+vim.api.nvim_win_set_cursor(0, { launch, 10 })
+
+-- Diagnostics, hints and lenses come by themselves, each once.
+local found = wait('a diagnostic', function()
+  local all = vim.diagnostic.get(buffer, { lnum = launch - 1 })
+  return #all > 0 and all
+end)
+assert(found[1].code == 'serialized-launches', vim.inspect(found))
+local seen = {}
+for _, one in ipairs(found) do
+  local key = one.code .. ':' .. one.col
+  assert(not seen[key], 'twice: ' .. key)
+  seen[key] = true
+end
+wait('inlay hints, of arguments too as the settings say', function()
+  return #vim.lsp.inlay_hint.get({ bufnr = buffer }) >= 3
+end)
+wait('a code lens', function()
+  vim.lsp.codelens.refresh({ bufnr = buffer })
+  return #vim.lsp.codelens.get(buffer) == 1
+end)
+
+-- Explaining opens a window with the tables.
+vim.cmd('GridfuseExplain')
+local window = wait('the explanation', function()
+  for _, one in ipairs(vim.api.nvim_list_wins()) do
+    if vim.api.nvim_win_get_config(one).relative ~= '' then
+      return one
+    end
+  end
+end)
+local text = table.concat(vim.api.nvim_buf_get_lines(vim.api.nvim_win_get_buf(window), 0, -1, false), '\n')
+assert(text:find('launch of', 1, true) and text:find('varying', 1, true), text)
+vim.api.nvim_win_close(window, true)
+
+-- Measuring shows a report.
+vim.cmd('GridfuseMeasure --input rmat')
+local measured = wait('the measurement', function()
+  for _, one in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(one) and vim.bo[one].filetype == 'gridfuse-measurement' then
+      return one
+    end
+  end
+end)
+local lines = vim.api.nvim_buf_get_lines(measured, 0, -1, false)
+assert(lines[1]:find('NVIDIA H200', 1, true), lines[1])
+assert(lines[4]:find('^original'), lines[4])
+assert(lines[5]:find('^threshold%+aggregate%-grid'), lines[5])
+assert(table.concat(lines, '\n'):find('agrees (24 buffers)', 1, true))
+vim.cmd.close()
+
+-- A rewrite is applied: the choice goes through vim.ui.select.
+local offered
+vim.ui.select = function(items, options, choose)
+  offered = {}
+  for index, item in ipairs(items) do
+    local label = options.format_item and options.format_item(item) or tostring(item)
+    table.insert(offered, label)
+    if label:find('Aggregate launches per block', 1, true) then
+      choose(item, index)
+      return
+    end
+  end
+  choose(nil, nil)
+end
+vim.api.nvim_set_current_buf(buffer)
+vim.api.nvim_win_set_cursor(0, { launch, 10 })
+vim.cmd('GridfuseRewrite')
+wait('aggregate-block is applied', function()
+  local now = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')
+  return now:find('gridfuse::Aggregator<gridfuse::PerBlock', 1, true) ~= nil
+end)
+vim.cmd('silent wall')
+assert(vim.uv.fs_stat(workspace .. '/gridfuse.cuh'), 'the header is there')
+
+-- The health check finds everything in order.
+vim.cmd('checkhealth gridfuse')
+local health = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
+assert(health:find('Neovim is new enough', 1, true), health)
+assert(health:find('runs in', 1, true), health)
+assert(not health:find('ERROR', 1, true), health)
+print('ok: health')
+
+-- The help file has its tags.
+vim.cmd('helptags ' .. vim.fn.fnameescape(plugin .. '/doc'))
+vim.cmd('help :GridfuseMeasure')
+assert(vim.api.nvim_buf_get_name(0):find('gridfuse.txt', 1, true))
+os.remove(plugin .. '/doc/tags')
+assert(#notes == 0, vim.inspect(notes))
+
+for _, client in ipairs(vim.lsp.get_clients()) do
+  client:stop(true)
+end
+print('all passed')

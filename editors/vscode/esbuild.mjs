@@ -1,0 +1,29 @@
+// Bundles the extension and the scripts of its panels into dist/.
+import { readFileSync, writeFileSync } from "node:fs";
+import { build } from "esbuild";
+
+const common = { bundle: true, minify: true, sourcemap: false, logLevel: "warning", legalComments: "none" };
+
+await Promise.all([
+  build({
+    ...common,
+    entryPoints: ["src/extension.ts"],
+    outfile: "dist/extension.js",
+    platform: "node",
+    format: "cjs",
+    target: "node20",
+    external: ["vscode"],
+  }),
+  build({
+    ...common,
+    entryPoints: ["src/webview/measurement.ts", "src/webview/graph.ts"],
+    outdir: "dist/webview",
+    platform: "browser",
+    format: "iife",
+    target: "es2022",
+  }),
+]);
+
+// The pictures lie outside of the package.
+const readme = readFileSync("README.md", "utf8");
+writeFileSync("dist/README.md", readme.replace(/^!\[.*\n\n?/gm, ""));

@@ -1,0 +1,97 @@
+// Asks the server for the rewrites of launches, and for their edits.
+
+import * as vscode from "vscode";
+import {
+  type CodeAction,
+  CodeActionRequest,
+  CodeActionResolveRequest,
+  CodeActionTriggerKind,
+  type LanguageClient,
+  type WorkspaceEdit,
+} from "vscode-languageclient/node";
+
+/** A rewrite that the server offers for a launch. */
+export interface Offer {
+  action: CodeAction;
+  /** Id of the rewrite: `aggregate-block`. */
+  rewrite: string;
+  /** First byte of the launch. */
+  offset: number;
+}
+
+/** What the server keeps in an action until it is resolved. */
+interface ActionData {
+  rewrite: string;
+  offset: number;
+}
+
+function isData(data: unknown): data is ActionData {
+  const candidate = data as Partial<ActionData> | null | undefined;
+  return typeof candidate?.rewrite === "string" && typeof candidate.offset === "number";
+}
+
+/** The rewrites that can be applied to the launches in a range. */
+export async function offers(
+  client: LanguageClient,
+  document: vscode.TextDocument,
+  range: vscode.Range,
+): Promise<Offer[]> {
+  const found = await client.sendRequest(CodeActionRequest.type, {
+    textDocument: client.code2ProtocolConverter.asTextDocumentIdentifier(document),
+    range: client.code2ProtocolConverter.asRange(range),
+    context: { diagnostics: [], triggerKind: CodeActionTriggerKind.Invoked },
+  });
+  const usable: Offer[] = [];
+  for (const action of found ?? []) {
+    if ("edit" in action || "kind" in action || "data" in action) {
+      if (action.disabled === undefined && isData(action.data)) {
+        usable.push({ action, rewrite: action.data.rewrite, offset: action.data.offset });
+      }
+    }
+  }
+  return usable;
+}
+
+/** The offers of the launch at the cursor; when there are several or none there, the user picks one of the document's. */
+export async function offersAtCursor(client: LanguageClient, editor: vscode.TextEditor): Promise<Offer[] | undefined> {
+  const { document, selection } = editor;
+  let found = await offers(client, document, selection);
+  if (found.length === 0) {
+    found = await offers(client, document, document.lineAt(selection.active.line).range);
+  }
+  if (found.length === 0) {
+    const end = document.lineAt(document.lineCount - 1).range.end;
+    found = await offers(client, document, new vscode.Range(new vscode.Position(0, 0), end));
+  }
+  const launches = [...new Set(found.map((offer) => offer.offset))].sort((a, b) => a - b);
+  if (launches.length === 0) {
+    void vscode.window.showInformationMessage("gridfuse: no kernel launches another here in a way that can be rewritten.");
+    return undefined;
+  }
+  let offset = launches[0];
+  if (launches.length > 1) {
+    const bytes = Buffer.from(document.getText());
+    const items = launches.map((launch) => {
+      const line = document.positionAt(bytes.subarray(0, launch).toString().length).line;
+      return { label: document.lineAt(line).text.trim(), description: `line ${line + 1}`, launch };
+    });
+    offset = (await vscode.window.showQuickPick(items, { placeHolder: "Which launch?" }))?.launch;
+  }
+  return offset === undefined ? undefined : found.filter((offer) => offer.offset === offset);
+}
+
+/** The edit of an offer, as the protocol has it. */
+export async function editOf(client: LanguageClient, offer: Offer): Promise<WorkspaceEdit | undefined> {
+  const resolved =
+    offer.action.edit === undefined
+      ? await client.sendRequest(CodeActionResolveRequest.type, offer.action)
+      : offer.action;
+  return resolved.edit;
+}
+
+/** What an edit takes for granted: its change annotations tell. */
+export function assumptionsOf(edit: WorkspaceEdit): string[] {
+  return Object.values(edit.changeAnnotations ?? {}).flatMap((annotation) =>
+    annotation.description === undefined ? [] : [annotation.description.replace(/^assumes /, "")],
+  );
+}

@@ -1,0 +1,260 @@
+// Applying and previewing rewrites.
+
+import * as vscode from "vscode";
+import { type LanguageClient, TextDocumentEdit, type TextEdit, type WorkspaceEdit } from "vscode-languageclient/node";
+import { assumptionsOf, editOf, offersAtCursor, type Offer } from "./actions";
+
+const PREVIEW_SCHEME = "gridfuse-preview";
+
+/** A file before and after a rewrite. */
+interface Change {
+  uri: vscode.Uri;
+  created: boolean;
+  after: string;
+}
+
+/** A rewrite that is shown and can be applied. */
+interface Preview {
+  title: string;
+  edit: WorkspaceEdit;
+  versions: Map<string, number>;
+  changes: Change[];
+}
+
+export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentProvider {
+  private readonly subscriptions: vscode.Disposable[] = [];
+  private readonly contents = new Map<string, string>();
+  private readonly contentChanged = new vscode.EventEmitter<vscode.Uri>();
+  private preview: Preview | undefined;
+  private serial = 0;
+  readonly onDidChange = this.contentChanged.event;
+
+  constructor() {
+    this.subscriptions.push(
+      vscode.workspace.registerTextDocumentContentProvider(PREVIEW_SCHEME, this),
+      vscode.window.tabGroups.onDidChangeTabs(() => {
+        if (this.preview !== undefined && previewTabs().length === 0) {
+          this.forget();
+        }
+      }),
+      this.contentChanged,
+    );
+  }
+
+  dispose(): void {
+    vscode.Disposable.from(...this.subscriptions).dispose();
+  }
+
+  provideTextDocumentContent(uri: vscode.Uri): string {
+    return this.contents.get(uri.toString()) ?? "";
+  }
+
+  /** Applies what the server thinks is best for the launch at the cursor. */
+  async applyBest(client: LanguageClient, editor: vscode.TextEditor): Promise<void> {
+    const offers = await offersAtCursor(client, editor);
+    const best = offers?.find((offer) => offer.rewrite === "optimize");
+    if (offers === undefined) {
+      return;
+    }
+    if (best === undefined) {
+      const pick = "Preview Another Rewrite";
+      const text = "gridfuse: no rewrite is known to be best for this launch.";
+      if ((await vscode.window.showInformationMessage(text, pick)) === pick) {
+        await this.previewOne(client, editor);
+      }
+      return;
+    }
+    const edit = await editOf(client, best);
+    if (edit !== undefined) {
+      await this.apply(client, edit, shortTitle(best));
+    }
+  }
+
+  /** Lets the user choose a rewrite of the launch at the cursor, and shows what it would change. */
+  async previewOne(client: LanguageClient, editor: vscode.TextEditor): Promise<void> {
+    const offers = await offersAtCursor(client, editor);
+    if (offers === undefined) {
+      return;
+    }
+    const items = offers.map((offer) => {
+      const [label, assumes] = offer.action.title.split(" — ");
+      return { label: label ?? offer.rewrite, description: offer.rewrite, detail: assumes ?? "", offer };
+    });
+    const picked = await vscode.window.showQuickPick(items, {
+      placeHolder: "Which rewrite?",
+      matchOnDescription: true,
+      matchOnDetail: true,
+    });
+    const edit = picked === undefined ? undefined : await editOf(client, picked.offer);
+    if (picked !== undefined && edit !== undefined) {
+      await this.show(client, edit, picked.label);
+    }
+  }
+
+  /** Shows what an edit would change, file by file, without changing anything. */
+  async show(client: LanguageClient, edit: WorkspaceEdit, title: string): Promise<void> {
+    this.forget();
+    const versions = new Map<string, number>();
+    const changes = await changesOf(client, edit, versions);
+    if (changes.length === 0) {
+      return;
+    }
+    this.serial += 1;
+    const sides = changes.map((change) => {
+      const side = (which: "before" | "after") =>
+        vscode.Uri.from({ scheme: PREVIEW_SCHEME, authority: `${this.serial}-${which}`, path: change.uri.path });
+      this.contents.set(side("after").toString(), change.after);
+      return { uri: change.uri, before: change.created ? side("before") : change.uri, after: side("after") };
+    });
+    this.preview = { title, edit, versions, changes };
+    await vscode.commands.executeCommand("setContext", "gridfuse.previewing", true);
+    const label = `${title} (preview)`;
+    const [only] = sides;
+    // New files are not worth a difference of their own when there is one edited file.
+    const edited = sides.filter((_, index) => changes[index]?.created === false);
+    if (edited.length === 1 && edited[0] !== undefined) {
+      await vscode.commands.executeCommand("vscode.diff", edited[0].before, edited[0].after, label, { preview: true });
+    } else if (only !== undefined) {
+      const resources = sides.map((side) => [side.uri, side.before, side.after]);
+      await vscode.commands.executeCommand("vscode.changes", label, resources);
+    }
+    const assumptions = assumptionsOf(edit);
+    const creates = changes.filter((change) => change.created).map((change) => basename(change.uri));
+    const text = [
+      `${title}.`,
+      ...(assumptions.length > 0 ? [`Assumes: ${assumptions.join("; ")}.`] : []),
+      ...(creates.length > 0 ? [`Adds ${creates.join(", ")}.`] : []),
+    ].join(" ");
+    void vscode.window.showInformationMessage(text, "Apply", "Discard").then(async (answer) => {
+      if (answer === "Apply") {
+        await this.accept(client);
+      } else if (answer === "Discard") {
+        await this.discard();
+      }
+    });
+  }
+
+  /** Applies what is shown. */
+  async accept(client: LanguageClient): Promise<void> {
+    const preview = this.preview;
+    if (preview === undefined) {
+      return;
+    }
+    for (const [uri, version] of preview.versions) {
+      const document = vscode.workspace.textDocuments.find((open) => open.uri.toString() === uri);
+      if (document !== undefined && document.version !== version) {
+        void vscode.window.showWarningMessage("gridfuse: the text changed since the preview; preview the rewrite again.");
+        await this.discard();
+        return;
+      }
+    }
+    await this.discard();
+    await this.write(client, preview.edit, preview.title);
+  }
+
+  /** Closes what is shown. */
+  async discard(): Promise<void> {
+    const tabs = previewTabs();
+    this.forget();
+    await vscode.window.tabGroups.close(tabs);
+  }
+
+  /** Applies an edit; one that takes something for granted after asking. */
+  async apply(client: LanguageClient, edit: WorkspaceEdit, title: string): Promise<void> {
+    const assumptions = assumptionsOf(edit);
+    const ask = vscode.workspace.getConfiguration("gridfuse").get<boolean>("rewrite.confirmAssumptions", true);
+    if (assumptions.length > 0 && ask) {
+      const detail = `It is right if this holds:\n\n${assumptions.map((assumption) => `• ${assumption}`).join("\n")}`;
+      const answer = await vscode.window.showWarningMessage(`${title}?`, { modal: true, detail }, "Apply", "Preview");
+      if (answer === "Preview") {
+        await this.show(client, edit, title);
+      }
+      if (answer !== "Apply") {
+        return;
+      }
+    }
+    await this.write(client, edit, title);
+  }
+
+  private async write(client: LanguageClient, edit: WorkspaceEdit, title: string): Promise<void> {
+    const converted = await client.protocol2CodeConverter.asWorkspaceEdit(edit);
+    const done = await vscode.workspace.applyEdit(converted, { isRefactoring: true });
+    if (!done) {
+      void vscode.window.showErrorMessage(`gridfuse: "${title}" could not be applied.`);
+    }
+  }
+
+  private forget(): void {
+    this.preview = undefined;
+    this.contents.clear();
+    void vscode.commands.executeCommand("setContext", "gridfuse.previewing", false);
+  }
+}
+
+function shortTitle(offer: Offer): string {
+  return offer.action.title.split(" — ")[0] ?? offer.rewrite;
+}
+
+function basename(uri: vscode.Uri): string {
+  return uri.path.split("/").pop() ?? uri.path;
+}
+
+function previewTabs(): vscode.Tab[] {
+  const shows = (input: unknown) =>
+    (input instanceof vscode.TabInputTextDiff && input.modified.scheme === PREVIEW_SCHEME) ||
+    // A difference of several files has no type of its own in this version of the interface.
+    String((input as { textDiffs?: { modified: vscode.Uri }[] } | undefined)?.textDiffs?.[0]?.modified.scheme) ===
+      PREVIEW_SCHEME;
+  return vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => shows(tab.input));
+}
+
+/** The texts that an edit leads to. `versions` gets those of the open documents. */
+async function changesOf(
+  client: LanguageClient,
+  edit: WorkspaceEdit,
+  versions: Map<string, number>,
+): Promise<Change[]> {
+  const created = new Set<string>();
+  const edits = new Map<string, TextEdit[]>();
+  const add = (uri: string, list: TextEdit[]) => edits.set(uri, [...(edits.get(uri) ?? []), ...list]);
+  for (const operation of edit.documentChanges ?? []) {
+    if (TextDocumentEdit.is(operation)) {
+      add(operation.textDocument.uri, operation.edits as TextEdit[]);
+    } else if (operation.kind === "create") {
+      created.add(operation.uri);
+    }
+  }
+  for (const [uri, list] of Object.entries(edit.changes ?? {})) {
+    add(uri, list);
+  }
+  const changes: Change[] = [];
+  for (const [protocolUri, list] of edits) {
+    const uri = client.protocol2CodeConverter.asUri(protocolUri);
+    if (created.has(protocolUri)) {
+      changes.push({ uri, created: true, after: list.map((one) => one.newText).join("") });
+      continue;
+    }
+    const document = await vscode.workspace.openTextDocument(uri);
+    versions.set(uri.toString(), document.version);
+    changes.push({ uri, created: false, after: applied(client, document, list) });
+  }
+  // Edited files before new ones.
+  return changes.sort((a, b) => Number(a.created) - Number(b.created));
+}
+
+function applied(client: LanguageClient, document: vscode.TextDocument, edits: TextEdit[]): string {
+  const placed = edits.map((edit) => {
+    const range = client.protocol2CodeConverter.asRange(edit.range);
+    return { start: document.offsetAt(range.start), end: document.offsetAt(range.end), text: edit.newText };
+  });
+  // Those at the same place keep their order.
+  placed.sort((a, b) => a.start - b.start || a.end - b.end);
+  const text = document.getText();
+  let at = 0;
+  let after = "";
+  for (const edit of placed) {
+    after += text.slice(at, edit.start) + edit.text;
+    at = edit.end;
+  }
+  return after + text.slice(at);
+}

@@ -1,0 +1,233 @@
+// The language server: finding, starting, restarting it, and which documents it is told of.
+
+import * as os from "node:os";
+import * as vscode from "vscode";
+import {
+  DidOpenTextDocumentNotification,
+  ErrorAction,
+  CloseAction,
+  LanguageClient,
+  type LanguageClientOptions,
+  type Middleware,
+  RevealOutputChannelOn,
+  type StaticFeature,
+  State,
+} from "vscode-languageclient/node";
+import { concerns, SELECTOR } from "./documents";
+import { locate } from "./locate";
+
+/** The command of the editor that the server's code lenses name. */
+export const SHOW_LAUNCHES = "gridfuse.showLaunches";
+
+/** The server crashed this often, this quickly: it isn't started again by itself. */
+const MAX_CRASHES = 4;
+const CRASH_MINUTES = 3;
+
+export type ServerState =
+  | { kind: "stopped" }
+  | { kind: "missing"; reason: string }
+  | { kind: "starting" }
+  | { kind: "running"; version: string; program: string; canMeasure: boolean }
+  | { kind: "failed"; reason: string };
+
+export class Server implements vscode.Disposable {
+  private client: LanguageClient | undefined;
+  private current: ServerState = { kind: "stopped" };
+  private readonly changed = new vscode.EventEmitter<ServerState>();
+  private readonly told = new Set<string>();
+  private starting: Promise<void> | undefined;
+  readonly onDidChangeState = this.changed.event;
+
+  constructor(
+    private readonly context: vscode.ExtensionContext,
+    private readonly output: vscode.LogOutputChannel,
+  ) {}
+
+  get state(): ServerState {
+    return this.current;
+  }
+
+  /** The client, if the server runs. */
+  get running(): LanguageClient | undefined {
+    return this.current.kind === "running" ? this.client : undefined;
+  }
+
+  /** Starts the server unless it runs or is starting. */
+  start(): Promise<void> {
+    if (this.client !== undefined && this.current.kind !== "failed") {
+      return this.starting ?? Promise.resolve();
+    }
+    this.starting ??= this.launch().finally(() => {
+      this.starting = undefined;
+    });
+    return this.starting;
+  }
+
+  async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    this.told.clear();
+    this.enter({ kind: "stopped" });
+    if (client !== undefined) {
+      await client.dispose().catch((error: unknown) => this.output.warn(`stopping the server: ${String(error)}`));
+    }
+  }
+
+  async restart(): Promise<void> {
+    await this.starting?.catch(() => undefined);
+    await this.stop();
+    await this.start();
+  }
+
+  dispose(): void {
+    void this.stop();
+    this.changed.dispose();
+  }
+
+  private enter(state: ServerState): void {
+    this.current = state;
+    this.changed.fire(state);
+  }
+
+  private async launch(): Promise<void> {
+    const configured = vscode.workspace.getConfiguration("gridfuse").get<string | null>("server.path") ?? "";
+    const located = locate({
+      configured,
+      extension: this.context.extensionPath,
+      searchPath: process.env.PATH ?? "",
+      home: os.homedir(),
+      workspace: vscode.workspace.workspaceFolders?.[0]?.uri.fsPath,
+      windows: process.platform === "win32",
+    });
+    if ("missing" in located) {
+      this.output.error(located.missing);
+      this.enter({ kind: "missing", reason: located.missing });
+      return;
+    }
+    this.enter({ kind: "starting" });
+    this.output.info(`starting ${located.found} (${located.by})`);
+    const run = { command: located.found, args: ["lsp"] };
+    const client = new LanguageClient("gridfuse", "gridfuse", { run, debug: run }, this.options());
+    client.registerFeature(knowsShowLaunches);
+    client.onDidChangeState(({ newState }) => {
+      if (this.client === client && newState === State.Stopped && this.current.kind === "running") {
+        this.told.clear();
+        this.enter({ kind: "starting" });
+      } else if (this.client === client && newState === State.Running && this.current.kind === "starting") {
+        this.enter(runningState(client, located.found));
+      }
+    });
+    this.client = client;
+    try {
+      await client.start();
+      if (this.client === client) {
+        const state = runningState(client, located.found);
+        this.output.info(`gridfuse ${state.version} is running`);
+        if (this.current.kind !== "running") {
+          this.enter(state);
+        }
+      }
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.output.error(`the server did not start: ${reason}`);
+      if (this.client === client) {
+        this.client = undefined;
+        this.enter({ kind: "failed", reason });
+      }
+    }
+  }
+
+  private options(): LanguageClientOptions {
+    const crashes: number[] = [];
+    return {
+      documentSelector: SELECTOR,
+      outputChannel: this.output,
+      revealOutputChannelOn: RevealOutputChannelOn.Never,
+      diagnosticCollectionName: "gridfuse",
+      initializationOptions: vscode.workspace.getConfiguration().get("gridfuse"),
+      synchronize: { configurationSection: "gridfuse" },
+      markdown: { isTrusted: false, supportHtml: false },
+      diagnosticPullOptions: { onChange: true, onSave: false, onTabs: false },
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue }),
+        closed: () => {
+          const now = Date.now();
+          crashes.push(now);
+          const recent = crashes.filter((time) => now - time < CRASH_MINUTES * 60_000);
+          if (recent.length < MAX_CRASHES) {
+            return { action: CloseAction.Restart };
+          }
+          const reason = `The server ended ${recent.length} times within ${CRASH_MINUTES} minutes.`;
+          this.client = undefined;
+          this.enter({ kind: "failed", reason });
+          return { action: CloseAction.DoNotRestart, message: reason };
+        },
+      },
+      middleware: this.middleware(),
+    };
+  }
+
+  /** Keeps C++ files that launch no kernels from the server. */
+  private middleware(): Middleware {
+    const told = (document: vscode.TextDocument) => this.told.has(document.uri.toString());
+    const nothing = undefined;
+    return {
+      didOpen: async (document, next) => {
+        if (concerns(document)) {
+          this.told.add(document.uri.toString());
+          await next(document);
+        }
+      },
+      didChange: async (event, next) => {
+        if (told(event.document)) {
+          await next(event);
+        } else if (concerns(event.document)) {
+          const feature = this.client?.getFeature(DidOpenTextDocumentNotification.method);
+          await feature?.getProvider(event.document)?.send(event.document);
+        }
+      },
+      didSave: async (document, next) => {
+        if (told(document)) {
+          await next(document);
+        }
+      },
+      didClose: async (document, next) => {
+        if (this.told.delete(document.uri.toString())) {
+          await next(document);
+        }
+      },
+      provideHover: (document, position, token, next) => (told(document) ? next(document, position, token) : nothing),
+      provideCodeActions: (document, range, context, token, next) =>
+        told(document) ? next(document, range, context, token) : nothing,
+      provideCodeLenses: (document, token, next) => (told(document) ? next(document, token) : nothing),
+      provideInlayHints: (document, range, token, next) => (told(document) ? next(document, range, token) : nothing),
+      prepareCallHierarchy: (document, position, token, next) =>
+        told(document) ? next(document, position, token) : nothing,
+      provideDiagnostics: (document, previous, token, next) => {
+        const open = document instanceof vscode.Uri ? this.told.has(document.toString()) : told(document);
+        return open ? next(document, previous, token) : nothing;
+      },
+    };
+  }
+}
+
+function runningState(client: LanguageClient, program: string): Extract<ServerState, { kind: "running" }> {
+  const result = client.initializeResult;
+  const commands = result?.capabilities.executeCommandProvider?.commands ?? [];
+  return {
+    kind: "running",
+    version: result?.serverInfo?.version ?? "?",
+    program,
+    canMeasure: commands.includes("gridfuse.measure"),
+  };
+}
+
+/** Tells the server that the editor can show the places of launches. */
+const knowsShowLaunches: StaticFeature = {
+  fillClientCapabilities: (capabilities) => {
+    capabilities.experimental = { ...(capabilities.experimental ?? {}), commands: { commands: [SHOW_LAUNCHES] } };
+  },
+  initialize: () => undefined,
+  getState: () => ({ kind: "static" }),
+  clear: () => undefined,
+};

@@ -1,0 +1,52 @@
+// The page with the launch graph.
+
+import { content, element, host } from "./host";
+
+interface Message {
+  type: string;
+  svg?: string;
+  nodes?: { label: string; known: boolean }[];
+}
+
+window.addEventListener("message", (event: MessageEvent<Message>) => {
+  const { type, svg, nodes } = event.data;
+  if (type === "graph" && svg !== undefined) {
+    show(svg, nodes ?? []);
+  }
+});
+
+function show(text: string, nodes: { label: string; known: boolean }[]): void {
+  const parsed = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  // The panel's own style follows the editor's theme.
+  for (const style of parsed.querySelectorAll("style")) {
+    style.remove();
+  }
+  const svg = document.importNode(parsed, true);
+  svg.setAttribute("role", "group");
+  for (const shape of svg.querySelectorAll<SVGElement>("[data-node]")) {
+    const index = Number(shape.dataset.node);
+    const node = nodes[index];
+    if (node?.known !== true) {
+      continue;
+    }
+    shape.setAttribute("tabindex", "0");
+    shape.setAttribute("role", "link");
+    shape.setAttribute("aria-label", `Go to ${node.label}`);
+    const open = () => host.postMessage({ type: "open", node: index });
+    shape.addEventListener("click", open);
+    shape.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        open();
+      }
+    });
+  }
+  const hint =
+    nodes.length === 0
+      ? "No kernel is launched in this file."
+      : "Boxes are kernels, rounded boxes device functions, ellipses host functions. A click leads to the source.";
+  content().replaceChildren(element("h1", {}, "Launch graph"), element("p", {}, hint), element("div", { class: "scroll" }));
+  content().querySelector(".scroll")?.append(svg);
+}
+
+host.postMessage({ type: "ready" });

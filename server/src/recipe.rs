@@ -1,0 +1,103 @@
+//! Rewrites one after the other, for all launches of a file or those of a line, as one edit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::span::TextRange;
+use gridfuse_codeactions::edit::{SourceEdit, apply_to_text, map_range};
+use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
+use gridfuse_codeactions::sequence::{copy_of, edit_between};
+
+use crate::launches::{Site, in_file, overlapping};
+
+/// Understands `threshold+aggregate-block`. `Err` is a sentence.
+pub fn steps(recipe: &str) -> Result<Vec<&'static Rewrite>, String> {
+    let step = |id: &str| {
+        crate::describe::rewrite(id).ok_or_else(|| {
+            let all: Vec<&str> = REWRITES.iter().map(|rewrite| rewrite.id).collect();
+            format!("no rewrite is called `{id}`; there are: {}", all.join(", "))
+        })
+    };
+    recipe.split('+').map(str::trim).map(step).collect()
+}
+
+/// Applies the steps to the device-side launches of a file, or to those that touch `within`. Launches that a step refuses stay as
+/// they are; `Err`: a step refused them all, and why.
+pub fn apply(
+    db: &dyn Db,
+    file: SourceFile,
+    within: Option<TextRange>,
+    steps: &[&'static Rewrite],
+) -> Result<SourceEdit, Vec<String>> {
+    let path = file.path(db);
+    let sites = match within {
+        Some(range) => overlapping(db, file, range),
+        None => in_file(db, file),
+    };
+    let device = sites.iter().filter(|site| site.device_side());
+    let mut targets: Vec<TextRange> = device.map(|site| site.place.range).collect();
+    let mut host = copy_of(db).ok_or_else(Vec::new)?;
+    let mut creates = BTreeMap::new();
+    let mut assumptions: Vec<Reason> = Vec::new();
+    for rewrite in steps {
+        let mut refusals: Vec<String> = Vec::new();
+        let mut left = Vec::new();
+        targets.sort_unstable();
+        // Those behind first: what stands in front of them stays where it is, mostly.
+        while let Some(target) = targets.pop() {
+            let now = host.file(path).ok_or_else(Vec::new)?;
+            let edit = {
+                let here = overlapping(host.db(), now, target);
+                let exact = here.iter().find(|site| site.place.range == target);
+                let Some(site) = exact.or_else(|| here.iter().find(|site| Site::device_side(site))) else {
+                    // An edit for another launch has taken this one along, or no launch is left of it.
+                    continue;
+                };
+                match (rewrite.apply)(host.db(), site.id, &Options::default()) {
+                    Ok(edit) => edit,
+                    Err(refusal) => {
+                        let reason = |reason: Reason| format!("{}: {}", rewrite.id, reason.text);
+                        refusals.extend(refusal.0.into_iter().map(reason));
+                        continue;
+                    }
+                }
+            };
+            let mut texts = Vec::new();
+            for (edited, list) in &edit.edits {
+                let before: Option<Arc<str>> = host.file(edited).map(|file| file.text(host.db()));
+                let after = before.and_then(|before| apply_to_text(edited, &before, list).ok());
+                let after = after.ok_or_else(|| vec!["the edits of the steps don't fit together".to_owned()])?;
+                texts.push((edited.clone(), after));
+            }
+            let moved = |range: TextRange| edit.edits.get(path).map_or(range, |list| map_range(range, list));
+            targets = targets.into_iter().map(moved).collect();
+            left = left.into_iter().map(moved).collect();
+            left.push(moved(target));
+            for (path, text) in texts.into_iter().chain(edit.creates.clone()) {
+                host.set_file(&path, text);
+            }
+            creates.extend(edit.creates);
+            for reason in edit.assumptions {
+                if !assumptions.iter().any(|known| known.text == reason.text) {
+                    // Its place may be in a text that nobody has seen.
+                    assumptions.push(Reason { place: None, ..reason });
+                }
+            }
+        }
+        if left.is_empty() {
+            refusals.dedup();
+            if refusals.is_empty() {
+                refusals.push(format!("{}: there is no launch to rewrite", rewrite.id));
+            }
+            return Err(refusals);
+        }
+        targets = left;
+    }
+    Ok(SourceEdit {
+        edits: edit_between(db, &host),
+        creates,
+        assumptions,
+    })
+}
