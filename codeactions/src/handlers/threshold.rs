@@ -545,7 +545,7 @@ fn generate<'db>(
         "// Child grids of {} with fewer threads run in the launching thread.\nconstexpr int {constant} = {threshold};\n\n",
         child.name
     );
-    let at = target::above_comment(&child.text, child.front() as usize);
+    let at = target::above_comment(child.db, child.file, child.front() as usize);
     let mut text = style.fit(&head, &indent);
     text.push_str(&indent);
     edit.insert(child.file, at as u32, text);
@@ -619,7 +619,7 @@ fn generate_split<'db>(
         "// Child grids of {} with fewer threads run in the launching thread.\nconstexpr int {constant} = {threshold};\n\n",
         child.name
     );
-    let at = target::above_comment(&child.text, child.front() as usize);
+    let at = target::above_comment(child.db, child.file, child.front() as usize);
     let mut text = style.fit(&head, &indent);
     text.push_str(&indent);
     edit.insert(child.file, at as u32, text);
