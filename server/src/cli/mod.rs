@@ -19,6 +19,7 @@ mod site;
 mod snippet;
 mod write;
 
+pub use diff::unified;
 pub use project::Project;
 
 use std::io::{self, Write};

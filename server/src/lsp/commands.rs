@@ -1,13 +1,16 @@
 //! Commands that the client lets the server execute.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_lsp_server::jsonrpc::{Error, Result};
-use tower_lsp_server::ls_types::{Command, MessageType, Position, ShowDocumentParams, Uri};
+use tower_lsp_server::ls_types::{Command, ExecuteCommandParams, MessageType, Position, ShowDocumentParams, Uri};
 
 use super::convert::path_of;
 use super::hover::{self, kernel, launch};
 use super::markdown::describe;
+use super::measure::{self, MEASURE};
 use super::state::{Snapshot, State};
 use crate::launches::by_function;
 
@@ -19,7 +22,7 @@ pub const EXPLAIN: &str = "gridfuse.explain";
 pub const SHOW_LAUNCHES: &str = "gridfuse.showLaunches";
 
 /// The commands that the server executes.
-pub const ALL: &[&str] = &[EXPLAIN];
+pub const ALL: &[&str] = &[EXPLAIN, MEASURE];
 
 /// The argument of [`EXPLAIN`].
 #[derive(Debug, Serialize, Deserialize)]
@@ -46,10 +49,18 @@ pub fn explain(title: String, uri: &Uri, position: Position) -> Command {
 }
 
 /// Executes a command.
-pub async fn execute(state: &State, command: &str, arguments: Vec<Value>) -> Result<Option<Value>> {
-    if command != EXPLAIN {
-        return Err(Error::invalid_params(format!("there is no command `{command}`")));
+pub async fn execute(state: &Arc<State>, params: ExecuteCommandParams) -> Result<Option<Value>> {
+    match params.command.as_str() {
+        EXPLAIN => execute_explain(state, params.arguments).await,
+        MEASURE => {
+            let token = params.work_done_progress_params.work_done_token;
+            measure::execute(state, params.arguments, token).await
+        }
+        other => Err(Error::invalid_params(format!("there is no command `{other}`"))),
     }
+}
+
+async fn execute_explain(state: &State, arguments: Vec<Value>) -> Result<Option<Value>> {
     let argument = arguments.into_iter().next().unwrap_or_default();
     let argument: ExplainArgument = serde_json::from_value(argument)
         .map_err(|error| Error::invalid_params(format!("`{EXPLAIN}` takes a document and a position: {error}")))?;
