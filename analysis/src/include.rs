@@ -1,6 +1,6 @@
 //! `#include`: which file a directive means.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use crate::compile::compilation;
@@ -65,6 +65,39 @@ pub(crate) fn include_lines(db: &dyn Db, file: SourceFile) -> Vec<IncludeItem> {
         .filter(|d| d.name == "include")
         .filter_map(|d| IncludeItem::parse(d.rest(&text)))
         .collect()
+}
+
+/// The files that include each file directly, whatever `#if` that stands under.
+#[salsa::tracked]
+fn direct_includers(db: &dyn Db) -> HashMap<SourceFile, Vec<SourceFile>> {
+    let mut found: HashMap<SourceFile, Vec<SourceFile>> = HashMap::new();
+    let Some(workspace) = Workspace::try_get(db) else {
+        return found;
+    };
+    for from in workspace.files(db).values() {
+        for include in include_lines(db, *from) {
+            if let Some(target) = resolve_include(db, *from, include) {
+                found.entry(target).or_default().push(*from);
+            }
+        }
+    }
+    found
+}
+
+/// The files that include a file, directly or not, nearest first; not itself.
+#[salsa::tracked]
+pub(crate) fn including_files(db: &dyn Db, file: SourceFile) -> Vec<SourceFile> {
+    let direct = direct_includers(db);
+    let mut seen = HashSet::from([file]);
+    let mut order = vec![file];
+    let mut next = 0;
+    while let Some(current) = order.get(next).copied() {
+        next += 1;
+        let includers = direct.get(&current).into_iter().flatten().copied();
+        order.extend(includers.filter(|includer| seen.insert(*includer)));
+    }
+    order.remove(0);
+    order
 }
 
 /// The path without `.` and `..` where they can be taken away.
