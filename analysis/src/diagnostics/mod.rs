@@ -11,6 +11,7 @@ mod launch_in_loop;
 mod leaked_stream;
 mod missing_device_linking;
 mod nesting_depth;
+mod origin;
 mod oversized_block;
 mod partial_warp;
 mod pending_launch_limit;
