@@ -12,6 +12,7 @@ mod launches;
 mod line_index;
 mod lsp;
 mod manifest;
+mod manifests;
 mod measure;
 mod schema;
 

@@ -64,7 +64,7 @@ const ASKS: [&str; 2] = ["cudaGetLastError", "cudaPeekAtLastError"];
 fn unchecked_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
     let all = launches(db, function).iter().zip(launch_counts(db, function));
     let within = |bound: &Bound, limit: u64| matches!(bound, Bound::Constant(n) if *n <= limit);
-    let limit = pending_launch_limit(db);
+    let limit = pending_launch_limit(db, function.file(db));
     let many = all.filter(|(facts, count)| {
         let few =
             within(&count.per_block.at_most, FEW) || limit.is_some_and(|limit| within(&count.per_grid.at_most, limit));
