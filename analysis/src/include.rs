@@ -7,6 +7,7 @@ use crate::compile::compilation;
 use crate::db::{Db, SourceFile, Workspace};
 use crate::items::{IncludeItem, items};
 use crate::mask::directives;
+use crate::settings::settings;
 
 /// The file that an `#include` in `from` means, if it is in the workspace.
 pub fn resolve_include(db: &dyn Db, from: SourceFile, include: &IncludeItem) -> Option<SourceFile> {
@@ -19,10 +20,17 @@ pub fn resolve_include(db: &dyn Db, from: SourceFile, include: &IncludeItem) -> 
 pub fn include_candidates(db: &dyn Db, from: SourceFile, include: &IncludeItem) -> impl Iterator<Item = PathBuf> {
     let compiled = compilation(db, from).commands.first();
     let mut dirs = compiled.map(|command| command.include_dirs.clone()).unwrap_or_default();
-    if let Some(workspace) = Workspace::try_get(db) {
-        dirs.extend(workspace.include_dirs(db).iter().cloned());
-    }
+    dirs.extend(set_dirs(db, from));
     candidates(db, from, include, dirs)
+}
+
+/// The directories that client and project set for a file.
+fn set_dirs(db: &dyn Db, file: SourceFile) -> Vec<PathBuf> {
+    let of_workspace = Workspace::try_get(db)
+        .map(|workspace| workspace.include_dirs(db))
+        .unwrap_or_default();
+    let of_project = settings(db, file);
+    of_workspace.iter().chain(&of_project.include_dirs).cloned().collect()
 }
 
 fn candidates(
@@ -52,7 +60,7 @@ pub(crate) fn resolve_with(
     let workspace = Workspace::try_get(db)?;
     let files = workspace.files(db);
     let mut dirs = dirs.to_vec();
-    dirs.extend(workspace.include_dirs(db).iter().cloned());
+    dirs.extend(set_dirs(db, from));
     candidates(db, from, include, dirs).find_map(|path| files.get(&path).copied())
 }
 
