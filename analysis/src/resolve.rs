@@ -320,16 +320,23 @@ pub fn declarations_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
         return found;
     };
     for file in workspace.files(db).values() {
-        if !words_of(db, *file).contains(&last) || !may_mean(db, *file, function) {
+        let Some(declared) = declarations_in(db, *file).get(&last) else {
             continue;
+        };
+        if may_mean(db, *file, function) {
+            found.extend(declared.iter().copied().filter(|f| f.name(db) == name));
         }
-        found.extend(
-            items(db, *file)
-                .functions
-                .iter()
-                .copied()
-                .filter(|f| !f.has_body(db) && f.name(db) == name),
-        );
+    }
+    found
+}
+
+/// The functions that a file declares without body, by unqualified name.
+#[salsa::tracked]
+fn declarations_in<'db>(db: &'db dyn Db, file: SourceFile) -> HashMap<String, Vec<FunctionItem<'db>>> {
+    let mut found: HashMap<String, Vec<FunctionItem<'db>>> = HashMap::new();
+    for function in items(db, file).functions.iter().filter(|f| !f.has_body(db)) {
+        let last = unqualified(function.name(db)).to_owned();
+        found.entry(last).or_default().push(*function);
     }
     found
 }
