@@ -13,6 +13,7 @@ mod input;
 mod lens;
 mod markdown;
 mod measure;
+mod measured;
 mod pages;
 mod project;
 mod publish;
