@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cli`] | the command line, temporary directories, work on two threads |
 //! | [`docs`] | the pages that are made from the source |
+//! | [`editors`] | real editors, installed on first use |
 //! | [`emulator`] | runs CUDA programs on the CPU |
 //! | [`fixture`] | CUDA sources with a cursor and expected diagnostics in comments |
 //! | [`fuzz`] | random programs, rewritten and run under the emulator |
@@ -14,6 +15,7 @@
 
 pub mod cli;
 pub mod docs;
+pub mod editors;
 pub mod emulator;
 pub mod fixture;
 pub mod fuzz;
