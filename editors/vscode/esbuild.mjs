@@ -7,12 +7,14 @@ const common = { bundle: true, minify: true, sourcemap: false, logLevel: "warnin
 await Promise.all([
   build({
     ...common,
-    entryPoints: ["src/extension.ts"],
-    outfile: "dist/extension.js",
+    // Two files: what activating needs is small.
+    entryPoints: ["src/extension.ts", "src/main.ts"],
+    outdir: "dist",
     platform: "node",
     format: "cjs",
     target: "node20",
-    external: ["vscode"],
+    supported: { "dynamic-import": false },
+    external: ["vscode", "./main"],
   }),
   build({
     ...common,

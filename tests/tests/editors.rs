@@ -1,0 +1,195 @@
+//! What comes with the editors: that it agrees with the server, and that it works in real editors.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use gridfuse_tests::cli::gridfuse;
+use gridfuse_tests::workspace;
+use serde_json::Value;
+
+fn vscode_manifest() -> Value {
+    let text = fs::read_to_string(workspace::root().join("editors/vscode/package.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// All settings of the extension, whatever page they are on.
+fn vscode_settings() -> serde_json::Map<String, Value> {
+    let manifest = vscode_manifest();
+    let pages = manifest["contributes"]["configuration"].as_array().unwrap().clone();
+    pages
+        .into_iter()
+        .flat_map(|page| page["properties"].as_object().unwrap().clone())
+        .collect()
+}
+
+#[test]
+fn every_diagnostic_has_a_severity_in_vscode() {
+    let listed = gridfuse(workspace::root(), &["list", "--format", "json"])
+        .expect_code(0)
+        .json();
+    let ids: BTreeSet<&str> = listed["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|diagnostic| diagnostic["id"].as_str().unwrap())
+        .collect();
+    let settings = vscode_settings();
+    let severities = settings["gridfuse.severity"]["properties"].as_object().unwrap();
+    assert_eq!(severities.keys().map(String::as_str).collect::<BTreeSet<_>>(), ids);
+    for (id, severity) in severities {
+        let text = severity["markdownDescription"].as_str().unwrap();
+        let diagnostics = listed["diagnostics"].as_array().unwrap();
+        let diagnostic = diagnostics.iter().find(|one| one["id"] == id.as_str()).unwrap();
+        let first = diagnostic["doc"].as_str().unwrap().lines().next().unwrap();
+        let default = diagnostic["severity"].as_str().unwrap();
+        assert_eq!(text, format!("{first} Default: `{default}`."), "{id}");
+    }
+}
+
+#[test]
+fn settings_of_vscode_have_descriptions() {
+    for (name, setting) in vscode_settings() {
+        let text = ["markdownDescription", "description"]
+            .iter()
+            .find_map(|key| setting[*key].as_str());
+        assert!(text.is_some_and(|text| text.ends_with('.')), "{name}");
+        assert!(setting.get("default").is_some(), "{name}");
+    }
+}
+
+#[test]
+fn the_lock_file_names_no_registry() {
+    let lock = fs::read_to_string(workspace::root().join("editors/vscode/package-lock.json")).unwrap();
+    assert!(!lock.contains("\"resolved\""));
+    for (name, version) in vscode_manifest()["devDependencies"].as_object().unwrap() {
+        let version = version.as_str().unwrap();
+        assert!(
+            version.starts_with(|c: char| c.is_ascii_digit()),
+            "{name} {version} is not pinned"
+        );
+    }
+}
+
+#[cfg(feature = "editors")]
+mod real {
+    use std::path::Path;
+    use std::process::Command;
+
+    use gridfuse_tests::cli::Directory;
+    use gridfuse_tests::editors::{code_server, neovim, run, system_program, vscode_extension};
+    use gridfuse_tests::nvcc::Nvcc;
+
+    use super::*;
+
+    /// Largest size of the package: it holds no server.
+    const PACKAGE_BYTES: u64 = 1 << 20;
+
+    fn workspace_with_bfs(directory: &Directory) {
+        let source = fs::read(workspace::root().join("tests/corpus/bfs.cu")).unwrap();
+        directory.write("workspace/bfs.cu", &source);
+    }
+
+    fn compiles(directory: &Directory) {
+        let source = directory.file("workspace/bfs.cu");
+        let text = fs::read_to_string(&source).unwrap();
+        assert!(text.contains("gridfuse::Aggregator<gridfuse::PerBlock"), "{text}");
+        Nvcc::get()
+            .check_compiles(&source)
+            .unwrap_or_else(|failure| panic!("{failure}"));
+    }
+
+    /// A server that has measured before: see the comment in it.
+    fn recording() -> (&'static str, std::path::PathBuf, std::path::PathBuf) {
+        let test = workspace::root().join("editors/vscode/test");
+        (
+            "GRIDFUSE_TEST_RECORDING",
+            test.join("recording.json"),
+            test.join("recording-server.mjs"),
+        )
+    }
+
+    fn browse(theme: &str, screenshots: Option<&Path>) {
+        let (tools, package) = vscode_extension().unwrap();
+        let size = fs::metadata(&package).unwrap().len();
+        assert!(size < PACKAGE_BYTES, "{size} bytes");
+        let directory = Directory::new();
+        workspace_with_bfs(&directory);
+        let mut command = Command::new("node");
+        command
+            .arg(tools.join("test/ui.mjs"))
+            .env("GRIDFUSE_TEST_VSIX", &package)
+            .env("GRIDFUSE_TEST_CODE_SERVER", code_server().unwrap())
+            .env(
+                "GRIDFUSE_TEST_CHROMIUM",
+                system_program(&["chromium", "chromium-browser", "google-chrome"]).unwrap(),
+            )
+            .env("GRIDFUSE_TEST_DIRECTORY", directory.path())
+            .env("GRIDFUSE_TEST_SERVER", workspace::gridfuse_bin())
+            .env("GRIDFUSE_TEST_THEME", theme)
+            .env("GRIDFUSE_TEST_SCREENSHOTS", screenshots.unwrap_or(Path::new("")));
+        let done = run(&mut command);
+        if done.is_err() {
+            let kept = workspace::target_dir().join("gridfuse-tests/vscode-failure.png");
+            let _ = fs::copy(directory.file("failure.png"), kept);
+        }
+        let done = done
+            .unwrap_or_else(|error| panic!("{error}\nsee gridfuse-tests/vscode-failure.png in the build directory"));
+        println!("{}", String::from_utf8_lossy(&done.stdout));
+        compiles(&directory);
+    }
+
+    /// With `GRIDFUSE_TEST_SCREENSHOTS=1` the pictures of docs/ are taken anew.
+    #[test]
+    fn the_package_works_in_visual_studio_code() {
+        if std::env::var_os("GRIDFUSE_TEST_SCREENSHOTS").is_some_and(|wanted| wanted == "1") {
+            let docs = workspace::root().join("docs/screenshots");
+            browse("light", Some(&docs));
+            browse("dark", Some(&docs));
+        } else {
+            browse("light", None);
+        }
+    }
+
+    #[test]
+    fn the_plugin_works_in_neovim() {
+        let directory = Directory::new();
+        workspace_with_bfs(&directory);
+        // The plugin's own directory stays as it is.
+        let plugin = directory.file("neovim");
+        gridfuse_tests::cli::copy(&workspace::root().join("editors/neovim"), &plugin);
+        let (name, report, server) = recording();
+        let mut command = Command::new(neovim().unwrap());
+        command
+            .args(["--headless", "-u", "NONE", "-i", "NONE", "-n", "-l"])
+            .arg(plugin.join("test/plugin_test.lua"))
+            .env("GRIDFUSE_TEST_WORKSPACE", directory.file("workspace"))
+            .env("GRIDFUSE_TEST_COMMAND", server)
+            .env("GRIDFUSE_TEST_SERVER", workspace::gridfuse_bin())
+            .env(name, report)
+            .env("HOME", directory.path())
+            .env("XDG_CONFIG_HOME", directory.file("config"))
+            .env("XDG_DATA_HOME", directory.file("data"))
+            .env("XDG_STATE_HOME", directory.file("state"))
+            .env("XDG_CACHE_HOME", directory.file("cache"));
+        let done = run(&mut command).unwrap_or_else(|error| panic!("{error}"));
+        println!("{}", String::from_utf8_lossy(&done.stderr));
+        compiles(&directory);
+    }
+
+    #[test]
+    fn eglot_applies_a_rewrite_in_emacs() {
+        let directory = Directory::new();
+        workspace_with_bfs(&directory);
+        let mut command = Command::new(system_program(&["emacs"]).unwrap());
+        command
+            .args(["--batch", "-l"])
+            .arg(workspace::root().join("editors/emacs/eglot_test.el"))
+            .current_dir(directory.file("workspace"))
+            .env("GRIDFUSE_TEST_SERVER", workspace::gridfuse_bin())
+            .env("XDG_CACHE_HOME", directory.file("cache"))
+            .env("HOME", directory.path());
+        run(&mut command).unwrap_or_else(|error| panic!("{error}"));
+        compiles(&directory);
+    }
+}
