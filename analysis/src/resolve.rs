@@ -1,6 +1,6 @@
 //! Names across files: what a name means in a file, given its includes and the rest of the workspace.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::db::{Db, SourceFile, Workspace};
 use crate::hir::{Expr, ExprKind, Name, body, integer_literal, parameters};
@@ -9,7 +9,7 @@ use crate::items::{FunctionItem, GlobalItem, MacroItem, items};
 use crate::launch::{Child, LaunchId};
 use crate::parse::parse;
 use crate::preprocess::{MacroState, function_macros, preprocessed};
-use crate::span::{FileRange, TextRange};
+use crate::span::{FileRange, Span, TextRange};
 
 /// All that is visible in a file: its own items and those of its includes (transitively).
 #[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
@@ -320,16 +320,23 @@ pub fn declarations_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
         return found;
     };
     for file in workspace.files(db).values() {
-        if !words_of(db, *file).contains(&last) || !may_mean(db, *file, function) {
+        let Some(declared) = declarations_in(db, *file).get(&last) else {
             continue;
+        };
+        if may_mean(db, *file, function) {
+            found.extend(declared.iter().copied().filter(|f| f.name(db) == name));
         }
-        found.extend(
-            items(db, *file)
-                .functions
-                .iter()
-                .copied()
-                .filter(|f| !f.has_body(db) && f.name(db) == name),
-        );
+    }
+    found
+}
+
+/// The functions that a file declares without body, by unqualified name.
+#[salsa::tracked]
+fn declarations_in<'db>(db: &'db dyn Db, file: SourceFile) -> HashMap<String, Vec<FunctionItem<'db>>> {
+    let mut found: HashMap<String, Vec<FunctionItem<'db>>> = HashMap::new();
+    for function in items(db, file).functions.iter().filter(|f| !f.has_body(db)) {
+        let last = unqualified(function.name(db)).to_owned();
+        found.entry(last).or_default().push(*function);
     }
     found
 }
@@ -408,6 +415,65 @@ pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
         }
     }
     found
+}
+
+/// Whether the name of a kernel stands nowhere but in its declarations and in the launches that were found: nothing else can
+/// launch it. Says the same as [`other_mentions`] where it can, without the places: an edit elsewhere leaves it as it is.
+pub fn only_known_launches<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> bool {
+    let last = unqualified(kernel.name(db)).to_owned();
+    let Some(workspace) = Workspace::try_get(db) else {
+        return false;
+    };
+    // A launch whose text is read twice (an `#if` that isn't decided) counts once, as its name stands there once.
+    let mut launched: HashMap<SourceFile, HashSet<(FunctionItem<'db>, Span)>> = HashMap::new();
+    for id in launch_sites_of(db, kernel) {
+        let body = body(db, id.function);
+        let expr = body.launches.get(id.index as usize).map(|launch| body.expr(*launch));
+        if let Some(Expr {
+            kind: ExprKind::Launch(launch),
+            from_macro: false,
+            ..
+        }) = expr
+        {
+            let place = (id.function, launch.name_span);
+            launched.entry(id.function.file(db)).or_default().insert(place);
+        }
+    }
+    let elsewhere = workspace.files(db).values().any(|file| {
+        let Some(mentions) = kernel_mentions(db, *file).get(&last) else {
+            return false;
+        };
+        if !may_mean(db, *file, kernel) {
+            return false;
+        }
+        let declared = items(db, *file)
+            .functions
+            .iter()
+            .filter(|f| **f == kernel || !f.has_body(db) && f.name(db) == kernel.name(db));
+        *mentions != declared.count() + launched.get(file).map_or(0, HashSet::len)
+    });
+    // Local variables may have that name.
+    !elsewhere || other_mentions(db, kernel).is_empty()
+}
+
+/// How often the names of kernels occur in a file's code.
+#[salsa::tracked]
+fn kernel_mentions(db: &dyn Db, file: SourceFile) -> BTreeMap<String, usize> {
+    let mentions = mentions_in(db, file);
+    let count = |name: &String| mentions.get(name).map(|places| (name.clone(), places.len()));
+    kernel_names(db).iter().filter_map(count).collect()
+}
+
+/// Unqualified names of all kernels of the workspace.
+#[salsa::tracked]
+fn kernel_names(db: &dyn Db) -> BTreeSet<String> {
+    let Some(workspace) = Workspace::try_get(db) else {
+        return BTreeSet::new();
+    };
+    let files = workspace.files(db);
+    let functions = files.values().flat_map(|file| &items(db, *file).functions);
+    let kernels = functions.filter(|function| function.signature(db).kernel);
+    kernels.map(|kernel| unqualified(kernel.name(db)).to_owned()).collect()
 }
 
 /// A place in a file's code where a word occurs.

@@ -91,7 +91,8 @@ fn an_edit_in_one_function_analyses_that_function_again() {
     for query in PER_FUNCTION {
         assert_eq!(counts(&executed, query), 1, "{query}: {executed:?}");
     }
-    assert!(executed.len() < 25, "{executed:?}");
+    // Once a function or once a file.
+    assert!(executed.len() < 30, "{executed:?}");
 }
 
 #[test]

@@ -1242,12 +1242,21 @@ __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, Body&& bo
 }
 
 /// The same for a one-dimensional grid of which only the first `count` threads have something to do.
-template <class Body>
-__device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, long long count, Body&& body) {
+template <class Count, class Body>
+__device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, Count count, Body&& body) {
+    static_assert(std::is_integral<Count>::value, "a number of threads");
+    using Number = std::make_unsigned_t<Count>;
+    const unsigned long long all = 1ull * grid.x * block.x;   // less than 2^63
+    Number threads = count > 0 ? static_cast<Number>(count) : 0;
+    if (all < threads) threads = static_cast<Number>(all);
     uint3 b = {0, 0, 0}, t = {0, 0, 0};
-    for (; b.x < grid.x && count > 0; ++b.x, count -= block.x) {
-        const unsigned threads = count < block.x ? static_cast<unsigned>(count) : block.x;
-        for (t.x = 0; t.x < threads; ++t.x) body(t, b, grid, block);
+    // One loop, for blocks and threads: with a constant block size the compiler sees that `blockIdx.x * blockDim.x + threadIdx.x`
+    // is the loop's variable again. Not unrolled: a body that ends in an atomic or a store has to wait for the last one anyhow.
+#pragma unroll 1
+    for (Number number = 0; number < threads; ++number) {
+        t.x = static_cast<unsigned>(number % block.x);
+        b.x = static_cast<unsigned>(number / block.x);
+        body(t, b, grid, block);
     }
 }
 

@@ -768,7 +768,7 @@ impl<'db> Plan<'_, 'db> {
             );
             let before = head.rsplit_once('\n').map_or(String::new(), |(b, _)| format!("{b}\n"));
             let start = (function.start as usize).min(child_front(child, function));
-            let at = target::above_comment(&function.text, start);
+            let at = target::above_comment(function.db, function.file, start);
             let indent = style::indent_at(&function.text, at).to_owned();
             let code = format!("{structure}\n{before}{list}\n\n");
             let text = format!("{}{indent}", edit.style(function.file).fit(&code, &indent));

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::Places;
+use gridfuse_analysis::launch::statement_places;
 use gridfuse_analysis::resolve::functions_named;
 use gridfuse_analysis::span::FileRange;
 use gridfuse_analysis::uniformity::{Level, uniformity};
@@ -78,7 +78,7 @@ impl<'db> Search<'db> {
         let db = self.db;
         let body = body(db, function);
         let levels = uniformity(db, function);
-        let places = Places::of(&body);
+        let places = statement_places(db, function);
         let file = function.file(db);
         for (index, expr) in body.exprs.iter().enumerate() {
             let ExprKind::Call {

@@ -159,7 +159,7 @@ impl<'db> Child<'db> {
                 head_start = at.len() as u32;
             }
         }
-        if let Some(word) = word_in_front(&text, head_start.min(start) as usize) {
+        if let Some(word) = word_in_front(&text, lex::code_tokens_of(db, file), head_start.min(start) as usize) {
             refusals.add(format!("`{word}` in front of `{name}` is not understood"), at_name);
         }
         let head = Head::read(db, file, &head_text, head_start);
@@ -287,9 +287,9 @@ impl<'db> Child<'db> {
 }
 
 /// What stands directly in front of an item and belongs to it, though the item doesn't include it: an attribute.
-fn word_in_front(text: &str, at: usize) -> Option<String> {
+fn word_in_front(text: &str, tokens: &[lex::Token], at: usize) -> Option<String> {
     let before = text.get(..at)?;
-    let tokens = lex::code_tokens(before);
+    let tokens = tokens.get(..tokens.partition_point(|token| token.end <= at))?;
     let last = tokens.last()?;
     if matches!(last.text(before), ";" | "}" | "{") {
         return None;
@@ -513,7 +513,7 @@ mod tests {
 
     #[test]
     fn in_front() {
-        let word = |text: &str| word_in_front(text, text.len());
+        let word = |text: &str| word_in_front(text, &lex::code_tokens(text), text.len());
         assert_eq!(word("int x;\n__cluster_dims__(2) "), Some("__cluster_dims__(2)".into()));
         for fine in [
             "",

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, body};
 use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::launch::{Child, LaunchId, Places, launches};
+use gridfuse_analysis::launch::{Child, LaunchId, launches, statement_places};
 use gridfuse_analysis::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions, unqualified};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
@@ -431,7 +431,7 @@ fn call(caller: &Function<'_>, at: usize, callee: usize, expr: ExprId, refusals:
         return None;
     }
     let open = behind + (rest.len() - rest.trim_start().len()) as u32;
-    let places = Places::of(body);
+    let places = statement_places(caller.db, caller.item);
     if places.in_preprocessor(body, expr) {
         refusals.add("the call stands under an #if", Some(caller.place(body.expr(expr).span)));
     }

@@ -9,7 +9,7 @@ use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::span::{FileRange, TextRange};
 
 use crate::rewrite::Reason;
-use crate::style::{self, Style};
+use crate::style::{self, Style, style_of};
 
 /// Replacement of one range of the original text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,14 +171,18 @@ impl<'db> EditBuilder<'db> {
 
     fn file(&mut self, file: SourceFile) -> &mut FileEdits {
         let db = self.db;
-        self.files.entry(file.path(db).to_path_buf()).or_insert_with(|| {
-            let text = file.text(db);
-            FileEdits {
-                style: Style::of(&text),
-                text,
+        self.files
+            .entry(file.path(db).to_path_buf())
+            .or_insert_with(|| FileEdits {
+                style: style_of(db, file).clone(),
+                text: file.text(db),
                 edits: Vec::new(),
-            }
-        })
+            })
+    }
+
+    /// The database that the files are read from.
+    pub fn db(&self) -> &'db dyn Db {
+        self.db
     }
 
     /// The text of `file`, unedited.

@@ -2,6 +2,7 @@
 //! text, the macros it uses and the functions it calls. Tokens know no control flow, so every answer errs on the safe side.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{ExprKind, Literal, StmtKind, Storage, body};
@@ -14,7 +15,7 @@ use crate::include::HEADER_NAME;
 use crate::lex::{self, Token, TokenKind};
 
 /// A place with the words to name what stands there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Found {
     /// `__syncthreads()`, `a call of f`.
     pub what: String,
@@ -23,7 +24,7 @@ pub struct Found {
 }
 
 /// The result, with the places in the order in which they were met. Callees are included everywhere.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Effects {
     /// Built-in variables (`blockIdx`…) that functions other than the one asked about read, with the function's name.
     pub builtins_in_callees: Vec<(&'static str, String, FileRange)>,
@@ -58,7 +59,8 @@ pub struct Effects {
 pub(crate) const BUILTINS: [&str; 4] = ["threadIdx", "blockIdx", "gridDim", "blockDim"];
 
 /// The effects of `function` and all that it calls.
-pub fn effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Effects {
+#[salsa::tracked(returns(clone))]
+pub fn effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Effects> {
     let mut scan = Scan {
         db,
         root: function,
@@ -67,7 +69,7 @@ pub fn effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Effects {
         active: Vec::new(),
     };
     scan.function(function);
-    scan.found
+    Arc::new(scan.found)
 }
 
 struct Scan<'db> {

@@ -68,8 +68,7 @@ impl Header {
         }
         let dir = file.path(db).parent().unwrap_or(Path::new(""));
         let written = relative(dir, &self.path);
-        let text = edit.text(file);
-        if let Some((at, insert)) = insertion(&text, &written, edit.style(file).newline) {
+        if let Some((at, insert)) = include_place(db, file).insertion(&written, edit.style(file).newline) {
             edit.insert_once(file, at as u32, insert);
         }
     }
@@ -77,24 +76,25 @@ impl Header {
 
 /// Where a file, or one that it includes, gives the name of the header's namespace to something else.
 fn other_meaning(db: &dyn Db, user: SourceFile) -> Option<FileRange> {
-    for file in included_files(db, user) {
-        if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) {
-            continue;
-        }
-        let text = file.text(db);
-        if !text.contains("gridfuse") {
-            continue;
-        }
-        let tokens = lex::code_tokens(&text);
-        for (index, token) in tokens.iter().enumerate() {
-            let next = tokens.get(index + 1).map_or("", |t| t.text(&text));
-            if token.kind == lex::TokenKind::Word && token.text(&text) == "gridfuse" && !matches!(next, ":" | ".") {
-                let range = TextRange::new(token.start as u32, token.end as u32);
-                return Some(FileRange { file: *file, range });
-            }
-        }
+    included_files(db, user).iter().find_map(|file| {
+        let range = (*other_meaning_in(db, *file))?;
+        Some(FileRange { file: *file, range })
+    })
+}
+
+/// The first such place in a file.
+#[salsa::tracked]
+fn other_meaning_in(db: &dyn Db, file: SourceFile) -> Option<TextRange> {
+    let text = file.text(db);
+    if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) || !text.contains("gridfuse") {
+        return None;
     }
-    None
+    let tokens = lex::code_tokens_of(db, file);
+    tokens.iter().enumerate().find_map(|(index, token)| {
+        let next = tokens.get(index + 1).map_or("", |t| t.text(&text));
+        (token.kind == lex::TokenKind::Word && token.text(&text) == "gridfuse" && !matches!(next, ":" | "."))
+            .then(|| TextRange::new(token.start as u32, token.end as u32))
+    })
 }
 
 /// `target` as seen from directory `from`, with `/`.
@@ -175,72 +175,113 @@ fn logical_lines(text: &str) -> Vec<Line<'_>> {
 
 /// Makes `file` include a header of the system, `<name>`.
 pub fn add_system_include(edit: &mut EditBuilder<'_>, file: SourceFile, name: &str) {
-    let text = edit.text(file);
-    let line = format!("#include <{name}>");
-    let newline = edit.style(file).newline;
-    if let Some((at, insert)) = insertion_of(&text, &line, |written| written == name, newline) {
-        edit.insert_once(file, at as u32, insert);
+    let place = include_place(edit.db(), file);
+    if place.included.iter().any(|written| written == name) {
+        return;
     }
+    let (at, insert) = place.line(&format!("#include <{name}>"), edit.style(file).newline);
+    edit.insert_once(file, at as u32, insert);
+}
+
+/// Where in a file an `#include` line goes.
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
+struct IncludePlace {
+    /// What is included in any case: under no `#if` but the include guard.
+    included: Vec<String>,
+    /// The offset.
+    at: usize,
+    /// What stands there.
+    behind: Behind,
+}
+
+/// What an `#include` line is inserted behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
+enum Behind {
+    /// The last `#include` at the top.
+    Include,
+    /// The head of the file: its comment, `#pragma once`, the include guard.
+    Head,
+    /// Nothing.
+    Nothing,
+}
+
+/// Where an `#include` line goes: every launch in the file asks for it.
+#[salsa::tracked]
+fn include_place(db: &dyn Db, file: SourceFile) -> IncludePlace {
+    IncludePlace::of(&file.text(db))
 }
 
 /// Where to insert the line that includes `path`, and the text to insert; `None` when it is there already.
 pub fn insertion(text: &str, path: &str, newline: &str) -> Option<(usize, String)> {
-    let there = |written: &str| written == path || written.rsplit('/').next() == Some(HEADER_NAME);
-    insertion_of(text, &format!("#include \"{path}\""), there, newline)
+    IncludePlace::of(text).insertion(path, newline)
 }
 
-fn insertion_of(text: &str, line: &str, there: impl Fn(&str) -> bool, newline: &str) -> Option<(usize, String)> {
-    let lines = logical_lines(text);
-    let guard = include_guard(&lines);
-    let base = i32::from(guard.is_some());
-    let mut depth = 0;
-    let mut after_include = None;
-    let mut after_head = guard;
-    let mut comment_only = true;
-    let mut code_seen = false;
-    for (index, line) in lines.iter().enumerate() {
-        if line.code {
-            code_seen = true;
-            continue;
-        }
-        let Some((name, rest)) = line.directive else {
-            // A comment at the very top that something other than an item follows is the file's own comment.
-            if comment_only && !code_seen && guard.is_none() && line.start < line.end {
-                let followed_by_blank = lines
-                    .get(index + 1)
-                    .is_none_or(|l| l.start == l.end || l.directive.is_some());
-                if followed_by_blank && text.get(line.start..line.end).is_some_and(|t| !t.trim().is_empty()) {
-                    after_head = Some(index);
-                }
-            }
-            continue;
+impl IncludePlace {
+    /// Where to insert the line that includes the runtime header at `path`; `None` when it is there already.
+    fn insertion(&self, path: &str, newline: &str) -> Option<(usize, String)> {
+        let there = |written: &String| written == path || written.rsplit('/').next() == Some(HEADER_NAME);
+        (!self.included.iter().any(there)).then(|| self.line(&format!("#include \"{path}\""), newline))
+    }
+
+    /// Where to insert a line, and the text to insert.
+    fn line(&self, line: &str, newline: &str) -> (usize, String) {
+        let insert = match self.behind {
+            Behind::Include => format!("{newline}{line}"),
+            Behind::Head => format!("{newline}{newline}{line}"),
+            Behind::Nothing => format!("{line}{newline}{newline}"),
         };
-        match name {
-            "if" | "ifdef" | "ifndef" => depth += 1,
-            "endif" => depth -= 1,
-            "include" => {
-                let written = rest.trim_matches(['"', '<', '>']);
-                if depth == base && there(written) {
-                    return None;
-                }
-                if depth == base && !code_seen {
-                    after_include = Some(index);
-                }
+        (self.at, insert)
+    }
+
+    fn of(text: &str) -> IncludePlace {
+        let lines = logical_lines(text);
+        let mut included = Vec::new();
+        let guard = include_guard(&lines);
+        let base = i32::from(guard.is_some());
+        let mut depth = 0;
+        let mut after_include = None;
+        let mut after_head = guard;
+        let mut comment_only = true;
+        let mut code_seen = false;
+        for (index, line) in lines.iter().enumerate() {
+            if line.code {
+                code_seen = true;
+                continue;
             }
-            "pragma" if rest == "once" && !code_seen => after_head = Some(index),
-            _ => {}
+            let Some((name, rest)) = line.directive else {
+                // A comment at the very top that something other than an item follows is the file's own comment.
+                if comment_only && !code_seen && guard.is_none() && line.start < line.end {
+                    let followed_by_blank = lines
+                        .get(index + 1)
+                        .is_none_or(|l| l.start == l.end || l.directive.is_some());
+                    if followed_by_blank && text.get(line.start..line.end).is_some_and(|t| !t.trim().is_empty()) {
+                        after_head = Some(index);
+                    }
+                }
+                continue;
+            };
+            match name {
+                "if" | "ifdef" | "ifndef" => depth += 1,
+                "endif" => depth -= 1,
+                "include" => {
+                    if depth == base {
+                        included.push(rest.trim_matches(['"', '<', '>']).to_owned());
+                    }
+                    if depth == base && !code_seen {
+                        after_include = Some(index);
+                    }
+                }
+                "pragma" if rest == "once" && !code_seen => after_head = Some(index),
+                _ => {}
+            }
+            comment_only = false;
         }
-        comment_only = false;
-    }
-    if let Some(index) = after_include {
-        return Some((lines[index].end, format!("{newline}{line}")));
-    }
-    match after_head {
-        Some(index) => Some((lines[index].end, format!("{newline}{newline}{line}"))),
-        None => {
-            let mark = if text.starts_with('\u{feff}') { 3 } else { 0 };
-            Some((mark, format!("{line}{newline}{newline}")))
-        }
+        let (at, behind) = match (after_include, after_head) {
+            (Some(index), _) => (lines[index].end, Behind::Include),
+            (None, Some(index)) => (lines[index].end, Behind::Head),
+            (None, None) => (if text.starts_with('\u{feff}') { 3 } else { 0 }, Behind::Nothing),
+        };
+        IncludePlace { included, at, behind }
     }
 }
 

@@ -1,8 +1,10 @@
 //! A lexer for C++ text that keeps every byte: rewrites use it for what needs no syntax tree (which identifiers occur, where
 //! comments stand, whether two pieces of code are the same).
 
+use gridfuse_analysis::db::{Db, SourceFile};
+
 /// What a token is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub enum TokenKind {
     /// Identifier or keyword.
     Word,
@@ -17,7 +19,7 @@ pub enum TokenKind {
 }
 
 /// A token with its byte range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Token {
     /// What it is.
     pub kind: TokenKind,
@@ -115,6 +117,18 @@ pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
         .into_iter()
         .filter(|t| t.kind == TokenKind::Word)
         .map(move |t| t.text(text))
+}
+
+/// The tokens of a file without the comments: every launch in it asks for them.
+#[salsa::tracked]
+pub fn code_tokens_of(db: &dyn Db, file: SourceFile) -> Vec<Token> {
+    code_tokens(&file.text(db))
+}
+
+/// The comments in a file.
+#[salsa::tracked]
+pub fn comments_of(db: &dyn Db, file: SourceFile) -> Vec<Token> {
+    comments(&file.text(db))
 }
 
 /// The comments in `text`, in order.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Launch, StmtId, StmtKind, body};
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches};
+use gridfuse_analysis::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches, statement_places};
 use gridfuse_analysis::parse::parse;
 use gridfuse_analysis::resolve::unqualified;
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
@@ -93,7 +93,7 @@ pub struct Site<'db> {
     /// The function's lowered body.
     pub body: Arc<Body>,
     /// Where its parts stand.
-    pub places: Places,
+    pub places: Arc<Places>,
     /// The facts of the launch.
     pub facts: &'db LaunchFacts<'db>,
     /// The launch expression.
@@ -119,7 +119,7 @@ impl<'db> Site<'db> {
             file: parent.file(db),
             text: parent.file(db).text(db),
             start: parent.start(db),
-            places: Places::of(&body),
+            places: statement_places(db, parent),
             body,
             facts,
             launch,

@@ -1,9 +1,11 @@
 //! How the user formats a file: newline, indentation, line width, where braces go. Inserted code follows it.
 
+use gridfuse_analysis::db::{Db, SourceFile};
+
 use crate::lex;
 
 /// The formatting habits of one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Style {
     /// `\n` or `\r\n`.
     pub newline: &'static str,
@@ -13,6 +15,12 @@ pub struct Style {
     pub width: usize,
     /// The brace of a function body stands on a line of its own.
     pub brace_on_own_line: bool,
+}
+
+/// The formatting habits of a file.
+#[salsa::tracked]
+pub fn style_of(db: &dyn Db, file: SourceFile) -> Style {
+    Style::of(&file.text(db))
 }
 
 impl Style {

@@ -167,14 +167,16 @@ pub fn flat(code: &str) -> String {
 }
 
 /// The offset in front of the comment lines directly above `at`, which start a line.
-pub fn above_comment(text: &str, at: usize) -> usize {
+pub fn above_comment(db: &dyn Db, file: SourceFile, at: usize) -> usize {
+    let text = &file.text(db);
     let line = style::line_start(text, at);
     if text.get(line..at).is_none_or(|t| !t.trim().is_empty()) {
         return at;
     }
     let mut first = line;
-    let comments = lex::comments(text);
-    for comment in comments.iter().rev().filter(|c| c.end <= line) {
+    let comments = lex::comments_of(db, file);
+    let before = comments.partition_point(|comment| comment.end <= line);
+    for comment in comments.get(..before).unwrap_or_default().iter().rev() {
         let own = style::line_start(text, comment.start);
         let alone = text.get(own..comment.start).is_some_and(|t| t.trim().is_empty());
         let directly = text

@@ -71,7 +71,8 @@ fn run(
             let options = RunOptions {
                 seed,
                 arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
-                timeout: Duration::from_secs(60),
+                // Seconds on an idle machine; a busy one is no hang.
+                timeout: Duration::from_secs(300),
                 ..RunOptions::default()
             };
             let outcome = executable.run(&options).expect("the program starts");

@@ -131,9 +131,28 @@ fn what_goes_wrong_is_a_result() {
     assert_eq!(outcome["outcome"], "not-built");
     let message = outcome["message"].as_str().unwrap();
     assert!(
-        message.contains("program.cu(7): error") && !message.contains("gridfuse-measure-"),
+        message.contains("): error: expected a") && !message.contains("gridfuse-measure-"),
         "{message}"
     );
+    // The aggregator stands in front of the parent's first line; what the compiler says of it is about that place.
+    let first = &outcome["messages"][0];
+    assert_eq!(first["path"], "program.cu", "{report:#}");
+    let source = fs::read_to_string(workspace::root().join("tests/fixtures/measure/program.cu")).unwrap();
+    let line = source.lines().position(|line| line.contains("void parent")).unwrap() as u64 + 1;
+    assert!(
+        first["line"].as_u64().is_some_and(|at| at.abs_diff(line) <= 1),
+        "{first} is not near {line}"
+    );
+    assert!(first["rewritten"].as_str().unwrap().contains("Aggregator"), "{first}");
+    // An error in the user's own line stays there.
+    let run = measure(&["--rewrites", "threshold", "--json"], &[("FAKE_NO_BUILD", "printf(")]);
+    let report = run.expect_code(1).json();
+    let line = source.lines().position(|line| line.contains("printf(")).unwrap() + 1;
+    for outcome in [&report["original"], &variant(&report, "threshold")["outcome"]] {
+        assert_eq!(outcome["messages"][0]["line"], line, "{report:#}");
+        assert_eq!(outcome["messages"][0]["severity"], "error");
+        assert_eq!(outcome["messages"][0]["rewritten"], Value::Null);
+    }
 
     let run = measure(&["--rewrites", "aggregate-block", "--json"], &[("FAKE_UNSTABLE", "1")]);
     let report = run.expect_code(0).json();
@@ -145,11 +164,56 @@ fn what_goes_wrong_is_a_result() {
 }
 
 #[test]
+fn errors_of_cuda_come_with_advice() {
+    let lost = "cudaErrorLaunchPendingCountExceeded";
+    let run = measure(
+        &["--rewrites", "aggregate-block"],
+        &[
+            ("FAKE_LOSES", "child<<<"),
+            ("FAKE_ERROR", lost),
+            ("FAKE_WRONG", "Aggregator"),
+        ],
+    );
+    // The original is wrong itself: that the rewrite differs says nothing against it.
+    let run = run.expect_code(0);
+    let told: String = run.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        told.contains(&format!("the original loses launches or fails: {lost}"))
+            && told.contains("raise-pending-launch-limit"),
+        "{}",
+        run.story()
+    );
+    assert!(run.stdout.contains("not compared"), "{}", run.story());
+
+    for (error, advice) in [
+        ("cudaErrorMemoryAllocation", "nvidia-smi"),
+        ("cudaErrorIllegalAddress", "compute-sanitizer"),
+        ("cudaErrorLaunchMaxDepthExceeded", "24 levels"),
+    ] {
+        let run = measure(
+            &["--rewrites", "aggregate-block", "--json"],
+            &[("FAKE_BREAKS", "Aggregator"), ("FAKE_ERROR", error)],
+        );
+        let report = run.expect_code(1).json();
+        let outcome = &variant(&report, "aggregate-block")["outcome"];
+        assert!(outcome["message"].as_str().unwrap().contains(error), "{report:#}");
+        assert!(outcome["advice"].as_str().unwrap().contains(advice), "{report:#}");
+    }
+}
+
+#[test]
 fn what_is_missing_is_said() {
     let message = |arguments: &[&str], fakes: &[(&str, &str)]| measure(arguments, fakes).expect_code(2).stderr;
     let text = message(&[], &[("FAKE_GPU", "none")]);
     assert!(
         text.contains("no CUDA-capable device is detected") && text.contains("driver"),
+        "{text}"
+    );
+    let text = message(&[], &[("FAKE_GPU", "no-driver")]);
+    assert!(text.contains("no NVIDIA driver is installed"), "{text}");
+    let text = message(&[], &[("FAKE_GPU", "old-driver")]);
+    assert!(
+        text.contains("CUDA 12.2") && text.contains("install a newer driver"),
         "{text}"
     );
     let text = message(&["--rewrites", "nonsense"], &[]);

@@ -11,7 +11,7 @@ use crate::db::Db;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Literal, Name, StmtKind, Storage, body, words};
 use crate::items::FunctionItem;
 use crate::launch::launches;
-use crate::resolve::{launch_sites_of, other_mentions, visible_names};
+use crate::resolve::{launch_sites_of, only_known_launches, visible_names};
 
 /// How two roots of one function are related.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ fn every_launch<'db>(
 ) -> bool {
     let sites = launch_sites_of(db, kernel);
     !sites.is_empty()
-        && other_mentions(db, kernel).is_empty()
+        && only_known_launches(db, kernel)
         && sites.into_iter().all(|site| holds(site.function, site.index))
 }
 

@@ -7,7 +7,7 @@ use crate::db::Db;
 use crate::hir::{Builtin, body};
 use crate::items::FunctionItem;
 use crate::launch::launches;
-use crate::resolve::{launch_sites_of, other_mentions};
+use crate::resolve::{launch_sites_of, only_known_launches};
 
 /// Values of `gridDim` and `blockDim`, by axis.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
@@ -43,7 +43,7 @@ pub(super) fn sizes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Sizes 
         block: any(Builtin::BlockDim),
     };
     let sites = launch_sites_of(db, function);
-    if !function.signature(db).kernel || sites.is_empty() || !other_mentions(db, function).is_empty() {
+    if !function.signature(db).kernel || sites.is_empty() || !only_known_launches(db, function) {
         return unknown;
     }
     let mut found: Option<Sizes> = None;

@@ -117,7 +117,7 @@ pub(super) struct Evaluator<'a, 'db> {
     pub parents: HashMap<ExprId, ExprId>,
     text: Arc<str>,
     /// Where control structures stand.
-    pub around: crate::launch::Places,
+    pub around: Arc<crate::launch::Places>,
     ranges: RefCell<BTreeMap<Symbol, Interval>>,
     known: RefCell<HashMap<BindingId, Option<Value>>>,
 }
@@ -146,7 +146,7 @@ impl<'a, 'db> Evaluator<'a, 'db> {
             places,
             parents,
             text: function.text(db),
-            around: crate::launch::Places::of(body),
+            around: crate::launch::statement_places(db, function),
             ranges: RefCell::default(),
             known: RefCell::default(),
         }

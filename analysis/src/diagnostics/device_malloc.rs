@@ -4,7 +4,7 @@ use crate::db::Db;
 use crate::diagnostic::{Finding, Kind, Severity};
 use crate::hir::{ExprId, ExprKind, body};
 use crate::items::FunctionItem;
-use crate::launch::{Launchers, Places, single_threaded, who_executes};
+use crate::launch::{Launchers, single_threaded, statement_places, who_executes};
 use crate::resolve::{Meaning, meaning};
 use crate::uniformity::uniformity;
 
@@ -56,7 +56,7 @@ fn device_malloc<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Findi
         return Vec::new();
     }
     let body = body(db, function);
-    let places = Places::of(&body);
+    let places = statement_places(db, function);
     let levels = uniformity(db, function);
     let mut found = Vec::new();
     for (i, expr) in body.exprs.iter().enumerate() {

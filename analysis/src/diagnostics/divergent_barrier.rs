@@ -5,7 +5,7 @@ use crate::diagnostic::{Finding, Kind, Severity};
 use crate::flow::Flow;
 use crate::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtId, StmtKind, UnOp, body};
 use crate::items::FunctionItem;
-use crate::launch::{Pins, Places, children, single_threaded};
+use crate::launch::{Pins, Places, children, single_threaded, statement_places};
 use crate::uniformity::{FunctionUniformity, Level, changes_around, uniformity};
 
 pub(super) const KIND: Kind = Kind {
@@ -74,7 +74,7 @@ fn divergent_barrier<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<F
     }
     let levels = uniformity(db, function);
     let flow = Flow::of(&body);
-    let places = Places::of(&body);
+    let places = statement_places(db, function);
     let search = Search {
         body: &body,
         levels: &levels,

@@ -1,8 +1,10 @@
 //! How often a launch site launches, per thread, block and grid, how many threads that makes, and how deep it recurses.
 
+use std::sync::Arc;
+
 use super::config::constant_value;
 use super::launchers::Pins;
-use super::places::{Places, children, operands};
+use super::places::{Places, children, operands, statement_places};
 use super::{Child, Extent, LaunchFacts, LaunchId, Launchers, launches, who_launches};
 use crate::db::Db;
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, UnOp, body};
@@ -188,7 +190,7 @@ pub fn launch_counts<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<L
         function,
         text: &text,
         body: &body,
-        places: Places::of(&body),
+        places: statement_places(db, function),
         pins: Pins::new(db, function, &body, &levels),
     };
     let count = |(index, facts): (usize, &LaunchFacts<'db>)| counter.count(index, facts);
@@ -215,7 +217,7 @@ struct Counter<'a, 'db> {
     function: FunctionItem<'db>,
     text: &'a str,
     body: &'a Body,
-    places: Places,
+    places: Arc<Places>,
     pins: Pins<'a, 'db>,
 }
 

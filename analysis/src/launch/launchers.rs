@@ -1,7 +1,7 @@
 //! Who executes a launch: every thread, or one thread of a warp, a block, the grid.
 
 use super::config::{constant_value, single_definition, through_variables};
-use super::places::Places;
+use super::places::{Places, statement_places};
 use super::{LaunchId, Launchers, launches};
 use crate::db::Db;
 use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, UnOp, body};
@@ -143,7 +143,14 @@ pub(crate) fn who_gets_to<'db>(db: &'db dyn Db, function: FunctionItem<'db>, exp
         return None;
     }
     let body = body(db, function);
-    let here = launchers(db, function, &body, &Places::of(&body), &uniformity(db, function), expr);
+    let here = launchers(
+        db,
+        function,
+        &body,
+        &statement_places(db, function),
+        &uniformity(db, function),
+        expr,
+    );
     Some(fewer(here, who_runs(db, function, 16)))
 }
 
@@ -172,7 +179,7 @@ fn who_runs<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> La
     let mut all: Option<Launchers> = None;
     for call in calls_of(db, function) {
         let body = body(db, call.caller);
-        let places = Places::of(&body);
+        let places = statement_places(db, call.caller);
         let levels = uniformity(db, call.caller);
         let here = launchers(db, call.caller, &body, &places, &levels, call.expr);
         let who = fewer(here, who_runs(db, call.caller, depth));

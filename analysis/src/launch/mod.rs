@@ -25,8 +25,8 @@ pub use iterations::iteration_divergence;
 pub use launchers::who_launches;
 pub(crate) use launchers::{Pins, launchers as who_executes, single_threaded, who_gets_to};
 pub use pending::pending_launch_limit;
-pub use places::Places;
 pub(crate) use places::children;
+pub use places::{Places, statement_places};
 pub use waits::{Wait, waits_after};
 
 /// Identity of a launch site: the function that contains it, and its index in source order.
@@ -272,7 +272,7 @@ pub fn launches<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Launch
     if body.launches.is_empty() {
         return Vec::new();
     }
-    let places = Places::of(&body);
+    let places = statement_places(db, function);
     let levels = uniformity(db, function);
     body.launches
         .iter()

@@ -1,13 +1,22 @@
 //! Where expressions stand: the statement, the loops, the preprocessor alternatives around them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::LoopAround;
-use crate::hir::{Body, ExprId, ExprKind, StmtId, StmtKind};
+use crate::db::Db;
+use crate::hir::{Body, ExprId, ExprKind, StmtId, StmtKind, body};
+use crate::items::FunctionItem;
 use crate::span::Span;
 
+/// Parent links of a function's body: every launch in it asks for them.
+#[salsa::tracked(returns(clone))]
+pub fn statement_places<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Places> {
+    Arc::new(Places::of(&body(db, function)))
+}
+
 /// Parent links of a body.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Places {
     stmt_parent: HashMap<StmtId, StmtId>,
     expr_stmt: HashMap<ExprId, StmtId>,

@@ -6,7 +6,7 @@ use super::level::{FunctionUniformity, Level};
 use crate::db::{Db, Workspace};
 use crate::hir::{ExprId, ExprKind, body, parameters};
 use crate::items::{FunctionItem, items};
-use crate::launch::Places;
+use crate::launch::statement_places;
 use crate::resolve::{unqualified, words_of};
 use crate::summary::{constant_default, direct};
 
@@ -112,7 +112,7 @@ pub(super) fn given<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Gi
         // Threads that come from different calls bring different values.
         let apart = match calls.len() {
             1 => Level::Constant,
-            _ => divergence(&levels, &body, call.expr),
+            _ => divergence(db, call.caller, &levels, call.expr),
         };
         for (i, given) in found.iter_mut().enumerate() {
             match args.get(i) {
@@ -135,8 +135,8 @@ pub(super) fn given<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Gi
 }
 
 /// How uniform the decision is that control gets to an expression's statement.
-pub(super) fn divergence(levels: &FunctionUniformity, body: &crate::hir::Body, expr: ExprId) -> Level {
-    let stmt = Places::of(body).statement_of(expr);
+fn divergence<'db>(db: &'db dyn Db, caller: FunctionItem<'db>, levels: &FunctionUniformity, expr: ExprId) -> Level {
+    let stmt = statement_places(db, caller).statement_of(expr);
     let found = stmt.and_then(|s| levels.divergence.get(&s));
     found.map_or(Level::Varying, |u| u.level)
 }

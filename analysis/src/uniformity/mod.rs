@@ -54,9 +54,8 @@ pub fn assumed_uniformity<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
         let calls = calls_of(db, function);
         let mut guard: Option<Uniformity> = None;
         for call in calls {
-            let body = crate::hir::body(db, call.caller);
             let levels = assumed_uniformity(db, call.caller);
-            let stmt = crate::launch::Places::of(&body).statement_of(call.expr);
+            let stmt = crate::launch::statement_places(db, call.caller).statement_of(call.expr);
             let Some(outer) = stmt.and_then(|s| levels.divergence.get(&s)) else {
                 continue;
             };

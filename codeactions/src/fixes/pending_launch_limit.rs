@@ -3,7 +3,7 @@
 use gridfuse_analysis::db::{Db, Workspace};
 use gridfuse_analysis::hir::{ExprKind, Name, StmtKind, body};
 use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{Bound, Launchers, Places, launch_counts, launches};
+use gridfuse_analysis::launch::{Bound, Launchers, launch_counts, launches, statement_places};
 use gridfuse_analysis::resolve::launch_sites_of;
 use gridfuse_analysis::span::FileRange;
 
@@ -198,7 +198,7 @@ fn restore(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdi
         return Err(nothing());
     }
     let lowered = body(db, function);
-    let places = Places::of(&lowered);
+    let places = statement_places(db, function);
     let start = function.start(db);
     let statement = lowered.exprs.iter().enumerate().find_map(|(index, expr)| {
         let ExprKind::Call {

@@ -3,7 +3,7 @@
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
 use gridfuse_analysis::items::{FunctionItem, TypeItem, items};
-use gridfuse_analysis::launch::{LaunchId, Launchers, Places};
+use gridfuse_analysis::launch::{LaunchId, Launchers, Places, statement_places};
 use gridfuse_analysis::resolve::{definitions_by_name, functions_named, included_files, unqualified, visible_names};
 use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::uniformity::{Level, uniformity};
@@ -319,7 +319,7 @@ impl Device<'_, '_> {
             );
         }
         let levels = uniformity(db, self.function);
-        let places = Places::of(self.body);
+        let places = statement_places(db, self.function);
         for call in &ours {
             let expr = self.body.expr(call.expr);
             if expr.from_macro {

@@ -276,7 +276,7 @@ fn constant(child: &Child<'_>, amount: Amount, comment: &str, names: &mut Names,
         .as_ref()
         .filter(|o| o.function.file(child.db) == child.file);
     let front = body.map_or(child.front(), |o| o.function.start(child.db).min(child.front()));
-    let at = target::above_comment(&child.text, front as usize);
+    let at = target::above_comment(child.db, child.file, front as usize);
     let mut text = style.fit(&head, &indent);
     text.push_str(&indent);
     edit.insert(child.file, at as u32, text);

@@ -385,7 +385,8 @@ fn stands_for_itself(body: &Body, expr: ExprId) -> bool {
 }
 
 /// The index of the parameter that guards the whole body, and the type in which it is compared: the body is
-/// `int i = blockIdx.x * blockDim.x + threadIdx.x;` and `if (i < n) …` or `if (i >= n) return; …`.
+/// `int i = blockIdx.x * blockDim.x + threadIdx.x;` and `if (i < n) …` or `if (i >= n) return; …`. Further conditions may follow,
+/// as in `if (i < n && …) …` and `if (i >= n || …) return; …`: a thread without work doesn't come to them.
 fn guard(child: &Child<'_>) -> Option<(usize, String)> {
     let body: &Body = &child.body;
     let StmtKind::Block(stmts) = &body.stmt(body.root?).kind else {
@@ -411,7 +412,8 @@ fn guard(child: &Child<'_>) -> Option<(usize, String)> {
     else {
         return None;
     };
-    let ExprKind::Binary(op, left, right) = body.expr(body.strip_parens(*cond)).kind else {
+    let (first, and) = first_condition(body, *cond);
+    let ExprKind::Binary(op, left, right) = body.expr(first).kind else {
         return None;
     };
     let is_index =
@@ -437,8 +439,8 @@ fn guard(child: &Child<'_>) -> Option<(usize, String)> {
     };
     let rest_is_empty = stmts.next().is_none();
     let guarded = match op {
-        BinOp::Lt => rest_is_empty,
-        BinOp::Ge => leaves(),
+        BinOp::Lt => rest_is_empty && and != Some(false),
+        BinOp::Ge => leaves() && and != Some(true),
         _ => false,
     };
     let ExprKind::Name(Name::Local(limit)) = body.expr(body.strip_parens(limit)).kind else {
@@ -446,6 +448,19 @@ fn guard(child: &Child<'_>) -> Option<(usize, String)> {
     };
     let index = body.params.iter().position(|p| *p == limit)?;
     (guarded && pure::is_immutable_parameter(child.db, child.file, body, limit)).then_some((index, guard_type))
+}
+
+/// The condition that is looked at first, `a` of `a && b && …` or `a || b || …`; and whether the others are joined to it by `&&`.
+fn first_condition(body: &Body, cond: ExprId) -> (ExprId, Option<bool>) {
+    let cond = body.strip_parens(cond);
+    let ExprKind::Logical { and, lhs, .. } = body.expr(cond).kind else {
+        return (cond, None);
+    };
+    match first_condition(body, lhs) {
+        (first, inner) if inner.is_none_or(|inner| inner == and) => (first, Some(and)),
+        // `a && b || c`: none of them decides.
+        _ => (cond, None),
+    }
 }
 
 /// `blockIdx.x * blockDim.x + threadIdx.x` in any order, casts to integers aside.
@@ -530,7 +545,7 @@ fn generate<'db>(
         "// Child grids of {} with fewer threads run in the launching thread.\nconstexpr int {constant} = {threshold};\n\n",
         child.name
     );
-    let at = target::above_comment(&child.text, child.front() as usize);
+    let at = target::above_comment(child.db, child.file, child.front() as usize);
     let mut text = style.fit(&head, &indent);
     text.push_str(&indent);
     edit.insert(child.file, at as u32, text);
@@ -604,7 +619,7 @@ fn generate_split<'db>(
         "// Child grids of {} with fewer threads run in the launching thread.\nconstexpr int {constant} = {threshold};\n\n",
         child.name
     );
-    let at = target::above_comment(&child.text, child.front() as usize);
+    let at = target::above_comment(child.db, child.file, child.front() as usize);
     let mut text = style.fit(&head, &indent);
     text.push_str(&indent);
     edit.insert(child.file, at as u32, text);

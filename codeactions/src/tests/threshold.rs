@@ -89,6 +89,34 @@ fn an_early_return_is_a_guard() {
 }
 
 #[test]
+fn a_guard_may_have_further_conditions() {
+    let with = |guarded: &str| {
+        let child = format!(
+            "__global__ void child(int* out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {guarded}\n}}\n"
+        );
+        rewrite(
+            ID,
+            &with_child(&child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+        )
+    };
+    let counted = &[
+        "if (count < kChildThreshold)",
+        "gridfuse::for_each_thread(grid, block, count, [&]",
+    ];
+    let whole = &["gridfuse::below_threshold("];
+    with("if (i < count && out[i] > 0 && begin) out[begin + i] += 1;").has(counted);
+    with("if ((count > i && begin) && out[i]) out[begin + i] += 1;").has(counted);
+    with("if (i >= count || out[i] > 0 || begin) return;\n    out[begin + i] += 1;").has(counted);
+    // What stands first, or decides by itself, is evaluated by every thread.
+    with("if (out[i]++ > 0 && i < count) out[begin + i] += 1;").has(whole);
+    with("if (i < count || begin) out[begin + i] += 1;").has(whole);
+    with("if (i < count && begin || out[0]) out[begin + i] += 1;").has(whole);
+    with("if ((i < count || begin) && out[0]) out[begin + i] += 1;").has(whole);
+    with("if (i >= count && begin) return;\n    out[begin + i] += 1;").has(whole);
+    with("if (i < count && begin) out[begin + i] += 1;\n    else out[0] = 1;").has(whole);
+}
+
+#[test]
 fn dim3_variables_and_three_dimensions() {
     rewrite(
         ID,

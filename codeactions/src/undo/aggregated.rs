@@ -49,8 +49,9 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Optio
     let file = parent.file(db);
     let text = file.text(db);
     let own = place(db, parent).range;
-    let tokens: Vec<Token> = lex::code_tokens(&text)
-        .into_iter()
+    let tokens: Vec<Token> = lex::code_tokens_of(db, file)
+        .iter()
+        .copied()
         .filter(|t| own.start <= t.start as u32 && t.end as u32 <= own.end)
         .collect();
     let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
@@ -346,12 +347,12 @@ fn arena_arguments<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Vec<FileR
     let mut found = Vec::new();
     for id in launch_sites_of(db, parent) {
         let Ok(host) = Site::new(db, id) else { continue };
-        let tokens = lex::code_tokens(&host.text);
+        let tokens = lex::code_tokens_of(db, host.file);
         let list_start = host.launch.args_span.shift(host.start).start;
         let Some(open) = tokens.iter().position(|t| t.start as u32 == list_start) else {
             continue;
         };
-        let Some((arguments, _)) = list(&host.text, &tokens, open) else {
+        let Some((arguments, _)) = list(&host.text, tokens, open) else {
             continue;
         };
         let made = arguments.into_iter().filter(|a| {
@@ -376,7 +377,7 @@ fn remove_arena<'db>(
 ) -> Option<()> {
     let body = parent.body_span(db).shift(parent.start(db));
     let text = parent.file(db).text(db);
-    let used = lex::code_tokens(&text).iter().any(|t| {
+    let used = lex::code_tokens_of(db, parent.file(db)).iter().any(|t| {
         let range = TextRange::new(t.start as u32, t.end as u32);
         let gone = deleted
             .iter()
@@ -389,10 +390,10 @@ fn remove_arena<'db>(
     let mut position = None;
     for item in declarations_of(db, parent).into_iter().chain([parent]) {
         let text = item.file(db).text(db);
-        let tokens = lex::code_tokens(&text);
+        let tokens = lex::code_tokens_of(db, item.file(db));
         let params = item.signature(db).params_span.shift(item.start(db));
         let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
-        let (params, _) = list(&text, &tokens, open)?;
+        let (params, _) = list(&text, tokens, open)?;
         let at = params.iter().position(|p| {
             text.get(p.clone())
                 .is_some_and(|code| code.starts_with("gridfuse::Arena"))
@@ -402,10 +403,10 @@ fn remove_arena<'db>(
     }
     for id in launch_sites_of(db, parent) {
         let host = Site::new(db, id).ok()?;
-        let tokens = lex::code_tokens(&host.text);
+        let tokens = lex::code_tokens_of(db, host.file);
         let list_start = host.launch.args_span.shift(host.start).start;
         let open = tokens.iter().position(|t| t.start as u32 == list_start)?;
-        let (arguments, _) = list(&host.text, &tokens, open)?;
+        let (arguments, _) = list(&host.text, tokens, open)?;
         let at = position?;
         let made = arguments.get(at).is_some_and(|a| {
             host.text

@@ -76,7 +76,7 @@ pub fn is_used_elsewhere(db: &dyn Db, word: &str, except: &[FileRange]) -> bool 
         if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) || !text.contains(word) {
             return false;
         }
-        lex::code_tokens(&text).iter().any(|token| {
+        lex::code_tokens_of(db, *file).iter().any(|token| {
             let range = TextRange::new(token.start as u32, token.end as u32);
             token.text(&text) == word && !except.iter().any(|e| e.file == *file && e.range.contains(range))
         })
@@ -86,7 +86,7 @@ pub fn is_used_elsewhere(db: &dyn Db, word: &str, except: &[FileRange]) -> bool 
 /// Deletes a generated item with the comment and the empty line above it.
 pub fn delete_item(edit: &mut EditBuilder<'_>, place: FileRange) {
     let text = edit.text(place.file);
-    let start = target::above_comment(&text, place.range.start as usize);
+    let start = target::above_comment(edit.db(), place.file, place.range.start as usize);
     let before = text.get(..start).unwrap_or("");
     let mut from = before.trim_end_matches([' ', '\t']);
     for _ in 0..2 {
@@ -146,7 +146,7 @@ pub fn take_constant(
     used: &[FileRange],
 ) -> Option<String> {
     let text = edit.text(file);
-    let tokens = lex::code_tokens(&text);
+    let tokens = lex::code_tokens_of(db, file);
     let words = ["constexpr", "int", name, "="];
     let at = (0..tokens.len()).find(|i| {
         words
@@ -166,7 +166,7 @@ pub fn take_constant(
     let mut except = used.to_vec();
     except.push(own);
     if !is_used_elsewhere(db, name, &except) {
-        let start = target::above_comment(&text, tokens[at].start);
+        let start = target::above_comment(db, file, tokens[at].start);
         let line = style::line_start(&text, start);
         let mut end = semicolon.end;
         for _ in 0..2 {

@@ -18,6 +18,7 @@ mod site;
 mod snippet;
 mod write;
 
+pub use diff::unified;
 pub use project::Project;
 
 use std::io::{self, Write};

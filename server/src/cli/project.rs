@@ -43,6 +43,15 @@ fn show(here: Option<&Path>, path: &Path) -> String {
 impl Project {
     /// Reads files and directories, and what else is in their workspaces.
     pub fn load(paths: &[PathBuf], includes: &Includes) -> Result<Project, CliError> {
+        Project::load_with(paths, includes, &BTreeMap::new())
+    }
+
+    /// The same, with texts that take the place of what is on disk.
+    pub fn load_with(
+        paths: &[PathBuf],
+        includes: &Includes,
+        unsaved: &BTreeMap<PathBuf, Arc<str>>,
+    ) -> Result<Project, CliError> {
         let here = std::env::current_dir().and_then(|here| here.canonicalize()).ok();
         let mut include_dirs = Vec::new();
         for directory in &includes.include_dirs {
@@ -98,6 +107,7 @@ impl Project {
                 }
             }
         }
+        texts.extend(unsaved.iter().map(|(path, text)| (path.clone(), text.clone())));
         let mut host = Host::new();
         let search_dirs = include_dirs.clone();
         let arch = manifest.settings.arch;

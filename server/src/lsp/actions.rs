@@ -17,11 +17,12 @@ use tower_lsp_server::ls_types::{
 };
 
 use super::convert::path_of;
+use super::measure;
 use super::state::Snapshot;
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
-use crate::launches::{Site, around, overlap, overlapping};
+use crate::launches::{Site, around, by_function, function_at, overlap, overlapping, place_in};
 
 /// The protocol's code for a request that is right but cannot be fulfilled.
 const REQUEST_FAILED: i64 = -32803;
@@ -36,7 +37,7 @@ struct Data {
     rewrite: String,
 }
 
-/// The error of a request that is right but cannot be fulfilled.
+/// The answer to a request that is right but cannot be fulfilled; a sentence.
 pub fn failed(message: String) -> Error {
     Error {
         code: ErrorCode::ServerError(REQUEST_FAILED),
@@ -87,7 +88,37 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
         let fix = action.kind == Some(CodeActionKind::QUICKFIX);
         (action.disabled.is_some(), !fix, action.is_preferred != Some(true))
     });
+    if wanted(&CodeActionKind::EMPTY) {
+        actions.extend(run_on_gpu(snapshot, uri, file, range, &here));
+    }
     actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
+}
+
+/// Measuring the launches in the selection, or those of the function whose name is there.
+fn run_on_gpu(
+    snapshot: &Snapshot,
+    uri: &Uri,
+    file: SourceFile,
+    range: TextRange,
+    here: &[Site<'_>],
+) -> Option<CodeAction> {
+    if !snapshot.session.runs_measure {
+        return None;
+    }
+    let db = &snapshot.db;
+    let launch = here.iter().find(|site| site.device_side()).map(|site| site.place);
+    let place = launch.or_else(|| {
+        let function = function_at(db, file, range.start)?;
+        let name = place_in(db, function, function.signature(db).name_span);
+        let launches = || by_function(db, function).iter().any(Site::device_side);
+        (overlap(name.range, range) && launches()).then_some(name)
+    })?;
+    Some(CodeAction {
+        title: measure::TITLE.to_owned(),
+        kind: Some(CodeActionKind::EMPTY),
+        command: Some(measure::command(uri, Some(snapshot.range(place).start.line))),
+        ..CodeAction::default()
+    })
 }
 
 /// The edits of diagnostics that bring their own.
@@ -262,7 +293,7 @@ fn join(reasons: &[Reason]) -> String {
 
 /// Fills in the edit of an action.
 pub fn resolve(snapshot: &Snapshot, mut action: CodeAction) -> Result<CodeAction> {
-    if action.edit.is_some() || action.disabled.is_some() {
+    if action.edit.is_some() || action.disabled.is_some() || action.command.is_some() {
         return Ok(action);
     }
     let data = action.data.clone().unwrap_or_default();

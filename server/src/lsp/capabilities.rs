@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use tower_lsp_server::ls_types::*;
 
-use super::commands;
 use super::convert::{Encoding, path_of};
+use super::{commands, measure};
 
 /// What was agreed on in `initialize`.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +40,10 @@ pub struct Session {
     pub show_document: bool,
     /// The client has a command that shows the places of launches.
     pub shows_launches: bool,
+    /// The client shows progress that the server begins.
+    pub work_done_progress: bool,
+    /// The client says that it passes commands on to the server, or that it knows the command that measures.
+    pub runs_measure: bool,
     /// The client can be told to ask for code lenses again.
     pub refresh_lenses: bool,
     /// The client can be told to ask for inlay hints again.
@@ -89,6 +93,9 @@ impl Session {
             change_annotations: edit.change_annotation_support.is_some(),
             create_files: operations.contains(&ResourceOperationKind::Create),
             show_document: window.show_document.is_some_and(|show| show.support),
+            work_done_progress: yes(window.work_done_progress),
+            runs_measure: workspace.execute_command.is_some()
+                || commands.is_some_and(|known| known.iter().any(|c| c == measure::MEASURE)),
             shows_launches: commands.is_some_and(|known| known.iter().any(|c| c == commands::SHOW_LAUNCHES)),
             refresh_lenses: yes(workspace.code_lens.and_then(|lens| lens.refresh_support)),
             refresh_hints: yes(workspace.inlay_hint.and_then(|hint| hint.refresh_support)),

@@ -13,6 +13,7 @@ use tower_lsp_server::ls_types::{CodeLens, CodeLensParams, Command, Uri};
 
 use super::commands;
 use super::convert::path_of;
+use super::measure;
 use super::state::Snapshot;
 use crate::launches::{Site, by_function, place_in};
 
@@ -33,22 +34,28 @@ pub fn code_lenses(snapshot: &Snapshot, params: &CodeLensParams) -> Vec<CodeLens
         return Vec::new();
     };
     let db = &snapshot.db;
-    items(db, file)
-        .functions
-        .iter()
+    let functions = items(db, file).functions.iter();
+    functions
         .filter(|function| !launches_in(snapshot, **function).is_empty())
-        .map(|function| {
+        .flat_map(|function| {
             let place = place_in(db, *function, function.signature(db).name_span);
             let data = Data {
                 uri: uri.clone(),
                 version: snapshot.version(&path),
                 offset: place.range.start,
             };
-            CodeLens {
-                range: snapshot.range(place),
+            let range = snapshot.range(place);
+            let facts = CodeLens {
+                range,
                 command: None,
                 data: serde_json::to_value(data).ok(),
-            }
+            };
+            let run = snapshot.session.runs_measure.then(|| CodeLens {
+                range,
+                command: Some(measure::command(uri, Some(range.start.line))),
+                data: None,
+            });
+            std::iter::once(facts).chain(run)
         })
         .collect()
 }
@@ -70,6 +77,9 @@ fn function_named_at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Opti
 
 /// Gives a lens its title and its command.
 pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
+    if lens.command.is_some() {
+        return Ok(lens);
+    }
     let data: Data = serde_json::from_value(lens.data.clone().unwrap_or_default())
         .map_err(|error| Error::invalid_params(format!("not a code lens of gridfuse: {error}")))?;
     let path = path_of(&data.uri);

@@ -12,6 +12,7 @@ mod hover;
 mod input;
 mod lens;
 mod markdown;
+mod measure;
 mod pages;
 mod project;
 mod publish;
@@ -56,11 +57,19 @@ pub fn main() -> ExitCode {
             state = Some(shared.clone());
             Backend::new(shared)
         })
+        .custom_method("window/workDoneProgress/cancel", Backend::cancel_progress)
         .finish();
         let (messages, input) = tokio::io::duplex(PIPE_BYTES);
         let asked = state.clone();
         let shut_down = move || asked.as_ref().is_none_or(|state: &Arc<State>| state.is_shut_down());
-        tokio::spawn(input::pass(tokio::io::stdin(), messages, shut_down));
+        let leaving = state.clone();
+        tokio::spawn(async move {
+            input::pass(tokio::io::stdin(), messages, shut_down).await;
+            // The transport waits for the answers to all requests.
+            if let Some(state) = leaving {
+                measure::leave(&state);
+            }
+        });
         let server = Server::new(input, tokio::io::stdout(), socket);
         server.concurrency_level(CONCURRENCY).serve(service).await;
         state.is_some_and(|state: Arc<State>| state.is_shut_down())

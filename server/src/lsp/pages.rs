@@ -28,8 +28,17 @@ impl Pages {
 
     /// A document with an explanation; the next one takes its place. `None` when it can't be written.
     pub fn explanation(&self, text: &str) -> Option<Uri> {
+        self.document("explanation.md", text)
+    }
+
+    /// A document with the report of a measurement; the next one takes its place. `None` when it can't be written.
+    pub fn measurement(&self, text: &str) -> Option<Uri> {
+        self.document("measurement.md", text)
+    }
+
+    fn document(&self, name: &str, text: &str) -> Option<Uri> {
         let directory = self.directory()?;
-        let path = directory.join("explanation.md");
+        let path = directory.join(name);
         replace(directory, &path, text).ok()?;
         Uri::from_file_path(path)
     }

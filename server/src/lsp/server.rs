@@ -17,7 +17,7 @@ use super::config::{Config, SECTION};
 use super::convert::{path_of, text_range};
 use super::disk::{self, Job};
 use super::state::{Document, Shared, State, Stopped};
-use super::{actions, commands, hierarchy, hints, hover, lens, project, publish};
+use super::{actions, commands, hierarchy, hints, hover, lens, measure, project, publish};
 use crate::files::is_source;
 use crate::line_index::{LineIndex, line_index};
 
@@ -36,6 +36,11 @@ impl Backend {
     /// A server for `state`.
     pub fn new(state: Arc<State>) -> Self {
         Backend { state }
+    }
+
+    /// `window/workDoneProgress/cancel`
+    pub async fn cancel_progress(&self, params: WorkDoneProgressCancelParams) {
+        measure::cancel(&self.state, &params.token);
     }
 
     /// The receiver lives as long as the server.
@@ -185,6 +190,7 @@ impl LanguageServer for Backend {
 
     async fn shutdown(&self) -> Result<()> {
         self.state.set_shut_down();
+        measure::leave(&self.state);
         Ok(())
     }
 
@@ -337,7 +343,7 @@ impl LanguageServer for Backend {
     }
 
     async fn execute_command(&self, params: ExecuteCommandParams) -> Result<Option<Value>> {
-        commands::execute(&self.state, &params.command, params.arguments).await
+        commands::execute(&self.state, params).await
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {

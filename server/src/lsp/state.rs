@@ -15,6 +15,7 @@ use tower_lsp_server::ls_types::{MessageType, Uri};
 
 use super::capabilities::Session;
 use super::disk;
+use super::measure::Running;
 use super::pages::Pages;
 use super::project::Project;
 use crate::hints::Hints;
@@ -71,6 +72,8 @@ pub struct State {
     pub disk: mpsc::UnboundedSender<disk::Job>,
     /// The receiving end, until [`disk::run`] takes it.
     pub disk_jobs: Mutex<Option<mpsc::UnboundedReceiver<disk::Job>>>,
+    /// The measurement that is under way.
+    pub measurement: Mutex<Option<Running>>,
     pages: Arc<Pages>,
     shared: Mutex<Shared>,
     shut_down: AtomicBool,
@@ -142,6 +145,7 @@ impl State {
             changed: Notify::new(),
             disk,
             disk_jobs: Mutex::new(Some(jobs)),
+            measurement: Mutex::new(None),
             pages: Arc::default(),
             shared: Mutex::new(Shared::new()),
             shut_down: AtomicBool::new(false),
@@ -171,6 +175,11 @@ impl State {
             pages: self.pages.clone(),
             changes: shared.changes,
         }
+    }
+
+    /// A document with the report of a measurement; `None` when it can't be written.
+    pub fn measurement_page(&self, text: &str) -> Option<Uri> {
+        self.pages.measurement(text)
     }
 
     /// `shutdown` was requested.

@@ -9,6 +9,7 @@ use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::resolve::included_files;
 use gridfuse_codeactions::edit::{TextEdit, apply_to_text};
 
+use super::build_messages::{self, Message, real_path};
 use super::nvcc;
 use super::process;
 use crate::cli::Project;
@@ -44,6 +45,24 @@ pub fn texts(
     included_files(db, file).iter().map(|file| text(*file)).collect()
 }
 
+/// What a compiler said that has built nothing.
+#[derive(Clone, Debug, Default)]
+pub struct BuildFailure {
+    /// The last lines.
+    pub message: String,
+    /// Those with a place, by the paths of the user's tree and the lines of what was compiled.
+    pub messages: Vec<Message>,
+}
+
+impl From<String> for BuildFailure {
+    fn from(message: String) -> Self {
+        BuildFailure {
+            message,
+            messages: Vec::new(),
+        }
+    }
+}
+
 /// Writes the texts below `scratch`, placed as they are in the user's tree, and builds `main`. Returns the program, or what the
 /// compiler said.
 pub fn build(
@@ -52,7 +71,7 @@ pub fn build(
     main: &Path,
     header: &Path,
     scratch: &Path,
-) -> Result<PathBuf, String> {
+) -> Result<PathBuf, BuildFailure> {
     let failed = |path: &Path, error: std::io::Error| format!("cannot write {}: {error}", path.display());
     let tree = scratch.join("tree");
     for (path, text) in texts {
@@ -91,15 +110,22 @@ pub fn build(
         return Ok(program);
     }
     if done.status.is_none() {
-        return Err(format!("the compiler did not finish in {} s", compiler.limit.as_secs()));
+        return Err(format!("the compiler did not finish in {} s", compiler.limit.as_secs()).into());
     }
     // The user knows the file by its own name.
     let prefix = tree.display().to_string();
-    Err(done.last_words().replace(&prefix, ""))
+    let mut messages = build_messages::parse(&done.stderr);
+    for message in &mut messages {
+        message.path = real_path(&tree, &message.path, texts);
+    }
+    Err(BuildFailure {
+        message: done.last_words().replace(&prefix, ""),
+        messages,
+    })
 }
 
 /// Where an absolute path lies in a copy of the whole tree.
-fn below(tree: &Path, path: &Path) -> PathBuf {
+pub fn below(tree: &Path, path: &Path) -> PathBuf {
     use std::path::Component;
     let mut copy = tree.to_path_buf();
     for part in path.components() {

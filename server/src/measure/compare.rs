@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::recording::{Kind, Moment, Recording};
 
@@ -28,7 +28,7 @@ impl Default for Tolerance {
 }
 
 /// The first difference between two buffers.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// Launch site: an index into the report's sites.
     pub site: u32,

@@ -153,7 +153,7 @@ fn wrap<'a>(db: &Database, site: &Site<'_>, launch: &'a str) -> Result<impl Fn(u
             if !repeatable(&stream) {
                 return Err("its stream can't be named twice: it's more than a variable");
             }
-            stream
+            stream.replace(['\r', '\n'], " ")
         }
     };
     // Arguments that can't be named twice aren't looked at: calls, assignments.
@@ -163,6 +163,8 @@ fn wrap<'a>(db: &Database, site: &Site<'_>, launch: &'a str) -> Result<impl Fn(u
         .iter()
         .map(|operand| source(operand.span))
         .map(|arg| if repeatable(&arg) { arg } else { "0".to_owned() })
+        // The lines behind stay where they are, so that compilers speak of the right ones.
+        .map(|arg| arg.replace(['\r', '\n'], " "))
         .collect();
     let args: String = args.iter().map(|arg| format!(", {arg}")).collect();
     Ok(move |number: u32| {
@@ -190,7 +192,8 @@ fn repeatable(expression: &str) -> bool {
         && !expression.contains("<<=")
         && !expression.contains(">>=")
         && !expression.match_indices('=').any(assigns)
-        && !expression.contains(['{', '}', ';', '#'])
+        && !expression.contains(['{', '}', ';', '#', '\\'])
+        && !expression.contains("//")
 }
 
 #[cfg(test)]
@@ -222,6 +225,7 @@ mod tests {
             "a += 2",
             "g<int>(x)",
             "--n",
+            "p // the buffer",
         ] {
             assert!(!repeatable(bad), "{bad}");
         }

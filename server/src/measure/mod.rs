@@ -4,18 +4,24 @@
 //! a program of its own; another one looks at the memory behind the kernels' pointer arguments after each launch, and counts the
 //! launches by device code. Both are built from copies in a scratch directory: the user's files are never touched.
 
+mod advice;
 mod build;
+mod build_messages;
 mod compare;
 mod instrument;
+pub mod markdown;
 mod nvcc;
+pub mod phrases;
+mod probe;
 pub mod process;
 mod recording;
 pub mod report;
+mod run;
+pub mod served;
 mod variant;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,19 +29,18 @@ use std::time::Duration;
 
 use gridfuse_analysis::span::TextRange;
 
-use self::build::{Compiler, build, texts};
-use self::compare::{Comparison, compare, output_difference, unstable};
+use self::build::{BuildFailure, Compiler, build, texts};
 use self::instrument::{Sites, instrument, launching_kernels};
-use self::process::Finished;
-use self::recording::{Moment, Recording};
-use self::report::{Agreement, LeftOut, Machine, Outcome, Report, Run, Site, VERSION, Variant, median};
-use crate::cli::Project;
+use self::probe::probe;
+use self::report::{LeftOut, Outcome, Report, Site, VERSION, Variant};
+use self::run::{Programs, Runner};
+use self::variant::Applied;
+use crate::cli::{Project, unified};
 
 pub use self::compare::Tolerance;
 pub use self::variant::{Recipe, targets};
 
 const HEADER: &str = include_str!("measure.cuh");
-const PROBE: &str = include_str!("probe.cu");
 
 /// What is to be measured.
 pub struct Request {
@@ -65,14 +70,10 @@ pub struct Request {
     pub include_dirs: Vec<PathBuf>,
 }
 
-/// The programs of one variant: `Err`: what the compiler said.
-struct Programs {
-    timed: Result<PathBuf, String>,
-    checked: Result<PathBuf, String>,
-}
-
 /// Texts of the two programs of a variant.
 struct Sources {
+    /// What they measure. Its lines are theirs, too.
+    plain: BTreeMap<PathBuf, String>,
     timed: BTreeMap<PathBuf, String>,
     checked: BTreeMap<PathBuf, String>,
 }
@@ -81,15 +82,32 @@ struct Sources {
 struct Prepared {
     rewrites: String,
     assumptions: Vec<String>,
+    diff: String,
+    creates: Vec<String>,
     /// `Err`: why no launch could be rewritten.
     sources: Result<Sources, Vec<String>>,
+}
+
+/// Is told how many percent are done, and what goes on.
+pub type Progress<'a> = &'a (dyn Fn(u8, &str) + Sync);
+
+/// Percent that are done once the GPU is known.
+const PROBED: u8 = 5;
+
+/// Percent that are done once everything is built.
+const BUILT: u8 = 60;
+
+/// The percentage after `done` of `all` equal steps between two percentages.
+fn percent(from: u8, to: u8, done: usize, all: usize) -> u8 {
+    let part = usize::from(to.saturating_sub(from)) * done.min(all) / all.max(1);
+    from.saturating_add(u8::try_from(part).unwrap_or(u8::MAX))
 }
 
 /// Measures. `load` loads the user's files afresh; `progress` is told what goes on. An error is a sentence that says what to do.
 pub fn measure(
     request: &Request,
     load: &dyn Fn() -> Result<Project, String>,
-    progress: &dyn Fn(&str),
+    progress: Progress<'_>,
 ) -> Result<Report, String> {
     let mut compiler = Compiler {
         nvcc: nvcc::find(request.nvcc.as_deref())?,
@@ -140,20 +158,27 @@ pub fn measure(
                 let sources = sources(&project, request, &kernels, &mut sites)?;
                 prepared.push(Prepared {
                     rewrites: recipe.name.clone(),
+                    diff: diff(&project, &applied),
+                    creates: creates(&project, &applied),
                     assumptions: applied.assumptions,
                     sources: Ok(sources),
                 });
             }
             Err(reasons) => prepared.push(Prepared {
                 rewrites: recipe.name.clone(),
+                diff: String::new(),
+                creates: Vec::new(),
                 assumptions: Vec::new(),
                 sources: Err(reasons),
             }),
         }
     }
 
-    progress("looking for a GPU");
+    progress(0, "looking for a GPU");
     let machine = probe(&mut compiler, request.arch.is_none(), scratch.path())?;
+    if process::given_up() {
+        return Err("given up".to_owned());
+    }
 
     let all: Vec<&Sources> = std::iter::once(&original)
         .chain(
@@ -163,40 +188,52 @@ pub fn measure(
         )
         .collect();
     let mut programs = build_all(&compiler, &all, request, &header, scratch.path(), progress)?.into_iter();
+    let project = load()?;
+    let show = |path: &Path| project.show(path);
     let runner = Runner {
         request,
         scratch: scratch.path(),
+        original: &original.plain,
+        show: &show,
     };
 
-    progress("running the original");
+    let run = |done: usize, what: &str| progress(percent(BUILT, 100, done, all.len()), &format!("running {what}"));
+    run(0, "the original");
     let Some(original_programs) = programs.next() else {
         return Err("internal error: the original was not built; please report it".to_owned());
     };
     let baseline = runner.baseline(&original_programs);
     let mut variants = Vec::new();
+    let mut done = 1;
     for Prepared {
         rewrites,
         assumptions,
+        diff,
+        creates,
         sources,
-    } in prepared
+    } in &prepared
     {
         let outcome = match sources {
-            Err(reasons) => Outcome::Refused { reasons },
-            Ok(_) => {
-                progress(&format!("running {rewrites}"));
+            Err(reasons) => Outcome::Refused {
+                reasons: reasons.clone(),
+            },
+            Ok(sources) => {
+                run(done, rewrites);
+                done += 1;
                 match programs.next() {
-                    Some(programs) => runner.variant(&programs, &baseline),
+                    Some(programs) => runner.variant(&programs, &sources.plain, &baseline),
                     None => return Err(format!("internal error: {rewrites} was not built; please report it")),
                 }
             }
         };
         variants.push(Variant {
-            rewrites,
-            assumptions,
+            rewrites: rewrites.clone(),
+            assumptions: assumptions.clone(),
+            diff: diff.clone(),
+            creates: creates.clone(),
             outcome,
         });
     }
-    let project = load()?;
     Ok(Report {
         version: VERSION,
         file: project.show(&request.file),
@@ -220,7 +257,7 @@ pub fn measure(
                 reason: (*why).to_owned(),
             })
             .collect(),
-        deterministic: baseline.captured.as_ref().map(|captured| captured.unstable.is_empty()),
+        deterministic: baseline.deterministic(),
         original: baseline.outcome,
         variants,
     })
@@ -243,55 +280,8 @@ fn sources(
         .ok_or_else(|| format!("cannot read {}", request.file.display()))?;
     let timed = texts(project, file, &instrument(db, file, kernels, sites, false))?;
     let checked = texts(project, file, &instrument(db, file, kernels, sites, true))?;
-    Ok(Sources { timed, checked })
-}
-
-/// Builds and runs a program that says which GPU there is. Builds for it from then on where `native` is wanted.
-fn probe(compiler: &mut Compiler, native: bool, scratch: &Path) -> Result<Machine, String> {
-    let directory = scratch.join("probe");
-    std::fs::create_dir_all(&directory).map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
-    let (source, program) = (directory.join("probe.cu"), directory.join("probe"));
-    write(&source, PROBE)?;
-    let mut command = Command::new(&compiler.nvcc);
-    for libraries in nvcc::library_dirs(&compiler.nvcc) {
-        command.arg("-L").arg(libraries);
-    }
-    command.arg(&source).arg("-o").arg(&program);
-    let built = process::run(&mut command, &directory, compiler.limit)
-        .map_err(|error| format!("{} cannot be run: {error}", compiler.nvcc.display()))?;
-    if !built.success() {
-        let nvcc = compiler.nvcc.display();
-        return Err(format!(
-            "{nvcc} cannot build even a small program:\n{}",
-            built.last_words()
-        ));
-    }
-    let done = process::run(&mut Command::new(&program), &directory, Duration::from_secs(60))
-        .map_err(|error| format!("{} cannot be run: {error}", program.display()))?;
-    let line: Vec<&str> = done.stdout.trim_end().split('\t').collect();
-    match line.as_slice() {
-        ["gpu", gpu, capability, driver, runtime] => {
-            if native {
-                compiler.arch = format!("sm_{capability}");
-            }
-            Ok(Machine {
-                gpu: (*gpu).to_owned(),
-                compute_capability: (*capability).to_owned(),
-                driver: (*driver).to_owned(),
-                runtime: (*runtime).to_owned(),
-            })
-        }
-        ["error", message] => Err(format!(
-            "there is no usable GPU: {message}; measuring needs an NVIDIA GPU of compute capability 7.0 or higher with a driver for CUDA 12 or newer"
-        )),
-        _ if done.status.is_none() => {
-            Err("the GPU did not answer in 60 s: is it busy or hung? (`nvidia-smi` shows it)".to_owned())
-        }
-        _ => Err(format!(
-            "the program that looks for a GPU failed:\n{}",
-            done.last_words()
-        )),
-    }
+    let plain = texts(project, file, &BTreeMap::new())?;
+    Ok(Sources { plain, timed, checked })
 }
 
 fn build_all(
@@ -300,7 +290,7 @@ fn build_all(
     request: &Request,
     header: &Path,
     scratch: &Path,
-    progress: &dyn Fn(&str),
+    progress: Progress<'_>,
 ) -> Result<Vec<Programs>, String> {
     let jobs: Vec<(usize, &'static str, &BTreeMap<PathBuf, String>)> = sources
         .iter()
@@ -310,21 +300,26 @@ fn build_all(
     let workers = std::thread::available_parallelism()
         .map_or(1, usize::from)
         .min(jobs.len());
-    progress(&format!("building {} programs", jobs.len()));
-    let next = AtomicUsize::new(0);
-    let built: Mutex<Vec<Option<Result<PathBuf, String>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
+    let built_so_far = |done: usize| {
+        let what = format!("building programs: {done} of {}", jobs.len());
+        progress(percent(PROBED, BUILT, done, jobs.len()), &what);
+    };
+    built_so_far(0);
+    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let built: Mutex<Vec<Option<Result<PathBuf, BuildFailure>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some((index, what, texts)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let directory = scratch.join(format!("{index}-{what}"));
                     let result = std::fs::create_dir_all(&directory)
-                        .map_err(|error| format!("cannot create {}: {error}", directory.display()))
+                        .map_err(|error| format!("cannot create {}: {error}", directory.display()).into())
                         .and_then(|()| build(compiler, texts, &request.file, header, &directory));
                     let slot = index * 2 + usize::from(*what == "checked");
                     if let Some(place) = built.lock().unwrap_or_else(PoisonError::into_inner).get_mut(slot) {
                         *place = Some(result);
                     }
+                    built_so_far(done.fetch_add(1, Ordering::Relaxed) + 1);
                 }
             });
         }
@@ -332,7 +327,7 @@ fn build_all(
     let mut built = built.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
     let mut programs = Vec::new();
     while let (Some(timed), Some(checked)) = (built.next(), built.next()) {
-        let lost = || Err("internal error: a build was lost; please report it".to_owned());
+        let lost = || Err("internal error: a build was lost; please report it".to_owned().into());
         programs.push(Programs {
             timed: timed.unwrap_or_else(lost),
             checked: checked.unwrap_or_else(lost),
@@ -341,167 +336,19 @@ fn build_all(
     Ok(programs)
 }
 
-/// What the original has computed.
-struct Captured {
-    recording: Recording,
-    /// What two runs of it disagree about.
-    unstable: BTreeSet<Moment>,
-    stdout: [String; 2],
-    code: Option<i32>,
-}
-
-struct Baseline {
-    outcome: Outcome,
-    /// `None`: it didn't finish.
-    captured: Option<Captured>,
-}
-
-struct Runner<'a> {
-    request: &'a Request,
-    scratch: &'a Path,
-}
-
-impl Runner<'_> {
-    fn run(&self, program: &Path, mode: &str, name: &str) -> Result<(Finished, Recording), Outcome> {
-        let out = self.scratch.join(name);
-        let mut command = Command::new(program);
-        command
-            .args(&self.request.args)
-            .env("GRIDFUSE_MEASURE", mode)
-            .env("GRIDFUSE_MEASURE_OUT", &out)
-            // Modules are loaded at once, not within what is measured.
-            .env("CUDA_MODULE_LOADING", "EAGER");
-        if let Some(directory) = self.request.file.parent() {
-            command.current_dir(directory);
-        }
-        let failed = |message: String| Outcome::Failed { message };
-        let done = process::run(&mut command, self.scratch, self.request.timeout)
-            .map_err(|error| failed(format!("cannot be run: {error}")))?;
-        if done.status.is_none() {
-            return Err(Outcome::TimedOut {
-                seconds: self.request.timeout.as_secs_f64(),
-            });
-        }
-        let recording = Recording::read(&out).map_err(|_| {
-            failed(format!(
-                "launched none of the measured kernels ({})\n{}",
-                status(&done),
-                done.last_words()
-            ))
-        })?;
-        if !recording.complete {
-            let why = recording
-                .errors
-                .first()
-                .map_or(String::new(), |error| format!(": {}", error.name));
-            return Err(failed(format!(
-                "broke off ({}){why}\n{}",
-                status(&done),
-                done.last_words()
-            )));
-        }
-        Ok((done, recording))
-    }
-
-    /// Times of the runs that count: total GPU time and number of launches.
-    fn times(&self, program: &Path) -> Result<(Vec<f64>, usize), Outcome> {
-        let mut times = Vec::new();
-        let mut launches = 0;
-        for round in 0..=self.request.repeat {
-            let (_, recording) = self.run(program, "time", "times")?;
-            let (count, total) = recording.total();
-            launches = count;
-            if round > 0 {
-                times.push(total);
-            }
-        }
-        if launches == 0 {
-            return Err(Outcome::Failed {
-                message: "no launch could be timed".to_owned(),
-            });
-        }
-        Ok((times, launches))
-    }
-
-    fn outcome(
-        &self,
-        programs: &Programs,
-        judge: impl FnOnce(&Path) -> Result<(Agreement, Recording), Outcome>,
-    ) -> Outcome {
-        let (timed, checked) = match (&programs.timed, &programs.checked) {
-            (Ok(timed), Ok(checked)) => (timed, checked),
-            (Err(message), _) | (_, Err(message)) => {
-                return Outcome::NotBuilt {
-                    message: message.clone(),
-                };
-            }
-        };
-        let (agreement, recording) = match judge(checked) {
-            Ok(judged) => judged,
-            Err(outcome) => return outcome,
-        };
-        match self.times(timed) {
-            Ok((times_ms, host_launches)) => Outcome::Ran(Box::new(Run {
-                median_ms: median(&times_ms).unwrap_or_default(),
-                times_ms,
-                host_launches,
-                device_launches: recording.launches,
-                errors: recording.errors.iter().map(Into::into).collect(),
-                agreement,
-            })),
-            Err(outcome) => outcome,
-        }
-    }
-
-    fn baseline(&self, programs: &Programs) -> Baseline {
-        let mut captured = None;
-        let outcome = self.outcome(programs, |program| {
-            let (first_run, first) = self.run(program, "capture", "original")?;
-            let (second_run, second) = self.run(program, "capture", "original-again")?;
-            captured = Some(Captured {
-                unstable: unstable(&first, &second, &self.request.tolerance),
-                recording: first.clone(),
-                code: first_run.status.and_then(|status| status.code()),
-                stdout: [first_run.stdout, second_run.stdout],
-            });
-            Ok((Agreement::Original, first))
-        });
-        Baseline { outcome, captured }
-    }
-
-    fn variant(&self, programs: &Programs, baseline: &Baseline) -> Outcome {
-        self.outcome(programs, |program| {
-            let (done, recording) = self.run(program, "capture", "variant")?;
-            let Some(original) = &baseline.captured else {
-                let reason = "the original did not come to its end".to_owned();
-                return Ok((Agreement::Unknown { reason }, recording));
-            };
-            let code = done.status.and_then(|status| status.code());
-            if code != original.code {
-                return Err(Outcome::Failed {
-                    message: format!(
-                        "ended otherwise than the original: {}\n{}",
-                        status(&done),
-                        done.last_words()
-                    ),
-                });
-            }
-            let tolerance = &self.request.tolerance;
-            let agreement = match compare(&original.recording, &recording, &original.unstable, tolerance) {
-                Comparison::Different(difference) => Agreement::Differs(difference),
-                Comparison::Same { compared, unstable } => {
-                    match output_difference(&original.stdout[0], &original.stdout[1], &done.stdout) {
-                        Some((expected, found)) => Agreement::PrintsOtherwise { expected, found },
-                        None => Agreement::Agrees { compared, unstable },
-                    }
-                }
-            };
-            Ok((agreement, recording))
+/// What a variant changes, without the files that it adds.
+fn diff(project: &Project, applied: &Applied) -> String {
+    let changes = applied.changes.iter();
+    changes
+        .filter_map(|(path, change)| {
+            let before = change.before.as_deref()?;
+            Some(unified(&project.show(path), Some(before), &change.after))
         })
-    }
+        .collect()
 }
 
-fn status(done: &Finished) -> String {
-    done.status
-        .map_or_else(|| "killed".to_owned(), |status| status.to_string())
+/// The files that a variant adds.
+fn creates(project: &Project, applied: &Applied) -> Vec<String> {
+    let added = applied.changes.iter().filter(|(_, change)| change.before.is_none());
+    added.map(|(path, _)| project.show(path)).collect()
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How much of what a program prints is read back, in bytes.
@@ -35,15 +35,46 @@ impl Finished {
     }
 }
 
-/// Groups that run now, for [`kill_all`].
-static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+/// What runs now.
+struct Running {
+    /// Process groups.
+    groups: Vec<u32>,
+    /// The user has given up: nothing more is started.
+    given_up: bool,
+}
 
-/// Kills whatever runs: the user has given up.
-pub fn kill_all() {
-    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    for group in running.iter() {
+static RUNNING: Mutex<Running> = Mutex::new(Running {
+    groups: Vec::new(),
+    given_up: false,
+});
+
+fn running() -> MutexGuard<'static, Running> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The user has given up: kills whatever runs. From now on [`run`] fails, so that what is under way comes to its end and cleans up.
+pub fn give_up() {
+    let mut running = running();
+    running.given_up = true;
+    for group in &running.groups {
         kill_group(*group);
     }
+}
+
+/// [`give_up`] was called.
+pub fn given_up() -> bool {
+    running().given_up
+}
+
+/// Starts a process, unless the user has given up: none may slip through between.
+fn start(command: &mut Command) -> io::Result<Child> {
+    let mut running = running();
+    if running.given_up {
+        return Err(io::Error::new(io::ErrorKind::Interrupted, "given up"));
+    }
+    let child = command.spawn()?;
+    running.groups.push(child.id());
+    Ok(child)
 }
 
 /// Runs a command to its end, or kills it and all that it started after `limit`. What it prints goes through files
@@ -51,14 +82,13 @@ pub fn kill_all() {
 pub fn run(command: &mut Command, scratch: &Path, limit: Duration) -> io::Result<Finished> {
     own_group(command);
     let (out, err) = (scratch.join("stdout.txt"), scratch.join("stderr.txt"));
-    let start = Instant::now();
-    let mut child = command
+    command
         .stdin(Stdio::null())
         .stdout(File::create(&out)?)
-        .stderr(File::create(&err)?)
-        .spawn()?;
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(child.id());
-    let ended = wait(&mut child, start, limit);
+        .stderr(File::create(&err)?);
+    let begin = Instant::now();
+    let mut child = start(command)?;
+    let ended = wait(&mut child, begin, limit);
     // Whatever it left behind would disturb the next run.
     kill_group(child.id());
     if !matches!(ended, Ok(Some(_))) {
@@ -69,10 +99,7 @@ pub fn run(command: &mut Command, scratch: &Path, limit: Duration) -> io::Result
             std::thread::sleep(Duration::from_millis(20));
         }
     }
-    RUNNING
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .retain(|group| *group != child.id());
+    running().groups.retain(|group| *group != child.id());
     Ok(Finished {
         status: ended?,
         stdout: printed(&out),

@@ -1,7 +1,8 @@
 //! What `measure` has found out, as plain data.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::advice;
 use super::compare::Difference;
 use super::recording::CudaError;
 
@@ -9,7 +10,7 @@ use super::recording::CudaError;
 pub const VERSION: u32 = 1;
 
 /// A whole measurement.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
     /// [`VERSION`].
     pub version: u32,
@@ -32,7 +33,7 @@ pub struct Report {
 }
 
 /// A GPU and what drives it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// `NVIDIA H200`
     pub gpu: String,
@@ -45,7 +46,7 @@ pub struct Machine {
 }
 
 /// A measured launch of the host.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Site {
     /// The kernel.
     pub kernel: String,
@@ -56,7 +57,7 @@ pub struct Site {
 }
 
 /// A launch that isn't measured.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct LeftOut {
     /// File.
     pub path: String,
@@ -67,18 +68,22 @@ pub struct LeftOut {
 }
 
 /// A rewritten program.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Variant {
     /// The rewrites, as in `threshold+aggregate-block`.
     pub rewrites: String,
     /// What they take for granted.
     pub assumptions: Vec<String>,
+    /// What they change, as a unified diff.
+    pub diff: String,
+    /// Files that they add, which the diff leaves out.
+    pub creates: Vec<String>,
     /// What became of it.
     pub outcome: Outcome,
 }
 
 /// What became of a program.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Outcome {
     /// No launch could be rewritten.
@@ -90,11 +95,15 @@ pub enum Outcome {
     NotBuilt {
         /// What nvcc said.
         message: String,
+        /// The errors and warnings with their places in the user's files.
+        messages: Vec<BuildMessage>,
     },
     /// It crashed, or ended otherwise than the original.
     Failed {
         /// What happened.
         message: String,
+        /// What to do about it.
+        advice: Option<String>,
     },
     /// It ran past the limit.
     TimedOut {
@@ -105,8 +114,23 @@ pub enum Outcome {
     Ran(Box<Run>),
 }
 
+/// What a compiler says about a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildMessage {
+    /// File.
+    pub path: String,
+    /// Line before the rewrite, from 1.
+    pub line: u32,
+    /// `error` or `warning`
+    pub severity: String,
+    /// What is wrong.
+    pub message: String,
+    /// The line that it is about, where the rewrite has changed it; `None`: it's the user's own.
+    pub rewritten: Option<String>,
+}
+
 /// Times and results of a program.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Run {
     /// GPU time of the measured launches, until all their children were done, for each run of the program; in ms. Where a site
     /// launches several times, its first launch doesn't count.
@@ -124,12 +148,14 @@ pub struct Run {
 }
 
 /// An error that CUDA reported.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct CudaErrorReport {
     /// What was done.
     pub during: String,
     /// CUDA's name of the error.
     pub name: String,
+    /// What to do about it.
+    pub advice: Option<String>,
 }
 
 impl From<&CudaError> for CudaErrorReport {
@@ -137,12 +163,13 @@ impl From<&CudaError> for CudaErrorReport {
         CudaErrorReport {
             during: error.during.clone(),
             name: error.name.clone(),
+            advice: advice::about(&error.name).map(str::to_owned),
         }
     }
 }
 
 /// Whether a program computes the same as the original.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "agreement", rename_all = "kebab-case")]
 pub enum Agreement {
     /// It is the original.
@@ -168,6 +195,14 @@ pub enum Agreement {
         /// Why.
         reason: String,
     },
+}
+
+impl Run {
+    /// The least and the most of the times.
+    pub fn spread(&self) -> (f64, f64) {
+        let least = self.times_ms.iter().copied().fold(f64::INFINITY, f64::min);
+        (least, self.times_ms.iter().copied().fold(0.0, f64::max))
+    }
 }
 
 impl Outcome {

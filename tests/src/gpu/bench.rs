@@ -136,9 +136,7 @@ struct PlannedSanitize<'a> {
 impl Binary<'_> {
     /// Whether a variant needs no binary of its own.
     fn serves(&self, variant: &Variant) -> bool {
-        let ours = self.recipe;
-        (&ours.source, &ours.apply, &ours.at) == (&variant.source, &variant.apply, &variant.at)
-            && (&ours.set, &ours.nvcc_flags) == (&variant.set, &variant.nvcc_flags)
+        self.recipe.same_binary(variant)
     }
 }
 
@@ -215,10 +213,9 @@ impl Bench {
             if let Some(settings) = &self.plan.sanitize {
                 for run in settings.runs.iter().filter(|run| run.program == program.name) {
                     for tool in &settings.tools {
-                        let variants = program.all_variants().map(|(variant, _)| variant);
                         job.sanitize.extend(
-                            variants
-                                .filter(|variant| run.variants.contains(&variant.name))
+                            run.selected(program)
+                                .into_iter()
                                 .filter(|variant| wanted(program, variant, tool))
                                 .map(|variant| PlannedSanitize {
                                     variant,
@@ -447,13 +444,41 @@ impl Bench {
             }
             results.save(&self.options.out)?;
         }
-        for planned in &job.sanitize {
-            let run = self.sanitize_one(job, planned)?;
-            eprintln!("{}/{}/{}: {}", program.name, run.variant, run.tool, run.status.as_str());
-            results.sanitize.push(run);
-            results.save(&self.options.out)?;
-        }
+        results.sanitize = self.sanitize_all(job)?;
+        results.save(&self.options.out)?;
         Ok(results)
+    }
+
+    /// Runs under compute-sanitizer, several side by side: nothing is timed there.
+    fn sanitize_all(&self, job: &Job<'_>) -> Result<Vec<Sanitized>> {
+        let queue = Mutex::new(job.sanitize.iter().enumerate());
+        let workers = self.machine.cores.unwrap_or(1).div_ceil(2).clamp(1, 8);
+        let mut runs = std::thread::scope(|scope| -> Result<Vec<(usize, Sanitized)>> {
+            let work = || -> Result<Vec<(usize, Sanitized)>> {
+                let mut done = Vec::new();
+                loop {
+                    let next = queue.lock().unwrap_or_else(|poison| poison.into_inner()).next();
+                    let Some((index, planned)) = next else {
+                        return Ok(done);
+                    };
+                    let run = self.sanitize_one(job, planned)?;
+                    let status = run.status.as_str();
+                    eprintln!("{}/{}/{}: {status}", job.program.name, run.variant, run.tool);
+                    done.push((index, run));
+                }
+            };
+            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            let mut runs = Vec::new();
+            for worker in workers {
+                match worker.join() {
+                    Ok(done) => runs.extend(done?),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            Ok(runs)
+        })?;
+        runs.sort_by_key(|(index, _)| *index);
+        Ok(runs.into_iter().map(|(_, run)| run).collect())
     }
 
     /// The arguments of a run.

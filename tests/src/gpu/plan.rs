@@ -175,8 +175,8 @@ fn sanitize_timeout() -> u64 {
 pub struct SanitizeRun {
     /// The program's name.
     pub program: String,
-    /// The names of variants or baselines.
-    pub variants: Vec<String>,
+    /// The names of variants or baselines; one of each binary that was rewritten when left out.
+    pub variants: Option<Vec<String>>,
     /// The arguments that select the input.
     #[serde(default)]
     pub args: Vec<String>,
@@ -217,7 +217,7 @@ impl Plan {
                 .iter()
                 .find(|program| program.name == run.program)
                 .with_context(|| format!("sanitize: there is no program `{}`", run.program))?;
-            for name in &run.variants {
+            for name in run.variants.iter().flatten() {
                 ensure!(
                     program.all_variants().any(|(variant, _)| variant.name == *name),
                     "sanitize: `{}` has no variant `{name}`",
@@ -226,6 +226,31 @@ impl Plan {
             }
         }
         Ok(plan)
+    }
+}
+
+impl SanitizeRun {
+    /// The variants of the program to run, in the program's order.
+    pub fn selected<'p>(&self, program: &'p Program) -> Vec<&'p Variant> {
+        let mut selected: Vec<&Variant> = Vec::new();
+        for (variant, _) in program.all_variants() {
+            let wanted = match &self.variants {
+                Some(names) => names.contains(&variant.name),
+                None => !variant.apply.is_empty() && !selected.iter().any(|other| other.same_binary(variant)),
+            };
+            if wanted {
+                selected.push(variant);
+            }
+        }
+        selected
+    }
+}
+
+impl Variant {
+    /// Whether two variants differ in arguments alone.
+    pub fn same_binary(&self, other: &Variant) -> bool {
+        (&self.source, &self.apply, &self.at) == (&other.source, &other.apply, &other.at)
+            && (&self.set, &self.nvcc_flags) == (&other.set, &other.nvcc_flags)
     }
 }
 

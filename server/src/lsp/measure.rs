@@ -1,0 +1,467 @@
+//! `gridfuse.measure`: runs `gridfuse measure` as a process of its own, tells the editor how far it is, and ends it on request.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
+use tower_lsp_server::ls_types::{
+    Command as LspCommand, MessageType, NumberOrString, ProgressParams, ProgressParamsValue, ProgressToken,
+    ShowDocumentParams, Uri, WorkDoneProgress, WorkDoneProgressBegin, WorkDoneProgressCreateParams,
+    WorkDoneProgressEnd, WorkDoneProgressReport, notification, request,
+};
+
+use super::actions::failed;
+use super::convert::path_of;
+use super::state::State;
+use crate::measure::markdown;
+use crate::measure::report::Report;
+use crate::measure::served::{Message, Unsaved};
+
+/// Builds and runs a program as it is and rewritten; the result is what `gridfuse measure --json` prints.
+pub const MEASURE: &str = "gridfuse.measure";
+
+/// What a user reads who may run it.
+pub const TITLE: &str = "Run on GPU";
+
+/// A process that was asked to end and doesn't is killed after this time. It gives the programs that it measures 30 s.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Lines on standard error that are kept in case the process fails without a word.
+const LAST_WORDS: usize = 12;
+
+/// The argument of [`MEASURE`].
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Argument {
+    uri: Uri,
+    /// Rewrite the launch on this line only, or the launches of the function whose head is there; from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<u32>,
+    /// As after `--rewrites`; all when it's empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rewrites: Vec<String>,
+    /// Arguments of the program, quoted as in a shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    args: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    repeat: Option<u16>,
+    /// In seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout: Option<u32>,
+    /// The caller does nothing with the result: the server shows it.
+    #[serde(default)]
+    show: bool,
+}
+
+/// The command for a launch or a function on a line, or for all of a file, as a client passes it on.
+pub fn command(uri: &Uri, line: Option<u32>) -> LspCommand {
+    let argument = Argument {
+        uri: uri.clone(),
+        line,
+        rewrites: Vec::new(),
+        args: None,
+        repeat: None,
+        timeout: None,
+        show: true,
+    };
+    LspCommand {
+        title: TITLE.to_owned(),
+        command: MEASURE.to_owned(),
+        arguments: serde_json::to_value(argument).ok().map(|argument| vec![argument]),
+    }
+}
+
+/// A measurement that is under way.
+#[derive(Debug)]
+pub struct Running {
+    file: PathBuf,
+    token: Option<ProgressToken>,
+    stop: Arc<Stop>,
+}
+
+/// Ends a measurement.
+#[derive(Debug, Default)]
+struct Stop {
+    /// The process ends when its input is closed.
+    input: Mutex<Option<ChildStdin>>,
+    stopped: AtomicBool,
+}
+
+impl Stop {
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        self.input.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::SeqCst)
+    }
+
+    /// Keeps the input open, unless the measurement was stopped before.
+    fn hold(&self, input: ChildStdin) {
+        let mut held = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_stopped() {
+            *held = Some(input);
+        }
+    }
+}
+
+/// The client has cancelled the request: its future is dropped.
+struct StopOnDrop(Arc<Stop>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// The place of the one measurement that may run; free again when it's dropped.
+struct Slot(Arc<State>);
+
+impl Slot {
+    fn take(state: &Arc<State>, running: Running) -> Result<Slot> {
+        let mut place = state.measurement.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = place.as_ref() {
+            return Err(failed(format!(
+                "{} is being measured: two measurements at once would disturb each other; wait for it, or cancel it",
+                other.file.display()
+            )));
+        }
+        *place = Some(running);
+        Ok(Slot(state.clone()))
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        *self.0.measurement.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// The client is leaving: what is under way ends.
+pub fn leave(state: &State) {
+    let place = state.measurement.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(running) = place.as_ref() {
+        running.stop.stop();
+    }
+}
+
+/// The user has pressed the button of a progress.
+pub fn cancel(state: &State, token: &ProgressToken) {
+    let place = state.measurement.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(running) = place.as_ref().filter(|running| running.token.as_ref() == Some(token)) {
+        running.stop.stop();
+    }
+}
+
+/// Executes the command. `token`: the client's, for progress.
+pub async fn execute(state: &Arc<State>, arguments: Vec<Value>, token: Option<ProgressToken>) -> Result<Option<Value>> {
+    let argument = arguments.into_iter().next().unwrap_or_default();
+    let argument: Argument = serde_json::from_value(argument)
+        .map_err(|error| Error::invalid_params(format!("`{MEASURE}` takes an object with a document: {error}")))?;
+    let file = path_of(&argument.uri);
+    if !file.is_absolute() || !file.is_file() {
+        return Err(failed(
+            "save the document first: the compiler has to know where it is among the other files".to_owned(),
+        ));
+    }
+    let (command, unsaved) = prepare(state, &file, &argument)?;
+    let (token, create) = match token {
+        Some(token) => (Some(token), false),
+        None => {
+            static NEXT: AtomicU64 = AtomicU64::new(1);
+            let own = || format!("{MEASURE}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+            let token = state
+                .session()
+                .work_done_progress
+                .then(|| NumberOrString::String(own()));
+            (token, true)
+        }
+    };
+    let stop = Arc::new(Stop::default());
+    let slot = Slot::take(
+        state,
+        Running {
+            file: file.clone(),
+            token: token.clone(),
+            stop: stop.clone(),
+        },
+    )?;
+    let guard = StopOnDrop(stop.clone());
+    let worker = state.clone();
+    // A task of its own: when the request is cancelled, the progress still has to come to its end.
+    let task = tokio::spawn(async move {
+        let progress = Progress::begin(&worker, token, create, &file).await;
+        let outcome = follow(command, unsaved, stop, slot, &progress).await;
+        progress.end(&outcome).await;
+        outcome
+    });
+    let outcome = task.await.unwrap_or_else(|_| Err(Error::internal_error()));
+    drop(guard);
+    let shown = match &outcome {
+        Ok(report) if argument.show => serde_json::from_value(report.clone()).ok(),
+        _ => None,
+    };
+    if let Some(report) = shown {
+        present(state, &report).await;
+    }
+    outcome.map(Some)
+}
+
+/// The process's command line, and what the editor shows of the files.
+fn prepare(state: &State, file: &Path, argument: &Argument) -> Result<(Command, Unsaved)> {
+    // The one that runs, even when a newer one has taken its place on disk.
+    let running = Path::new("/proc/self/exe");
+    let program = if running.exists() {
+        running.to_path_buf()
+    } else {
+        std::env::current_exe().map_err(|error| failed(format!("cannot find the program of the server: {error}")))?
+    };
+    let mut command = Command::new(program);
+    command.arg("measure").arg(file).args(["--json", "--served"]);
+    if let Some(line) = argument.line {
+        command.arg("--at").arg(line.saturating_add(1).to_string());
+    }
+    if !argument.rewrites.is_empty() {
+        command.arg(format!("--rewrites={}", argument.rewrites.join(",")));
+    }
+    if let Some(args) = &argument.args {
+        command.arg(format!("--args={args}"));
+    }
+    if let Some(repeat) = argument.repeat {
+        command.arg(format!("--repeat={repeat}"));
+    }
+    if let Some(timeout) = argument.timeout {
+        command.arg(format!("--timeout={timeout}"));
+    }
+    let session = state.session();
+    let folder = session.folders.iter().find(|folder| file.starts_with(folder));
+    if let Some(directory) = folder.map(PathBuf::as_path).or(file.parent()) {
+        command.current_dir(directory);
+    }
+    let shared = state.lock();
+    for directory in shared.project.client_include_dirs.iter().filter(|dir| dir.is_dir()) {
+        command.arg("-I").arg(directory);
+    }
+    let mut unsaved = BTreeMap::new();
+    for path in shared.documents.keys() {
+        // JSON can't hold other paths; what is on disk counts for those.
+        if path.is_absolute()
+            && path.to_str().is_some()
+            && let Some(document) = shared.host.file(path)
+        {
+            unsaved.insert(path.clone(), document.text(shared.host.db()));
+        }
+    }
+    Ok((command, unsaved))
+}
+
+/// Runs the process to its end, and passes on how far it is.
+async fn follow(
+    command: Command,
+    unsaved: Unsaved,
+    stop: Arc<Stop>,
+    slot: Slot,
+    progress: &Progress<'_>,
+) -> Result<Value> {
+    let (sender, mut receiver) = unbounded_channel();
+    let stopping = stop.clone();
+    let process = tokio::task::spawn_blocking(move || {
+        let _slot = slot;
+        run(command, &unsaved, &stopping, &sender)
+    });
+    while let Some((percent, what)) = receiver.recv().await {
+        progress.report(percent, what).await;
+    }
+    let ended = process.await.map_err(|_| Error::internal_error())?;
+    if stop.is_stopped() {
+        return Err(Error::request_cancelled());
+    }
+    ended.map_err(failed)
+}
+
+/// Runs the process, and returns its report. An error is a sentence.
+fn run(
+    mut command: Command,
+    unsaved: &Unsaved,
+    stop: &Stop,
+    progress: &UnboundedSender<(u8, String)>,
+) -> std::result::Result<Value, String> {
+    let cannot = |error: std::io::Error| format!("cannot start the measurement: {error}");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(cannot)?;
+    let output = child.stdout.take();
+    let errors = child.stderr.take();
+    if let Some(mut input) = child.stdin.take() {
+        let texts = serde_json::to_string(unsaved).map_err(|error| format!("cannot pass the texts on: {error}"))?;
+        // A process that doesn't read has failed, and says why.
+        let _ = input.write_all(texts.as_bytes()).and_then(|()| input.write_all(b"\n"));
+        stop.hold(input);
+    }
+    std::thread::scope(|scope| {
+        let printed = scope.spawn(|| {
+            let mut text = String::new();
+            if let Some(mut output) = output {
+                // What isn't text is no report.
+                let _ = output.read_to_string(&mut text);
+            }
+            text
+        });
+        let said = scope.spawn(|| errors.map_or_else(Said::default, |errors| listen(errors, progress)));
+        let status = wait(&mut child, stop);
+        let (printed, said) = (printed.join().unwrap_or_default(), said.join().unwrap_or_default());
+        if let Some(message) = said.error {
+            return Err(message);
+        }
+        serde_json::from_str(&printed).map_err(|_| {
+            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+            let mut message = format!("the measurement broke off ({status}); please report it");
+            for line in said.last {
+                message.push('\n');
+                message.push_str(&line);
+            }
+            message
+        })
+    })
+}
+
+/// Waits until it ends; kills it when it was asked to end and doesn't.
+fn wait(child: &mut Child, stop: &Stop) -> std::io::Result<std::process::ExitStatus> {
+    let mut asked = None;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if stop.is_stopped() && asked.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+            child.kill()?;
+            return child.wait();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What a process says on standard error.
+#[derive(Default)]
+struct Said {
+    error: Option<String>,
+    last: Vec<String>,
+}
+
+fn listen(errors: ChildStderr, progress: &UnboundedSender<(u8, String)>) -> Said {
+    let mut said = Said::default();
+    for line in BufReader::new(errors).split(b'\n') {
+        let Ok(line) = line else { break };
+        let line = String::from_utf8_lossy(&line).into_owned();
+        match Message::parse(&line) {
+            Some(Message::Progress { percent, what }) => {
+                // Nobody listens any more: it's being stopped.
+                let _ = progress.send((percent, what));
+            }
+            Some(Message::Error(message)) => said.error = Some(message),
+            None => {
+                if said.last.len() == LAST_WORDS {
+                    said.last.remove(0);
+                }
+                said.last.push(line);
+            }
+        }
+    }
+    said
+}
+
+/// A progress in the editor, if it wants one.
+struct Progress<'a> {
+    state: &'a State,
+    token: Option<ProgressToken>,
+}
+
+impl<'a> Progress<'a> {
+    async fn begin(state: &'a State, token: Option<ProgressToken>, create: bool, file: &Path) -> Progress<'a> {
+        let mut token = token;
+        if create && let Some(own) = token.clone() {
+            let params = WorkDoneProgressCreateParams { token: own };
+            if state
+                .client
+                .send_request::<request::WorkDoneProgressCreate>(params)
+                .await
+                .is_err()
+            {
+                token = None;
+            }
+        }
+        let progress = Progress { state, token };
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        progress
+            .send(WorkDoneProgress::Begin(WorkDoneProgressBegin {
+                title: format!("Measuring {name}"),
+                cancellable: Some(true),
+                message: None,
+                percentage: Some(0),
+            }))
+            .await;
+        progress
+    }
+
+    async fn report(&self, percent: u8, what: String) {
+        self.send(WorkDoneProgress::Report(WorkDoneProgressReport {
+            cancellable: Some(true),
+            message: Some(what),
+            percentage: Some(u32::from(percent.min(100))),
+        }))
+        .await;
+    }
+
+    async fn end(&self, outcome: &Result<Value>) {
+        let message = match outcome {
+            Ok(_) => "done",
+            Err(error) if error.code == ErrorCode::RequestCancelled => "cancelled",
+            Err(_) => "failed",
+        };
+        let message = Some(message.to_owned());
+        self.send(WorkDoneProgress::End(WorkDoneProgressEnd { message })).await;
+    }
+
+    async fn send(&self, progress: WorkDoneProgress) {
+        if let Some(token) = self.token.clone() {
+            let value = ProgressParamsValue::WorkDone(progress);
+            let params = ProgressParams { token, value };
+            self.state
+                .client
+                .send_notification::<notification::Progress>(params)
+                .await;
+        }
+    }
+}
+
+/// Shows a report as a document where the client can, else its summary as a message.
+async fn present(state: &State, report: &Report) {
+    let snapshot_shows = state.session().show_document;
+    let document = snapshot_shows
+        .then(|| state.measurement_page(&markdown::page(report)))
+        .flatten();
+    if let Some(uri) = document {
+        let document = ShowDocumentParams {
+            uri,
+            external: Some(false),
+            take_focus: Some(true),
+            selection: None,
+        };
+        if state.client.show_document(document).await.is_ok_and(|shown| shown) {
+            return;
+        }
+    }
+    let text = format!("gridfuse: {}", markdown::summary(report));
+    state.client.show_message(MessageType::INFO, text).await;
+}

@@ -1,0 +1,263 @@
+//! Running built programs: do they compute the same, and how long do they take?
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::build::BuildFailure;
+use super::build_messages::line_before;
+use super::compare::{Comparison, compare, output_difference, unstable};
+use super::process::{self, Finished};
+use super::recording::{Moment, Recording};
+use super::report::{Agreement, BuildMessage, Outcome, Run, median};
+use super::{Request, advice};
+
+/// The programs of one variant: `Err`: what the compiler said.
+pub struct Programs {
+    /// Measures times.
+    pub timed: Result<PathBuf, BuildFailure>,
+    /// Looks at memory, and counts launches.
+    pub checked: Result<PathBuf, BuildFailure>,
+}
+
+/// What the original has computed.
+struct Captured {
+    recording: Recording,
+    /// What two runs of it disagree about.
+    unstable: BTreeSet<Moment>,
+    stdout: [String; 2],
+    code: Option<i32>,
+}
+
+/// What the rewritten programs are compared with.
+pub struct Baseline {
+    /// What became of the original.
+    pub outcome: Outcome,
+    /// `None`: it didn't finish.
+    captured: Option<Captured>,
+}
+
+impl Baseline {
+    /// Two runs of it have computed the same; `None`: not known.
+    pub fn deterministic(&self) -> Option<bool> {
+        self.captured.as_ref().map(|captured| captured.unstable.is_empty())
+    }
+}
+
+/// Runs the programs of a request.
+pub struct Runner<'a> {
+    /// What is wanted.
+    pub request: &'a Request,
+    /// Where files may be left.
+    pub scratch: &'a Path,
+    /// The user's texts, before any rewrite.
+    pub original: &'a BTreeMap<PathBuf, String>,
+    /// How a path is shown.
+    pub show: &'a dyn Fn(&Path) -> String,
+}
+
+impl Runner<'_> {
+    fn run(&self, program: &Path, mode: &str, name: &str) -> Result<(Finished, Recording), Outcome> {
+        let out = self.scratch.join(name);
+        // What an earlier program wrote must not count for one that writes nothing.
+        let _ = std::fs::remove_file(&out);
+        let mut command = Command::new(program);
+        command
+            .args(&self.request.args)
+            .env("GRIDFUSE_MEASURE", mode)
+            .env("GRIDFUSE_MEASURE_OUT", &out)
+            // Modules are loaded at once, not within what is measured.
+            .env("CUDA_MODULE_LOADING", "EAGER");
+        if let Some(directory) = self.request.file.parent() {
+            command.current_dir(directory);
+        }
+        let done = process::run(&mut command, self.scratch, self.request.timeout)
+            .map_err(|error| failed(format!("cannot be run: {error}"), None))?;
+        if done.status.is_none() {
+            return Err(Outcome::TimedOut {
+                seconds: self.request.timeout.as_secs_f64(),
+            });
+        }
+        let recording = Recording::read(&out).map_err(|_| {
+            let message = format!(
+                "launched none of the measured kernels ({})\n{}",
+                status(&done),
+                done.last_words()
+            );
+            failed(message, signal_advice(&done))
+        })?;
+        if !recording.complete {
+            let error = recording.errors.first();
+            let why = error.map_or(String::new(), |error| format!(": {}", error.name));
+            let message = format!("broke off ({}){why}\n{}", status(&done), done.last_words());
+            return Err(failed(
+                message,
+                error_advice(&recording).or_else(|| signal_advice(&done)),
+            ));
+        }
+        Ok((done, recording))
+    }
+
+    /// Times of the runs that count: total GPU time and number of launches.
+    fn times(&self, program: &Path) -> Result<(Vec<f64>, usize), Outcome> {
+        let mut times = Vec::new();
+        let mut launches = 0;
+        for round in 0..=self.request.repeat {
+            let (_, recording) = self.run(program, "time", "times")?;
+            // An error of kernels shows when they are waited for; their times mean nothing then.
+            if let Some(error) = recording.errors.iter().find(|error| error.during == "run") {
+                let advice = advice::about(&error.name);
+                return Err(failed(format!("failed while it was timed: {}", error.name), advice));
+            }
+            let (count, total) = recording.total();
+            launches = count;
+            if round > 0 {
+                times.push(total);
+            }
+        }
+        if launches == 0 {
+            return Err(failed("no launch could be timed".to_owned(), None));
+        }
+        Ok((times, launches))
+    }
+
+    fn outcome(
+        &self,
+        programs: &Programs,
+        plain: &BTreeMap<PathBuf, String>,
+        judge: impl FnOnce(&Path) -> Result<(Agreement, Recording), Outcome>,
+    ) -> Outcome {
+        let (timed, checked) = match (&programs.timed, &programs.checked) {
+            (Ok(timed), Ok(checked)) => (timed, checked),
+            (Err(failure), _) | (_, Err(failure)) => return self.not_built(failure, plain),
+        };
+        let (agreement, recording) = match judge(checked) {
+            Ok(judged) => judged,
+            Err(outcome) => return outcome,
+        };
+        match self.times(timed) {
+            Ok((times_ms, host_launches)) => Outcome::Ran(Box::new(Run {
+                median_ms: median(&times_ms).unwrap_or_default(),
+                times_ms,
+                host_launches,
+                device_launches: recording.launches,
+                errors: recording.errors.iter().map(Into::into).collect(),
+                agreement,
+            })),
+            Err(outcome) => outcome,
+        }
+    }
+
+    /// A failed build, with the lines of the user's files that the messages are about.
+    fn not_built(&self, failure: &BuildFailure, plain: &BTreeMap<PathBuf, String>) -> Outcome {
+        let messages = failure.messages.iter().map(|message| {
+            let texts = self.original.get(&message.path).zip(plain.get(&message.path));
+            let (line, rewritten) = match texts {
+                Some((before, after)) => {
+                    let (line, same) = line_before(before, after, message.line);
+                    let code = after.lines().nth(message.line.saturating_sub(1) as usize);
+                    (line, code.filter(|_| !same).map(|code| code.trim().to_owned()))
+                }
+                None => (message.line, None),
+            };
+            BuildMessage {
+                path: (self.show)(&message.path),
+                line,
+                severity: message.severity.to_owned(),
+                message: message.text.clone(),
+                rewritten,
+            }
+        });
+        Outcome::NotBuilt {
+            message: failure.message.clone(),
+            messages: messages.collect(),
+        }
+    }
+
+    /// Runs the original.
+    pub fn baseline(&self, programs: &Programs) -> Baseline {
+        let mut captured = None;
+        let outcome = self.outcome(programs, self.original, |program| {
+            let (first_run, first) = self.run(program, "capture", "original")?;
+            let (second_run, second) = self.run(program, "capture", "original-again")?;
+            captured = Some(Captured {
+                unstable: unstable(&first, &second, &self.request.tolerance),
+                recording: first.clone(),
+                code: first_run.status.and_then(|status| status.code()),
+                stdout: [first_run.stdout, second_run.stdout],
+            });
+            Ok((Agreement::Original, first))
+        });
+        Baseline { outcome, captured }
+    }
+
+    /// Runs a rewritten program, whose texts are `plain`.
+    pub fn variant(&self, programs: &Programs, plain: &BTreeMap<PathBuf, String>, baseline: &Baseline) -> Outcome {
+        self.outcome(programs, plain, |program| {
+            let (done, recording) = self.run(program, "capture", "variant")?;
+            let Some(original) = &baseline.captured else {
+                let reason = "the original did not come to its end".to_owned();
+                return Ok((Agreement::Unknown { reason }, recording));
+            };
+            let code = done.status.and_then(|status| status.code());
+            if code != original.code {
+                let message = format!(
+                    "ended otherwise than the original: {}\n{}",
+                    status(&done),
+                    done.last_words()
+                );
+                return Err(failed(
+                    message,
+                    error_advice(&recording).or_else(|| signal_advice(&done)),
+                ));
+            }
+            let tolerance = &self.request.tolerance;
+            let agreement = match compare(&original.recording, &recording, &original.unstable, tolerance) {
+                Comparison::Different(difference) => Agreement::Differs(difference),
+                Comparison::Same { compared, unstable } => {
+                    match output_difference(&original.stdout[0], &original.stdout[1], &done.stdout) {
+                        Some((expected, found)) => Agreement::PrintsOtherwise { expected, found },
+                        None => Agreement::Agrees { compared, unstable },
+                    }
+                }
+            };
+            let differs = matches!(agreement, Agreement::Differs(_) | Agreement::PrintsOtherwise { .. });
+            // What the original computes is wrong itself then.
+            let agreement = match original.recording.errors.first().filter(|_| differs) {
+                Some(error) => Agreement::Unknown {
+                    reason: format!("the original itself fails ({}), and the results differ", error.name),
+                },
+                None => agreement,
+            };
+            Ok((agreement, recording))
+        })
+    }
+}
+
+fn failed(message: String, advice: Option<&str>) -> Outcome {
+    Outcome::Failed {
+        message,
+        advice: advice.map(str::to_owned),
+    }
+}
+
+/// What to do about the first error that is understood.
+fn error_advice(recording: &Recording) -> Option<&'static str> {
+    recording.errors.iter().find_map(|error| advice::about(&error.name))
+}
+
+#[cfg(unix)]
+fn signal_advice(done: &Finished) -> Option<&'static str> {
+    use std::os::unix::process::ExitStatusExt;
+    advice::about_signal(done.status?.signal()?)
+}
+
+#[cfg(not(unix))]
+fn signal_advice(_: &Finished) -> Option<&'static str> {
+    None
+}
+
+fn status(done: &Finished) -> String {
+    done.status
+        .map_or_else(|| "killed".to_owned(), |status| status.to_string())
+}

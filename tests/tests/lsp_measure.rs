@@ -1,0 +1,265 @@
+//! Measuring from an editor, with a compiler and a GPU that are faked at the process boundary.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use gridfuse_tests::cli::{Directory, directory};
+use gridfuse_tests::lsp_client::{Capabilities, Client, ResponseError, uri};
+use gridfuse_tests::workspace;
+use serde_json::{Value, json};
+
+struct Session {
+    files: Directory,
+    home: Directory,
+    client: Client,
+    path: PathBuf,
+}
+
+impl Session {
+    fn new(fakes: &[(&str, &str)]) -> Session {
+        let source = fs::read(workspace::root().join("tests/fixtures/measure/program.cu")).unwrap();
+        let files = directory(&[("program.cu", &source)]);
+        let home = Directory::new();
+        fs::create_dir(home.file("bin")).unwrap();
+        let fake = workspace::root().join("tests/fixtures/measure/fake_nvcc.sh");
+        std::os::unix::fs::symlink(fake, home.file("bin/nvcc")).unwrap();
+        let mut path = home.file("bin").into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let mut command = Command::new(workspace::gridfuse_bin());
+        command
+            .arg("lsp")
+            .env("PATH", path)
+            .env("XDG_CACHE_HOME", home.file("cache"))
+            .env("XDG_STATE_HOME", home.file("state"))
+            .env("FAKE_PIDS", home.file("pids"))
+            .envs(fakes.iter().copied());
+        let mut client = Client::spawn_command(command);
+        client.initialize(Some(files.path()), &capabilities());
+        let path = files.file("program.cu");
+        client.open(&path, &files.read("program.cu"));
+        Session {
+            files,
+            home,
+            client,
+            path,
+        }
+    }
+
+    fn argument(&self) -> Value {
+        json!({ "uri": uri(&self.path), "rewrites": ["aggregate-block"], "repeat": 2 })
+    }
+
+    /// Begins to measure, and waits until programs run. `FAKE_HANGS` keeps them running.
+    fn begin(&mut self) -> (gridfuse_tests::lsp_client::RequestId, Value) {
+        let params = json!({ "command": "gridfuse.measure", "arguments": [self.argument()] });
+        let id = self.client.send_request("workspace/executeCommand", params);
+        let running = self.client.wait_notification("$/progress", |progress| {
+            progress["value"]["message"] == "running the original"
+        });
+        self.wait_for_program();
+        (id, running["token"].clone())
+    }
+
+    /// A program has said that it runs.
+    #[track_caller]
+    fn wait_for_program(&self) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let runs = || fs::read_to_string(self.home.file("pids")).is_ok_and(|pids| pids.ends_with('\n'));
+        while !runs() {
+            assert!(Instant::now() < deadline, "nothing runs");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// No program that was started is left.
+    #[track_caller]
+    fn nothing_runs(&self) {
+        let pids = fs::read_to_string(self.home.file("pids")).expect("a program has run");
+        let alive = || pids.lines().any(|pid| Path::new("/proc").join(pid).exists());
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while alive() {
+            assert!(Instant::now() < deadline, "still alive: {pids}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn capabilities() -> Capabilities {
+    Capabilities {
+        extra: json!({ "workspace": { "executeCommand": { "dynamicRegistration": false } } }),
+        ..Capabilities::default()
+    }
+}
+
+fn execute(client: &mut Client, argument: Value) -> Result<Value, ResponseError> {
+    let params = json!({ "command": "gridfuse.measure", "arguments": [argument], "workDoneToken": "mine" });
+    client.try_request("workspace/executeCommand", params)
+}
+
+#[test]
+fn what_the_editor_shows_is_measured() {
+    let mut session = Session::new(&[]);
+    let path = session.path.clone();
+    let edited = session.files.read("program.cu").replace("parent", "outer");
+    session.client.change_full(&path, &edited);
+    let mut argument = session.argument();
+    argument["line"] = json!(edited.lines().position(|line| line.contains("child<<<")));
+    argument["args"] = json!("one 'two three'");
+    let report = execute(&mut session.client, argument).unwrap();
+    assert_eq!(report["sites"][0]["kernel"], "outer", "{report:#}");
+    assert_eq!(report["args"], json!(["one", "two three"]));
+    assert_eq!(report["variants"][0]["outcome"]["median_ms"], 0.5);
+    assert_eq!(report["variants"][0]["creates"], json!(["gridfuse.cuh"]));
+    let diff = report["variants"][0]["diff"].as_str().unwrap();
+    assert!(
+        diff.contains("+++ b/program.cu") && !diff.contains("gridfuse.cuh\n+++"),
+        "{diff}"
+    );
+    assert!(!session.files.read("program.cu").contains("outer"));
+
+    let progress: Vec<Value> = session
+        .client
+        .notifications()
+        .into_iter()
+        .filter(|(method, _)| method == "$/progress")
+        .map(|(_, params)| params)
+        .collect();
+    assert!(progress.iter().all(|one| one["token"] == "mine"), "{progress:#?}");
+    let values: Vec<&Value> = progress.iter().map(|one| &one["value"]).collect();
+    assert_eq!(
+        (values[0]["kind"].as_str(), &values[0]["cancellable"]),
+        (Some("begin"), &json!(true))
+    );
+    assert_eq!(values.last().map(|end| &end["kind"]), Some(&json!("end")));
+    let percents: Vec<u64> = values.iter().filter_map(|value| value["percentage"].as_u64()).collect();
+    assert!(
+        percents.is_sorted() && percents.iter().any(|p| *p >= 60),
+        "{percents:?}"
+    );
+    assert!(values.iter().any(|value| value["message"] == "running aggregate-block"));
+    session.client.shutdown();
+}
+
+#[test]
+fn a_measurement_can_be_cancelled() {
+    let mut session = Session::new(&[("FAKE_HANGS", ".*")]);
+    let (id, token) = session.begin();
+    assert!(
+        session
+            .client
+            .server_requests()
+            .iter()
+            .any(|(method, params)| { method == "window/workDoneProgress/create" && params["token"] == token }),
+        "the client gave no token"
+    );
+    // Two would disturb each other.
+    let argument = session.argument();
+    let second = execute(&mut session.client, argument).unwrap_err();
+    assert!(second.message.contains("program.cu is being measured"), "{second}");
+
+    let other = json!({ "token": "another" });
+    session.client.notify("window/workDoneProgress/cancel", other);
+    session
+        .client
+        .notify("window/workDoneProgress/cancel", json!({ "token": token }));
+    let error = session.client.wait_response(id).unwrap_err();
+    assert_eq!(error.code, ResponseError::REQUEST_CANCELLED, "{error}");
+    session.nothing_runs();
+
+    // The place is free again; a cancelled request ends its programs, too.
+    fs::remove_file(session.home.file("pids")).unwrap();
+    let params = json!({ "command": "gridfuse.measure", "arguments": [session.argument()] });
+    let id = session.client.send_request("workspace/executeCommand", params);
+    session.wait_for_program();
+    session.client.cancel(id);
+    assert_eq!(
+        session.client.wait_response(id).unwrap_err().code,
+        ResponseError::REQUEST_CANCELLED
+    );
+    session.nothing_runs();
+    session.client.shutdown();
+}
+
+#[test]
+fn programs_end_with_the_server() {
+    let mut session = Session::new(&[("FAKE_HANGS", ".*")]);
+    session.begin();
+    session.client.hang_up();
+    session.nothing_runs();
+}
+
+#[test]
+fn what_cannot_be_measured_is_said() {
+    let mut session = Session::new(&[("FAKE_GPU", "none")]);
+    let argument = session.argument();
+    let error = execute(&mut session.client, argument.clone()).unwrap_err();
+    assert!(error.message.contains("CUDA_VISIBLE_DEVICES"), "{error}");
+    let mut wrong = argument.clone();
+    wrong["rewrites"] = json!(["nonsense"]);
+    let error = execute(&mut session.client, wrong).unwrap_err();
+    assert!(error.message.contains("no rewrite is called `nonsense`"), "{error}");
+    let mut wrong = argument.clone();
+    wrong["nonsense"] = json!(1);
+    assert_eq!(execute(&mut session.client, wrong).unwrap_err().code, -32602);
+    let mut unsaved = argument.clone();
+    unsaved["uri"] = json!(uri(&session.files.file("not-there.cu")));
+    let error = execute(&mut session.client, unsaved).unwrap_err();
+    assert!(error.message.contains("save the document first"), "{error}");
+    let ends = session.client.notifications();
+    let ends = ends
+        .iter()
+        .filter(|(_, params)| params["value"]["kind"] == "end")
+        .count();
+    assert_eq!(ends, 2, "what is refused at once shows no progress");
+    session.client.shutdown();
+}
+
+#[test]
+fn offered_where_it_can_be_executed() {
+    let mut session = Session::new(&[]);
+    let path = session.path.clone();
+    let lenses = session.client.code_lenses(&path);
+    let run: Vec<&Value> = lenses
+        .iter()
+        .filter(|lens| lens["command"]["title"] == "Run on GPU")
+        .collect();
+    assert_eq!(run.len(), 1, "{lenses:#?}");
+    let command = run[0]["command"].clone();
+    assert_eq!(session.client.request("codeLens/resolve", run[0].clone()), *run[0]);
+    for needle in ["child<<<", "parent(const"] {
+        let at = session.client.find(&path, needle);
+        let actions = session.client.code_actions(&path, at..at, &[], &[]);
+        let action = actions.iter().find(|action| action["title"] == "Run on GPU");
+        let action = action.unwrap_or_else(|| panic!("{needle}: {actions:#?}"));
+        assert_eq!(action["command"]["command"], "gridfuse.measure");
+        assert_eq!(session.client.resolve(action), *action);
+    }
+    let at = session.client.find(&path, "int main");
+    let actions = session.client.code_actions(&path, at..at, &[], &[]);
+    assert!(
+        actions.iter().all(|action| action["title"] != "Run on GPU"),
+        "{actions:#?}"
+    );
+
+    // As an editor passes the command on; nobody looks at the result, so the server shows it.
+    let params = json!({ "command": command["command"], "arguments": command["arguments"] });
+    session.client.request("workspace/executeCommand", params);
+    let shown = session.client.wait_notification("window/showMessage", |_| true);
+    let text = shown["message"].as_str().unwrap();
+    assert!(text.contains("20.0× as fast as the original on Fake GPU"), "{text}");
+    session.client.shutdown();
+
+    let mut plain = Session::new(&[]);
+    plain.client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
+    plain
+        .client
+        .initialize(Some(plain.files.path()), &Capabilities::default());
+    plain.client.open(&path, &fs::read_to_string(&plain.path).unwrap());
+    assert_eq!(plain.client.code_lenses(&path).len(), 1);
+    plain.client.shutdown();
+}
