@@ -6,6 +6,8 @@ use gridfuse_analysis::launch::{Child, LaunchFacts, LaunchId, Launchers, launche
 use gridfuse_analysis::resolve::{launches_by_name, may_launch as may_launch_any};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
+use crate::line_index::line_index;
+
 /// A launch site with its facts and its place in the file.
 #[derive(Clone, Copy)]
 pub struct Site<'db> {
@@ -116,6 +118,20 @@ pub fn function_at<'db>(db: &'db dyn Db, file: SourceFile, offset: u32) -> Optio
         })
         .min_by_key(|function| function.text(db).len())
         .copied()
+}
+
+/// The text of the function that launches from device code and whose head is on `line`, from 0.
+pub fn launching_function_headed_on(db: &dyn Db, file: SourceFile, line: u32) -> Option<TextRange> {
+    let index = line_index(db, file);
+    let line_of = |offset: u32| index.line(offset).0;
+    let function = items(db, file).functions.iter().find(|function| {
+        let start = function.start(db);
+        let head = line_of(start)..=line_of(function.signature(db).params_span.shift(start).end);
+        head.contains(&line) && by_function(db, **function).iter().any(Site::device_side)
+    })?;
+    let start = function.start(db);
+    let length = u32::try_from(function.text(db).len()).unwrap_or(u32::MAX);
+    Some(TextRange::new(start, start.saturating_add(length)))
 }
 
 /// The launch's kernel is, or may be, `kernel`.

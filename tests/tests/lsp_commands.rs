@@ -60,10 +60,12 @@ fn the_launch_graph_leads_to_the_source() {
 fn rewrites_one_after_the_other_are_one_edit() {
     let (root, mut client, path) = bfs(Value::Null);
     let text = client.text(&path).to_owned();
-    let line = text.lines().position(|line| line.contains("expand<<<")).unwrap();
+    let line_with = |part: &str| text.lines().position(|line| line.contains(part)).unwrap();
+    let (line, head) = (line_with("expand<<<"), line_with("void bfs_level("));
     for argument in [
         json!({ "uri": uri(&path), "rewrites": "threshold+aggregate-block" }),
         json!({ "uri": uri(&path), "rewrites": "threshold + aggregate-block", "line": line }),
+        json!({ "uri": uri(&path), "rewrites": "threshold+aggregate-block", "line": head }),
     ] {
         let rewritten = execute(&mut client, "gridfuse.rewrite", argument);
         let assumptions = rewritten["assumptions"].as_array().unwrap();

@@ -59,7 +59,7 @@ wait('inlay hints, of arguments too as the settings say', function()
 end)
 wait('a code lens', function()
   vim.lsp.codelens.refresh({ bufnr = buffer })
-  return #vim.lsp.codelens.get(buffer) == 1
+  return #vim.lsp.codelens.get(buffer) > 0
 end)
 
 -- Explaining opens a window with the tables.

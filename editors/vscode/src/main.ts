@@ -26,6 +26,14 @@ export function start(context: vscode.ExtensionContext): Main {
   const measurements = new Measurements(context, rewriter, () => server.running);
   context.subscriptions.push(output, server, rewriter, explanations, graph, measurements, new Status(server));
 
+  server.measure = async (uri, line) => {
+    const client = server.running;
+    if (client !== undefined) {
+      const document = await vscode.workspace.openTextDocument(client.protocol2CodeConverter.asUri(uri));
+      await measurements.run(client, document, line);
+    }
+  };
+
   const enabled = () => vscode.workspace.getConfiguration("gridfuse").get<boolean>("enable", true);
   const startFor = (document: vscode.TextDocument) => {
     if (server.state.kind === "stopped" && enabled() && concerns(document)) {

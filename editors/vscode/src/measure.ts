@@ -11,7 +11,7 @@ type Message = { type: "ready" } | { type: "apply"; rewrites: string } | { type:
 
 export class Measurements implements vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
-  private shown: { document: vscode.Uri; report: Report } | undefined;
+  private shown: { document: vscode.Uri; line: number | undefined; report: Report } | undefined;
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -23,8 +23,8 @@ export class Measurements implements vscode.Disposable {
     this.panel?.dispose();
   }
 
-  /** Asks for the program's arguments, runs it, and shows the times. */
-  async run(client: LanguageClient, document: vscode.TextDocument): Promise<void> {
+  /** Asks for the program's arguments, runs it, and shows the times; with `line`, only what stands there is rewritten. */
+  async run(client: LanguageClient, document: vscode.TextDocument, line?: number): Promise<void> {
     const key = `arguments:${document.uri.toString()}`;
     const args = await vscode.window.showInputBox({
       title: `Run ${vscode.workspace.asRelativePath(document.uri)} on the GPU`,
@@ -40,7 +40,7 @@ export class Measurements implements vscode.Disposable {
     const report = await vscode.window.withProgress(
       { location: vscode.ProgressLocation.Notification, title: "gridfuse: building and running", cancellable: true },
       async (_, token) => {
-        const argument = { uri: client.code2ProtocolConverter.asUri(document.uri), args };
+        const argument = { uri: client.code2ProtocolConverter.asUri(document.uri), args, ...(line === undefined ? {} : { line }) };
         try {
           const params = { command: "gridfuse.measure", arguments: [argument] };
           return (await client.sendRequest(ExecuteCommandRequest.type, params, token)) as Report | null;
@@ -54,12 +54,12 @@ export class Measurements implements vscode.Disposable {
       },
     );
     if (report !== null) {
-      this.show(document.uri, report);
+      this.show(document.uri, line, report);
     }
   }
 
-  private show(document: vscode.Uri, report: Report): void {
-    this.shown = { document, report };
+  private show(document: vscode.Uri, line: number | undefined, report: Report): void {
+    this.shown = { document, line, report };
     if (this.panel === undefined) {
       const panel = openPanel(this.context, "measurement", "gridfuse: measurement");
       panel.webview.onDidReceiveMessage((message: Message) => this.receive(message));
@@ -89,11 +89,12 @@ export class Measurements implements vscode.Disposable {
       return;
     }
     if (message.type === "again") {
-      await this.run(client, await vscode.workspace.openTextDocument(shown.document));
+      await this.run(client, await vscode.workspace.openTextDocument(shown.document), shown.line);
       return;
     }
     try {
-      const argument = { uri: client.code2ProtocolConverter.asUri(shown.document), rewrites: message.rewrites };
+      const uri = client.code2ProtocolConverter.asUri(shown.document);
+      const argument = { uri, rewrites: message.rewrites, ...(shown.line === undefined ? {} : { line: shown.line }) };
       const params = { command: "gridfuse.rewrite", arguments: [argument] };
       const { edit } = (await client.sendRequest(ExecuteCommandRequest.type, params)) as { edit: WorkspaceEdit };
       if (message.type === "apply") {

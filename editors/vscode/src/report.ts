@@ -21,7 +21,7 @@ export interface Variant {
 
 export type Outcome =
   | { outcome: "refused"; reasons: string[] }
-  | { outcome: "not-built"; message: string }
+  | { outcome: "not-built"; message: string; advice?: string | null }
   | { outcome: "failed"; message: string }
   | { outcome: "timed-out"; seconds: number }
   | Run;
@@ -32,7 +32,7 @@ export interface Run {
   median_ms: number;
   host_launches: number;
   device_launches: number | null;
-  errors: { during: string; name: string }[];
+  errors: { during: string; name: string; advice?: string | null }[];
   agreement: Agreement;
 }
 
@@ -105,7 +105,7 @@ function row(
     case "refused":
       return plain(`not applicable: ${outcome.reasons[0] ?? ""}`, false);
     case "not-built":
-      return plain(`does not compile: ${outcome.message}`, true);
+      return plain(`does not compile: ${outcome.advice ?? outcome.message.split("\n").slice(0, 4).join("\n")}`, true);
     case "failed":
       return plain(outcome.message, true);
     case "timed-out":

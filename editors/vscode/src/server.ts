@@ -37,6 +37,8 @@ export class Server implements vscode.Disposable {
   private readonly told = new Set<string>();
   private starting: Promise<void> | undefined;
   readonly onDidChangeState = this.changed.event;
+  /** Measures a document, all of it or a line, when a lens or an action of the server asks for it. */
+  measure: ((uri: string, line: number | undefined) => Promise<void>) | undefined;
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -195,6 +197,13 @@ export class Server implements vscode.Disposable {
         if (this.told.delete(document.uri.toString())) {
           await next(document);
         }
+      },
+      executeCommand: (command, args, next) => {
+        const [asked] = args as { uri?: string; line?: number; show?: boolean }[];
+        if (command === "gridfuse.measure" && asked?.show === true && asked.uri !== undefined && this.measure) {
+          return this.measure(asked.uri, asked.line);
+        }
+        return next(command, args);
       },
       provideHover: (document, position, token, next) => (told(document) ? next(document, position, token) : nothing),
       provideCodeActions: (document, range, context, token, next) =>

@@ -28,6 +28,8 @@ const serverData = path.join(directory, "server-data");
 const userData = path.join(serverData, "data");
 const extensions = path.join(directory, "extensions");
 const PATIENCE = 60_000;
+/** What the extension itself complains about comes from its directory. */
+const OURS = /gridfuse\.gridfuse-/;
 /** Activating the extension takes less. */
 const ACTIVATION_MS = 100;
 
@@ -110,12 +112,12 @@ try {
   page = await browser.newPage({ viewport: { width: 1280, height: 760 } });
   page.setDefaultTimeout(PATIENCE);
   page.on("console", (message) => {
-    if (message.type() === "error" && /gridfuse/i.test(`${message.text()} ${message.location().url}`)) {
+    if (message.type() === "error" && OURS.test(`${message.text()} ${message.location().url}`)) {
       complaints.push(`${message.text()} (${message.location().url})`);
     }
   });
   page.on("pageerror", (error) => {
-    if (/gridfuse/i.test(`${error.message} ${error.stack}`)) {
+    if (OURS.test(`${error.message} ${error.stack}`)) {
       complaints.push(`${error.message}\n${error.stack}`);
     }
   });

@@ -17,7 +17,7 @@ use super::markdown::describe;
 use super::measure::{self, MEASURE};
 use super::state::{Snapshot, State};
 use crate::graph::Graph;
-use crate::launches::by_function;
+use crate::launches::{Site, by_function, launching_function_headed_on, overlapping};
 use crate::recipe;
 
 /// Explains what stands at a position; the result is Markdown.
@@ -34,7 +34,7 @@ pub const GRAPH: &str = "gridfuse.graph";
 pub const REWRITE: &str = "gridfuse.rewrite";
 
 /// The commands that the server executes.
-pub const ALL: &[&str] = &[EXPLAIN, GRAPH, REWRITE, MEASURE];
+pub const ALL: &[&str] = &[EXPLAIN, GRAPH, MEASURE, REWRITE];
 
 /// The argument of [`GRAPH`].
 #[derive(Debug, Deserialize)]
@@ -61,7 +61,7 @@ struct DrawnNode {
 #[derive(Debug, Deserialize)]
 struct RewriteArgument {
     uri: Uri,
-    /// Line of the launch, from 0; without it, all launches of the document.
+    /// Line of the launch, or of the head of the function with the launches, from 0; without it, all launches of the document.
     line: Option<u32>,
     /// `threshold+aggregate-block`
     rewrites: String,
@@ -101,14 +101,16 @@ pub fn explain(title: String, uri: &Uri, position: Position) -> Command {
 
 /// Executes a command.
 pub async fn execute(state: &Arc<State>, params: ExecuteCommandParams) -> Result<Option<Value>> {
-    let command = params.command.as_str();
+    let ExecuteCommandParams {
+        command,
+        arguments,
+        work_done_progress_params,
+    } = params;
     if command == MEASURE {
-        let token = params.work_done_progress_params.work_done_token;
-        return measure::execute(state, params.arguments, token).await;
+        return measure::execute(state, arguments, work_done_progress_params.work_done_token).await;
     }
-    let arguments = params.arguments;
     let argument = arguments.into_iter().next().unwrap_or_default();
-    match command {
+    match command.as_str() {
         EXPLAIN => {
             let argument = understand(EXPLAIN, "a document and a position", argument)?;
             explain_place(state, argument).await
@@ -123,7 +125,7 @@ pub async fn execute(state: &Arc<State>, params: ExecuteCommandParams) -> Result
             let rewritten = state.request(move |snapshot| rewrite(snapshot, &argument)).await?;
             Ok(serde_json::to_value(rewritten).ok())
         }
-        _ => Err(Error::invalid_params(format!("there is no command `{command}`"))),
+        other => Err(Error::invalid_params(format!("there is no command `{other}`"))),
     }
 }
 
@@ -167,7 +169,11 @@ fn rewrite(snapshot: &Snapshot, argument: &RewriteArgument) -> Result<Rewritten>
     let steps = recipe::steps(&argument.rewrites).map_err(Error::invalid_params)?;
     let within = argument.line.map(|line| {
         let at = |line| snapshot.offset(file, Position { line, character: 0 });
-        TextRange::new(at(line), at(line + 1).saturating_sub(1).max(at(line)))
+        let whole = TextRange::new(at(line), at(line + 1).saturating_sub(1).max(at(line)));
+        if overlapping(&snapshot.db, file, whole).iter().any(Site::device_side) {
+            return whole;
+        }
+        launching_function_headed_on(&snapshot.db, file, line).unwrap_or(whole)
     });
     let edit = recipe::apply(&snapshot.db, file, within, &steps)
         .map_err(|reasons| failed(format!("cannot be applied: {}", reasons.join("; "))))?;

@@ -27,6 +27,11 @@ function M.setup(options)
     vim.fn.setqflist({}, ' ', { title = 'Launches', items = items })
     vim.cmd('botright copen')
   end
+  -- Lenses and actions of the server ask for a measurement of what stands on a line.
+  vim.lsp.commands['gridfuse.measure'] = function(command)
+    local argument = command.arguments[1] or {}
+    require('gridfuse.measure').run('', argument.line)
+  end
   if vim.lsp.config then
     vim.lsp.config('gridfuse', config.server())
     vim.lsp.enable('gridfuse')

@@ -174,8 +174,9 @@ local function progress(title)
   end
 end
 
-local function apply(client, uri, rewrites)
-  local params = { command = 'gridfuse.rewrite', arguments = { { uri = uri, rewrites = rewrites } } }
+local function apply(client, uri, line, rewrites)
+  local argument = { uri = uri, rewrites = rewrites, line = line }
+  local params = { command = 'gridfuse.rewrite', arguments = { argument } }
   client:request('workspace/executeCommand', params, function(error, result)
     if error then
       vim.notify('gridfuse: ' .. error.message, vim.log.levels.ERROR)
@@ -187,7 +188,8 @@ end
 
 --- Measures the current buffer's program.
 ---@param args string arguments of the program
-function M.run(args)
+---@param line integer? only what stands on this line is rewritten; from 0
+function M.run(args, line)
   local client = require('gridfuse').client()
   if not client then
     return
@@ -200,7 +202,7 @@ function M.run(args)
   local uri = vim.uri_from_bufnr(source)
   vim.cmd('silent update')
   local stop = progress('gridfuse: building and running')
-  local params = { command = COMMAND, arguments = { { uri = uri, args = args } } }
+  local params = { command = COMMAND, arguments = { { uri = uri, args = args, line = line } } }
   client:request('workspace/executeCommand', params, function(error, report)
     stop()
     if error then
@@ -213,7 +215,7 @@ function M.run(args)
       local wanted = rewrites[vim.api.nvim_win_get_cursor(window)[1]]
       if wanted then
         vim.api.nvim_win_close(window, true)
-        apply(client, uri, wanted)
+        apply(client, uri, line, wanted)
       end
     end, { buffer = buffer, nowait = true })
   end, source)

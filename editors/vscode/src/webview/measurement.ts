@@ -30,7 +30,7 @@ function about(report: Report): string {
   const args = report.args.length > 0 ? ` Arguments: ${report.args.join(" ")}.` : "";
   return (
     `${gpu}, built with CUDA ${runtime}, driver for CUDA ${driver}. GPU time of the launches of ${sites} ` +
-    `until all children are done, median of ${Math.max(runs, 1)} runs.${args}`
+    `until all children are done${runs > 1 ? `, median of ${runs} runs` : ""}.${args}`
   );
 }
 
@@ -141,7 +141,8 @@ function notes(report: Report, lines: Row[]): HTMLElement[] {
   }
   if (report.original.outcome === "ran") {
     for (const error of report.original.errors) {
-      texts.push(`The original loses launches or fails: ${error.name} (${error.during}).`);
+      const advice = error.advice ? ` ${error.advice}` : "";
+      texts.push(`The original loses launches or fails: ${error.name} (${error.during}).${advice}`);
     }
   }
   // What several rewrites take for granted is told once.

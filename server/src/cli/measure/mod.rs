@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use gridfuse_analysis::items::items;
 use gridfuse_analysis::span::TextRange;
 
 use super::output;
 use super::project::{Project, canonical};
 use super::site::{At, launches_at};
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, USAGE_OR_IO};
-use crate::launches::{Site, by_function, function_at};
+use crate::launches::{Site, by_function, function_at, launching_function_headed_on};
 use crate::line_index::line_index;
 use crate::measure::history::{self, Entry};
 use crate::measure::report::Report;
@@ -265,19 +264,8 @@ fn within(args: &MeasureArgs, project: &Project) -> Result<Option<TextRange>, Cl
     if let Some(site) = launches_at(db, file, at).iter().find(|site| site.device_side()) {
         return Ok(Some(site.place.range));
     }
-    let index = line_index(db, file);
-    let line = |offset: u32| index.line(offset).0;
-    let here = items(db, file).functions.iter().find(|function| {
-        let start = function.start(db);
-        let head = line(start)..=line(function.signature(db).params_span.shift(start).end);
-        head.contains(&(at.line - 1)) && by_function(db, **function).iter().any(Site::device_side)
-    });
-    match here {
-        Some(function) => {
-            let start = function.start(db);
-            let length = u32::try_from(function.text(db).len()).unwrap_or(u32::MAX);
-            Ok(Some(TextRange::new(start, start.saturating_add(length))))
-        }
+    match launching_function_headed_on(db, file, at.line - 1) {
+        Some(function) => Ok(Some(function)),
         None => Err(format!("no kernel launches another at {}:{at}", project.show(&path)).into()),
     }
 }
