@@ -21,6 +21,7 @@ mod vars;
 mod wait;
 mod written;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(crate) use callers::{called_recursively, calls_of};
@@ -28,9 +29,10 @@ pub use changes::{changes_around, immutable_parameter};
 pub use level::*;
 pub(crate) use wait::waiting_loops;
 
-use crate::db::Db;
+use crate::db::{Db, SourceFile};
 use crate::hir::{ExprId, ExprKind, StmtId, body};
 use crate::items::FunctionItem;
+use crate::resolve::visible_names;
 use crate::span::Span;
 use engine::{Engine, Mode, Trust};
 use memory::MemoryClass;
@@ -180,6 +182,23 @@ pub(crate) fn assumed_result_flow<'db>(db: &'db dyn Db, function: FunctionItem<'
     analyse_result(db, function, Trust::Assumed)
 }
 
+/// Whether the words in front of a function's name make its result a reference, or may: macros and aliases stand for what they stand for.
+fn names_a_reference(db: &dyn Db, file: SourceFile, head: &str) -> bool {
+    let names = visible_names(db, file);
+    let mut pending: Vec<&str> = vec![head];
+    let mut seen: HashSet<&str> = HashSet::new();
+    while let Some(text) = pending.pop() {
+        if text.contains('&') {
+            return true;
+        }
+        for word in crate::hir::words(text).filter(|word| seen.insert(word)) {
+            pending.extend(names.macros.get(word).map(|item| item.body.as_str()));
+            pending.extend(names.aliases.get(word).map(String::as_str));
+        }
+    }
+    false
+}
+
 fn analyse_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trust) -> Arc<ResultFlow> {
     let body = body(db, function);
     let head = function.signature(db).head_span;
@@ -191,7 +210,7 @@ fn analyse_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trus
             ..ResultFlow::default()
         })
     };
-    if head.text(&text).contains('&') {
+    if names_a_reference(db, function.file(db), head.text(&text)) {
         return nothing("it returns a reference");
     }
     let Some(engine) = Engine::new(db, function, &body, Mode::Parametric, trust) else {

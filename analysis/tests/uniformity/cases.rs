@@ -779,6 +779,14 @@ fn calls() {
             "__device__ int& f(int* a) { return *a; }\n__global__ void k(int* p) { int x = $Varying(f(p))$; }",
         ),
         (
+            "a reference that a macro hides",
+            "#define R __device__ const int&\nR f(int a) { return a; }\n__global__ void k(int n) { int x = $Varying(f(n))$; }",
+        ),
+        (
+            "a reference that an alias hides",
+            "using R = const int&;\n__device__ R f(int a) { return a; }\n__global__ void k(int n) { int x = $Varying(f(n))$; }",
+        ),
+        (
             "default argument",
             "__device__ int f(int a, int b = 3) { return a + b; }\n__global__ void k(int n) { int x = $Grid(f(n))$; }",
         ),
