@@ -38,9 +38,9 @@ pub struct Workspace {
     /// Directories in which `#include` looks after the including file's own.
     #[returns(clone)]
     pub include_dirs: Arc<Vec<PathBuf>>,
-    /// What the project says about itself.
+    /// What the project says about itself, by the directory that it is said of: the nearest one above a file counts.
     #[returns(clone)]
-    pub settings: Arc<Settings>,
+    pub settings: Arc<BTreeMap<PathBuf, Arc<Settings>>>,
     /// The commands that compile each file, by the file's path.
     #[returns(clone)]
     pub commands: Arc<BTreeMap<PathBuf, Vec<Arc<CompileCommand>>>>,
@@ -184,8 +184,8 @@ impl Host {
         }
     }
 
-    /// Sets what the project says about itself.
-    pub fn set_settings(&mut self, settings: Settings) {
+    /// Sets what the project says about itself, by directory.
+    pub fn set_settings(&mut self, settings: BTreeMap<PathBuf, Arc<Settings>>) {
         let workspace = Workspace::get(&self.db);
         if *workspace.settings(&self.db) != settings {
             workspace.set_settings(&mut self.db).to(Arc::new(settings));

@@ -59,6 +59,9 @@ pub struct Edit {
     pub insert: String,
 }
 
+/// A cause of a finding: function, place in it, what is there.
+pub type Cause<'db> = (FunctionItem<'db>, Span, String);
+
 /// What a diagnostic says, with places relative to functions: independent of where the functions stand in their files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
 pub struct Finding<'db> {
@@ -68,8 +71,8 @@ pub struct Finding<'db> {
     pub message: String,
     /// Label under the caret in text output; short.
     pub label: String,
-    /// Causes: function, place in it, what is there.
-    pub related: Vec<(FunctionItem<'db>, Span, String)>,
+    /// Causes.
+    pub related: Vec<Cause<'db>>,
     /// What to do.
     pub help: Option<String>,
 }

@@ -1,12 +1,13 @@
 //! `#include`: which file a directive means.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use crate::compile::compilation;
 use crate::db::{Db, SourceFile, Workspace};
 use crate::items::{IncludeItem, items};
 use crate::mask::directives;
+use crate::settings::settings;
 
 /// The file that an `#include` in `from` means, if it is in the workspace.
 pub fn resolve_include(db: &dyn Db, from: SourceFile, include: &IncludeItem) -> Option<SourceFile> {
@@ -19,10 +20,17 @@ pub fn resolve_include(db: &dyn Db, from: SourceFile, include: &IncludeItem) -> 
 pub fn include_candidates(db: &dyn Db, from: SourceFile, include: &IncludeItem) -> impl Iterator<Item = PathBuf> {
     let compiled = compilation(db, from).commands.first();
     let mut dirs = compiled.map(|command| command.include_dirs.clone()).unwrap_or_default();
-    if let Some(workspace) = Workspace::try_get(db) {
-        dirs.extend(workspace.include_dirs(db).iter().cloned());
-    }
+    dirs.extend(set_dirs(db, from));
     candidates(db, from, include, dirs)
+}
+
+/// The directories that client and project set for a file.
+fn set_dirs(db: &dyn Db, file: SourceFile) -> Vec<PathBuf> {
+    let of_workspace = Workspace::try_get(db)
+        .map(|workspace| workspace.include_dirs(db))
+        .unwrap_or_default();
+    let of_project = settings(db, file);
+    of_workspace.iter().chain(&of_project.include_dirs).cloned().collect()
 }
 
 fn candidates(
@@ -52,7 +60,7 @@ pub(crate) fn resolve_with(
     let workspace = Workspace::try_get(db)?;
     let files = workspace.files(db);
     let mut dirs = dirs.to_vec();
-    dirs.extend(workspace.include_dirs(db).iter().cloned());
+    dirs.extend(set_dirs(db, from));
     candidates(db, from, include, dirs).find_map(|path| files.get(&path).copied())
 }
 
@@ -65,6 +73,39 @@ pub(crate) fn include_lines(db: &dyn Db, file: SourceFile) -> Vec<IncludeItem> {
         .filter(|d| d.name == "include")
         .filter_map(|d| IncludeItem::parse(d.rest(&text)))
         .collect()
+}
+
+/// The files that include each file directly, whatever `#if` that stands under.
+#[salsa::tracked]
+fn direct_includers(db: &dyn Db) -> HashMap<SourceFile, Vec<SourceFile>> {
+    let mut found: HashMap<SourceFile, Vec<SourceFile>> = HashMap::new();
+    let Some(workspace) = Workspace::try_get(db) else {
+        return found;
+    };
+    for from in workspace.files(db).values() {
+        for include in include_lines(db, *from) {
+            if let Some(target) = resolve_include(db, *from, include) {
+                found.entry(target).or_default().push(*from);
+            }
+        }
+    }
+    found
+}
+
+/// The files that include a file, directly or not, nearest first; not itself.
+#[salsa::tracked]
+pub(crate) fn including_files(db: &dyn Db, file: SourceFile) -> Vec<SourceFile> {
+    let direct = direct_includers(db);
+    let mut seen = HashSet::from([file]);
+    let mut order = vec![file];
+    let mut next = 0;
+    while let Some(current) = order.get(next).copied() {
+        next += 1;
+        let includers = direct.get(&current).into_iter().flatten().copied();
+        order.extend(includers.filter(|includer| seen.insert(*includer)));
+    }
+    order.remove(0);
+    order
 }
 
 /// The path without `.` and `..` where they can be taken away.

@@ -11,6 +11,7 @@ use tree_sitter::{Node, Tree};
 
 use crate::db::{Db, SourceFile};
 use crate::parse::{Parsed, parse, parse_text};
+use crate::preprocess::Specifiers;
 use crate::skeleton::without_bodies;
 use crate::span::{Span, TextRange};
 
@@ -72,8 +73,10 @@ pub struct Signature {
     pub head_span: Span,
     /// Span of the parameter list including the parentheses.
     pub params_span: Span,
-    /// Span of `__launch_bounds__(…)`.
+    /// Span of `__launch_bounds__(…)`, or of the macro that stands for it.
     pub launch_bounds: Option<Span>,
+    /// A macro in front of its name of which it isn't certain what it stands for: an `#if` that isn't decided has a say in it.
+    pub uncertain: Option<Span>,
     /// Under `#if` (inside a function-level conditional): another definition may stand in the other branch.
     pub conditional: bool,
     /// Parts that were blanked because an `#if` cuts through a construct: what stands there isn't analysed.
@@ -268,6 +271,28 @@ impl<'a> Collector<'a, '_> {
         self.parsed.masked().text.get(node.byte_range()).unwrap_or("")
     }
 
+    /// Where an item at `start` begins when macros in front of it that masking blanked belong to it.
+    fn start_with_specifiers(&self, mut start: usize) -> usize {
+        let masked = self.parsed.masked();
+        let before = masked.specifiers.partition_point(|s| (s.start as usize) < start);
+        for macros in masked.specifiers.iter().take(before).rev() {
+            let between = masked.text.get(macros.start as usize..start).unwrap_or("x");
+            if !between.trim().is_empty() {
+                break;
+            }
+            start = macros.start as usize;
+        }
+        start
+    }
+
+    /// The macros that masking blanked in a range.
+    fn specifiers(&self, start: usize, end: usize) -> &'a [Specifiers] {
+        let all = &self.parsed.masked().specifiers;
+        let first = all.partition_point(|s| (s.start as usize) < start);
+        let last = all.partition_point(|s| (s.start as usize) < end);
+        all.get(first..last).unwrap_or_default()
+    }
+
     /// Visits all item-level nodes. `create`: make the items (only inside the `items` query); else only errors are noted.
     fn walk(&mut self, tree: &Tree, create: bool) {
         let root = tree.root_node();
@@ -408,19 +433,7 @@ impl<'a> Collector<'a, '_> {
         }
         let whole = context.template.unwrap_or(node);
         let masked = self.parsed.masked();
-        // Words that masking blanked in front of the function belong to it.
-        let before = masked
-            .words
-            .partition_point(|(at, _)| (*at as usize) < whole.start_byte());
-        let mut start = whole.start_byte();
-        for (at, _) in masked.words[..before].iter().rev() {
-            let between = masked.text.get(*at as usize..start).unwrap_or("x");
-            if between.trim().is_empty() {
-                start = *at as usize;
-            } else {
-                break;
-            }
-        }
+        let start = self.start_with_specifiers(whole.start_byte());
         let end = whole.end_byte();
         let relative = |n: Node<'_>| Span::new((n.start_byte() - start) as u32, (n.end_byte() - start) as u32);
         let body = node.child_by_field_name("body");
@@ -444,11 +457,17 @@ impl<'a> Collector<'a, '_> {
                 _ => words.push(self.text(child)),
             }
         }
-        for (at, meaning) in &masked.words {
-            if (start..head_end).contains(&(*at as usize)) {
-                words.extend(meaning.split(' '));
+        for macros in self.specifiers(start, head_end) {
+            words.extend(macros.words.iter().map(String::as_str));
+            let span = Span::new(macros.start - start as u32, macros.end - start as u32);
+            if macros.with_arguments("__launch_bounds__").is_some() {
+                signature.launch_bounds = Some(span);
+            }
+            if !macros.certain {
+                signature.uncertain.get_or_insert(span);
             }
         }
+        signature.extern_c |= words.contains(&"\"C\"");
         signature.kernel = words.contains(&"__global__");
         signature.device = words.contains(&"__device__");
         signature.host = words.contains(&"__host__") || (!signature.kernel && !signature.device);
@@ -533,6 +552,10 @@ impl<'a> Collector<'a, '_> {
                 break;
             }
             words.push(self.text(child));
+        }
+        let head_end = declarators.first().map_or(node.end_byte(), Node::start_byte);
+        for macros in self.specifiers(self.start_with_specifiers(node.start_byte()), head_end) {
+            words.extend(macros.words.iter().map(String::as_str));
         }
         for written in declarators {
             let mut pointer = false;

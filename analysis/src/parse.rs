@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tree_sitter::{Parser, Tree};
 
 use crate::db::{Db, SourceFile};
-use crate::mask::{Masked, edited_tree, mask};
-use crate::preprocess::branches;
+use crate::mask::{Masked, edited_tree, mask_with};
+use crate::preprocess::{branches, specifier_macros};
 
 /// A parsed file; equal when it is the very same.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl Eq for Parsed {}
 /// Parses a file, incrementally where the host left what was parsed before.
 #[salsa::tracked(returns(clone), no_eq, unsafe(non_salsa_values))]
 pub fn parse(db: &dyn Db, file: SourceFile) -> Parsed {
-    let masked = mask(&file.text(db), branches(db, file));
+    let masked = mask_with(&file.text(db), branches(db, file), specifier_macros(db, file));
     // An edit can change what is masked far away from it, so the difference of the masked texts is taken.
     let old = file
         .previous(db)

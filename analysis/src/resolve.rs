@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use std::path::{Component, Path, PathBuf};
+
 use crate::db::{Db, SourceFile, Workspace};
 use crate::hir::{Expr, ExprKind, Name, body, integer_literal, parameters};
+use crate::include::{include_lines, including_files, resolve_include};
 pub use crate::include::{included_files, normalize};
 use crate::items::{FunctionItem, GlobalItem, MacroItem, items};
 use crate::launch::{Child, LaunchId};
@@ -162,7 +165,7 @@ pub fn meaning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Meaning<'d
 }
 
 /// Functions (definitions and declarations) that `name`, as written in `file`, may mean. A declaration whose definition
-/// stands in another file of the workspace brings that definition along.
+/// stands in another file of the workspace brings that definition along; a definition that nothing in sight declares means nothing.
 pub fn functions_named<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Vec<FunctionItem<'db>> {
     let last = unqualified(name);
     let mut found: Vec<FunctionItem<'db>> = visible(db, file)
@@ -173,17 +176,62 @@ pub fn functions_named<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Ve
         .copied()
         .filter(|f| qualification_fits(f.name(db), name))
         .collect();
-    if !found.iter().any(|f| f.has_body(db)) {
-        let elsewhere: Vec<_> = definitions_by_name(db)
-            .get(last)
-            .into_iter()
-            .flatten()
-            .copied()
-            .filter(|f| !f.signature(db).is_static && qualification_fits(f.name(db), name))
-            .filter(|f| found.is_empty() || found.iter().any(|d| d.name(db) == f.name(db)))
-            .filter(|f| may_be_linked(db, file, f.file(db)))
-            .collect();
-        found.extend(elsewhere);
+    let defined = |name: &str| found.iter().any(|f| f.has_body(db) && f.name(db) == name);
+    if !found.is_empty() && found.iter().all(|f| defined(f.name(db))) {
+        return found;
+    }
+    let declared = |name: &str| found.iter().any(|f| f.name(db) == name) && !defined(name);
+    let elsewhere: Vec<_> = definitions_by_name(db)
+        .get(last)
+        .into_iter()
+        .flatten()
+        .copied()
+        .filter(|f| {
+            if found.is_empty() {
+                qualification_fits(f.name(db), name) && seen_in_context(db, file).contains(&f.file(db))
+            } else {
+                declared(f.name(db)) && !f.signature(db).is_static && may_be_linked(db, file, f.file(db))
+            }
+        })
+        .collect();
+    found.extend(elsewhere);
+    found
+}
+
+/// Includers of a file whose includes are taken into account.
+const MAX_INCLUDERS: usize = 64;
+
+/// Files that a file doesn't include and yet may rely on: what is included by the files that include it, and what an `#include`
+/// that isn't found means by the end of its path, because the directories in which the compiler looks aren't known.
+#[salsa::tracked]
+fn seen_in_context(db: &dyn Db, file: SourceFile) -> HashSet<SourceFile> {
+    let mut found = HashSet::new();
+    for includer in including_files(db, file).iter().take(MAX_INCLUDERS) {
+        found.extend(included_files(db, *includer));
+    }
+    let own = included_files(db, file).iter().copied();
+    let around: HashSet<SourceFile> = own.chain(found.iter().copied()).collect();
+    let mut missing: BTreeSet<PathBuf> = BTreeSet::new();
+    for from in around {
+        for include in include_lines(db, from) {
+            let path = Path::new(&include.path);
+            // `<cuda_runtime.h>` is the toolkit's.
+            let project = !include.system || include.path.contains('/') || path.extension().is_some_and(|e| e == "cuh");
+            if project && resolve_include(db, from, include).is_none() {
+                let parts = path.components().filter(|c| matches!(c, Component::Normal(_)));
+                missing.insert(parts.collect());
+            }
+        }
+    }
+    if let Some(workspace) = Workspace::try_get(db).filter(|_| !missing.is_empty()) {
+        for (path, other) in workspace.files(db).iter() {
+            if missing
+                .iter()
+                .any(|end| !end.as_os_str().is_empty() && path.ends_with(end))
+            {
+                found.extend(included_files(db, *other));
+            }
+        }
     }
     found
 }
@@ -341,13 +389,23 @@ fn declarations_in<'db>(db: &'db dyn Db, file: SourceFile) -> HashMap<String, Ve
     found
 }
 
-/// Whether the name of `function` can mean it in this file: not if the file sees another definition of that name and not this
-/// one, or is part of another program.
+/// Whether the name of `function` can mean it in this file: not if nothing declares it there, if the file sees another definition
+/// of that name and not this one, or is part of another program.
 fn may_mean<'db>(db: &'db dyn Db, file: SourceFile, function: FunctionItem<'db>) -> bool {
     let name = function.name(db);
     let visible = visible(db, file);
-    let same = visible.functions.get(unqualified(name)).into_iter().flatten();
-    let definitions: Vec<_> = same.filter(|f| f.has_body(db)).collect();
+    let last = unqualified(name);
+    let same = visible.functions.get(last).map(Vec::as_slice).unwrap_or_default();
+    if same.is_empty() {
+        // A function may declare it for itself.
+        let declared = || {
+            mentions_in(db, file)
+                .get(last)
+                .is_some_and(|all| all.iter().any(|m| m.declared))
+        };
+        return seen_in_context(db, file).contains(&function.file(db)) || declared();
+    }
+    let definitions: Vec<_> = same.iter().filter(|f| f.has_body(db)).collect();
     (definitions.is_empty() || definitions.contains(&&function)) && may_be_linked(db, file, function.file(db))
 }
 
@@ -483,6 +541,8 @@ struct Mention {
     range: TextRange,
     /// It is an identifier of its own, not part of something larger.
     identifier: bool,
+    /// It is declared there as a function, or may be: what stands there isn't parsed.
+    declared: bool,
 }
 
 /// Where the words of a file's code occur: not in comments and strings, and not as members.
@@ -497,6 +557,7 @@ fn mentions_in(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mention>> {
             let mention = Mention {
                 range,
                 identifier: false,
+                declared: true,
             };
             found.entry(word.to_owned()).or_default().push(mention);
         }
@@ -518,6 +579,7 @@ fn mentions_in(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mention>> {
                     let mention = Mention {
                         range,
                         identifier: kind == "identifier",
+                        declared: node.parent().is_some_and(|p| p.kind() == "function_declarator"),
                     };
                     found.entry(leaf.to_owned()).or_default().push(mention);
                 }

@@ -1,6 +1,7 @@
-//! What a project says about itself: the toolkit it's built with, how severe each diagnostic is, and thresholds.
+//! What a project says about itself, or a directory of it: the toolkit it's built with, how severe each diagnostic is, and thresholds.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::compile::{DefaultStream, compilation};
@@ -8,7 +9,7 @@ use crate::db::{Db, SourceFile, Workspace};
 use crate::diagnostic::Severity;
 
 /// Settings that analyses and diagnostics read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Settings {
     /// Compute capability, ten times the major plus the minor version: 90 for `sm_90`. `None`: not said.
     pub arch: Option<u32>,
@@ -22,6 +23,8 @@ pub struct Settings {
     pub pending_launches: Option<u64>,
     /// Levels of grids that may be nested. `None`: as many as launches may be pending.
     pub nesting_depth: Option<u64>,
+    /// Directories in which `#include` looks behind those that are set for the whole workspace, absolute.
+    pub include_dirs: Vec<PathBuf>,
 }
 
 impl Default for Settings {
@@ -33,6 +36,7 @@ impl Default for Settings {
             tiny_grid: crate::launch::WARP,
             pending_launches: None,
             nesting_depth: None,
+            include_dirs: Vec::new(),
         }
     }
 }
@@ -44,11 +48,14 @@ impl Settings {
     }
 }
 
-/// The settings of the workspace.
-pub fn settings(db: &dyn Db) -> Arc<Settings> {
-    Workspace::try_get(db)
+/// The settings that hold for a file: those of the nearest directory at or above it that has any, and those alone.
+#[salsa::tracked(returns(clone))]
+pub fn settings(db: &dyn Db, file: SourceFile) -> Arc<Settings> {
+    let all = Workspace::try_get(db)
         .map(|workspace| workspace.settings(db))
-        .unwrap_or_default()
+        .unwrap_or_default();
+    let nearest = file.path(db).ancestors().find_map(|directory| all.get(directory));
+    nearest.cloned().unwrap_or_default()
 }
 
 /// What holds for one file: what the project says, and where it says nothing, what the file's compile commands do.
@@ -65,7 +72,7 @@ pub struct FileSettings {
 /// What holds for one file.
 #[salsa::tracked]
 pub fn file_settings(db: &dyn Db, file: SourceFile) -> FileSettings {
-    let project = settings(db);
+    let project = settings(db, file);
     let compiled = compilation(db, file);
     let mut archs: Vec<u32> = match project.arch {
         Some(arch) => vec![arch],

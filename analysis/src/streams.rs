@@ -15,12 +15,18 @@ pub struct CreatedStream {
     pub binding: BindingId,
     /// The call that creates it, the first one.
     pub created: Span,
-    /// Something is launched into it, or it's handed to the CUDA runtime.
-    pub used: bool,
+    /// Where something is launched into it, or it's handed to the CUDA runtime; the last one in the source.
+    pub last_use: Option<Span>,
     /// `cudaStreamDestroy` is called for it.
     pub destroyed: bool,
     /// It's copied, passed on, returned, or used in a way that isn't understood: others may use and destroy it.
     pub escapes: bool,
+}
+
+impl CreatedStream {
+    fn note_use(&mut self, span: Span) {
+        self.last_use = self.last_use.max(Some(span));
+    }
 }
 
 /// The streams that a device-side function creates.
@@ -48,7 +54,7 @@ pub fn created_streams<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
                 found.push(CreatedStream {
                     binding,
                     created: expr.span,
-                    used: false,
+                    last_use: None,
                     destroyed: false,
                     escapes: false,
                 });
@@ -111,15 +117,17 @@ fn note_use(body: &Body, parents: &HashMap<ExprId, ExprId>, name: ExprId, stream
             ExprKind::Cast { ty, .. } if ty == "void" => return,
             ExprKind::Cast { .. } => inner = outer,
             ExprKind::Launch(launch) if launch.config.contains(&inner) => {
-                stream.used = true;
+                stream.note_use(body.expr(outer).span);
                 return;
             }
             ExprKind::Call { name: Some(name), .. } => {
                 let name = name.trim_start_matches("::");
                 if name == "cudaStreamDestroy" {
                     stream.destroyed = true;
+                } else if name.starts_with("cudaStreamCreate") {
+                    // Created again.
                 } else if name.starts_with("cuda") {
-                    stream.used |= !name.starts_with("cudaStreamCreate");
+                    stream.note_use(body.expr(outer).span);
                 } else {
                     stream.escapes = true;
                 }

@@ -136,11 +136,23 @@ fn what_the_project_says_wins() {
     set(&mut host, &[("/w/a.cu", old)]);
     let message = |host: &Host| diagnostics(host.db(), file)[0].message.clone();
     assert!(message(&host).contains("deprecated"));
-    host.set_settings(Settings {
+    let new = Settings {
         arch: Some(90),
         ..Settings::default()
-    });
+    };
+    // A directory elsewhere says nothing about this one; the nearest one counts, and not those above it as well.
+    let say = |host: &mut Host, said: &[(&str, &Settings)]| {
+        let said = said
+            .iter()
+            .map(|(path, settings)| (PathBuf::from(path), Arc::new((*settings).clone())));
+        host.set_settings(said.collect());
+    };
+    say(&mut host, &[("/v", &new), ("/w/sub", &new)]);
+    assert!(message(&host).contains("deprecated"));
+    say(&mut host, &[("/", &new)]);
     assert!(message(&host).contains("does not exist"));
+    say(&mut host, &[("/", &new), ("/w", &Settings::default())]);
+    assert!(message(&host).contains("deprecated"));
 }
 
 #[test]

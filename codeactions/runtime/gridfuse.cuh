@@ -190,7 +190,8 @@ struct State {
     unsigned block_least;        // the least pack_block, inverted: so that it is a greatest, too
     unsigned block_most;         // the greatest pack_block
     unsigned shared_most;        // most dynamic shared memory
-    unsigned left;               // threads of a warp or a block, or blocks of a larger group, that have left
+    unsigned left;               // threads of a warp or a block that have left, and whether any of them had launched
+    unsigned long long blocks_left;   // of a larger group: its blocks that have left (lower half), and those of them in which a thread had launched
     unsigned long long aside;    // the last launch put aside, or 0
     unsigned long long chunk;    // memory taken from the pool (a Front), or 0
 
@@ -200,7 +201,7 @@ struct State {
         strong_write(block_least, 0u);
         strong_write(block_most, 0u);
         strong_write(shared_most, 0u);
-        strong_write(left, 0u);
+        strong_write(blocks_left, 0ull);
         strong_write(aside, 0ull);
     }
 };
@@ -287,22 +288,7 @@ public:
     }
 
     /// A chunk of at least this size, or null. What it holds but for its size is left from earlier.
-    __device__ __noinline__ Front* allocate(unsigned size_class) const {
-        if (Front* const front = from_list(size_class)) return front;
-        unsigned used = strong_read(pool().used);
-        while (units_ - used >= 1u << size_class) {
-            const unsigned seen = atomicCAS(&pool().used, used, used + (1u << size_class));
-            if (seen == used) {
-                Front* const front = at(used);
-                front->size_class = size_class;
-                return front;
-            }
-            used = seen;
-        }
-        for (unsigned larger = size_class + 1; larger < Pool::kClasses; ++larger)
-            if (Front* const front = from_list(larger)) return front;
-        return nullptr;
-    }
+    __device__ __forceinline__ Front* allocate(unsigned size_class) const { return allocate_from(*this, size_class); }
 
     /// The same; a smaller one where there is none.
     __device__ __forceinline__ Front* allocate_at_most(unsigned size_class) const {
@@ -313,12 +299,32 @@ public:
     }
 
     /// Gives a chunk back. Nobody may use it any more.
-    __device__ __noinline__ void release(Front* front) const {
-        const unsigned unit = static_cast<unsigned>((reinterpret_cast<unsigned char*>(front) - data()) / kUnit);
-        unsigned long long& list = pool().free[front->size_class];
+    __device__ __forceinline__ void release(Front* front) const { release_to(*this, front); }
+
+private:
+    // Not inlined, and by value: a reference to the view would keep the object that it is part of in memory.
+    static __device__ __noinline__ Front* allocate_from(PoolView view, unsigned size_class) {
+        if (Front* const front = view.from_list(size_class)) return front;
+        unsigned used = strong_read(view.pool().used);
+        while (view.units_ - used >= 1u << size_class) {
+            const unsigned seen = atomicCAS(&view.pool().used, used, used + (1u << size_class));
+            if (seen == used) {
+                Front* const front = view.at(used);
+                front->size_class = size_class;
+                return front;
+            }
+            used = seen;
+        }
+        for (unsigned larger = size_class + 1; larger < Pool::kClasses; ++larger)
+            if (Front* const front = view.from_list(larger)) return front;
+        return nullptr;
+    }
+    static __device__ __noinline__ void release_to(PoolView view, Front* front) {
+        const unsigned unit = static_cast<unsigned>((reinterpret_cast<unsigned char*>(front) - view.data()) / kUnit);
+        unsigned long long& list = view.pool().free[front->size_class];
         unsigned long long head = strong_read(list);
         for (;;) {
-            strong_write(links()[unit], static_cast<unsigned>(head));
+            strong_write(view.links()[unit], static_cast<unsigned>(head));
             __threadfence();   // release: all uses come before
             const unsigned long long seen = atomicCAS(&list, head, (head & ~0xffffffffull) | (unit + 1));
             if (seen == head) return;
@@ -326,7 +332,6 @@ public:
         }
     }
 
-private:
     __device__ __forceinline__ Pool& pool() const { return *reinterpret_cast<Pool*>(memory_); }
     __device__ __forceinline__ unsigned* links() const { return reinterpret_cast<unsigned*>(memory_ + sizeof(Pool)); }
     __device__ __forceinline__ unsigned char* data() const {
@@ -487,7 +492,8 @@ private:
     __device__ __forceinline__ Slice take() {
         constexpr unsigned count = detail::Blocks<Granularity>::kCount;
         const unsigned long long block = detail::linear_block();
-        const unsigned long long group = block / count, first = group * count;
+        // A grid has seldom as many blocks as it takes for a second group.
+        const unsigned long long group = count == UINT_MAX && block < count ? 0 : block / count, first = group * count;
         const bool there = taken_ < parts_ && first < blocks_;
         Slice slice;
         slice.state = there ? reinterpret_cast<detail::State*>(memory_ + (taken_ * blocks_ + group) * detail::kStateStride) : nullptr;
@@ -574,7 +580,7 @@ public:
         if constexpr (Nested) {
             if (this->chunk) {
                 __syncthreads();   // all threads have read their record
-                if (detail::linear_thread() == 0) release();
+                if (detail::linear_thread() == 0) release(this->own.pool_, this->own.front_);
             }
         }
         // Block sizes differ in one-dimensional blocks only.
@@ -593,12 +599,11 @@ private:
     friend class Aggregator;
 
     // A block needs the batch's chunk no more; the last one gives it back.
-    __device__ __noinline__ void release() const {
-        detail::Front* const front = this->own.front_;
+    static __device__ __noinline__ void release(Pool pool, detail::Front* front) {
         __threadfence();
         if (atomicAdd(&front->blocks_done, 1u) + 1 != gridDim.x * gridDim.y * gridDim.z) return;
         __threadfence();
-        this->own.pool_.release(front);
+        pool.release(front);
     }
 
     /// One launch with a grid of its own. `front`: a chunk of the pool, or null.
@@ -875,7 +880,7 @@ public:
             if (detail::linear_thread() == 0) {
                 left_in_block() = 0;
                 if constexpr (kNested) {
-                    if (arena.is_nested()) group_of_block() = join(arena, index);
+                    if (arena.is_nested()) group_of_block() = join(arena.pool_, arena.front_, index);
                 }
             }
         } else {
@@ -905,7 +910,7 @@ public:
         if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
         const detail::Bytes<Args> bytes(args);
         if (no_arena_) {
-            launch_alone(uniform_, pool_, grid, block, shared_bytes, bytes);
+            launch_alone(Common(uniform_), pool_, grid, block, shared_bytes, detail::Bytes<Args>(bytes));
             return;
         }
         wrote_ = true;
@@ -926,9 +931,9 @@ public:
                 return;
             }
         }
-        if (!put_aside(grid, block, shared_bytes, bytes)) {
+        if (!put_aside(state(), Aside{0, nullptr, grid, block, shared_bytes, bytes})) {
             detail::say_no_heap();
-            launch_alone(uniform_, pool_, grid, block, shared_bytes, bytes);
+            launch_alone(Common(uniform_), pool_, grid, block, shared_bytes, detail::Bytes<Args>(bytes));
         }
     }
 
@@ -949,7 +954,8 @@ public:
             if ((before & (kSomeWrote - 1)) + threads == detail::block_threads()) leave_group(wrote || before >= kSomeWrote);
         } else {
             const unsigned all = kWarp ? detail::warp_threads() : detail::block_threads();
-            if (atomicAdd(&state().left, threads) + threads == all) {
+            const unsigned before = atomicAdd(&state().left, threads | (wrote ? kSomeWrote : 0));
+            if ((before & (kSomeWrote - 1)) + threads == all && (wrote || before >= kSomeWrote)) {
                 if constexpr (kNested) {
                     if (lazy_) adopt(detail::strong_read(state().chunk));
                 }
@@ -970,19 +976,23 @@ private:
         detail::Bytes<Args> args;
     };
 
+    // What happens seldom is not inlined, and stays out of the way of the code around it: it takes references to copies that are
+    // made when it happens. A reference to the Aggregator would keep all of that in memory, in every thread; and parameters in
+    // registers count, as a kernel takes as many registers as the function that it calls with the most.
+
     // Out of memory: false.
-    __device__ __noinline__ bool put_aside(dim3 grid, dim3 block, std::size_t shared_bytes, detail::Bytes<Args> args) {
+    static __device__ __noinline__ bool put_aside(State& state, const Aside& wanted) {
         constexpr std::size_t alignment = alignof(Aside) > 16 ? alignof(Aside) : 16;   // malloc promises 16
         void* const memory = malloc(sizeof(Aside) + alignment - 16);
         if (memory == nullptr) return false;
         const std::uintptr_t address = (reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment;
         Aside* const aside = reinterpret_cast<Aside*>(address);
+        // A word at a time: a copy at once would take a register for each.
+#pragma unroll 1
+        for (unsigned word = 0; word < sizeof(Aside) / sizeof(unsigned); ++word)
+            memcpy(reinterpret_cast<unsigned*>(aside) + word, reinterpret_cast<const unsigned*>(&wanted) + word, sizeof(unsigned));
         aside->memory = memory;
-        aside->grid = grid;
-        aside->block = block;
-        aside->shared_bytes = shared_bytes;
-        aside->args = args;
-        aside->next = atomicExch(&state().aside, reinterpret_cast<unsigned long long>(aside));
+        aside->next = atomicExch(&state.aside, reinterpret_cast<unsigned long long>(aside));
         return true;
     }
 
@@ -996,8 +1006,9 @@ private:
         }
     }
 
-    // For a group of blocks: how many threads of the block have left, and whether any had launched.
-    static constexpr unsigned kSomeWrote = 1u << 16;   // added by at most 1,024 threads
+    // That a thread had launched, above the number of threads that have left. Added by at most 1,024 threads.
+    static constexpr unsigned kSomeWrote = 1u << 16;
+    // For a group of blocks: how many threads of the block have left.
     static __device__ __forceinline__ unsigned& left_in_block() {
         __shared__ unsigned left;
         return left;
@@ -1012,24 +1023,30 @@ private:
         constexpr unsigned count = detail::Blocks<Granularity>::kCount;
         const unsigned long long blocks = 1ull * gridDim.x * gridDim.y * gridDim.z;
         const bool of_pool = kNested && of_pool_;
-        const unsigned long long first = of_pool ? 0 : detail::linear_block() / count * count;
+        const unsigned long long block = detail::linear_block();
+        const unsigned long long first = of_pool || (count == UINT_MAX && block < count) ? 0 : block / count * count;
         const unsigned members = static_cast<unsigned>(!of_pool && count < blocks - first ? count : blocks - first);
         if (wrote) __threadfence();
-        if (atomicAdd(&group_->left, 1u) + 1 != members) return;
         State& s = *group_;
+        const unsigned long long before = atomicAdd(&s.blocks_left, wrote ? 1ull << 32 | 1 : 1ull);
+        if (static_cast<unsigned>(before) + 1 != members) return;
+        if (!of_pool && !wrote && before >> 32 == 0) {   // nothing to launch, and all but this is as it was
+            detail::strong_write(s.blocks_left, 0ull);
+            return;
+        }
         launch_all(s);
         if (!of_pool) s.reset();
     }
 
     // The group of all blocks of a nested kernel: the first block to come makes it. Null, for all of them, if there is no memory.
-    __device__ __noinline__ static detail::Front* join(const Arena& arena, unsigned index) {
-        if (arena.front_ == nullptr || index >= detail::kNestedAggregators) return nullptr;
-        unsigned long long& group = arena.front_->groups[index];
+    static __device__ __noinline__ detail::Front* join(Pool pool, detail::Front* parent, unsigned index) {
+        if (parent == nullptr || index >= detail::kNestedAggregators) return nullptr;
+        unsigned long long& group = parent->groups[index];
         unsigned long long there = detail::strong_read(group);
         if (there == 0) {
             const unsigned long long threads = 1ull * gridDim.x * gridDim.y * gridDim.z * detail::block_threads();
             const unsigned long long wanted = sizeof(detail::Front) + threads * (sizeof(Record) + sizeof(unsigned));
-            detail::Front* const own = arena.pool_.allocate_at_most(detail::PoolView::class_of(wanted));
+            detail::Front* const own = pool.allocate_at_most(detail::PoolView::class_of(wanted));
             if (own != nullptr) own->state.reset();
             __threadfence();
             const unsigned long long made = own == nullptr ? detail::kNoGroup : reinterpret_cast<unsigned long long>(own);
@@ -1037,7 +1054,7 @@ private:
             if (there == 0) {
                 there = made;
             } else if (own != nullptr) {
-                arena.pool_.release(own);
+                pool.release(own);
             }
         }
         __threadfence();
@@ -1060,15 +1077,15 @@ private:
     }
 
     // The chunk of the group, which the first thread to launch takes from the pool; 0 when there is none left.
-    __device__ __noinline__ unsigned long long chunk_of_group() const {
-        unsigned long long there = detail::strong_read(state().chunk);
+    static __device__ __noinline__ unsigned long long chunk_of_group(State& state, Pool pool, unsigned size_class) {
+        unsigned long long there = detail::strong_read(state.chunk);
         if (there == 0) {
-            detail::Front* const own = pool_.allocate(size_class_);
+            detail::Front* const own = pool.allocate(size_class);
             if (own == nullptr) return 0;
             __threadfence_block();
-            there = atomicCAS(&state().chunk, 0ull, reinterpret_cast<unsigned long long>(own));
+            there = atomicCAS(&state.chunk, 0ull, reinterpret_cast<unsigned long long>(own));
             if (there == 0) return reinterpret_cast<unsigned long long>(own);
-            pool_.release(own);
+            pool.release(own);
         }
         __threadfence_block();
         return there;
@@ -1123,7 +1140,7 @@ private:
         [[maybe_unused]] unsigned long long chunk = 0;
         if (rank == 0) {
             if constexpr (kNested) {
-                if (lazy_) chunk = chunk_of_group();
+                if (lazy_) chunk = chunk_of_group(state(), pool_, size_class_);
             }
             at = kNested && lazy_ && chunk == 0 ? kNoRoom : advance(__popc(together), sum);
             if (at != kNoRoom && same && same_shared) widen(block, shared_bytes);
@@ -1147,9 +1164,8 @@ private:
         });
     }
 
-    // What happens seldom stays out of the way of the code around it.
-    static __device__ __noinline__ void launch_alone(Common uniform, Pool pool, dim3 grid, dim3 block, std::size_t shared_bytes,
-                                                     detail::Bytes<Args> args) {
+    static __device__ __noinline__ void launch_alone(const Common& uniform, Pool pool, dim3 grid, dim3 block, std::size_t shared_bytes,
+                                                     const detail::Bytes<Args>& args) {
         detail::Front* front = nullptr;
         if constexpr (kNested) {
             if (pool) front = pool.allocate(0);
@@ -1176,16 +1192,16 @@ private:
             if (least == most && shared_bytes == 0)
                 launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), 0, batch);
             else
-                launch_mixed(uniform_, batch, blocks, least, most, shared_bytes);
+                launch_mixed(Common(uniform_), ChildBatch(batch), blocks, least, most, shared_bytes);
         } else if constexpr (kNested) {
             if (chunk) pool_.release(front_);
         }
-        if (aside != 0) launch_aside(uniform_, pool_, aside);
+        if (aside != 0) launch_aside(Common(uniform_), pool_, aside);
     }
 
     // Where the launches differ, the largest block and the most shared memory may be too much together
     // though none of them was by itself; and blocks may differ in more than one dimension.
-    static __device__ __noinline__ void launch_mixed(Common uniform, ChildBatch batch, unsigned blocks, unsigned least,
+    static __device__ __noinline__ void launch_mixed(const Common& uniform, const ChildBatch& batch, unsigned blocks, unsigned least,
                                                      unsigned most, unsigned shared_bytes) {
         if (least == most || detail::packed_is_linear(most)) {
             (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
@@ -1195,7 +1211,7 @@ private:
         Pool pool;
         if constexpr (kNested) pool = batch.own.pool_;
         for (unsigned slot = 0; slot < batch.count_; ++slot) {
-            const Record record = batch.records_[slot];
+            const Record& record = batch.records_[slot];
             launch_alone(uniform, pool, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
         }
         if constexpr (kNested) {
@@ -1203,7 +1219,7 @@ private:
         }
     }
 
-    static __device__ __noinline__ void launch_aside(Common uniform, Pool pool, unsigned long long next) {
+    static __device__ __noinline__ void launch_aside(const Common& uniform, Pool pool, unsigned long long next) {
         unsigned launches = 0;
         while (next != 0) {
             Aside* const aside = reinterpret_cast<Aside*>(next);

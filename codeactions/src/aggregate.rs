@@ -18,6 +18,7 @@ use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::{Effects, effects};
 use crate::handlers::finish;
 use crate::include::Header;
+use crate::launch_bounds;
 use crate::lex;
 use crate::names::{Names, camel, plural};
 use crate::order::{self, CreatedStream};
@@ -225,6 +226,14 @@ pub fn aggregate<'db>(
             collected: &collected,
             nested: needs.iter().any(|g| plan.launches_in_turn(*g)),
         };
+        let nested = plan.is_nested();
+        let most = needs
+            .iter()
+            .map(|g| plan.registers(*g, nested))
+            .collect::<Option<Vec<u64>>>();
+        let most = most.and_then(|list| list.into_iter().max());
+        let launches = parent.all_launches(function).filter(|_| !plan.is_outlined_now(*index));
+        launch_bounds::keep(function, launches, most, &mut refusals, &mut edit);
         let arena = parent.existing().unwrap_or(&plan.arena);
         parent.add_arena(
             function,
@@ -643,6 +652,12 @@ impl<'db> Plan<'_, 'db> {
                 .map(|(site, function)| launches_at(site, self.cluster.is_repeated(function)))
                 .sum(),
         }
+    }
+
+    /// The registers that a kernel needs to launch a group's child.
+    fn registers(&self, group: usize, nested: bool) -> Option<u64> {
+        let split = self.groups[group].split()?;
+        launch_bounds::needed(split.parts.iter().map(|p| &p.param.ty), nested)
     }
 
     /// Whether a kernel is a child whose body moves to another function.

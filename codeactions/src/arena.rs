@@ -129,6 +129,11 @@ impl<'db> Parent<'db> {
         self.existing.as_ref().map(|(_, name)| name.as_str())
     }
 
+    /// The launches by the host, if nobody else launches it.
+    pub fn all_launches(&self, function: &Function<'db>) -> Option<&[Site<'db>]> {
+        (launch_sites_of(function.db, function.item).len() == self.launches.len()).then_some(&self.launches)
+    }
+
     /// The files in which something changes.
     pub fn files(&self, function: &Function<'db>) -> Vec<SourceFile> {
         let mut files: Vec<SourceFile> = self.launches.iter().map(|l| l.file).collect();

@@ -10,7 +10,7 @@ use gridfuse_analysis::resolve::{functions_named, included_files, unqualified, v
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::ctype;
-use crate::lex::{self, TokenKind};
+use crate::lex;
 use crate::names::Names;
 use crate::pure::is_plain_type;
 use crate::site::{Refusals, syntax_error};
@@ -166,6 +166,7 @@ impl<'db> Child<'db> {
         if let Err(word) = &head {
             refusals.add(format!("`{word}` in front of `{name}` is not understood"), at_name);
         }
+        refuse_uncertain(db, item, refusals);
         let head = head.unwrap_or_default();
 
         let mut template = None;
@@ -315,6 +316,30 @@ fn word_in_front(text: &str, tokens: &[lex::Token], at: usize) -> Option<String>
     before.get(start..last.end).map(str::to_owned)
 }
 
+/// Refuses a function of which it isn't certain that it is a kernel, or what kind of one.
+pub fn refuse_uncertain(db: &dyn Db, item: FunctionItem<'_>, refusals: &mut Refusals) {
+    let Some(span) = item.signature(db).uncertain else {
+        return;
+    };
+    let (file, range) = (item.file(db), span.shift(item.start(db)));
+    let text = file.text(db);
+    let name = range.text(&text).split('(').next().unwrap_or("").trim_end();
+    refusals.add(
+        format!(
+            "what the macro `{name}` in front of `{}` stands for is not certain",
+            unqualified(item.name(db))
+        ),
+        Some(FileRange { file, range }),
+    );
+}
+
+/// Whether a specifier that a macro stands for changes nothing for kernels that are made from this one.
+fn is_kernel_specifier(word: &str) -> bool {
+    matches!(word, "__global__" | "inline" | "static" | "extern" | "\"C\"")
+        || word.starts_with("__launch_bounds__")
+        || word.starts_with("__attribute__") && word.contains("visibility")
+}
+
 #[derive(Default)]
 struct Head {
     is_static: bool,
@@ -326,7 +351,7 @@ impl Head {
     fn read(db: &dyn Db, file: SourceFile, text: &str, offset: u32) -> Result<Head, String> {
         let mut head = Head::default();
         let parsed = parse(db, file);
-        let meanings = &parsed.masked().words;
+        let macros = &parsed.masked().specifiers;
         let tokens = lex::code_tokens(text);
         let mut at = 0;
         while let Some(token) = tokens.get(at) {
@@ -351,15 +376,24 @@ impl Head {
                         }
                     }
                 }
-                _ => match meanings.iter().find(|(o, _)| *o == offset + token.start as u32) {
-                    Some((_, meaning)) if token.kind == TokenKind::Word => {
-                        head.is_static |= meaning.split(' ').any(|w| w == "static");
-                        if meaning.contains("launch_bounds") {
-                            return Err(word.to_owned());
-                        }
+                _ => {
+                    let place = offset + token.start as u32;
+                    let used = macros.binary_search_by_key(&place, |m| m.start).ok();
+                    let Some(used) = used.and_then(|index| macros.get(index)) else {
+                        return Err(word.to_owned());
+                    };
+                    // With the function's name among its arguments it can't be taken apart.
+                    if used.end > offset + text.len() as u32 || !used.words.iter().all(|w| is_kernel_specifier(w)) {
+                        return Err(word.to_owned());
                     }
-                    _ => return Err(word.to_owned()),
-                },
+                    head.is_static |= used.has("static");
+                    if let Some(bounds) = used.with_arguments("__launch_bounds__") {
+                        head.launch_bounds = Some(bounds.to_owned());
+                    }
+                    while tokens.get(at).is_some_and(|t| offset + (t.start as u32) < used.end) {
+                        at += 1;
+                    }
+                }
             }
         }
         Ok(head)

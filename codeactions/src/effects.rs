@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{ExprKind, Literal, StmtKind, Storage, body};
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::resolve::{Visible, definitions_by_name, functions_named, unqualified, visible, visible_names};
+use gridfuse_analysis::resolve::{Visible, functions_named, unqualified, visible, visible_names};
 use gridfuse_analysis::span::{FileRange, TextRange};
 
 use crate::calls::{self, Library};
@@ -369,16 +369,18 @@ impl<'db> Scan<'db> {
         }
     }
 
-    /// A member function: every function of that name in the workspace may be meant.
-    fn method(&mut self, name: &str, place: FileRange, _context: &Context<'_, 'db>) {
-        let all = definitions_by_name(self.db).get(name).cloned().unwrap_or_default();
-        let members: Vec<_> = all.into_iter().filter(|f| f.signature(self.db).member).collect();
-        if members.is_empty() {
+    /// A member function: every member of that name that is in sight may be meant.
+    fn method(&mut self, name: &str, place: FileRange, context: &Context<'_, 'db>) {
+        let db = self.db;
+        let all = functions_named(db, context.file, name);
+        let members: Vec<_> = all.into_iter().filter(|f| f.signature(db).member).collect();
+        let defined = |f: &FunctionItem<'db>| members.iter().any(|d| d.has_body(db) && d.name(db) == f.name(db));
+        if members.is_empty() || !members.iter().all(defined) {
             let what = format!("`.{name}()`, of which no definition is in sight");
             self.found.unknown.push(Found { what, place });
         }
-        for function in members {
-            self.function(function);
+        for function in members.iter().filter(|f| f.has_body(db)) {
+            self.function(*function);
         }
     }
 }

@@ -10,7 +10,11 @@
 //!   within a few percent. Where the parent has one block the block is the grid, and its state is in shared memory.
 //! - A warp of the child is the smallest unit that is worth another thread: grids of fewer than 32 threads run in the launcher, which
 //!   brought 0.068 ms to 0.050 for a power-law graph. That is so while a thread of the child has a few memory accesses to
-//!   do; where it loops, one thread would do all loops one after the other, so then nothing is run in the launcher.
+//!   do; where it loops, or computes a logarithm, one thread would do all of that one after the other, and it took up to ten times
+//!   as long (`tc`, `mstv`, `sp`): so then nothing is run in the launcher. A launcher with several grids would run them one
+//!   after the other as well, so that they have to be smaller by as much.
+//! - The device's allocator works off one request after another: where the parent allocates, that is what takes the time
+//!   (`bt_malloc`: 30 ms, and 0.5 with one allocation for a warp).
 //! - A block of an aggregated grid looks up its launch once. Blocks of fewer than 128 threads do that too often, so one takes several.
 //!   This is derived from the other measurements and not measured by itself.
 //!
@@ -18,12 +22,14 @@
 //! in the result are there to be tuned.
 
 use gridfuse_analysis::db::Db;
-use gridfuse_analysis::hir::{StmtKind, body};
+use gridfuse_analysis::hir::{ExprKind, StmtKind, body};
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::launch::{Child, GridSize, LaunchCount, LaunchFacts, Launchers, launch_counts, launches};
-use gridfuse_analysis::resolve::launch_sites_of;
+use gridfuse_analysis::resolve::{Meaning, launch_sites_of, meaning, unqualified};
 use gridfuse_analysis::uniformity::Level;
 
+use crate::handlers::allocates;
+use crate::room::launches_at;
 use crate::site::Site;
 
 /// Child grids of fewer threads run in the launching thread.
@@ -65,6 +71,13 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
         return Err("one thread of the grid launches once, so there is nothing to collect".to_owned());
     }
     let mut advice = Advice::default();
+    if allocates(site.db, site.parent) {
+        advice.steps.push(Proposal {
+            ids: vec!["aggregate-malloc"],
+            option: None,
+            why: "the device's allocator works off one request after another".to_owned(),
+        });
+    }
     threshold(site, facts, count, &mut advice);
     coarsen(facts, count, &mut advice);
     advice.steps.push(granularity(site));
@@ -82,19 +95,24 @@ fn threshold(site: &Site<'_>, facts: &LaunchFacts<'_>, count: &LaunchCount, advi
         Some("all child grids have the same size, which is a warp or more")
     } else if count.size == GridSize::Symbolic && !varies {
         Some("the child grids of one parent grid all have the same size")
-    } else if matches!(&facts.child, Child::Kernel(child) if loops(site.db, *child)) {
-        Some("a thread of the child loops, and one thread would do all of it")
     } else {
-        None
+        match &facts.child {
+            Child::Kernel(child) => takes_long(site.db, *child, &mut Vec::new()),
+            _ => None,
+        }
     };
+    let several = launches_at(site, false);
+    let largest = (THRESHOLD / several.max(1)).max(1);
     match why_not {
         Some(why) => advice.without.push(("threshold", why.to_owned())),
         None => advice.steps.push(Proposal {
             ids: vec!["threshold"],
-            option: Some(("threshold", THRESHOLD.to_string())),
-            why: format!(
-                "child grids differ in size, and one of fewer than {THRESHOLD} threads leaves lanes of its warp idle"
-            ),
+            option: Some(("threshold", largest.to_string())),
+            why: if several > 1 {
+                format!("child grids differ in size, and a thread does {several} of fewer than {largest} threads as fast as a warp does one")
+            } else {
+                format!("child grids differ in size, and one of fewer than {largest} threads leaves lanes of its warp idle")
+            },
         }),
     }
 }
@@ -156,12 +174,45 @@ fn granularity(site: &Site<'_>) -> Proposal {
     }
 }
 
-/// The body of a kernel has a loop.
-fn loops(db: &dyn Db, kernel: FunctionItem<'_>) -> bool {
-    body(db, kernel).stmts.iter().any(|stmt| {
+/// Functions of the math library that take some hundred instructions in double precision.
+const MATH: [&str; 32] = [
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "cospi", "erf", "erfc", "exp",
+    "exp10", "exp2", "expm1", "fmod", "hypot", "lgamma", "log", "log10", "log1p", "log2", "pow", "sin", "sincos",
+    "sinh", "sinpi", "tan", "tanh", "tgamma",
+];
+
+/// Why a thread of a kernel takes long, callees included; `seen`: those that have been looked at.
+fn takes_long<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    seen: &mut Vec<FunctionItem<'db>>,
+) -> Option<&'static str> {
+    if seen.contains(&function) {
+        return None;
+    }
+    seen.push(function);
+    let body = body(db, function);
+    let loops = body.stmts.iter().any(|stmt| {
         matches!(
             stmt.kind,
             StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::RangeFor { .. }
         )
+    });
+    if loops {
+        return Some("a thread of the child loops, and one thread would do all of it");
+    }
+    body.exprs.iter().find_map(|expr| {
+        let ExprKind::Call { name: Some(name), .. } = &expr.kind else {
+            return None;
+        };
+        match meaning(db, function.file(db), name) {
+            Meaning::Functions(callees) => callees.into_iter().find_map(|callee| takes_long(db, callee, seen)),
+            _ => {
+                let plain = unqualified(name);
+                let math = |name: &str| MATH.contains(&name);
+                (math(plain) || plain.strip_suffix('f').is_some_and(math))
+                    .then_some("a thread of the child computes much, and one thread would do all of it")
+            }
+        }
     })
 }

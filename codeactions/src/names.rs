@@ -57,12 +57,14 @@ impl Names {
 }
 
 /// English plural, for a variable that collects: `expand` gives `expands`, `relax` gives `relaxes`; so does what `coarsen` has made
-/// of them.
+/// of them. What looks like a plural already says what is in it: `count_points` gives `count_points_launches`.
 pub fn plural(name: &str) -> String {
     let name = name.strip_suffix("_coarsened").unwrap_or(name);
     let ends = |suffixes: &[&str]| suffixes.iter().any(|s| name.ends_with(s));
-    if ends(&["s", "x", "z", "ch", "sh"]) {
+    if ends(&["ss", "x", "z", "ch", "sh"]) {
         format!("{name}es")
+    } else if ends(&["s"]) {
+        format!("{name}_launches")
     } else if name.ends_with('y') && !ends(&["ay", "ey", "oy", "uy"]) && name.len() > 1 {
         format!("{}ies", &name[..name.len() - 1])
     } else if name.ends_with(|c: char| c.is_ascii_digit() || c == '_') {
@@ -109,9 +111,13 @@ mod tests {
     #[test]
     fn words() {
         assert_eq!(plural("relax"), "relaxes");
+        assert_eq!(plural("process"), "processes");
+        assert_eq!(plural("count_points"), "count_points_launches");
         assert_eq!(plural("expand"), "expands");
         assert_eq!(plural("apply"), "applies");
         assert_eq!(plural("relax_coarsened"), "relaxes");
+        assert_eq!(plural("process"), "processes");
+        assert_eq!(plural("count_points"), "count_points_launches");
         assert_eq!(camel("expand_row"), "ExpandRow");
         assert_eq!(camel("expandRow"), "ExpandRow");
     }

@@ -100,7 +100,7 @@ fn size_of_all(fields: &[&Type], unknown: Option<u64>) -> Option<u64> {
 }
 
 /// Size and alignment of a type.
-fn size_of(ty: &Type) -> Option<(u64, u64)> {
+pub fn size_of(ty: &Type) -> Option<(u64, u64)> {
     if ty.pointers > 0 {
         return Some((8, 8));
     }

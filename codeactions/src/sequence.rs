@@ -120,6 +120,7 @@ pub fn copy_of(db: &dyn Db) -> Option<Host> {
     let mut host = Host::new();
     host.set_include_dirs(workspace.include_dirs(db).as_ref().clone());
     host.set_settings(workspace.settings(db).as_ref().clone());
+    host.set_commands(workspace.commands(db).as_ref().clone());
     let files = workspace.files(db);
     let texts: Vec<(PathBuf, Arc<str>)> = files.iter().map(|(p, f)| (p.clone(), f.text(db))).collect();
     host.set_files(texts);

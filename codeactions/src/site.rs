@@ -7,10 +7,12 @@ use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Launch, StmtId, StmtKind, b
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches, statement_places};
 use gridfuse_analysis::parse::parse;
-use gridfuse_analysis::resolve::unqualified;
+use gridfuse_analysis::resolve::{definitions_by_name, functions_named, unqualified};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::calls::{self, Library};
+use crate::child::refuse_uncertain;
+use crate::lex;
 use crate::rewrite::{Ineligible, Reason};
 
 /// Reasons against a rewrite, collected so that all of them can be shown.
@@ -74,6 +76,38 @@ pub fn syntax_error(db: &dyn Db, file: SourceFile, range: TextRange) -> Option<F
         todo.extend(children.into_iter().rev());
     }
     None
+}
+
+/// Whether a function of the runtime launches a kernel that it is given.
+fn is_launch_function(name: &str) -> bool {
+    matches!(
+        unqualified(name),
+        "cudaLaunchKernel"
+            | "cudaLaunchKernelEx"
+            | "cudaLaunchKernelExC"
+            | "cudaLaunchCooperativeKernel"
+            | "cudaLaunchDevice"
+            | "cudaLaunchDeviceV2"
+            | "cudaGraphLaunch"
+    )
+}
+
+/// Whether a word in front of a function's name is one of the language.
+fn is_specifier(word: &str) -> bool {
+    matches!(
+        word,
+        "void"
+            | "inline"
+            | "static"
+            | "extern"
+            | "constexpr"
+            | "__global__"
+            | "__device__"
+            | "__host__"
+            | "__forceinline__"
+            | "__noinline__"
+            | "__launch_bounds__"
+    ) || calls::is_keyword(word)
 }
 
 /// A launch site.
@@ -181,13 +215,46 @@ impl<'db> Site<'db> {
                 None
             }
             Child::Unknown => {
-                refusals.add(
-                    format!("the definition of `{name}` isn't in the workspace"),
-                    Some(self.place(self.launch.name_span)),
-                );
+                let (why, place) = self.unknown_child();
+                refusals.add(why, Some(place));
                 None
             }
         }
+    }
+
+    /// Why it isn't known which kernel is launched.
+    fn unknown_child(&self) -> (String, FileRange) {
+        let db = self.db;
+        let name = self.child_name();
+        let here = self.place(self.launch.name_span);
+        let Some(written) = self.facts.kernel_name.as_deref() else {
+            let pointer = self.source(self.launch.name_span);
+            return (format!("which kernel `{pointer}` points to isn't known"), here);
+        };
+        let functions = functions_named(db, self.file, written);
+        if let Some(function) = functions.iter().find(|f| f.has_body(db)) {
+            let place = FileRange {
+                file: function.file(db),
+                range: function.signature(db).name_span.shift(function.start(db)),
+            };
+            let head = function.signature(db).head_span.shift(function.start(db));
+            let text = place.file.text(db);
+            let mut words = lex::identifiers(head.text(&text));
+            let why = match words.find(|word| !is_specifier(word)) {
+                Some(word) => {
+                    format!("`{name}` isn't known to be a kernel: `{word}` in front of it isn't defined in sight")
+                }
+                None => format!("`{name}` is not declared `__global__`"),
+            };
+            return (why, place);
+        }
+        let elsewhere = definitions_by_name(db).get(name).into_iter().flatten();
+        let why = if elsewhere.into_iter().any(|f| f.signature(db).kernel) {
+            format!("`{name}` is declared neither in this file nor in what it includes")
+        } else {
+            format!("the definition of `{name}` isn't in the workspace")
+        };
+        (why, here)
     }
 
     /// Refuses a launch that is compiled, or compiled in this way, only as the file is compiled now: what stands in the other branch
@@ -234,6 +301,7 @@ impl<'db> Site<'db> {
             refusals.add("the configuration of the launch is not understood", Some(place));
         }
         self.refuse_conditional(refusals);
+        refuse_uncertain(self.db, self.parent, refusals);
         let whole = Span::new(0, self.parent.text(self.db).len() as u32).shift(self.start);
         if let Some(place) = syntax_error(self.db, self.file, whole) {
             refusals.add(
@@ -252,6 +320,15 @@ impl<'db> Site<'db> {
             let ExprKind::Call { name: Some(name), .. } = &expr.kind else {
                 continue;
             };
+            if is_launch_function(name) {
+                refusals.add(
+                    format!(
+                        "`{}` launches with {name}() as well, and what that launches isn't known",
+                        self.parent_name()
+                    ),
+                    Some(self.place(expr.span)),
+                );
+            }
             let what = match calls::library(name) {
                 Some(Library::DeviceSync) => "waits for its children with",
                 Some(Library::Error) => "asks for errors of its launches with",

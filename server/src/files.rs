@@ -27,7 +27,7 @@ pub const MAX_NAMED_BYTES: u64 = 1 << 30;
 const SKIPPED_DIRECTORIES: &[&str] = &["build", "target", "node_modules"];
 
 /// A directory with one of these is the root of a workspace.
-const ROOT_MARKERS: &[&str] = &[".git", "gridfuse.toml", "compile_commands.json"];
+const ROOT_MARKERS: &[&str] = &[".git", "compile_commands.json"];
 
 /// Why a file could not be read.
 #[derive(Debug)]
@@ -104,11 +104,16 @@ pub fn find_sources(directory: &Path, recursive: bool, limit: usize) -> Vec<Path
         .collect()
 }
 
-/// The nearest directory at or above `path` that is marked as the root of a workspace.
+/// The nearest directory at or above `path` that is marked as the root of a workspace, else the farthest with a `gridfuse.toml`.
 pub fn workspace_root(path: &Path) -> Option<PathBuf> {
-    path.ancestors()
-        .find(|directory| ROOT_MARKERS.iter().any(|marker| directory.join(marker).exists()))
-        .map(Path::to_path_buf)
+    let marked = |directory: &&Path| ROOT_MARKERS.iter().any(|marker| directory.join(marker).exists());
+    let root = path.ancestors().find(marked);
+    let root = root.or_else(|| {
+        path.ancestors()
+            .filter(|d| d.join(crate::manifest::NAME).is_file())
+            .last()
+    });
+    root.map(Path::to_path_buf)
 }
 
 /// The other sources that may concern `path`: all of its workspace, or those beside it when it isn't in one.

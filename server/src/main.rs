@@ -14,6 +14,7 @@ mod launches;
 mod line_index;
 mod lsp;
 mod manifest;
+mod manifests;
 mod measure;
 mod recipe;
 mod schema;

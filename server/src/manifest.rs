@@ -23,8 +23,6 @@ pub const NAME: &str = "gridfuse.toml";
 pub struct Manifest {
     /// For the analyses.
     pub settings: Settings,
-    /// Directories in which `#include` looks, absolute.
-    pub include_dirs: Vec<PathBuf>,
     /// Which inlay hints an editor shows.
     pub hints: WantedHints,
     /// The `compile_commands.json`, or the directory that it is in, absolute.
@@ -113,12 +111,6 @@ pub fn severity(text: &str) -> Result<Option<Severity>, String> {
 }
 
 impl Manifest {
-    /// The nearest one at or above a directory. `Ok(None)`: there is none.
-    pub fn find(directory: &Path) -> Result<Option<Manifest>, ManifestError> {
-        let found = directory.ancestors().map(|d| d.join(NAME)).find(|path| path.is_file());
-        found.map(|path| Manifest::read(&path)).transpose()
-    }
-
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Manifest, ManifestError> {
         let text = files::read(path, MAX_FOUND_BYTES).map_err(|error| ManifestError {
@@ -163,13 +155,10 @@ impl Manifest {
         settings.nesting_depth = nesting_depth.or(settings.nesting_depth);
         settings.pending_launches = pending_launches;
         let home = path.parent().unwrap_or(Path::new(""));
+        let include_dirs = written.include_dirs.iter();
+        settings.include_dirs = include_dirs.map(|dir| normalize(&home.join(dir))).collect();
         Ok(Manifest {
             settings,
-            include_dirs: written
-                .include_dirs
-                .iter()
-                .map(|dir| normalize(&home.join(dir)))
-                .collect(),
             hints: WantedHints {
                 arguments: written.inlay_hints.arguments,
                 config: written.inlay_hints.config,
@@ -208,7 +197,7 @@ mod tests {
         );
         assert_eq!((manifest.hints.arguments, manifest.hints.config), (None, Some(false)));
         let dirs: Vec<PathBuf> = ["/w/inc", "/usr/inc", "/x"].map(PathBuf::from).to_vec();
-        assert_eq!(manifest.include_dirs, dirs);
+        assert_eq!(settings.include_dirs, dirs);
         assert_eq!(manifest.compile_commands, Some("/w/out/debug".into()));
         Ok(())
     }

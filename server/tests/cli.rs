@@ -113,6 +113,54 @@ fn the_manifest_decides_severities_and_include_directories() {
 }
 
 #[test]
+fn the_nearest_manifest_counts_for_each_file() {
+    let dir = directory(&[
+        (
+            "gridfuse.toml",
+            b"[severity]\nserialized-launches = 'error'\nempty-grid = 'error'\n",
+        ),
+        ("a.cu", PROGRAM.as_bytes()),
+        ("sub/gridfuse.toml", b"[severity]\nserialized-launches = 'off'\n"),
+        ("sub/deep/b.cu", PROGRAM.as_bytes()),
+    ]);
+    let severities = |arguments: &[&str]| {
+        let report = json(&gridfuse(dir.path(), arguments));
+        let findings = report["findings"].as_array().cloned().unwrap_or_default();
+        let line = |f: &Value| format!("{} {} {}", f["place"]["path"], f["id"], f["severity"]).replace('"', "");
+        findings.iter().map(line).collect::<Vec<_>>()
+    };
+    let both = severities(&["check", ".", "--format", "json"]);
+    assert!(both.contains(&"a.cu serialized-launches error".to_owned()), "{both:?}");
+    assert!(
+        !both
+            .iter()
+            .any(|f| f.starts_with("sub/") && f.contains("serialized-launches")),
+        "{both:?}"
+    );
+    assert_eq!(
+        severities(&["check", "sub/deep/b.cu", "--format", "json"]),
+        both.iter()
+            .filter(|f| f.starts_with("sub/"))
+            .cloned()
+            .collect::<Vec<_>>()
+    );
+    // One that doesn't count for what is asked is told of, and stops nothing.
+    std::fs::write(dir.path().join("sub/gridfuse.toml"), "arch = 90\n").expect("the manifest");
+    let output = gridfuse(dir.path(), &["check", "a.cu"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("gridfuse.toml:1:8: "), "{}", stderr(&output));
+    for asked in ["sub/deep/b.cu", "."] {
+        let output = gridfuse(dir.path(), &["check", asked]);
+        assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+        assert!(
+            stderr(&output).contains("sub/gridfuse.toml:1:8: "),
+            "{}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
 fn check_as_json() {
     let dir = directory(&[("a.cu", PROGRAM.replace('\n', "\r\n").as_bytes())]);
     let report = json(&gridfuse(dir.path(), &["check", ".", "--format", "json"]));

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 /// The directories in which every file is a generated one.
-const DIRECTORIES: [&str; 2] = ["diagnostics", "rewrites"];
+const DIRECTORIES: [&str; 3] = ["diagnostics", "examples", "rewrites"];
 
 /// What a generated page begins with.
 pub const NOTE: &str =
@@ -54,6 +54,7 @@ pub fn pages(report: &Value) -> Result<BTreeMap<String, String>, String> {
         }
         pages.insert(format!("rewrites/{id}.md"), page);
     }
+    index.push_str("\n## More\n\n- [Examples](examples/README.md): programs, rewritten\n- [Measurements](measurements.md) on a GPU\n");
     pages.insert("README.md".to_owned(), index);
     Ok(pages)
 }

@@ -6,6 +6,7 @@
 //! | [`docs`] | the pages that are made from the source |
 //! | [`editors`] | real editors, installed on first use |
 //! | [`emulator`] | runs CUDA programs on the CPU |
+//! | [`examples`] | the corpus rewritten, as pages |
 //! | [`fixture`] | CUDA sources with a cursor and expected diagnostics in comments |
 //! | [`fuzz`] | random programs, rewritten and run under the emulator |
 //! | [`lsp_client`] | a language client that talks to a real server process |
@@ -17,6 +18,7 @@ pub mod cli;
 pub mod docs;
 pub mod editors;
 pub mod emulator;
+pub mod examples;
 pub mod fixture;
 pub mod fuzz;
 pub mod gpu;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use gridfuse_tests::cli::gridfuse;
-use gridfuse_tests::{docs, screens, workspace};
+use gridfuse_tests::{docs, examples, screens, workspace};
 
 #[test]
 fn the_pages_are_fresh() {
@@ -11,11 +11,35 @@ fn the_pages_are_fresh() {
         .json();
     let mut pages = docs::pages(&report).expect("pages");
     pages.insert(screens::NAME.to_owned(), screens::page());
+    pages.extend(examples::pages(&examples::all()));
     let differences = docs::differences(&workspace::root().join("docs"), &pages).expect("docs");
     assert!(
         differences.is_empty(),
         "{differences:#?}\nrun: cargo run -p gridfuse-tests --bin docs"
     );
+}
+
+/// The rewritten code stays the programmer's own: what is new stands beside the kernel that launches, and little in it.
+#[test]
+fn few_lines_of_a_parent_change() {
+    const MOST: usize = 15;
+    for example in examples::all() {
+        let parents = example.parents();
+        assert!(!parents.is_empty(), "{}: no kernel has changed", example.name);
+        for parent in parents {
+            assert!(
+                parent.changed_lines <= MOST,
+                "{}: {parent:?}\n{}",
+                example.name,
+                example.diff()
+            );
+        }
+        assert!(
+            !example.diff().lines().any(|line| line.starts_with("+#define")),
+            "{}",
+            example.name
+        );
+    }
 }
 
 #[test]

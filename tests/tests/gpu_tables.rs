@@ -139,6 +139,34 @@ fn a_summary_of_all_programs() {
 }
 
 #[test]
+fn optimize_is_compared_with_the_best() {
+    let directory = tempfile::tempdir().unwrap();
+    let results = directory.path().join("tests/gpu/results");
+    fs::create_dir_all(&results).unwrap();
+    let rewrite = "gridfuse rewrite x.cu --at 7 --apply aggregate-block --in-place";
+    let text = measured("both", [8.0, 400.0, 1.0], rewrite);
+    // A program with a run of each.
+    let mut report: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let mut run = report["runs"][2].clone();
+    run["variant"] = "optimize".into();
+    run["time_ms"] = 1.25.into();
+    report["runs"].as_array_mut().unwrap().push(run);
+    report["variants"].as_array_mut().unwrap().push("optimize".into());
+    let mut build = report["builds"].as_array().unwrap().last().unwrap().clone();
+    build["variants"] = serde_json::json!(["optimize"]);
+    report["builds"].as_array_mut().unwrap().push(build);
+    fs::write(results.join("both.json"), report.to_string()).unwrap();
+    assert!(gpu_tables(directory.path(), &[]).status.success());
+    let text = fs::read_to_string(directory.path().join("docs/measurements.md")).unwrap();
+    for line in [
+        "| both, in | 1.25 | aggregate-block | 1.00 | 0.80 |",
+        "| least | | | | 0.80 |",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+}
+
+#[test]
 fn the_measurements_are_up_to_date() {
     let results = workspace::root().join("tests/gpu/results");
     if tables::load_all(&results).unwrap().is_empty() {

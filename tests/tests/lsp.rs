@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -522,6 +522,53 @@ fn the_manifest_is_read() {
 }
 
 #[test]
+fn each_folder_has_its_manifest() {
+    let root = directory(&[
+        ("one/gridfuse.toml", b"[severity]\nserialized-launches = 'error'\n"),
+        ("one/a.cu", PROGRAM.as_bytes()),
+        ("one/sub/b.cu", PROGRAM.as_bytes()),
+        ("two/c.cu", PROGRAM.as_bytes()),
+        ("two/gridfuse.toml", b"[severity]\nserialized-launches = 'info'\n"),
+    ]);
+    let mut client = start(&root.file("one"), &utf8());
+    let severity = |diagnostics: &[Value]| {
+        let found = diagnostics.iter().find(|d| d["code"] == "serialized-launches");
+        found.map(|d| d["severity"].as_u64().unwrap_or_default())
+    };
+    let (outer, inner, other) = (root.file("one/a.cu"), root.file("one/sub/b.cu"), root.file("two/c.cu"));
+    for path in [&outer, &inner] {
+        client.open(path, PROGRAM);
+        client.wait_published(path, |published| severity(&published.diagnostics) == Some(1));
+    }
+    // A new one, nearer than the other.
+    let manifest = root.file("one/sub/gridfuse.toml");
+    let rewrite = |client: &Client, text: &str, kind: u32| {
+        fs::write(&manifest, text).unwrap();
+        let change = json!({ "changes": [{ "uri": uri(&manifest), "type": kind }] });
+        client.notify("workspace/didChangeWatchedFiles", change);
+    };
+    rewrite(&client, "[severity]\nserialized-launches = 'warning'\n", 1);
+    client.wait_published(&inner, |published| severity(&published.diagnostics) == Some(2));
+    rewrite(&client, "\narch = 90\n", 2);
+    let wrong = client.wait_published(&manifest, |published| !published.diagnostics.is_empty());
+    assert_eq!(
+        wrong.diagnostics[0]["range"]["start"],
+        json!({ "line": 1, "character": 7 }),
+        "{wrong:?}"
+    );
+    rewrite(&client, "[severity]\nserialized-launches = 'off'\n", 2);
+    client.wait_published(&inner, |published| severity(&published.diagnostics).is_none());
+    client.wait_published(&manifest, |published| published.diagnostics.is_empty());
+    // A folder that is opened later.
+    let folder = json!({ "uri": uri(&root.file("two")), "name": "two" });
+    let change = json!({ "event": { "added": [folder], "removed": [] } });
+    client.notify("workspace/didChangeWorkspaceFolders", change);
+    client.open(&other, PROGRAM);
+    client.wait_published(&other, |published| severity(&published.diagnostics) == Some(3));
+    client.shutdown();
+}
+
+#[test]
 fn compile_commands_are_followed() {
     let (child, parent) = child_and_parent();
     let entry = |flags: &str| {
@@ -757,6 +804,63 @@ fn exit_codes() {
     assert_eq!(client.exit(), Some(0));
     // An editor that crashed.
     assert_eq!(start(root.path(), &utf8()).hang_up(), Some(1));
+}
+
+/// Sends all messages at once, closes the connection where asked to, and returns what was answered and the exit code.
+fn pipelined(messages: &[Value], close: bool) -> (String, Option<i32>) {
+    let mut server = Command::new(workspace::gridfuse_bin())
+        .arg("lsp")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let mut all = String::new();
+    for message in messages {
+        let body = message.to_string();
+        all += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    }
+    input.write_all(all.as_bytes()).unwrap();
+    let open = (!close).then_some(input);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let status = loop {
+        if let Some(status) = server.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > deadline {
+            server.kill().unwrap();
+            panic!("the server goes on");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    drop(open);
+    let mut answers = String::new();
+    server.stdout.unwrap().read_to_string(&mut answers).unwrap();
+    (answers, status.code())
+}
+
+#[test]
+fn a_client_need_not_wait() {
+    let request = |id: u32, method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let initialize = request(1, "initialize", json!({ "capabilities": {} }));
+    let initialized = json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} });
+    let shutdown = json!({ "jsonrpc": "2.0", "id": 2, "method": "shutdown" });
+    let exit = json!({ "jsonrpc": "2.0", "method": "exit" });
+    for _ in 0..5 {
+        for messages in [
+            vec![initialize.clone(), shutdown.clone(), exit.clone()],
+            vec![initialize.clone(), initialized.clone(), shutdown.clone(), exit.clone()],
+        ] {
+            for close in [false, true] {
+                let (answers, code) = pipelined(&messages, close);
+                assert_eq!(code, Some(0), "{answers}");
+                assert!(answers.contains(r#""id":2"#) && !answers.contains("error"), "{answers}");
+            }
+        }
+    }
+    assert_eq!(pipelined(&[initialize.clone(), exit.clone()], false).1, Some(1));
+    assert_eq!(pipelined(&[initialize, initialized], true).1, Some(1));
+    assert_eq!(pipelined(&[exit], false).1, Some(1));
 }
 
 #[test]

@@ -224,13 +224,13 @@ fn offered_where_it_can_be_executed() {
     let mut session = Session::new(&[]);
     let path = session.path.clone();
     let lenses = session.client.code_lenses(&path);
-    let run: Vec<&Value> = lenses
-        .iter()
-        .filter(|lens| lens["command"]["title"] == "Run on GPU")
-        .collect();
-    assert_eq!(run.len(), 1, "{lenses:#?}");
-    let command = run[0]["command"].clone();
-    assert_eq!(session.client.request("codeLens/resolve", run[0].clone()), *run[0]);
+    assert_eq!(lenses.len(), 2, "{lenses:#?}");
+    let run = session.client.request("codeLens/resolve", lenses[1].clone());
+    let command = run["command"].clone();
+    assert_eq!(
+        (&command["title"], &command["command"]),
+        (&json!("Run on GPU"), &json!("gridfuse.measure"))
+    );
     for needle in ["child<<<", "parent(const"] {
         let at = session.client.find(&path, needle);
         let actions = session.client.code_actions(&path, at..at, &[], &[]);
@@ -252,8 +252,12 @@ fn offered_where_it_can_be_executed() {
     let shown = session.client.wait_notification("window/showMessage", |_| true);
     let text = shown["message"].as_str().unwrap();
     assert!(text.contains("20.0× as fast as the original on Fake GPU"), "{text}");
+    session
+        .client
+        .wait_server_request("workspace/codeLens/refresh", |_| true);
     session.client.shutdown();
 
+    // Elsewhere nobody is asked who can't execute it.
     let mut plain = Session::new(&[]);
     plain.client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
     plain
@@ -262,4 +266,52 @@ fn offered_where_it_can_be_executed() {
     plain.client.open(&path, &fs::read_to_string(&plain.path).unwrap());
     assert_eq!(plain.client.code_lenses(&path).len(), 1);
     plain.client.shutdown();
+}
+
+#[test]
+fn what_was_measured_is_remembered() {
+    let mut session = Session::new(&[]);
+    let path = session.path.clone();
+    let source = session.files.read("program.cu");
+    let argument = session.argument();
+    execute(&mut session.client, argument).unwrap();
+    let shown = |session: &mut Session| {
+        let lenses = session.client.code_lenses(&session.path.clone());
+        let lens = session.client.request("codeLens/resolve", lenses[1].clone());
+        let hovers = ["child<<<", "parent(const"].map(|needle| {
+            let at = session.client.find(&session.path.clone(), needle) + 1;
+            let hover = session.client.hover(&session.path.clone(), at);
+            hover["contents"]["value"].as_str().unwrap().to_owned()
+        });
+        (lens["command"]["title"].as_str().unwrap().to_owned(), hovers)
+    };
+    let fresh = "aggregate-block: 20.0× on Fake GPU, just now, code unchanged since";
+    // A measurement may be a minute old on a slow machine.
+    let same = |text: &str| text.replace("1 minute ago", "just now").contains(fresh);
+    let (lens, hovers) = shown(&mut session);
+    assert!(same(&lens), "{lens}");
+    assert!(hovers.iter().all(|hover| same(hover)), "{hovers:#?}");
+    // A comment changes nothing, code does.
+    session.client.change_full(&path, &format!("// Changed.\n{source}"));
+    assert!(same(&shown(&mut session).0));
+    session.client.change_full(&path, &source.replace("+= 1", "+= 2"));
+    let (lens, hovers) = shown(&mut session);
+    assert!(lens.contains("stale: code changed since"), "{lens}");
+    assert!(hovers.iter().all(|hover| hover.contains("stale")), "{hovers:#?}");
+
+    let kept = session.home.file("state/gridfuse/measurements");
+    let kept = fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
+    fs::write(&kept, "{").unwrap();
+    let (lens, hovers) = shown(&mut session);
+    assert_eq!(lens, "Run on GPU");
+    assert!(
+        hovers.iter().all(|hover| hover.contains("can't be read")),
+        "{hovers:#?}"
+    );
+    assert_eq!(
+        fs::read_dir(session.files.path()).unwrap().count(),
+        1,
+        "nothing among the sources"
+    );
+    session.client.shutdown();
 }

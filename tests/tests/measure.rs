@@ -17,13 +17,18 @@ fn program() -> Directory {
 }
 
 fn measure(arguments: &[&str], fakes: &[(&str, &str)]) -> Run {
-    let files = program();
+    measure_in(&program(), &directory(&[]), arguments, fakes)
+}
+
+/// Measures in a directory, with another one for what is remembered and reported.
+fn measure_in(files: &Directory, home: &Directory, arguments: &[&str], fakes: &[(&str, &str)]) -> Run {
     let fake = workspace::root().join("tests/fixtures/measure/fake_nvcc.sh");
     let output = Command::new(workspace::gridfuse_bin())
         .current_dir(files.path())
         .args(["measure", "program.cu", "--repeat", "2", "--nvcc"])
         .arg(fake)
         .args(arguments)
+        .env("XDG_STATE_HOME", home.path())
         .envs(fakes.iter().copied())
         .stdin(Stdio::null())
         .output()
@@ -161,6 +166,69 @@ fn what_goes_wrong_is_a_result() {
         let outcome = &variant(&report, "aggregate-block")["outcome"];
         assert_eq!(outcome["agreement"]["unstable"], 1, "{report:#}");
     }
+}
+
+#[test]
+fn reports_are_written() {
+    let (files, home) = (program(), directory(&[]));
+    let out = home.file("a/report");
+    let arguments = [
+        "--rewrites",
+        "aggregate-block,threshold",
+        "--args",
+        "a'<b'",
+        "--report",
+        out.to_str().unwrap(),
+    ];
+    measure_in(&files, &home, &arguments, &[("FAKE_NO_BUILD", "Aggregator")]).expect_code(1);
+    let markdown = home.read("a/report/report.md");
+    for part in [
+        "# program.cu",
+        "| original | 10.0 |",
+        "| threshold | 10.0 |",
+        "does not compile",
+        "```diff",
+        "+#include",
+    ] {
+        assert!(markdown.contains(part), "{part}: {markdown}");
+    }
+    let html = home.read("a/report/report.html");
+    for part in [
+        "<!DOCTYPE html>",
+        "Content-Security-Policy",
+        "<svg",
+        "a&lt;b",
+        "scope=\"row\"",
+        "does not compile",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    for outside in ["http:", "https:", "<script", "<link", "src="] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    // The headers that rewrites add are named, not shown.
+    assert!(
+        !html.contains("namespace gridfuse") && html.contains("gridfuse.cuh"),
+        "{html}"
+    );
+}
+
+#[test]
+fn a_history_that_is_broken_is_put_aside() {
+    let (files, home) = (program(), directory(&[]));
+    let arguments = ["--rewrites", "aggregate-block"];
+    let without = [&arguments[..], &["--no-history"]].concat();
+    measure_in(&files, &home, &without, &[]).expect_code(0);
+    assert!(!home.file("gridfuse").exists());
+    measure_in(&files, &home, &arguments, &[]).expect_code(0);
+    let mut kept = fs::read_dir(home.file("gridfuse/measurements")).unwrap();
+    let kept = kept.next().unwrap().unwrap().path();
+    fs::write(&kept, "\u{0}").unwrap();
+    let run = measure_in(&files, &home, &arguments, &[]).expect_code(0);
+    assert!(run.stderr.contains("can't be read"), "{}", run.story());
+    assert_eq!(fs::read_dir(kept.parent().unwrap()).unwrap().count(), 2);
+    let run = measure_in(&files, &home, &arguments, &[]).expect_code(0);
+    assert!(!run.stderr.contains("can't be read"), "{}", run.story());
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub struct After<'db> {
     pub dependence: Dependence<'db>,
     /// Every pair of accesses that meet.
     pub meetings: Vec<Meeting<'db>>,
+    /// Every pair of accesses to one array or variable that may meet: neither proven nor refuted.
+    pub perhaps: Vec<Meeting<'db>>,
 }
 
 /// For every launch of a function, in the order of [`launches`].
@@ -40,6 +42,7 @@ pub fn after<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<After<'db
         let host = || After {
             dependence: Dependence::unknown("host code launches it", None),
             meetings: Vec::new(),
+            perhaps: Vec::new(),
         };
         return all.iter().map(|_| host()).collect();
     }
@@ -71,19 +74,23 @@ pub fn after<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<After<'db
             dependence = dependence.or(Dependence::gap(gap));
         }
         let mut meetings: Vec<Meeting<'db>> = Vec::new();
+        let mut perhaps: Vec<Meeting<'db>> = Vec::new();
         for ours in own.accesses.iter().filter(|a| behind(Some(a.at), a.span)) {
             if matches!(ours.root, super::location::Root::Object(_)) {
                 continue;
             }
             for theirs in &child.accesses {
                 let pair = comparison.pair(theirs, ours);
-                if let Dependence::Conflict(child, parent) = &pair {
-                    meetings.push(Meeting {
-                        child: *child,
-                        parent: *parent,
-                        at: ours.at,
-                        later_iteration: !forward.contains(&ours.at),
-                    });
+                let meeting = || Meeting {
+                    child: Touch::of(theirs),
+                    parent: Touch::of(ours),
+                    at: ours.at,
+                    later_iteration: !forward.contains(&ours.at),
+                };
+                match &pair {
+                    Dependence::Conflict(..) => meetings.push(meeting()),
+                    Dependence::Unknown(_) if theirs.root == ours.root => perhaps.push(meeting()),
+                    Dependence::Unknown(_) | Dependence::None(_) => {}
                 }
                 dependence = dependence.or(pair);
             }
@@ -92,7 +99,11 @@ pub fn after<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<After<'db
             let unknown = Dependence::unknown("what its callers do afterwards isn't known", None);
             dependence = dependence.or(unknown);
         }
-        found.push(After { dependence, meetings });
+        found.push(After {
+            dependence,
+            meetings,
+            perhaps,
+        });
     }
     found
 }

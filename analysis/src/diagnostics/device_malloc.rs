@@ -77,13 +77,17 @@ fn device_malloc<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Findi
         // Not reached, or in a lambda.
         let known = levels.exprs.contains_key(&id);
         if known && who_executes(db, function, &body, &places, &levels, id) == Launchers::ManyThreads {
+            let around = places.loops_around(&body, id);
+            let around = around
+                .first()
+                .map(|l| (function, l.span, "again in every iteration of this loop".to_owned()));
             found.push(Finding {
                 span: expr.span,
                 message: format!(
                     "every thread that gets here allocates memory with `{name}`: they wait for each other"
                 ),
                 label: "allocates in every thread".to_owned(),
-                related: Vec::new(),
+                related: around.into_iter().collect(),
                 help: Some("allocate once for the grid or the block, and give each thread its part".to_owned()),
             });
         }

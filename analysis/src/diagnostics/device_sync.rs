@@ -1,10 +1,13 @@
 //! `device-sync`
 
 use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
+use crate::dependence::after;
+use crate::diagnostic::{Cause, Finding, Kind, Severity};
 use crate::hir::{ExprKind, body};
 use crate::items::FunctionItem;
+use crate::launch::launches;
 use crate::settings::file_settings;
+use crate::span::Span;
 
 pub(super) const KIND: Kind = Kind {
     id: "device-sync",
@@ -79,11 +82,37 @@ fn device_sync<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding
                 span: expr.span,
                 message: format!("`{name}` {message}"),
                 label: label.to_owned(),
-                related: Vec::new(),
+                related: dependents(db, function, expr.span),
                 help: Some(
                     "launch what depends on the children into `cudaStreamTailLaunch`, or behind them in the same stream".to_owned(),
                 ),
             })
         })
         .collect()
+}
+
+/// More places than this are no help.
+const MAX_PLACES: usize = 4;
+
+/// What the function does behind the call that depends on a grid launched before it.
+fn dependents<'db>(db: &'db dyn Db, function: FunctionItem<'db>, sync: Span) -> Vec<Cause<'db>> {
+    let body = body(db, function);
+    let mut found: Vec<Cause<'db>> = Vec::new();
+    let earlier = launches(db, function).iter().zip(after(db, function));
+    for (facts, behind) in earlier.filter(|(facts, _)| facts.span.end <= sync.start) {
+        let kernel = facts.kernel_name.as_deref().unwrap_or("the child");
+        let surely = behind.meetings.iter().map(|meeting| (meeting, true));
+        let perhaps = behind.perhaps.iter().map(|meeting| (meeting, false));
+        for (meeting, certain) in surely.chain(perhaps) {
+            let span = body.expr(meeting.at).span;
+            let known = found.iter().any(|(_, known, _)| *known == span);
+            if span.start < sync.end || known || found.len() == MAX_PLACES {
+                continue;
+            }
+            let (ours, theirs) = (meeting.parent.kind.verb(), meeting.child.kind.verb());
+            let may = if certain { "" } else { "perhaps " };
+            found.push((function, span, format!("{may}{ours} what `{kernel}` {theirs}")));
+        }
+    }
+    found
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::origin::origins;
 use crate::db::Db;
 use crate::diagnostic::{Finding, Kind, Severity};
 use crate::flow::operands;
@@ -69,7 +70,7 @@ fn empty_grid<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<
                 span: facts.grid.operand.span,
                 message,
                 label: label.to_owned(),
-                related: Vec::new(),
+                related: origins(function, &body, facts.grid.operand.expr),
                 help: help.map(str::to_owned),
             };
             let zero = |e: &ExprId| constant_value(db, function, &body, *e) == Some(0);

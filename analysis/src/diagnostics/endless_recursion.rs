@@ -1,9 +1,10 @@
 //! `endless-recursion`
 
 use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
+use crate::diagnostic::{Cause, Finding, Kind, Severity};
 use crate::items::FunctionItem;
-use crate::launch::{Recursion, launch_counts, launches};
+use crate::launch::{LaunchFacts, Recursion, launch_counts, launches};
+use crate::resolve::launch_sites_of;
 
 pub(super) const KIND: Kind = Kind {
     id: "endless-recursion",
@@ -49,8 +50,27 @@ fn endless_recursion<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<F
             span: facts.span,
             message: format!("`{}` launches itself in every run: nothing ends it", function.name(db)),
             label: "launched again and again".to_owned(),
-            related: Vec::new(),
+            related: causes(db, function, facts),
             help: Some("launch under a condition that is false at some time".to_owned()),
         })
         .collect()
+}
+
+/// What begins the recursion, and the condition that looks as if it ended it.
+fn causes<'db>(db: &'db dyn Db, function: FunctionItem<'db>, facts: &LaunchFacts<'db>) -> Vec<Cause<'db>> {
+    let picks = facts.divergence.why.as_ref();
+    let picks = picks.map(|why| {
+        (
+            function,
+            why.span,
+            "this picks threads of the grid, and ends nothing".to_owned(),
+        )
+    });
+    let sites = launch_sites_of(db, function);
+    let first = sites.iter().find(|site| site.function != function);
+    let first = first.and_then(|site| {
+        let begins = launches(db, site.function).get(site.index as usize)?;
+        Some((site.function, begins.span, "the first one is launched here".to_owned()))
+    });
+    picks.into_iter().chain(first).collect()
 }

@@ -2,9 +2,11 @@
 
 use crate::db::Db;
 use crate::diagnostic::{Finding, Kind, Severity};
-use crate::hir::body;
+use crate::flow::{BlockId, Flow};
+use crate::hir::{Body, ExprId, ExprKind, StmtId, StmtKind, body};
 use crate::items::FunctionItem;
-use crate::streams::created_streams;
+use crate::span::Span;
+use crate::streams::{CreatedStream, created_streams};
 
 pub(super) const KIND: Kind = Kind {
     id: "leaked-stream",
@@ -52,20 +54,51 @@ For a single launch, `cudaStreamFireAndForget` needs no stream to be created at 
 
 fn leaked_stream<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
     let streams = created_streams(db, function).iter();
-    let leaked = streams.filter(|s| s.used && !s.destroyed && !s.escapes);
+    let leaked = streams.filter(|s| s.last_use.is_some() && !s.destroyed && !s.escapes);
     leaked
         .map(|stream| {
             let body = body(db, function);
             let name = body.binding(stream.binding).name.as_str();
+            let last = stream.last_use.map(|span| (span, "the last use of it"));
+            let lost = first_return(&body, stream).map(|span| (span, "returns and leaves it behind"));
+            let related = last.into_iter().chain(lost);
+            let related = related.map(|(span, text)| (function, span, text.to_owned())).collect();
             Finding {
                 span: stream.created,
                 message: format!("the stream `{name}` is never destroyed"),
                 label: "never destroyed".to_owned(),
-                related: Vec::new(),
+                related,
                 help: Some(format!(
                     "call `cudaStreamDestroy({name})` behind the last launch into it; its grids run all the same"
                 )),
             }
         })
         .collect()
+}
+
+/// The first `return` in the source that control may come to once the stream is created.
+fn first_return(body: &Body, stream: &CreatedStream) -> Option<Span> {
+    let flow = Flow::of(body);
+    let created = body.exprs.iter().position(|expr| {
+        let call = matches!(&expr.kind, ExprKind::Call { name: Some(name), .. } if name.contains("cudaStreamCreate"));
+        call && expr.span == stream.created
+    })?;
+    let home = *flow.expr_block.get(&ExprId(created as u32))?;
+    let mut seen = vec![home];
+    let mut todo: Vec<BlockId> = vec![home];
+    while let Some(block) = todo.pop() {
+        for to in flow.block(block).targets() {
+            if !seen.contains(to) {
+                seen.push(*to);
+                todo.push(*to);
+            }
+        }
+    }
+    let reached = body.stmts.iter().enumerate().filter(|(index, stmt)| {
+        let block = flow.stmt_block.get(&StmtId(*index as u32));
+        matches!(stmt.kind, StmtKind::Return(_))
+            && stmt.span.start > stream.created.start
+            && block.is_some_and(|block| seen.contains(block))
+    });
+    reached.map(|(_, stmt)| stmt.span).min()
 }

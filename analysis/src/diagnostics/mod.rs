@@ -11,6 +11,7 @@ mod launch_in_loop;
 mod leaked_stream;
 mod missing_device_linking;
 mod nesting_depth;
+mod origin;
 mod oversized_block;
 mod partial_warp;
 mod pending_launch_limit;
@@ -64,7 +65,7 @@ pub static KINDS: &[Kind] = &[
 #[salsa::tracked]
 pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    let settings = settings(db);
+    let settings = settings(db, file);
     for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
         for (index, finding) in findings(db, *function) {
             let kind = &KINDS[*index];

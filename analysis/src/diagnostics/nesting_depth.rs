@@ -50,7 +50,9 @@ void run(float* cells) { refine<<<1, 32>>>(cells, 0); }
 "#;
 
 fn nesting_depth<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
-    let Some(limit) = settings(db).nesting_depth.or_else(|| pending_launch_limit(db)) else {
+    let file = function.file(db);
+    let wanted = settings(db, file).nesting_depth;
+    let Some(limit) = wanted.or_else(|| pending_launch_limit(db, file)) else {
         return Vec::new();
     };
     let counted = launches(db, function).iter().zip(launch_counts(db, function));

@@ -1,7 +1,9 @@
 //! `oversized-block`
 
+use super::origin::origins;
 use crate::db::Db;
 use crate::diagnostic::{Finding, Kind, Severity};
+use crate::hir::body;
 use crate::items::FunctionItem;
 use crate::launch::{Launchers, launches};
 
@@ -66,7 +68,7 @@ fn oversized_block<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Fin
                 span: facts.block.operand.span,
                 message: format!("the launch fails: its blocks have {threads} threads, and a block has {limit}"),
                 label: format!("{x} x {y} x {z} threads"),
-                related: Vec::new(),
+                related: origins(function, &body(db, function), facts.block.operand.expr),
                 help: None,
             })
         })

@@ -1,7 +1,9 @@
 //! `partial-warp`
 
+use super::origin::origins;
 use crate::db::Db;
 use crate::diagnostic::{Finding, Kind, Severity};
+use crate::hir::body;
 use crate::items::FunctionItem;
 use crate::launch::{Launchers, WARP, launches};
 
@@ -67,7 +69,7 @@ fn partial_warp<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Findin
                 span: facts.block.operand.span,
                 message: format!("blocks of {blocks} leave {idle} of 32 lanes of their last warp idle"),
                 label: "not a multiple of 32".to_owned(),
-                related: Vec::new(),
+                related: origins(function, &body(db, function), facts.block.operand.expr),
                 help: None,
             })
         })

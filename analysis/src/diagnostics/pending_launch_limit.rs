@@ -56,7 +56,9 @@ fn pending_launch_limit<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Ve
     if all.iter().all(|l| l.launchers == Launchers::Host) {
         return Vec::new();
     }
-    let Some(limit) = limit(db) else { return Vec::new() };
+    let Some(limit) = limit(db, function.file(db)) else {
+        return Vec::new();
+    };
     let counted = all.iter().zip(launch_counts(db, function));
     counted
         .filter(|(facts, count)| facts.launchers != Launchers::Host && count.per_grid.at_least > limit)

@@ -49,7 +49,7 @@ __global__ void parent(float* values, const int* chosen, int n) {
 
 fn tiny_child_grid<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
     let counts = launch_counts(db, function);
-    let limit = settings(db).tiny_grid;
+    let limit = settings(db, function.file(db)).tiny_grid;
     let mut found = Vec::new();
     for (index, (facts, count)) in launches(db, function).iter().zip(counts).enumerate() {
         let Bound::Constant(threads) = count.child_threads else {

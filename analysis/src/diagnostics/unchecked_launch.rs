@@ -56,29 +56,42 @@ __global__ void parent(int* out, const int* counts, int* failed) {
 /// Launches by one block that are few.
 const FEW: u64 = 16;
 
+/// More launches than this aren't shown.
+const MAX_LAUNCHES: usize = 5;
+
 const ASKS: [&str; 2] = ["cudaGetLastError", "cudaPeekAtLastError"];
 
 fn unchecked_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
     let all = launches(db, function).iter().zip(launch_counts(db, function));
     let within = |bound: &Bound, limit: u64| matches!(bound, Bound::Constant(n) if *n <= limit);
-    let limit = pending_launch_limit(db);
-    let mut many = all.filter(|(facts, count)| {
+    let limit = pending_launch_limit(db, function.file(db));
+    let many = all.filter(|(facts, count)| {
         let few =
             within(&count.per_block.at_most, FEW) || limit.is_some_and(|limit| within(&count.per_grid.at_most, limit));
         facts.launchers != Launchers::Host && !facts.in_lambda && !few
     });
-    let Some((facts, _)) = many.next() else {
+    let many: Vec<_> = many.map(|(facts, _)| facts).collect();
+    let Some((facts, rest)) = many.split_first() else {
         return Vec::new();
     };
     if asks(db, function) {
         return Vec::new();
     }
-    let more = many.count();
-    let others = match more {
+    let others = match rest.len() {
         0 => String::new(),
         1 => " (nor that of the other launch in this function)".to_owned(),
         n => format!(" (nor those of the other {n} launches in this function)"),
     };
+    let unchecked = rest
+        .iter()
+        .take(MAX_LAUNCHES)
+        .map(|l| (l.span, "nor at that of this one"));
+    let repeated = facts
+        .loops
+        .first()
+        .map(|l| (l.span, "again in every iteration of this loop"));
+    let related = repeated.into_iter().chain(unchecked);
+    let related = related.map(|(span, text)| (function, span, text.to_owned())).collect();
     let kernel = facts.kernel_name.as_deref().unwrap_or("the child");
     vec![Finding {
         span: facts.span,
@@ -86,7 +99,7 @@ fn unchecked_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Fi
             "nobody looks at the error of this launch of `{kernel}`{others}: a launch that fails is not noticed"
         ),
         label: "may fail unnoticed".to_owned(),
-        related: Vec::new(),
+        related,
         help: Some("look at `cudaGetLastError()` behind the launch".to_owned()),
     }]
 }

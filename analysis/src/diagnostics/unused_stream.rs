@@ -4,6 +4,7 @@ use crate::db::Db;
 use crate::diagnostic::{Finding, Kind, Severity};
 use crate::hir::body;
 use crate::items::FunctionItem;
+use crate::launch::{Launchers, launches};
 use crate::streams::created_streams;
 
 pub(super) const KIND: Kind = Kind {
@@ -51,8 +52,20 @@ __global__ void parent(int* out) {
 ```
 "#;
 
+/// More launches than this aren't shown.
+const MAX_LAUNCHES: usize = 3;
+
 fn unused_stream<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
-    let unused = created_streams(db, function).iter().filter(|s| !s.used && !s.escapes);
+    let unused = created_streams(db, function)
+        .iter()
+        .filter(|s| s.last_use.is_none() && !s.escapes);
+    let streamless = launches(db, function)
+        .iter()
+        .filter(|l| l.launchers != Launchers::Host && l.stream_operand.is_none() && !l.in_lambda);
+    let others: Vec<_> = streamless
+        .take(MAX_LAUNCHES)
+        .map(|l| (function, l.span, "this launch names no stream".to_owned()))
+        .collect();
     unused
         .map(|stream| {
             let body = body(db, function);
@@ -61,7 +74,7 @@ fn unused_stream<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Findi
                 span: stream.created,
                 message: format!("the stream `{name}` is created and never used"),
                 label: "created for nothing".to_owned(),
-                related: Vec::new(),
+                related: others.clone(),
                 help: Some(format!(
                     "give `{name}` as the fourth part of a launch's configuration, or leave it out"
                 )),

@@ -54,7 +54,7 @@ pub(super) fn unused_suppressions(
     severity: Severity,
     findings: &[Diagnostic],
 ) -> Vec<Diagnostic> {
-    let settings = settings(db);
+    let settings = settings(db, file);
     let mut found = Vec::new();
     for allow in allowed(db, file) {
         let Some(id) = &allow.id else { continue };

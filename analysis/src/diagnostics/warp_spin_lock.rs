@@ -91,7 +91,7 @@ fn warp_spin_lock<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Find
         if !same_place(&body, place, &|e| levels.of(e)) {
             continue;
         }
-        let old = settings(db).arch.is_none_or(|arch| arch < 70);
+        let old = settings(db, function.file(db)).arch.is_none_or(|arch| arch < 70);
         let effect = match old {
             true => "before Volta the warp never gets out of this loop, since then they pass one by one",
             false => "they pass one by one, while the others keep trying",

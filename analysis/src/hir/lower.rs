@@ -66,11 +66,10 @@ pub fn body<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Body> {
     if function.has_body(db) && lowering.body.root.is_none() {
         lowering.problem(Span::new(0, text.len() as u32), "this function could not be parsed");
     }
-    for cut in &signature.cuts {
-        lowering
-            .body
-            .problems
-            .push((*cut, "an #if cuts through this statement".to_owned()));
+    let in_expansions = map.map(|m| m.cuts.as_slice()).unwrap_or_default();
+    for cut in signature.cuts.iter().chain(in_expansions) {
+        lowering.problem(*cut, "an #if cuts through this statement");
+        lowering.body.cut = true;
     }
     Arc::new(lowering.body)
 }

@@ -31,6 +31,9 @@ pub struct Body {
     pub launches: Vec<ExprId>,
     /// Places inside the function that could not be understood (syntax errors, unknown constructs), with a short reason.
     pub problems: Vec<(Span, String)>,
+    /// An `#if` that isn't decided cuts through a construct: one of its branches is what the body shows, and another one may be what
+    /// is compiled. What holds in any case isn't known then.
+    pub cut: bool,
 }
 
 impl Body {

@@ -247,7 +247,11 @@ impl<'db> Counter<'_, 'db> {
         };
         let who = who_launches(self.db, id);
         let size = self.parent_size(who);
-        let launching = guarded(iterations.clone(), guard.is_some());
+        let launching = if self.body.cut {
+            Amount::up_to(Bound::Unbounded)
+        } else {
+            guarded(iterations.clone(), guard.is_some())
+        };
         let symbolic = |known: Option<u64>, text: &str| match known {
             Some(n) => Amount::exactly(n),
             None => Amount {
@@ -276,7 +280,10 @@ impl<'db> Counter<'_, 'db> {
             per_block,
             per_grid,
             guard,
-            recursion: self.recursion(facts, &conditions, &loops),
+            recursion: match self.recursion(facts, &conditions, &loops) {
+                Recursion::Endless if self.body.cut => Recursion::Open,
+                recursion => recursion,
+            },
             size: match child_threads {
                 Bound::Constant(n) if n < WARP => GridSize::Tiny,
                 Bound::Constant(_) => GridSize::Constant,

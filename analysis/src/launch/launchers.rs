@@ -56,6 +56,10 @@ pub(crate) fn launchers(
     levels: &FunctionUniformity,
     launch: ExprId,
 ) -> Launchers {
+    // The conditions in the text may not be those that are compiled.
+    if body.cut {
+        return Launchers::ManyThreads;
+    }
     let context = Pins::new(db, function, body, levels);
     let mut found: Vec<Number> = Vec::new();
     let mut inner: Option<StmtId> = None;

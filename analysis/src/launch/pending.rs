@@ -9,13 +9,18 @@ use crate::settings::settings;
 
 const LIMIT: &str = "cudaLimitDevRuntimePendingLaunchCount";
 
-/// The limit of pending launches: what the settings say, else the largest that a `cudaDeviceSetLimit` in the workspace sets,
+/// The limit of pending launches for what a file launches: what the settings say, else the largest that a `cudaDeviceSetLimit` in the workspace sets,
 /// else CUDA's own. `None`: a call sets it to something that isn't constant.
-#[salsa::tracked(returns(copy))]
-pub fn pending_launch_limit(db: &dyn Db) -> Option<u64> {
-    if let Some(limit) = settings(db).pending_launches {
-        return Some(limit);
+pub fn pending_launch_limit(db: &dyn Db, file: SourceFile) -> Option<u64> {
+    match settings(db, file).pending_launches {
+        Some(limit) => Some(limit),
+        None => limit_set_by_program(db),
     }
+}
+
+/// The same by what the program says.
+#[salsa::tracked(returns(copy))]
+fn limit_set_by_program(db: &dyn Db) -> Option<u64> {
     let files = Workspace::try_get(db)
         .map(|workspace| workspace.files(db))
         .unwrap_or_default();

@@ -5,9 +5,11 @@
 //! (an opening brace in one branch, an `else` that belongs to an `if` across `#if`, half an argument list) would break the tree
 //! around it, so one branch is kept and the rest is blanked; the place is noted, because what was blanked isn't analysed.
 
+use std::collections::HashSet;
+
 use super::directives::Directive;
 use super::{blank, end_of_block_comment, end_of_char, end_of_line, end_of_string, is_word_start, word_at};
-use crate::preprocess::Branch;
+use crate::preprocess::{Branch, TokenKind, lex};
 use crate::span::TextRange;
 
 struct Group {
@@ -27,7 +29,11 @@ pub(super) struct Conditionals {
 }
 
 /// Blanks in `out` what isn't compiled, and what can't stay.
-pub(super) fn mend(out: &mut [u8], directives: &[Directive], branches: &[Branch]) -> Conditionals {
+pub(super) fn mend(text: &str, out: &mut [u8], directives: &[Directive], branches: &[Branch]) -> Conditionals {
+    if directives.iter().all(|d| d.name != "endif") {
+        return Conditionals::default();
+    }
+    let inside = inside_constructs(text);
     let mut found = Conditionals::default();
     let mut open: Vec<Group> = Vec::new();
     for (index, directive) in directives.iter().enumerate() {
@@ -41,7 +47,7 @@ pub(super) fn mend(out: &mut [u8], directives: &[Directive], branches: &[Branch]
             "endif" => {
                 // Inner groups end first, so that outer ones see them already mended.
                 if let Some(group) = open.pop() {
-                    finish(out, directives, branches, &group, index, &mut found);
+                    finish(out, directives, branches, &inside, &group, index, &mut found);
                 }
             }
             _ => {}
@@ -70,6 +76,7 @@ fn finish(
     out: &mut [u8],
     directives: &[Directive],
     known: &[Branch],
+    inside: &HashSet<usize>,
     group: &Group,
     endif: usize,
     found: &mut Conditionals,
@@ -115,7 +122,8 @@ fn finish(
         return;
     }
     let followed_by_else = next_word(out, last.end) == Some("else");
-    if !followed_by_else && branches.iter().all(|(start, end)| whole(out, *start, *end)) {
+    let inside = inside.contains(&directives[first].start);
+    if !followed_by_else && !inside && branches.iter().all(|(start, end)| whole(out, *start, *end)) {
         return;
     }
     found.cuts.push(whole_group);
@@ -126,6 +134,43 @@ fn finish(
     for &index in group.heads.iter().chain([&endif]) {
         blank(out, directives[index].start, directives[index].end);
     }
+}
+
+/// Where the directives stand that come in the middle of a statement: behind an operator, an `else`, the head of a loop.
+fn inside_constructs(text: &str) -> HashSet<usize> {
+    let lexemes = lex(text, true);
+    let mut found = HashSet::new();
+    // For each open parenthesis: whether it is that of a statement's head.
+    let mut open: Vec<bool> = Vec::new();
+    let mut inside = false;
+    let mut before = "";
+    for lexeme in &lexemes {
+        if lexeme.kind == TokenKind::Directive {
+            if inside {
+                found.insert(lexeme.start);
+            }
+            continue;
+        }
+        let word = text.get(lexeme.start..lexeme.end).unwrap_or("");
+        inside = match word {
+            "(" => {
+                open.push(matches!(before, "if" | "for" | "while" | "switch" | "constexpr"));
+                true
+            }
+            ")" => open.pop().unwrap_or(false),
+            "}" => {
+                open.clear();
+                false
+            }
+            "{" | ";" | ":" | "]" | ">" | ">>" | "++" | "--" | "..." | "\\" | "@" | "#" | "##" => false,
+            // Lists of enumerators and initialisers are told by their branches.
+            "," => open.last().is_some(),
+            "else" | "do" | "return" | "case" | "goto" | "throw" | "co_return" => true,
+            _ => lexeme.kind == TokenKind::Punctuation,
+        };
+        before = word;
+    }
+    found
 }
 
 fn next_word(bytes: &[u8], mut at: usize) -> Option<&str> {

@@ -3,19 +3,18 @@
 //!
 //! What is blanked: `__align__(8)`, `__cluster_dims__(…)`, `__maxnreg__(…)`, `__launch_bounds__` with three arguments,
 //! calling-convention words, `#pragma` lines (a `#pragma unroll` between `if (c)` and `for` would give the `if` an empty
-//! body), lambda execution spaces (`[=] __device__ (…)`), and the user's own macros that stand for execution-space words
-//! (`#define KERNEL __global__`), whose meaning is kept in [`Masked::words`]. Branches of `#if` that aren't compiled are blanked,
+//! body), lambda execution spaces (`[=] __device__ (…)`), and the user's own macros that stand for what is written in front of
+//! functions (`#define KERNEL __global__`), whose meaning is kept in [`Masked::specifiers`]. Branches of `#if` that aren't compiled are blanked,
 //! and `#if` groups that cut through a construct are reduced to one branch ([`Masked::cuts`]).
 
 mod conditionals;
 mod directives;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use tree_sitter::{InputEdit, Point, Tree};
 
-use crate::preprocess::Branch;
+use crate::preprocess::{Branch, SpecifierMacros, SpecifierUse, Specifiers};
 use crate::span::TextRange;
 use conditionals::Conditionals;
 pub use directives::{Directive, directives};
@@ -25,8 +24,8 @@ pub use directives::{Directive, directives};
 pub struct Masked {
     /// Same length and newlines as the original.
     pub text: Arc<str>,
-    /// Execution-space words that were blanked: (offset, what they stand for), by offset.
-    pub words: Vec<(u32, String)>,
+    /// Macros that were blanked because they stand for specifiers of functions, in order.
+    pub specifiers: Vec<Specifiers>,
     /// `#if` groups of which one branch was kept because they cut through a construct, in order.
     pub cuts: Vec<TextRange>,
     /// `#if` groups of which it is known which branch is compiled, if any, in order.
@@ -60,30 +59,19 @@ const WORDS: &[&str] = &[
     "__inline_hint__",
 ];
 
-/// Execution-space and storage words a user's macro may stand for.
-const SPACE_WORDS: &[&str] = &[
-    "__global__",
-    "__device__",
-    "__host__",
-    "__forceinline__",
-    "__noinline__",
-    "__inline__",
-    "inline",
-    "static",
-    "constexpr",
-    "extern",
-    "\"C\"",
-    "void",
-];
-
-/// Masks one text. `branches`: for each of its [`directives`] what becomes of the text behind it; those that are missing aren't known.
+/// Masks one text of which no macros are known. `branches`: for each of its [`directives`] what becomes of the text behind it; those
+/// that are missing aren't known.
 pub fn mask(text: &str, branches: &[Branch]) -> Masked {
+    mask_with(text, branches, &SpecifierMacros::default())
+}
+
+/// The same where macros are known.
+pub(crate) fn mask_with(text: &str, branches: &[Branch], macros: &SpecifierMacros) -> Masked {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
-    let mut words = Vec::new();
+    let mut specifiers = Vec::new();
     let directives = directives(text);
     let mut next_directive = 0;
-    let space_macros = space_macros(text);
     let mut at = 0;
     // Start of the current line's first non-blank byte, to recognise directives.
     let mut line_fresh = true;
@@ -112,6 +100,7 @@ pub fn mask(text: &str, branches: &[Branch]) -> Masked {
                 }
                 match directives.get(next_directive).filter(|d| d.start == at) {
                     Some(directive) => {
+                        next_directive += 1;
                         if directive.name == "pragma" {
                             blank(&mut out, at, directive.end);
                         }
@@ -124,7 +113,8 @@ pub fn mask(text: &str, branches: &[Branch]) -> Masked {
                 line_fresh = false;
                 at += 1;
                 // `[…] __device__ (` : an execution space on a lambda.
-                if let Some(close) = matching(bytes, at - 1, b'[', b']') {
+                let attribute = bytes.get(at) == Some(&b'[');
+                if !attribute && let Some(close) = matching(bytes, at - 1, b'[', b']') {
                     let mut next = skip_space(bytes, close + 1);
                     while let Some(word) = word_at(text, next).filter(|w| matches!(*w, "__device__" | "__host__")) {
                         let after = skip_space(bytes, next + word.len());
@@ -167,13 +157,13 @@ pub fn mask(text: &str, branches: &[Branch]) -> Masked {
                         at = close + 1;
                         continue;
                     }
-                } else if let Some(meaning) = space_macros.get(word) {
-                    blank(&mut out, at, end);
-                    words.push((at as u32, meaning.clone()));
-                    // `void` must stay visible for the parser where the macro swallowed it.
-                    if meaning.split(' ').any(|w| w == "void") && word.len() >= 4 {
-                        out[at..at + 4].copy_from_slice(b"void");
-                    }
+                } else if macros.mentions(word)
+                    && let Some(used) = macros.use_at(text, at, word, next_directive as u32)
+                {
+                    at = used.specifiers.end as usize;
+                    show_rest(&mut out, bytes, end, &used);
+                    specifiers.push(used.specifiers);
+                    continue;
                 }
                 at = end;
             }
@@ -191,13 +181,13 @@ pub fn mask(text: &str, branches: &[Branch]) -> Masked {
         cuts,
         decided,
         inactive,
-    } = conditionals::mend(&mut out, &directives, branches);
+    } = conditionals::mend(text, &mut out, &directives, branches);
     // Only whole ASCII words and spans between ASCII delimiters were blanked byte by byte, so the text is still UTF-8;
     // should that ever be wrong, the unmasked text is the safe answer.
     let masked = String::from_utf8(out).unwrap_or_else(|_| text.to_owned());
     Masked {
         text: masked.into(),
-        words,
+        specifiers,
         cuts,
         decided,
         inactive,
@@ -237,43 +227,23 @@ fn point(bytes: &[u8], at: usize) -> Point {
     Point { row, column: at - line }
 }
 
-/// Object-like macros that stand for nothing but execution-space words, `__global__` or `__device__` among them.
-fn space_macros(text: &str) -> HashMap<String, String> {
-    let mut found: HashMap<String, String> = HashMap::new();
-    for line in text.lines() {
-        let Some(rest) = line.trim_start().strip_prefix('#') else {
-            continue;
-        };
-        let Some(rest) = rest.trim_start().strip_prefix("define") else {
-            continue;
-        };
-        let mut parts = rest.split_whitespace();
-        let Some(name) = parts
-            .next()
-            .filter(|n| n.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric()))
-        else {
-            continue;
-        };
-        let mut meaning: Vec<String> = Vec::new();
-        let mut all = true;
-        for part in parts {
-            if part.starts_with("//") || part.starts_with("/*") {
-                break;
-            }
-            if SPACE_WORDS.contains(&part) {
-                meaning.push(part.to_owned());
-            } else if let Some(inner) = found.get(part) {
-                meaning.push(inner.clone());
-            } else {
-                all = false;
-            }
-        }
-        let meaning = meaning.join(" ");
-        if all && (meaning.contains("__global__") || meaning.contains("__device__")) {
-            found.insert(name.to_owned(), meaning);
-        }
+/// Blanks the use of a macro that stands for specifiers, whose name ends at `name_end`; what else it stands for stays visible for
+/// the parser: the type, and what is written as its argument.
+fn show_rest(out: &mut [u8], bytes: &[u8], name_end: usize, used: &SpecifierUse) {
+    let (start, end) = (used.specifiers.start as usize, used.specifiers.end as usize);
+    blank(out, start, end);
+    let mut room = start..end;
+    if let Some((from, to)) = used.kept {
+        out[from..to].copy_from_slice(&bytes[from..to]);
+        room.end = from.saturating_sub(1);
     }
-    found
+    let fits = room.len() >= used.ty.len() && !bytes[room].contains(&b'\n') && used.ty.is_ascii();
+    if fits {
+        out[start..start + used.ty.len()].copy_from_slice(used.ty.as_bytes());
+    } else if end == name_end {
+        // The name reads as a type, too.
+        out[start..end].copy_from_slice(&bytes[start..end]);
+    }
 }
 
 fn blank(out: &mut [u8], start: usize, end: usize) {

@@ -119,6 +119,8 @@ fn directive_offsets(db: &dyn Db, file: SourceFile) -> Vec<u32> {
 pub struct Expanded {
     /// The text.
     pub text: String,
+    /// `#if` groups that cut through a construct, as the macros in them are expanded.
+    pub cuts: Vec<Span>,
     segments: Vec<Segment>,
     /// Uses of macros, in order.
     uses: Vec<Span>,
@@ -200,6 +202,7 @@ pub fn expand_function(text: &str, body: Span, macros: &FunctionMacros) -> Optio
     let lexemes = lex(inner, true);
     let mut out = Expanded {
         text: String::with_capacity(text.len()),
+        cuts: Vec::new(),
         segments: Vec::new(),
         uses: Vec::new(),
         arguments: Vec::new(),
@@ -250,7 +253,10 @@ pub fn expand_function(text: &str, body: Span, macros: &FunctionMacros) -> Optio
     }
     copy(&mut out, text, copied, text.len());
     // What is blanked in sources is blanked in expansions, too: attributes, execution spaces of lambdas.
-    out.text = mask(&out.text, &[]).text.to_string();
+    let masked = mask(&out.text, &[]);
+    out.text = masked.text.to_string();
+    let cuts = masked.cuts.iter();
+    out.cuts = cuts.map(|cut| out.span(cut.start as usize, cut.end as usize)).collect();
     Some(out)
 }
 

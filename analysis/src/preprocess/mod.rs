@@ -9,10 +9,13 @@ mod condition;
 mod expand;
 mod function;
 mod lines;
+mod specifiers;
 mod token;
 mod walk;
 
 pub use function::{Expanded, FunctionMacros, expand_function, function_macros};
+pub use specifiers::Specifiers;
+pub(crate) use specifiers::{SpecifierMacros, SpecifierUse, specifier_macros};
 pub(crate) use token::{Lexeme, TokenKind, lex};
 pub(crate) use walk::branches;
 pub use walk::{Branch, Preprocessed, preprocessed};

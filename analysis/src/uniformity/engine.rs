@@ -91,7 +91,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         trust: Trust,
     ) -> Option<Engine<'a, 'db>> {
         let signature = function.signature(db);
-        if body.root.is_none() || !signature.cuts.is_empty() {
+        if body.root.is_none() || body.cut {
             return None;
         }
         let places = Places {

@@ -38,6 +38,8 @@ launches in it have begun.
 - The NULL stream, `cudaStreamFireAndForget`, or a stream that each thread creates for this launch alone.
 - A child whose callees don't read the built-in variables, without inline assembly and waiting; arguments that are plain values.
 - Blocks of the child that are one-dimensional, or of the same size for all launches of a block.
+- As many registers for a thread of the parent as a launch takes: two for each word of the child's arguments and 24 more, and 48 at
+  least. A parent whose blocks have more than 512 threads gets `__launch_bounds__`, so that it doesn't come to take too many.
 
 In the NULL stream it assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once.
 

@@ -216,6 +216,11 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     finish(edit)
 }
 
+/// A function allocates device memory itself.
+pub(crate) fn allocates(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    calls(db, function).iter().any(|call| call.allocates)
+}
+
 /// The allocations and frees of a function.
 fn calls<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Call> {
     let body = body(db, function);

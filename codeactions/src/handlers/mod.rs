@@ -10,6 +10,8 @@ mod fire_and_forget;
 pub mod optimize;
 mod threshold;
 
+pub(crate) use aggregate_malloc::allocates;
+
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::rewrite::{Ineligible, Rewrite, Verdict};
 use crate::site::refuse;

@@ -22,16 +22,19 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     apply,
 };
 
-const DOC: &str = r#"Applies `threshold`, `coarsen` and `aggregate-*` in this order, those that a small cost model recommends for this launch and that
+const DOC: &str = r#"Applies `aggregate-malloc`, `threshold`, `coarsen` and `aggregate-*` in this order, those that a small cost model recommends for this launch and that
 can be applied. `gridfuse explain` says which, and why.
 
 The model goes by what is known without running the program: who launches and how often, whether child grids differ in size, how large
-a block is, whether a thread of the child loops. Its numbers come from measurements on an H200
+a block is, whether a thread of the child has much to do. Its numbers come from measurements on an H200
 ([measurements](../measurements.md)):
 
 - What can be collected is: a child grid costs about 0.8 µs, one that is collected some 20 bytes.
 - All launches of a grid become one, except where the parent has only one block.
-- Child grids of fewer than 32 threads run in the launching thread, if they differ in size and a thread of the child doesn't loop.
+- Child grids of fewer than 32 threads run in the launching thread, if they differ in size and a thread of the child has little to do:
+  it doesn't loop, and calls nothing that loops or computes logarithms and the like. Where a thread launches in a loop, grids of fewer
+  than 8.
+- Threads that allocate memory and launch allocate together.
 - A block of the child with fewer than 128 threads takes over the work of several, if a child grid has more than one.
 - Where launches can't be collected, they go into `cudaStreamFireAndForget`.
 
@@ -162,12 +165,12 @@ impl Plan {
         for proposal in &advice.steps {
             last = plan.step(&mut sequence, proposal).err();
         }
-        // The last step collects the launches; the others are worth little without it, but for a threshold.
+        // The last step collects the launches. Without it a threshold is worth something, and one allocation for several threads.
         if let Some(refusal) = last {
             plan.steps.clear();
             sequence = Sequence::new(db, launch)?;
-            let threshold = advice.steps.iter().filter(|s| s.ids.contains(&"threshold"));
-            for proposal in threshold.chain(&advice.otherwise) {
+            let alone = |s: &&Proposal| s.ids.contains(&"threshold") || s.ids.contains(&"aggregate-malloc");
+            for proposal in advice.steps.iter().filter(alone).chain(&advice.otherwise) {
                 // Why not has been said for the one, and the other may well go there already.
                 let _ = plan.step(&mut sequence, proposal);
             }

@@ -2,6 +2,8 @@
 
 use super::{program, refuses, rewrite, rewrite_files, with_child};
 
+const ID: &str = "aggregate-block";
+
 #[test]
 fn each_granularity_has_its_type() {
     let text = program("if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);");
@@ -112,4 +114,87 @@ fn arguments_left_to_plain_defaults() {
     rewrite("aggregate-block", &child("-1"))
         .has(&["childs.launch(1, 32, {begin, static_cast<long>(-1), static_cast<bool>(false)});"]);
     refuses("aggregate-block", &child("sizeof(int)"), "leaves out arguments");
+}
+
+/// A program whose parent has `bounds` in front of its name and is launched with blocks of `block` threads.
+fn bounded(bounds: &str, block: &str) -> String {
+    program("child<<<(count + 31) / 32, 32>>>(out, begin, count);")
+        .replace("void parent(", &format!("void {bounds}parent("))
+        .replace("parent<<<(n + 127) / 128, 128>>>", &format!("parent<<<n, {block}>>>"))
+}
+
+#[test]
+fn large_blocks_get_launch_bounds() {
+    for block in ["1024", "dim3(32, 32)"] {
+        rewrite(ID, &bounded("", block)).has(&["__global__ void __launch_bounds__(1024) parent(int* out"]);
+    }
+    for block in ["512", "2048", "n"] {
+        assert!(!rewrite(ID, &bounded("", block)).text().contains("__launch_bounds__"));
+    }
+    // All launches count.
+    let text = bounded("", "768");
+    let two = |other: &str| {
+        text.replace(
+            "    parent<<<",
+            &format!("    parent<<<1, {other}>>>(out, row, n);\n    parent<<<"),
+        )
+    };
+    rewrite(ID, &two("96")).has(&["__launch_bounds__(768) parent("]);
+    assert!(!rewrite(ID, &two("n")).text().contains("__launch_bounds__"));
+    // The user's stay.
+    let kept = bounded("__launch_bounds__(1024) ", "1024");
+    assert_eq!(rewrite(ID, &kept).text().matches("__launch_bounds__").count(), 1);
+}
+
+#[test]
+fn launch_bounds_that_leave_too_few_registers() {
+    let narrow = "the launch bounds of `parent` leave 32 registers for a thread, and what launches needs up to 48";
+    refuses(ID, &bounded("__launch_bounds__(256, 8) ", "256"), narrow);
+    let constants = bounded("__launch_bounds__(kThreads, kBlocks) ", "256");
+    refuses(
+        ID,
+        &format!("constexpr int kThreads = 256, kBlocks = 8;\n{constants}"),
+        narrow,
+    );
+    refuses(ID, &bounded("__maxnreg__(32) ", "256"), narrow);
+    rewrite(ID, &bounded("__launch_bounds__(256, 4) ", "256"));
+    let macros = format!(
+        "#define BOUNDS(n) __launch_bounds__(n, 8)\n{}",
+        bounded("BOUNDS(256) ", "256")
+    );
+    if let Ok(result) = rewrite_files(ID, &[("a.cu", &macros)], &[]) {
+        let assumed = "the launch bounds of `parent` leave enough registers";
+        assert!(
+            result.assumes.iter().any(|a| a.contains(assumed)),
+            "{:?}",
+            result.assumes
+        );
+    }
+    // Many arguments take many registers.
+    let parameters: Vec<String> = (0..16).map(|i| format!("double* p{i}")).collect();
+    let arguments: Vec<String> = (0..16).map(|i| format!("p{i}")).collect();
+    let (parameters, arguments) = (parameters.join(", "), arguments.join(", "));
+    let many = |block: &str| {
+        bounded("", block)
+            .replace(
+                "child(int* out, int begin, int count)",
+                &format!("child(int* out, int begin, int count, {parameters})"),
+            )
+            .replace("(out, begin, count);", &format!("(out, begin, count, {arguments});"))
+            .replace(
+                "parent(int* out, const int* row, int n)",
+                &format!("parent(int* out, const int* row, int n, {parameters})"),
+            )
+            .replace(
+                "void run(int* out, const int* row, int n)",
+                &format!("void run(int* out, const int* row, int n, {parameters})"),
+            )
+            .replace("(out, row, n);", &format!("(out, row, n, {arguments});"))
+    };
+    refuses(
+        ID,
+        &many("1024"),
+        "a block of `parent` has 1024 threads, which leaves 64 registers for each; what launches needs up to 96",
+    );
+    rewrite(ID, &many("256"));
 }

@@ -10,6 +10,7 @@ mod docs;
 mod fire_and_forget;
 mod fission;
 mod fixes;
+mod heads;
 mod nesting;
 mod optimize;
 mod threshold;

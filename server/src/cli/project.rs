@@ -8,10 +8,10 @@ use gridfuse_analysis::db::{Database, Host, SourceFile};
 
 use super::output::note;
 use super::{CliError, Includes};
-use crate::compile_commands::{self, CompileCommands};
 use crate::describe::Describe;
 use crate::files::{self, MAX_FOUND_BYTES, MAX_NAMED_BYTES};
-use crate::manifest::Manifest;
+use crate::manifest::ManifestError;
+use crate::manifests::Manifests;
 use crate::schema::Skipped;
 
 /// Loaded files.
@@ -60,18 +60,6 @@ impl Project {
             }
             include_dirs.push(canonical(directory)?);
         }
-        let manifest = match paths.first() {
-            Some(first) => manifest_for(&canonical(first)?)?,
-            None => Manifest::default(),
-        };
-        include_dirs.extend(manifest.include_dirs);
-        let commands = match paths.first() {
-            Some(first) => commands_for(&canonical(first)?, manifest.compile_commands.as_deref()),
-            None => CompileCommands::default(),
-        };
-        for problem in &commands.problems {
-            note(&problem.to_string());
-        }
         let mut texts: BTreeMap<PathBuf, Arc<str>> = BTreeMap::new();
         let mut skipped = Vec::new();
         let mut roots = BTreeSet::new();
@@ -98,8 +86,8 @@ impl Project {
             }
         }
         let files: Vec<PathBuf> = texts.keys().cloned().collect();
-        for root in roots {
-            for path in files::context_of(&root) {
+        for root in &roots {
+            for path in files::context_of(root) {
                 if !texts.contains_key(&path)
                     && let Ok(text) = files::read(&path, MAX_FOUND_BYTES)
                 {
@@ -108,11 +96,18 @@ impl Project {
             }
         }
         texts.extend(unsaved.iter().map(|(path, text)| (path.clone(), text.clone())));
+        let manifests = manifests(&files, &texts)?;
+        let commands = manifests.commands(roots.iter().map(PathBuf::as_path));
+        for problem in &commands.problems {
+            note(&problem.to_string());
+        }
+        let first = paths.first().map(|first| canonical(first)).transpose()?;
+        let settings = first.and_then(|first| manifests.of(&first).map(|manifest| manifest.settings.clone()));
+        let settings = settings.unwrap_or_default();
         let mut host = Host::new();
-        let search_dirs = include_dirs.clone();
-        let arch = manifest.settings.arch;
+        let search_dirs = include_dirs.iter().chain(&settings.include_dirs).cloned().collect();
         host.set_include_dirs(include_dirs);
-        host.set_settings(manifest.settings);
+        host.set_settings(manifests.settings());
         host.set_commands(commands.commands);
         host.set_files(texts.into_iter().collect());
         let asked: Vec<SourceFile> = files.iter().filter_map(|path| host.file(path)).collect();
@@ -127,7 +122,7 @@ impl Project {
                 .map(|dir| dir.display().to_string())
                 .collect(),
             search_dirs,
-            arch,
+            arch: settings.arch,
             here,
         })
     }
@@ -150,21 +145,27 @@ impl Project {
     }
 }
 
-/// The `gridfuse.toml` that a file or directory belongs to.
-fn manifest_for(path: &Path) -> Result<Manifest, CliError> {
-    let directory = if path.is_dir() { Some(path) } else { path.parent() };
-    let found = directory.map_or(Ok(None), Manifest::find);
-    found
-        .map(Option::unwrap_or_default)
-        .map_err(|error| error.to_string().into())
-}
-
-/// The compile commands of the project that a file or directory belongs to.
-fn commands_for(path: &Path, named: Option<&Path>) -> CompileCommands {
-    let directory = if path.is_dir() { Some(path) } else { path.parent() };
-    directory.map_or_else(CompileCommands::default, |directory| {
-        compile_commands::of_project(directory, named)
-    })
+/// The `gridfuse.toml`s of all files. One that is wrong is an error when it counts for a file that the user asked about.
+fn manifests(asked: &[PathBuf], texts: &BTreeMap<PathBuf, Arc<str>>) -> Result<Manifests, CliError> {
+    let parents = |paths: &[&PathBuf]| -> BTreeSet<PathBuf> {
+        paths
+            .iter()
+            .filter_map(|path| path.parent())
+            .map(Path::to_path_buf)
+            .collect()
+    };
+    let none = Manifests::default();
+    let read = |paths: &[&PathBuf]| Manifests::read(parents(paths).iter().map(PathBuf::as_path), &none);
+    let (_, problems) = read(&asked.iter().collect::<Vec<_>>());
+    if !problems.is_empty() {
+        let all: Vec<String> = problems.iter().map(ManifestError::to_string).collect();
+        return Err(all.join("\n").into());
+    }
+    let (manifests, problems) = read(&texts.keys().collect::<Vec<_>>());
+    for problem in problems {
+        note(&problem.to_string());
+    }
+    Ok(manifests)
 }
 
 /// The real path of something that must exist.

@@ -55,18 +55,17 @@ pub fn find(directory: &Path) -> Option<PathBuf> {
     })
 }
 
-/// The commands of the project that a directory belongs to: those of `named` (the file, or the directory that it is in), else those
-/// that are found.
-pub fn of_project(directory: &Path, named: Option<&Path>) -> CompileCommands {
-    match named {
-        Some(path) if path.is_dir() => read(&path.join(NAME)),
-        Some(path) => read(path),
-        None => find(directory).map(|path| read(&path)).unwrap_or_default(),
+/// The file that a path names: the file, or the directory that it is in.
+pub fn file_at(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        path.join(NAME)
+    } else {
+        path.to_path_buf()
     }
 }
 
 /// Reads a file.
-fn read(path: &Path) -> CompileCommands {
+pub fn read(path: &Path) -> CompileCommands {
     match files::read(path, MAX_NAMED_BYTES) {
         Ok(text) => parse(path, &text),
         Err(error) => CompileCommands {

@@ -12,8 +12,6 @@ use super::{commands, measure};
 pub struct Session {
     /// How positions count.
     pub encoding: Encoding,
-    /// Workspace folders.
-    pub folders: Vec<PathBuf>,
     /// The client asks for diagnostics; none are pushed.
     pub pull_diagnostics: bool,
     /// The client can be told to ask again.
@@ -75,7 +73,6 @@ impl Session {
         let operations = edit.resource_operations.unwrap_or_default();
         Session {
             encoding: Encoding::negotiate(general.position_encodings.as_deref()),
-            folders: folders(params),
             pull_diagnostics: document.diagnostic.is_some(),
             refresh_diagnostics: yes(workspace.diagnostics.and_then(|d| d.refresh_support)),
             code_description: yes(document
@@ -180,8 +177,9 @@ impl Session {
     }
 }
 
+/// The workspace folders that are open at first.
 #[expect(deprecated, reason = "old clients send only rootUri")]
-fn folders(params: &InitializeParams) -> Vec<PathBuf> {
+pub fn folders(params: &InitializeParams) -> Vec<PathBuf> {
     match &params.workspace_folders {
         Some(folders) if !folders.is_empty() => folders.iter().map(|folder| path_of(&folder.uri)).collect(),
         _ => params.root_uri.iter().map(path_of).collect(),

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError};
 use gridfuse_analysis::db::Workspace;
 use tower_lsp_server::ls_types::MessageType;
 
+use super::project;
 use super::state::State;
 use crate::files::{MAX_FOUND_BYTES, MAX_WORKSPACE_FILES, context_of, find_sources, is_source, read};
 
@@ -58,8 +59,10 @@ pub async fn run(state: Arc<State>) {
             Ok(_) => {}
             Err(_) => state.log_bug("reading files failed").await,
         }
-        state.changed.notify_one();
-        refresh(&state).await;
+        if !project::follow(&state).await {
+            state.changed.notify_one();
+            refresh(&state).await;
+        }
     }
 }
 

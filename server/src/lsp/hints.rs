@@ -13,11 +13,12 @@ use crate::launches::{Site, overlap, overlapping};
 
 /// The hints in a range of a document.
 pub fn inlay_hints(snapshot: &Snapshot, params: &InlayHintParams) -> Vec<InlayHint> {
-    let shown = snapshot.hints;
+    let path = path_of(&params.text_document.uri);
+    let shown = snapshot.hints(&path);
     if !shown.arguments && !shown.config {
         return Vec::new();
     }
-    let Some(file) = snapshot.file(&path_of(&params.text_document.uri)) else {
+    let Some(file) = snapshot.file(&path) else {
         return Vec::new();
     };
     let range = snapshot.text_range(file, params.range);

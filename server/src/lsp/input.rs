@@ -11,12 +11,22 @@ const MAX_BYTES: usize = 1 << 30;
 /// How often is looked whether it was.
 const POLL: Duration = Duration::from_millis(10);
 
-/// How long an `exit` waits for the answer to the `shutdown` before it.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a message waits for the answer to the one before it, and the end for what is still to be answered.
+pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Passes on the messages of `input` until it ends. The transport stops at `exit`, whatever is still to be answered: so an `exit`
-/// that follows its `shutdown` without waiting is kept until that was answered, as `shut_down` tells.
-pub async fn pass(input: impl AsyncRead + Unpin, mut output: DuplexStream, shut_down: impl Fn() -> bool) {
+/// How far the server is.
+pub trait Progress {
+    /// `initialize` was answered.
+    fn is_initialized(&self) -> bool;
+    /// `shutdown` was answered.
+    fn is_shut_down(&self) -> bool;
+}
+
+/// Passes on the messages of `input` until it ends. The transport refuses what comes before `initialize` was answered, and stops at
+/// `exit`, whatever is still to be answered: so what a client sends behind `initialize` and behind `shutdown` without waiting is kept
+/// until these were answered. Has to run on the transport's task, which then has done all that belongs to an answer.
+pub async fn pass(input: impl AsyncRead + Unpin, mut output: DuplexStream, progress: &impl Progress) {
+    let mut initializing = false;
     let mut shutting_down = false;
     let mut input = BufReader::new(input);
     while let Some(length) = length(&mut input).await {
@@ -25,14 +35,16 @@ pub async fn pass(input: impl AsyncRead + Unpin, mut output: DuplexStream, shut_
         if !read.is_ok_and(|read| read == length) {
             return;
         }
+        if initializing {
+            wait_for(|| progress.is_initialized()).await;
+            initializing = false;
+        }
         let method = serde_json::from_slice::<Request>(&body).ok();
         match method.as_ref().map(Request::method) {
+            Some("initialize") => initializing = true,
             Some("shutdown") => shutting_down = true,
             Some("exit") if shutting_down => {
-                let start = Instant::now();
-                while !shut_down() && start.elapsed() < PATIENCE {
-                    tokio::time::sleep(POLL).await;
-                }
+                wait_for(|| progress.is_shut_down()).await;
                 // The answer is on its way to the client.
                 tokio::time::sleep(POLL).await;
             }
@@ -46,6 +58,13 @@ pub async fn pass(input: impl AsyncRead + Unpin, mut output: DuplexStream, shut_
         if output.write_all(header.as_bytes()).await.is_err() || output.write_all(&body).await.is_err() {
             return;
         }
+    }
+}
+
+async fn wait_for(done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() && start.elapsed() < PATIENCE {
+        tokio::time::sleep(POLL).await;
     }
 }
 
@@ -83,6 +102,18 @@ fn is_message(body: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    struct Done;
+
+    impl Progress for Done {
+        fn is_initialized(&self) -> bool {
+            true
+        }
+
+        fn is_shut_down(&self) -> bool {
+            true
+        }
+    }
+
     #[test]
     fn only_messages_pass() {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -103,7 +134,7 @@ mod tests {
         let passed = runtime.map(|runtime| {
             runtime.block_on(async {
                 let (to, mut from) = tokio::io::duplex(1 << 16);
-                pass(input.as_bytes(), to, || true).await;
+                pass(input.as_bytes(), to, &Done).await;
                 let mut passed = String::new();
                 let _ = from.read_to_string(&mut passed).await;
                 passed

@@ -14,6 +14,7 @@ use tower_lsp_server::ls_types::{CodeLens, CodeLensParams, Command, Uri};
 use super::commands;
 use super::convert::path_of;
 use super::measure;
+use super::measured;
 use super::state::Snapshot;
 use crate::launches::{Site, by_function, place_in};
 
@@ -24,6 +25,9 @@ struct Data {
     version: Option<i32>,
     /// First byte of the function's name.
     offset: u32,
+    /// The lens that measures.
+    #[serde(default)]
+    measure: bool,
 }
 
 /// The lenses of a file, without their titles.
@@ -39,23 +43,20 @@ pub fn code_lenses(snapshot: &Snapshot, params: &CodeLensParams) -> Vec<CodeLens
         .filter(|function| !launches_in(snapshot, **function).is_empty())
         .flat_map(|function| {
             let place = place_in(db, *function, function.signature(db).name_span);
-            let data = Data {
-                uri: uri.clone(),
-                version: snapshot.version(&path),
-                offset: place.range.start,
+            let lens = |measure: bool| {
+                let data = Data {
+                    uri: uri.clone(),
+                    version: snapshot.version(&path),
+                    offset: place.range.start,
+                    measure,
+                };
+                CodeLens {
+                    range: snapshot.range(place),
+                    command: None,
+                    data: serde_json::to_value(data).ok(),
+                }
             };
-            let range = snapshot.range(place);
-            let facts = CodeLens {
-                range,
-                command: None,
-                data: serde_json::to_value(data).ok(),
-            };
-            let run = snapshot.session.runs_measure.then(|| CodeLens {
-                range,
-                command: Some(measure::command(uri, Some(range.start.line))),
-                data: None,
-            });
-            std::iter::once(facts).chain(run)
+            std::iter::once(lens(false)).chain(snapshot.session.runs_measure.then(|| lens(true)))
         })
         .collect()
 }
@@ -77,9 +78,6 @@ fn function_named_at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Opti
 
 /// Gives a lens its title and its command.
 pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
-    if lens.command.is_some() {
-        return Ok(lens);
-    }
     let data: Data = serde_json::from_value(lens.data.clone().unwrap_or_default())
         .map_err(|error| Error::invalid_params(format!("not a code lens of gridfuse: {error}")))?;
     let path = path_of(&data.uri);
@@ -88,6 +86,14 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
     let Some(function) = function else {
         return Err(Error::new(ErrorCode::ContentModified));
     };
+    if data.measure {
+        let mut command = measure::command(&data.uri, Some(lens.range.start.line));
+        if let Some(best) = measured::of_function(snapshot, function).first() {
+            command.title = format!("{} · {}", command.title, best.phrase());
+        }
+        lens.command = Some(command);
+        return Ok(lens);
+    }
     let sites = launches_in(snapshot, function);
     let usable = usable_rewrites(snapshot, &sites);
     let count = |n: usize, one: &str| match n {

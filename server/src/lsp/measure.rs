@@ -206,6 +206,11 @@ pub async fn execute(state: &Arc<State>, arguments: Vec<Value>, token: Option<Pr
     });
     let outcome = task.await.unwrap_or_else(|_| Err(Error::internal_error()));
     drop(guard);
+    if outcome.is_ok() && state.session().refresh_lenses {
+        // What was measured stands in them. Not awaited: a client may be slow to answer.
+        let client = state.client.clone();
+        tokio::spawn(async move { client.code_lens_refresh().await });
+    }
     let shown = match &outcome {
         Ok(report) if argument.show => serde_json::from_value(report.clone()).ok(),
         _ => None,

@@ -13,17 +13,22 @@ mod input;
 mod lens;
 mod markdown;
 mod measure;
+mod measured;
 mod pages;
 mod project;
 mod publish;
 mod server;
 mod state;
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::task::Poll;
 
 use tower_lsp_server::{LspService, Server};
 
+use self::input::Progress;
 use self::server::Backend;
 use self::state::State;
 
@@ -60,19 +65,26 @@ pub fn main() -> ExitCode {
         .custom_method("window/workDoneProgress/cancel", Backend::cancel_progress)
         .finish();
         let (messages, input) = tokio::io::duplex(PIPE_BYTES);
-        let asked = state.clone();
-        let shut_down = move || asked.as_ref().is_none_or(|state: &Arc<State>| state.is_shut_down());
-        let leaving = state.clone();
-        tokio::spawn(async move {
-            input::pass(tokio::io::stdin(), messages, shut_down).await;
-            // The transport waits for the answers to all requests.
-            if let Some(state) = leaving {
-                measure::leave(&state);
-            }
-        });
+        // The service was built: there is one.
+        let Some(state): Option<Arc<State>> = state else {
+            return false;
+        };
         let server = Server::new(input, tokio::io::stdout(), socket);
-        server.concurrency_level(CONCURRENCY).serve(service).await;
-        state.is_some_and(|state: Arc<State>| state.is_shut_down())
+        let mut serve = pin!(server.concurrency_level(CONCURRENCY).serve(service));
+        let mut pass = pin!(async {
+            input::pass(tokio::io::stdin(), messages, state.as_ref()).await;
+            // The transport waits for the answers to all requests.
+            measure::leave(&state);
+            // The client is gone: nobody waits for what takes longer.
+            tokio::time::sleep(input::PATIENCE).await;
+        });
+        // On one task: see `input::pass`.
+        poll_fn(|context| match serve.as_mut().poll(context) {
+            Poll::Pending => pass.as_mut().poll(context),
+            ended => ended,
+        })
+        .await;
+        state.is_shut_down()
     });
     // A thread may still wait for standard input; the runtime would wait for that thread.
     runtime.shutdown_background();

@@ -5,18 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gridfuse_analysis::db::Workspace;
 use tower_lsp_server::ls_types::{Diagnostic, DiagnosticSeverity, MessageType, Position, Range, Uri};
 
 use super::config::Overrides;
 use super::disk;
 use super::state::{Shared, State};
 use crate::compile_commands::{self, CompileCommands};
-use crate::hints::{Hints, WantedHints};
-use crate::manifest::{self, Manifest, ManifestError};
+use crate::hints::WantedHints;
+use crate::manifest::{self, ManifestError};
+use crate::manifests::Manifests;
 
 /// What the project says, as far as it's known.
 #[derive(Default)]
 pub struct Project {
+    /// The workspace folders that are open now.
+    pub folders: Vec<PathBuf>,
     /// Include directories that the client set.
     pub client_include_dirs: Vec<PathBuf>,
     /// Inlay hints that the client set.
@@ -25,31 +29,46 @@ pub struct Project {
     pub client_compile_commands: Option<PathBuf>,
     /// Settings that the client made.
     pub client_overrides: Overrides,
-    manifest: Manifest,
+    /// The `gridfuse.toml`s.
+    pub manifests: Arc<Manifests>,
     commands: CompileCommands,
+    /// The directories for which manifests were looked for.
+    directories: BTreeSet<PathBuf>,
     /// The files that the client was told of.
     wrong: BTreeSet<PathBuf>,
     /// How often reading was begun: what an earlier reading found is dropped when a later one was begun.
     readings: u64,
 }
 
-impl Project {
-    /// Which inlay hints are shown: the client's settings come before the project's.
-    pub fn hints(&self) -> Hints {
-        Hints::default().with(self.manifest.hints).with(self.client_hints)
-    }
-}
-
 impl Shared {
-    /// Makes the database know what client, manifest and compile commands say; the client comes first.
+    /// Makes the database know what client, manifests and compile commands say; the client comes first.
     pub fn apply_project(&mut self) {
-        let mut directories = self.project.client_include_dirs.clone();
-        directories.extend(self.project.manifest.include_dirs.iter().cloned());
-        self.host.set_include_dirs(directories);
-        let mut settings = self.project.manifest.settings.clone();
-        self.project.client_overrides.apply(&mut settings);
+        self.host.set_include_dirs(self.project.client_include_dirs.clone());
+        let mut settings = self.project.manifests.settings();
+        if self.project.client_overrides != Overrides::default() {
+            // Where no manifest counts, the client's settings count alone.
+            let directories = self.directories();
+            let roots = directories.iter().filter_map(|directory| directory.ancestors().last());
+            for root in roots.chain([Path::new("")]) {
+                settings.entry(root.to_path_buf()).or_default();
+            }
+            for settings in settings.values_mut() {
+                self.project.client_overrides.apply(Arc::make_mut(settings));
+            }
+        }
         self.host.set_settings(settings);
         self.host.set_commands(self.project.commands.commands.clone());
+    }
+
+    /// The directories of all that is open or known.
+    fn directories(&self) -> BTreeSet<PathBuf> {
+        let files = Workspace::get(self.host.db()).files(self.host.db());
+        let places = files
+            .keys()
+            .chain(self.documents.keys())
+            .filter_map(|path| path.parent());
+        let places = places.filter(|place| place.is_absolute()).map(Path::to_path_buf);
+        places.chain(self.project.folders.iter().cloned()).collect()
     }
 }
 
@@ -59,53 +78,74 @@ pub fn concerns(path: &Path) -> bool {
         .is_some_and(|name| name == manifest::NAME || name == compile_commands::NAME)
 }
 
-/// Reads the `gridfuse.toml` at or above the first workspace folder, or above the open document when there is no folder, and the
-/// compile commands. What is wrong in them is reported where it is wrong; a wrong `gridfuse.toml` leaves what was known before.
-pub async fn reload(state: Arc<State>) {
-    let folder = state.session().folders.first().cloned();
-    let directory = folder.or_else(|| {
+/// Reads again when files have become known in directories for which no manifest was looked for. `false`: there are none.
+pub async fn follow(state: &Arc<State>) -> bool {
+    let new = {
         let shared = state.lock();
-        let document = shared.documents.keys().find(|path| path.is_absolute());
-        document.and_then(|path| path.parent()).map(Path::to_path_buf)
-    });
-    let Some(directory) = directory else { return };
-    let (named, before, reading) = {
+        !shared.directories().is_subset(&shared.project.directories)
+    };
+    if new {
+        read(state.clone(), false).await;
+    }
+    new
+}
+
+/// Reads all of it again.
+pub async fn reload(state: Arc<State>) {
+    read(state, true).await;
+}
+
+/// Reads the `gridfuse.toml`s at or above everything that is known, and the compile commands of the workspace folders, or of the open
+/// document when there is no folder. What is wrong in them is reported where it is wrong; a wrong `gridfuse.toml` leaves what was
+/// known before. Compile commands are left as they are, unless they are to be read `again` or the manifests say something new.
+async fn read(state: Arc<State>, again: bool) {
+    let (directories, roots, named, before, reading) = {
         let mut shared = state.lock();
+        let directories = shared.directories();
+        let documents = shared.documents.keys().filter(|path| path.is_absolute());
+        let above_document = documents.filter_map(|path| path.parent()).next().map(Path::to_path_buf);
         let project = &mut shared.project;
         project.readings += 1;
-        (
-            project.client_compile_commands.clone(),
-            project.manifest.clone(),
-            project.readings,
-        )
-    };
-    let read = tokio::task::spawn_blocking(move || {
-        let (manifest, mut problems) = match Manifest::find(&directory) {
-            Ok(manifest) => (manifest.unwrap_or_default(), Vec::new()),
-            Err(error) => (before, vec![error]),
+        let roots = match project.folders.as_slice() {
+            [] => above_document.into_iter().collect(),
+            folders => folders.to_vec(),
         };
-        let named = named.or_else(|| manifest.compile_commands.clone());
-        let mut commands = compile_commands::of_project(&directory, named.as_deref());
-        problems.append(&mut commands.problems);
-        (manifest, commands, problems)
+        let named = project.client_compile_commands.clone();
+        (directories, roots, named, project.manifests.clone(), project.readings)
+    };
+    let Some(first) = roots.first().cloned() else { return };
+    let places = directories.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let (manifests, problems) = Manifests::read(places.iter().map(PathBuf::as_path), &before);
+        let manifests = manifests.with_unsaved_files_like(&first);
+        let commands = (again || manifests != *before).then(|| match named {
+            Some(path) => compile_commands::read(&compile_commands::file_at(&path)),
+            None => manifests.commands(roots.iter().map(PathBuf::as_path)),
+        });
+        (manifests, commands, problems)
     });
-    let Ok((manifest, commands, problems)) = read.await else {
+    let Ok((manifests, commands, problems)) = read.await else {
         state
             .log_bug("reading gridfuse.toml and compile_commands.json failed")
             .await;
         return;
     };
     let told = state.update(|shared| {
+        let mut problems = problems;
         if shared.project.readings != reading {
             return None;
         }
-        shared.project.manifest = manifest;
-        shared.project.commands = commands;
+        shared.project.manifests = Arc::new(manifests);
+        if let Some(commands) = commands {
+            shared.project.commands = commands;
+        }
+        problems.extend(shared.project.commands.problems.iter().cloned());
+        shared.project.directories = directories;
         shared.apply_project();
         let now = problems.iter().map(|problem| problem.path.clone()).collect();
-        Some(std::mem::replace(&mut shared.project.wrong, now))
+        Some((std::mem::replace(&mut shared.project.wrong, now), problems))
     });
-    let Some(told) = told.flatten() else { return };
+    let Some((told, problems)) = told.flatten() else { return };
     report(&state, told, problems).await;
     disk::refresh(&state).await;
 }

@@ -39,7 +39,7 @@ pub fn of_file(snapshot: &Snapshot, path: &std::path::Path) -> Vec<Diagnostic> {
 pub async fn run(state: Arc<State>) {
     let mut told = BTreeMap::new();
     let mut tried = HashSet::new();
-    let mut directories = Arc::default();
+    let mut directories = IncludeDirs::default();
     let mut last: Option<Instant> = None;
     loop {
         state.changed.notified().await;
@@ -57,12 +57,15 @@ pub async fn run(state: Arc<State>) {
     }
 }
 
+/// Include directories: the client's, and those of the `gridfuse.toml`s, with the directory that each of these is in.
+type IncludeDirs = (Arc<Vec<PathBuf>>, Vec<(PathBuf, Vec<PathBuf>)>);
+
 /// When the include directories have changed, forgets what was read because of the old ones; what is still included is read again.
-fn forget_includes(state: &State, tried: &mut HashSet<PathBuf>, directories: &mut Arc<Vec<PathBuf>>) {
+fn forget_includes(state: &State, tried: &mut HashSet<PathBuf>, directories: &mut IncludeDirs) {
     let now = {
         let shared = state.lock();
-        let db = shared.host.db();
-        Workspace::get(db).include_dirs(db)
+        let (db, project) = (shared.host.db(), &shared.project);
+        (Workspace::get(db).include_dirs(db), project.manifests.include_dirs())
     };
     if now == *directories {
         return;
@@ -71,8 +74,8 @@ fn forget_includes(state: &State, tried: &mut HashSet<PathBuf>, directories: &mu
     if tried.is_empty() {
         return;
     }
-    let folders = state.session().folders;
     state.update(|shared| {
+        let folders = shared.project.folders.clone();
         for path in tried.drain() {
             let kept = shared.documents.contains_key(&path) || folders.iter().any(|folder| path.starts_with(folder));
             if !kept {

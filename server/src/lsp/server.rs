@@ -12,7 +12,7 @@ use tower_lsp_server::LanguageServer;
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::*;
 
-use super::capabilities::Session;
+use super::capabilities::{Session, folders};
 use super::config::{Config, SECTION};
 use super::convert::{path_of, text_range};
 use super::disk::{self, Job};
@@ -53,11 +53,10 @@ impl Backend {
 async fn configure(state: &Arc<State>, settings: &Value) {
     match Config::read(settings) {
         Ok(Some(config)) => {
-            let session = state.session();
-            let root = session.folders.first().map(PathBuf::as_path);
-            let directories = config.absolute_include_dirs(root);
-            let commands = config.absolute_compile_commands(root);
             let elsewhere = state.update(|shared| {
+                let root = shared.project.folders.first().map(PathBuf::as_path);
+                let directories = config.absolute_include_dirs(root);
+                let commands = config.absolute_compile_commands(root);
                 shared.project.client_include_dirs = directories;
                 shared.project.client_hints = config.inlay_hints;
                 shared.project.client_overrides = config.overrides;
@@ -161,11 +160,14 @@ impl LanguageServer for Backend {
     async fn initialize(&self, params: InitializeParams) -> Result<InitializeResult> {
         let session = Session::new(&params);
         let capabilities = session.capabilities();
+        let folders = folders(&params);
+        self.state.update(|shared| shared.project.folders = folders);
         // A second `initialize` never gets here.
         let _ = self.state.session.set(session);
         if let Some(options) = &params.initialization_options {
             configure(&self.state, options).await;
         }
+        self.state.set_initialized();
         Ok(InitializeResult {
             capabilities,
             server_info: Some(ServerInfo {
@@ -180,8 +182,9 @@ impl LanguageServer for Backend {
         let session = self.state.session();
         tokio::spawn(disk::run(self.state.clone()));
         tokio::spawn(publish::run(self.state.clone()));
-        for folder in &session.folders {
-            self.disk(Job::Folder(folder.clone()));
+        let folders = self.state.lock().project.folders.clone();
+        for folder in folders {
+            self.disk(Job::Folder(folder));
         }
         tokio::spawn(project::reload(self.state.clone()));
         // Not awaited here: a client that never answers would keep the server from ending.
@@ -200,7 +203,6 @@ impl LanguageServer for Backend {
         if !LANGUAGES.contains(&document.language_id.as_str()) && !is_source(&path) {
             return;
         }
-        let session = self.state.session();
         let opened = self.state.update(|shared| {
             let changed = shared.next_change();
             let open = Document {
@@ -210,16 +212,25 @@ impl LanguageServer for Backend {
             };
             shared.documents.insert(path.clone(), open);
             shared.host.set_file(&path, document.text);
+            let folders = &shared.project.folders;
+            (
+                folders.is_empty(),
+                folders.iter().any(|folder| path.starts_with(folder)),
+            )
         });
-        let inside = session.folders.iter().any(|folder| path.starts_with(folder));
-        if path.is_absolute() && !inside {
-            if session.folders.is_empty() {
+        let Some((alone, inside)) = opened else {
+            return self.state.log_bug("opening a document failed").await;
+        };
+        if path.is_absolute() {
+            if alone {
                 tokio::spawn(project::reload(self.state.clone()));
+            } else {
+                let state = self.state.clone();
+                tokio::spawn(async move { project::follow(&state).await });
             }
-            self.disk(Job::ContextOf(path));
-        }
-        if opened.is_none() {
-            self.state.log_bug("opening a document failed").await;
+            if !inside {
+                self.disk(Job::ContextOf(path));
+            }
         }
     }
 
@@ -273,12 +284,22 @@ impl LanguageServer for Backend {
     }
 
     async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
-        for folder in params.event.removed {
-            self.disk(Job::Forget(path_of(&folder.uri)));
+        let paths = |folders: Vec<WorkspaceFolder>| -> Vec<PathBuf> {
+            folders.iter().map(|folder| path_of(&folder.uri)).collect()
+        };
+        let (removed, added) = (paths(params.event.removed), paths(params.event.added));
+        self.state.update(|shared| {
+            let folders = &mut shared.project.folders;
+            folders.retain(|folder| !removed.contains(folder));
+            folders.extend(added.iter().cloned());
+        });
+        for folder in removed {
+            self.disk(Job::Forget(folder));
         }
-        for folder in params.event.added {
-            self.disk(Job::Folder(path_of(&folder.uri)));
+        for folder in added {
+            self.disk(Job::Folder(folder));
         }
+        tokio::spawn(project::reload(self.state.clone()));
     }
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {

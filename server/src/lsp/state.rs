@@ -15,10 +15,12 @@ use tower_lsp_server::ls_types::{MessageType, Uri};
 
 use super::capabilities::Session;
 use super::disk;
+use super::input::Progress;
 use super::measure::Running;
 use super::pages::Pages;
 use super::project::Project;
-use crate::hints::Hints;
+use crate::hints::{Hints, WantedHints};
+use crate::manifests::Manifests;
 
 /// A document that is open in the editor.
 #[derive(Clone, Debug)]
@@ -76,7 +78,18 @@ pub struct State {
     pub measurement: Mutex<Option<Running>>,
     pages: Arc<Pages>,
     shared: Mutex<Shared>,
+    initialized: AtomicBool,
     shut_down: AtomicBool,
+}
+
+impl Progress for State {
+    fn is_initialized(&self) -> bool {
+        self.initialized.load(Ordering::Relaxed)
+    }
+
+    fn is_shut_down(&self) -> bool {
+        self.shut_down.load(Ordering::Relaxed)
+    }
 }
 
 /// A consistent view of everything, for one request. Must be dropped soon: changes wait for it.
@@ -87,8 +100,10 @@ pub struct Snapshot {
     pub documents: BTreeMap<PathBuf, Document>,
     /// What the client can do.
     pub session: Session,
-    /// Which inlay hints are shown.
-    pub hints: Hints,
+    /// What the project's `gridfuse.toml`s say.
+    pub manifests: Arc<Manifests>,
+    /// Which inlay hints the client wants.
+    pub client_hints: WantedHints,
     /// Documentation to link to.
     pub pages: Arc<Pages>,
     changes: u64,
@@ -98,6 +113,16 @@ impl Snapshot {
     /// The file at `path`.
     pub fn file(&self, path: &Path) -> Option<SourceFile> {
         Workspace::get(&self.db).files(&self.db).get(path).copied()
+    }
+
+    /// Which inlay hints are shown in a document: the client's settings come before the project's.
+    pub fn hints(&self, path: &Path) -> Hints {
+        let project = self
+            .manifests
+            .of(path)
+            .map(|manifest| manifest.hints)
+            .unwrap_or_default();
+        Hints::default().with(project).with(self.client_hints)
     }
 
     /// Version of an open document.
@@ -148,6 +173,7 @@ impl State {
             measurement: Mutex::new(None),
             pages: Arc::default(),
             shared: Mutex::new(Shared::new()),
+            initialized: AtomicBool::new(false),
             shut_down: AtomicBool::new(false),
         })
     }
@@ -171,7 +197,8 @@ impl State {
             db: shared.host.snapshot(),
             documents: shared.documents.clone(),
             session,
-            hints: shared.project.hints(),
+            manifests: shared.project.manifests.clone(),
+            client_hints: shared.project.client_hints,
             pages: self.pages.clone(),
             changes: shared.changes,
         }
@@ -182,12 +209,12 @@ impl State {
         self.pages.measurement(text)
     }
 
-    /// `shutdown` was requested.
-    pub fn is_shut_down(&self) -> bool {
-        self.shut_down.load(Ordering::Relaxed)
+    /// Notes that `initialize` is answered. Nothing may be awaited between this and the answer.
+    pub fn set_initialized(&self) {
+        self.initialized.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that `shutdown` was requested.
+    /// Notes that `shutdown` is answered. Nothing may be awaited between this and the answer.
     pub fn set_shut_down(&self) {
         self.shut_down.store(true, Ordering::Relaxed);
     }

@@ -142,7 +142,7 @@ mod tests {
                 (4, false)
             ]
         );
-        assert_eq!(line_before("", "x\n", 1).1, false);
+        assert!(!line_before("", "x\n", 1).1);
         assert_eq!(line_before("a\n", "a\n", 99), (1, false));
     }
 

@@ -134,6 +134,7 @@ template <class G>
 void all() {
     run<G>("a few", 1, 40, 37, 2, kLinear, 128, 1);
     run<G>("several blocks", 5, 40, 190, 2, kLinear, 128, 2);
+    run<G>("one block of four", 4, 40, 30, 2, kLinear, 128, 12);
     run<G>("one each, more than a warp searches at once", 1, 96, 70, 0, kLinear, 128, 3);
     run<G>("one block each", 3, 33, 90, 0, kOne, 128, 4);
     run<G>("too little memory", 3, 64, 150, 3, kLinear, 32, 5);

@@ -4,9 +4,10 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use gridfuse_tests::{docs, screens, workspace};
+use gridfuse_tests::{docs, examples, screens, workspace};
 
-/// Make docs/diagnostics, docs/rewrites and docs/README.md from what `gridfuse list` says, and docs/screens.md from real runs
+/// Make docs/diagnostics, docs/rewrites and docs/README.md from what `gridfuse list` says, and docs/screens.md and
+/// docs/examples from real runs
 #[derive(Debug, Parser)]
 struct Args {
     /// Change nothing; fail when a page is missing, stale or left over
@@ -25,6 +26,7 @@ fn main() -> Result<ExitCode> {
     let report = serde_json::from_slice(&output.stdout).context("gridfuse list printed no JSON")?;
     let mut pages = docs::pages(&report).map_err(anyhow::Error::msg)?;
     pages.insert(screens::NAME.to_owned(), screens::page());
+    pages.extend(examples::pages(&examples::all()));
     let directory = workspace::root().join("docs");
     let differences = docs::differences(&directory, &pages).context("docs cannot be read")?;
     if args.check && !differences.is_empty() {

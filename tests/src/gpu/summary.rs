@@ -1,5 +1,5 @@
 //! What the rewrites gain over all programs: the best of them for each input against the naive launches and against the serial
-//! loop, and each of them as the only choice.
+//! loop, each of them as the only choice, and what `optimize` chooses.
 
 use std::fmt::Write as _;
 
@@ -9,6 +9,9 @@ use super::tables::{escaped, milliseconds};
 const SERIAL: &str = "serial";
 const NAIVE: &str = "naive";
 const NAIVE_PER_THREAD: &str = "naive-per-thread-stream";
+
+/// What the variants are called in which `optimize` chose.
+const OPTIMIZE: &str = "optimize";
 
 /// How much slower than the serial loop a rewritten program may be: one of both.
 const ALLOWED_PERCENT: f64 = 5.0;
@@ -27,10 +30,16 @@ impl Case<'_> {
 
     /// The fastest run of a rewritten program.
     fn best(&self) -> Option<&Run> {
+        self.fastest(|_| true)
+    }
+
+    /// The fastest run of a rewritten program among some variants.
+    fn fastest(&self, wanted: impl Fn(&str) -> bool) -> Option<&Run> {
         self.results
             .runs
             .iter()
-            .filter(|run| run.input == self.input && run.time_ms.is_some() && is_rewritten(self.results, &run.variant))
+            .filter(|run| run.input == self.input && run.time_ms.is_some() && wanted(&run.variant))
+            .filter(|run| is_rewritten(self.results, &run.variant))
             .min_by(|a, b| f64::total_cmp(&a.time_ms.unwrap_or(f64::MAX), &b.time_ms.unwrap_or(f64::MAX)))
     }
 
@@ -95,12 +104,51 @@ fn shown(time: Option<f64>) -> String {
 
 /// The Markdown, or `None` when nothing was rewritten.
 pub fn markdown(all: &[Results]) -> Option<String> {
-    let rewritten = |results: &&Results| results.variants.iter().any(|variant| is_rewritten(results, variant));
+    // What has no serial loop to compare with measures something else.
+    let rewritten = |results: &&Results| {
+        let mut variants = results.variants.iter();
+        variants.clone().any(|variant| variant == SERIAL) && variants.any(|variant| is_rewritten(results, variant))
+    };
     let all: Vec<Results> = all.iter().filter(rewritten).cloned().collect();
     if all.is_empty() {
         return None;
     }
-    Some(format!("{}\n{}", best_of_each(&all), choices(&all)))
+    Some(format!("{}\n{}{}", best_of_each(&all), choices(&all), optimized(&all)))
+}
+
+/// What `optimize` chose, against the best of the others; nothing where it wasn't measured.
+fn optimized(all: &[Results]) -> String {
+    let by_model = |variant: &str| variant.starts_with(OPTIMIZE);
+    let mut rows = String::new();
+    let mut ratios = Vec::new();
+    for case in all.iter().flat_map(cases) {
+        let chosen = case.fastest(by_model);
+        let best = case.fastest(|variant| !by_model(variant));
+        let (Some(chosen), Some(best)) = (chosen, best) else {
+            continue;
+        };
+        let ratio = over(best.time_ms, chosen.time_ms);
+        ratios.extend(ratio);
+        let _ = writeln!(
+            rows,
+            "| {}, {} | {} | {} | {} | {} |",
+            escaped(&case.results.program),
+            escaped(case.input),
+            shown(chosen.time_ms),
+            escaped(&best.variant),
+            shown(best.time_ms),
+            factor(ratio),
+        );
+    }
+    let Some(least) = ratios.iter().copied().min_by(f64::total_cmp) else {
+        return String::new();
+    };
+    format!(
+        "\n| `optimize` against the best of all rewrites that were measured | its time in ms | best | its time in ms | best ÷ optimize |\n\
+         | --- | ---: | --- | ---: | ---: |\n{rows}| geometric mean | | | | {} |\n| least | | | | {} |\n",
+        factor(geometric_mean(ratios.into_iter())),
+        factor(Some(least)),
+    )
 }
 
 /// The best rewrite for each program and input.

@@ -3,7 +3,7 @@
 mod table;
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -13,10 +13,11 @@ use super::output;
 use super::project::{Project, canonical};
 use super::site::{At, launches_at};
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, USAGE_OR_IO};
-use crate::launches::launching_function_headed_on;
+use crate::launches::{function_at, launching_function_headed_on};
+use crate::measure::history::{self, Entry};
 use crate::measure::report::Report;
 use crate::measure::served::{self, Message, Unsaved};
-use crate::measure::{Progress, Recipe, Request, Tolerance, measure, process};
+use crate::measure::{Progress, Recipe, Request, Tolerance, fingerprint, html, markdown, measure, process, targets};
 
 /// What a shell says of a program that Ctrl-C has ended.
 const GIVEN_UP: u8 = 130;
@@ -59,6 +60,12 @@ pub struct MeasureArgs {
     /// Architecture to build for [default: arch in gridfuse.toml, else the GPU's]
     #[arg(long, value_name = "sm_NN")]
     arch: Option<String>,
+    /// Write report.md and report.html into this directory
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Don't remember the result for editors
+    #[arg(long)]
+    no_history: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -99,13 +106,26 @@ pub fn run(args: &MeasureArgs, out: &mut dyn Write) -> CliResult {
     if process::given_up() {
         return Ok(GIVEN_UP);
     }
-    let report = match result {
+    let Measurement {
+        report,
+        fingerprint,
+        functions,
+    } = match result {
         Err(CliError::Message(message)) if args.served => {
             Message::Error(message).send();
             return Ok(USAGE_OR_IO);
         }
         result => result?,
     };
+    if let Some(directory) = &args.report {
+        write_report(directory, &report)?;
+    }
+    if !args.no_history
+        && let Some(entry) = Entry::new(&report, fingerprint, functions, args.set.clone())
+        && let Some(problem) = history::add(&canonical(&args.file)?, entry)
+    {
+        output::note(&problem);
+    }
     if args.json {
         output::json(out, &report)?;
     } else {
@@ -115,8 +135,31 @@ pub fn run(args: &MeasureArgs, out: &mut dyn Write) -> CliResult {
     Ok(if bad { FINDINGS } else { CLEAN })
 }
 
+/// Writes a report in both forms.
+fn write_report(directory: &Path, report: &Report) -> Result<(), CliError> {
+    let failed = |path: &Path, error: std::io::Error| format!("cannot write {}: {error}", path.display());
+    std::fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+    for (name, text) in [
+        ("report.md", markdown::page(report)),
+        ("report.html", html::page(report)),
+    ] {
+        let path = directory.join(name);
+        std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
+    }
+    Ok(())
+}
+
+/// A report, and what the history has to know besides.
+struct Measurement {
+    report: Report,
+    /// Of the code that was measured.
+    fingerprint: u64,
+    /// The functions whose launches were rewritten.
+    functions: Vec<String>,
+}
+
 /// Measures what the editor shows.
-fn serve(args: &MeasureArgs) -> Result<Report, CliError> {
+fn serve(args: &MeasureArgs) -> Result<Measurement, CliError> {
     let unsaved = served::unsaved()?;
     report(args, &unsaved, &|percent, what| {
         let what = what.to_owned();
@@ -124,7 +167,7 @@ fn serve(args: &MeasureArgs) -> Result<Report, CliError> {
     })
 }
 
-fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Result<Report, CliError> {
+fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Result<Measurement, CliError> {
     let recipes = recipes(args)?;
     let words = |name: &str, text: &str| {
         shlex::split(text).ok_or_else(|| CliError::Message(format!("{name}: a quote is not closed in `{text}`")))
@@ -148,13 +191,28 @@ fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Resu
             .or_else(|| project.arch.map(|arch| format!("sm_{arch}"))),
         include_dirs: project.search_dirs.clone(),
     };
+    let (fingerprint, functions) = match project.host.file(&request.file) {
+        Some(file) => {
+            let db = project.host.db();
+            let launches = targets(&project, &request.file, request.within);
+            let names = launches.iter().filter_map(|launch| function_at(db, file, launch.start));
+            let mut names: Vec<String> = names.map(|function| function.name(db).to_owned()).collect();
+            names.dedup();
+            (fingerprint::of_program(db, file), names)
+        }
+        None => (0, Vec::new()),
+    };
     let load = || {
         load().map_err(|error| match error {
             CliError::Message(message) => message,
             CliError::Output(error) => error.to_string(),
         })
     };
-    Ok(measure(&request, &load, progress)?)
+    Ok(Measurement {
+        report: measure(&request, &load, progress)?,
+        fingerprint,
+        functions,
+    })
 }
 
 fn recipes(args: &MeasureArgs) -> Result<Vec<Recipe>, CliError> {

@@ -5,6 +5,7 @@ use gridfuse_analysis::launch::launch_counts;
 use gridfuse_analysis::span::TextRange;
 
 use super::super::markdown::{code, describe, fenced, link, table};
+use super::super::measured;
 use super::super::state::Snapshot;
 use super::generated;
 use crate::describe::{Describe, launchers, recursion};
@@ -33,6 +34,7 @@ pub fn markdown(snapshot: &Snapshot, kernel: FunctionItem<'_>) -> String {
         let incoming = of_kernel(db, kernel);
         out.push_str(&launches_of(describe, &outgoing, home));
         out.push_str(&launched_from(describe, &incoming, home));
+        out.push_str(&measured::markdown(snapshot, kernel));
         if outgoing.is_empty() && incoming.is_empty() {
             out.push_str("\nNo launch of it, and none by it, is known.\n");
         }

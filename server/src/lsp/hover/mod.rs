@@ -14,6 +14,7 @@ use tower_lsp_server::ls_types::{Hover, HoverContents, HoverParams, MarkupConten
 
 use super::convert::path_of;
 use super::markdown::describe;
+use super::measured;
 use super::state::Snapshot;
 use crate::launches::{Site, function_at, overlapping, place_in};
 
@@ -46,7 +47,8 @@ pub fn content(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(St
         .min_by_key(|site| site.place.range.end - site.place.range.start);
     if let Some(site) = site {
         return Some(operand::at(snapshot, site, offset).unwrap_or_else(|| {
-            let text = describe(snapshot, |describe| launch::markdown(&describe.launch(site), snapshot));
+            let mut text = describe(snapshot, |describe| launch::markdown(&describe.launch(site), snapshot));
+            text.push_str(&measured::markdown(snapshot, site.id.function));
             (text, site.place)
         }));
     }

@@ -1,0 +1,116 @@
+//! Kernels whose heads are made by macros, and launches of what isn't known to be a kernel: edited rightly, or refused with the true
+//! reason.
+
+use super::{program, refuses, refuses_files, rewrite, with_child};
+
+const REST: &str = "child(int* out, int begin, int count) {\n    out[begin + threadIdx.x] = count;\n}\n";
+const LAUNCH: &str = "child<<<1, 32>>>(out, begin, count);";
+
+#[test]
+fn the_old_head_stays() {
+    for (defines, head) in [
+        ("#define KERNEL __global__ void", "KERNEL "),
+        ("#define GLOBAL __global__\n#define KERNEL GLOBAL void", "KERNEL "),
+        ("#define KERNEL extern \"C\" __global__ void", "KERNEL "),
+        (
+            "#define KERNEL __attribute__((visibility(\"hidden\"))) __global__ void",
+            "KERNEL ",
+        ),
+    ] {
+        let child = format!("{defines}\n{head}{REST}");
+        let result = rewrite("aggregate-block", &with_child(&child, LAUNCH));
+        result.has(&[
+            "__device__ __forceinline__ void child_body(",
+            &format!("\n{head}child(int* out, int begin, int count)"),
+            "child_aggregated(",
+        ]);
+    }
+}
+
+#[test]
+fn bounds_that_a_macro_gives() {
+    for (defines, head) in [
+        ("#define KERNEL __global__ void __launch_bounds__(64)", "KERNEL "),
+        (
+            "#define KERNEL __global__ void\n#define BOUNDS(n) __launch_bounds__(n)",
+            "KERNEL BOUNDS(64) ",
+        ),
+    ] {
+        let child = format!("{defines}\n{head}{REST}");
+        let result = rewrite("aggregate-block", &with_child(&child, LAUNCH));
+        result.has(&["__launch_bounds__(64)", &format!("\n{head}child(int* out")]);
+    }
+}
+
+#[test]
+fn heads_that_cannot_be_taken_apart() {
+    for (defines, head, reason) in [
+        (
+            "#ifdef TUNED\n#define KERNEL __global__ void __launch_bounds__(64)\n#else\n#define KERNEL __global__ void\n#endif",
+            "KERNEL child",
+            "what the macro `KERNEL` in front of `child` stands for is not certain",
+        ),
+        (
+            "#define DEFINE(name) __global__ void name",
+            "DEFINE(child)",
+            "`DEFINE` in front of `child` is not understood",
+        ),
+        (
+            "#define KERNEL __global__ void __cluster_dims__(2)",
+            "KERNEL child",
+            "`KERNEL` in front of `child` is not understood",
+        ),
+        (
+            "",
+            "KERNEL child",
+            "`child` isn't known to be a kernel: `KERNEL` in front of it isn't defined in sight",
+        ),
+        ("", "void child", "`child` is not declared `__global__`"),
+    ] {
+        let rest = REST.trim_start_matches("child");
+        let child = format!("{defines}\n{head}{rest}");
+        refuses("aggregate-block", &with_child(&child, LAUNCH), reason);
+    }
+}
+
+#[test]
+fn a_parent_that_may_be_no_kernel() {
+    let text = program(LAUNCH).replacen(
+        "__global__ void parent(",
+        "#ifndef KERNEL\n#define KERNEL __global__\n#endif\nKERNEL void parent(",
+        1,
+    );
+    refuses(
+        "aggregate-block",
+        &text,
+        "what the macro `KERNEL` in front of `parent` stands for is not certain",
+    );
+}
+
+#[test]
+fn kernels_that_are_not_declared_here() {
+    let other = format!("__global__ void {REST}");
+    refuses_files(
+        "aggregate-block",
+        &[("a.cu", &with_child("", LAUNCH)), ("other.cu", &other)],
+        "`child` is declared neither in this file nor in what it includes",
+    );
+}
+
+#[test]
+fn pointers_to_kernels() {
+    let text = program("void (*k)(int*, int, int) = child;\n    k<<<1, 32>>>(out, begin, count);");
+    refuses("aggregate-block", &text, "which kernel `k` points to isn't known");
+}
+
+#[test]
+fn launches_by_functions_of_the_runtime() {
+    let text = program(&format!(
+        "void* buffer = cudaGetParameterBufferV2((void*)child, dim3(1), dim3(32), 0);\n    cudaLaunchDeviceV2(buffer, 0);\n    {LAUNCH}"
+    ));
+    refuses(
+        "aggregate-block",
+        &text,
+        "`parent` launches with cudaLaunchDeviceV2() as well, and what that launches isn't known",
+    );
+}
