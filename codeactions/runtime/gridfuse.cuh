@@ -37,7 +37,8 @@
 //     that is large by itself gets a grid of its own. So does one that CUDA might refuse (a block of more
 //     than 1024 threads, say), so that it can fail only by itself.
 //   * A grid of no blocks, which CUDA refuses to launch, is ignored.
-//   * With GRIDFUSE_DEBUG defined (nvcc -DGRIDFUSE_DEBUG), launches that don't fit are counted and printed, group by group.
+//   * gridfuse::direct_launches() tells the host how many launches got a grid of their own, as the arena was full or missing, say.
+//     In debug builds (nvcc -G, or -DGRIDFUSE_DEBUG) launches that don't fit are printed as well, group by group.
 //
 // Nested launches. A kernel that an Aggregator launches may collect launches in its turn, and be its own child: its
 // Aggregators take `batch.arena()`. They write down their launches in memory that the first parent's arena has for this
@@ -63,6 +64,9 @@
 #include <climits>
 #include <cstddef>
 #include <cstdint>
+#if defined(__CUDACC_DEBUG__) && !defined(GRIDFUSE_DEBUG)
+#define GRIDFUSE_DEBUG
+#endif
 #ifdef GRIDFUSE_DEBUG
 #include <cstdio>
 #endif
@@ -211,6 +215,13 @@ constexpr unsigned long long kMaxRecords = 1u << 27;
 
 __host__ __device__ constexpr unsigned launches_in(unsigned long long cursor) { return static_cast<unsigned>(cursor >> kBlockBits); }
 __host__ __device__ constexpr unsigned long long blocks_in(unsigned long long cursor) { return cursor & ((1ull << kBlockBits) - 1); }
+
+// Launches that got a grid of their own. One for all translation units of a program that are linked on the device.
+#ifdef __CUDACC_RDC__
+inline __device__ unsigned long long direct_launches = 0;
+#else
+static __device__ unsigned long long direct_launches = 0;
+#endif
 
 // With GRIDFUSE_DEBUG defined, what makes a program slow and not wrong is said. Nothing is printed otherwise.
 #ifdef GRIDFUSE_DEBUG
@@ -811,13 +822,20 @@ inline ArenaOwner arena_for(dim3 grid, dim3 block, cudaStream_t stream = 0, std:
 
 /// A value for `bytes_per_thread`: room for so many launches of each thread by each Aggregator, given the structs of the
 /// arguments that they take. For a loop whose number of iterations isn't known, 4 is a start: what finds no room is launched
-/// by itself, and is counted with GRIDFUSE_DEBUG.
+/// by itself, and is counted: see direct_launches.
 template <class... Args>
 constexpr std::size_t room_for(unsigned launches_per_thread = 1) {
     std::size_t largest = 0;
     ((largest = sizeof(detail::Record<Args>) > largest ? sizeof(detail::Record<Args>) : largest), ...);
     const std::size_t room = launches_per_thread * (largest + sizeof(unsigned));
     return room < 64 ? 64 : room;
+}
+
+/// How many launches by aggregators have got a grid of their own since the program began: the arena was full or there was none, or
+/// they couldn't be launched together. Waits for the device. Other than 0, it says where the time goes.
+inline unsigned long long direct_launches() {
+    unsigned long long count = 0;
+    return cudaMemcpyFromSymbol(&count, detail::direct_launches, sizeof count) == cudaSuccess ? count : 0;
 }
 
 /// A good value for `nested_bytes`: all blocks that fit on a large GPU can write down launches at the same time.
@@ -1166,6 +1184,7 @@ private:
 
     static __device__ __noinline__ void launch_alone(const Common& uniform, Pool pool, dim3 grid, dim3 block, std::size_t shared_bytes,
                                                      const detail::Bytes<Args>& args) {
+        atomicAdd(&detail::direct_launches, 1ull);
         detail::Front* front = nullptr;
         if constexpr (kNested) {
             if (pool) front = pool.allocate(0);

@@ -401,7 +401,7 @@ impl Head {
 }
 
 /// Whether a value of this type can be passed on by value in device code and copied byte by byte.
-fn copies_plainly(db: &dyn Db, function: FunctionItem<'_>, ty: &Type, depth: u32) -> Result<(), String> {
+pub(crate) fn copies_plainly(db: &dyn Db, function: FunctionItem<'_>, ty: &Type, depth: u32) -> Result<(), String> {
     if ty.pointers > 0 {
         return Ok(());
     }

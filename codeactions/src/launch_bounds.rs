@@ -104,7 +104,7 @@ fn head<'a>(function: &'a Function<'_>) -> &'a str {
 
 fn bounds(db: &dyn Db, file: SourceFile, head: &str, offset: u32) -> Bounds {
     let parsed = parse(db, file);
-    let macros = &parsed.masked().words;
+    let macros = &parsed.masked().specifiers;
     let bounding = |text: &str| text.contains("launch_bounds") || text.contains("maxnreg");
     let tokens = lex::code_tokens(head);
     for (index, token) in tokens.iter().enumerate() {
@@ -114,8 +114,8 @@ fn bounds(db: &dyn Db, file: SourceFile, head: &str, offset: u32) -> Bounds {
                 .map(|list| list.iter().map(|argument| number(db, file, argument)).collect());
             return Bounds::Registers(arguments.and_then(|list| registers(word, &list)));
         }
-        let meaning = macros.iter().find(|(at, _)| *at == offset + token.start as u32);
-        if meaning.is_some_and(|(_, meaning)| bounding(meaning)) || bounding(word) {
+        let meaning = macros.iter().find(|used| used.start == offset + token.start as u32);
+        if meaning.is_some_and(|used| used.words.iter().any(|word| bounding(word))) || bounding(word) {
             return Bounds::Registers(None);
         }
     }

@@ -7,6 +7,7 @@ mod barriers;
 mod calls;
 mod child;
 mod cluster;
+mod continuation;
 mod ctype;
 pub mod edit;
 mod effects;

@@ -80,6 +80,14 @@ pub fn assigns(body: &Body, expr: ExprId) -> bool {
     }
 }
 
+/// Whether an expression is made of variables, literals and operators alone, so that nothing happens when it isn't evaluated.
+pub fn is_plain_condition(body: &Body, expr: ExprId) -> bool {
+    match &body.expr(expr).kind {
+        ExprKind::Call { .. } | ExprKind::Construct { .. } | ExprKind::InitList(_) => false,
+        _ => operands(body, expr).is_some_and(|all| all.into_iter().all(|e| is_plain_condition(body, e))),
+    }
+}
+
 /// Whether an expression holds a part that isn't understood.
 pub fn unknown_part(body: &Body, expr: ExprId) -> Option<ExprId> {
     match &body.expr(expr).kind {
@@ -106,6 +114,20 @@ pub fn is_immutable_parameter(db: &dyn Db, file: SourceFile, body: &Body, bindin
 
 /// Whether a variable keeps the value that it is declared with.
 pub fn keeps_first_value(db: &dyn Db, file: SourceFile, body: &Body, binding: BindingId) -> bool {
+    only_assigned(db, file, body, binding) && assignments(body, binding).next().is_none()
+}
+
+/// The assignments to a variable, to all of it or to a part.
+pub fn assignments(body: &Body, binding: BindingId) -> impl Iterator<Item = ExprId> + '_ {
+    let all = (0..body.exprs.len() as u32).map(ExprId);
+    all.filter(move |e| match &body.expr(*e).kind {
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => root_of(body, *place) == Some(binding),
+        _ => false,
+    })
+}
+
+/// Whether nothing but assignments, which can be seen, changes a variable behind its declaration.
+pub fn only_assigned(db: &dyn Db, file: SourceFile, body: &Body, binding: BindingId) -> bool {
     let variable = body.binding(binding);
     if !matches!(variable.storage, Storage::Param | Storage::Local)
         || variable.ty.reference
@@ -122,7 +144,7 @@ pub fn keeps_first_value(db: &dyn Db, file: SourceFile, body: &Body, binding: Bi
     let first = body.params.first().map(|p| &body.binding(*p).ty.base);
     let in_batch = first.is_some_and(|base| is_batch(base));
     let exprs = body.exprs.iter().any(|expr| match &expr.kind {
-        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } | ExprKind::AddrOf(place) => root(*place),
+        ExprKind::AddrOf(place) => root(*place),
         // A function may take its argument by reference. The library's don't write through it, except for `swap`.
         ExprKind::Call { name, args, callee, .. } => {
             let method = matches!(&body.expr(*callee).kind, ExprKind::Field { base, arrow: false, .. } if root(*base));

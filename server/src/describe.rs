@@ -212,9 +212,13 @@ impl<'a> Describe<'a> {
                 .get(site.id.index as usize)
                 .copied()
                 .flatten()
-                .map(|wait| schema::Sync {
-                    place: self.place(site.at(self.db, wait.span)),
-                    always: wait.always,
+                .map(|wait| {
+                    let at = site.at(self.db, wait.span);
+                    schema::Sync {
+                        place: self.place(at),
+                        always: wait.always,
+                        replace: self.replacement(at),
+                    }
                 }),
             conditional: facts.conditional,
             count: self.count(site),
@@ -433,6 +437,27 @@ impl<'a> Describe<'a> {
                 }
             })
             .collect()
+    }
+
+    /// What becomes of a wait for child grids.
+    fn replacement(&self, wait: FileRange) -> Option<schema::RewriteVerdict> {
+        let fix = fix_by_id("replace-device-sync")?;
+        if !self.text(wait).contains("Synchronize") {
+            return None;
+        }
+        let verdict = match (fix.apply)(self.db, wait, &Options::default()) {
+            Ok(edit) if edit.assumptions.is_empty() => Verdict::Eligible,
+            Ok(edit) => Verdict::Assumes(edit.assumptions),
+            Err(refusal) => Verdict::Ineligible(refusal.0),
+        };
+        let (verdict, reasons) = verdict_parts(verdict);
+        Some(schema::RewriteVerdict {
+            rewrite: fix.id,
+            title: fix.title,
+            verdict,
+            reasons: self.reasons(&reasons),
+            plan: None,
+        })
     }
 
     fn plan(&self, site: &Site<'_>) -> Option<schema::Plan> {

@@ -3,7 +3,8 @@
 //!
 //! A rewrite has to be proven right (eligible without assumptions), and to be one that leaves the program's structure as it is:
 //! the next reader must not wonder where the code has gone. So aggregation, thresholding and coarsening are never among them; they are
-//! worth it, but they are decisions. Edits that a diagnostic brings along change nothing that a compiler sees.
+//! worth it, but they are decisions. A wait for children is replaced, even if what follows moves to a kernel behind it: there is nothing
+//! to decide about code that doesn't compile. Edits that a diagnostic brings along change nothing that a compiler sees.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,8 @@ use gridfuse_analysis::db::Database;
 use gridfuse_analysis::diagnostic::Diagnostic;
 use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
 
-/// The rewrites that change a launch's config and nothing else.
-const UNATTENDED: &[&str] = &["fire-and-forget"];
+/// The rewrite that changes a launch's config and nothing else, and the one without which the program doesn't compile.
+const UNATTENDED: &[&str] = &["fire-and-forget", "replace-device-sync"];
 
 /// The rewrite may be applied unattended where it is eligible.
 pub fn unattended(rewrite: &str) -> bool {
@@ -37,7 +38,8 @@ mod tests {
     #[test]
     fn what_is_unattended_exists() {
         for id in super::UNATTENDED {
-            assert!(crate::describe::rewrite(id).is_some(), "{id}");
+            let fix = gridfuse_codeactions::fixes::fix_by_id(id);
+            assert!(crate::describe::rewrite(id).is_some() || fix.is_some(), "{id}");
         }
     }
 }

@@ -184,6 +184,8 @@ pub struct Sync {
     pub place: Place,
     /// Every launching thread comes to such a call after the launch.
     pub always: bool,
+    /// Whether `replace-device-sync` can do without it; `null` where the wait is in another function.
+    pub replace: Option<RewriteVerdict>,
 }
 
 /// An argument or a part of the config.

@@ -483,7 +483,9 @@ void test_starved() {
     Test three = random_test(3, 700, 3, 23);
     three.bytes_per_thread = 256;
     three.aggregators = 1;
+    const unsigned long long before = gridfuse::direct_launches();
     verdict("three aggregators, memory for one", run(three, with_arena(parent_three<G>)));
+    verdict("what finds no memory is counted", gridfuse::direct_launches() > before);
 }
 
 // Launches from loops of different lengths and from several branches, with too little memory for all of them: threads of one

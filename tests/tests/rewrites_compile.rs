@@ -25,6 +25,9 @@ const STRICT: [&str; 6] = ["-Xcicc", "-O0", "-Werror", "all-warnings", "-diag-su
 
 const HERE: &str = "// <- here";
 
+/// What is there for programs that don't compile.
+const MENDS: [&str; 1] = ["replace-device-sync"];
+
 /// Sequences of rewrites that are applied one after the other, beside each rewrite alone.
 const SEQUENCES: [&str; 2] = ["threshold,aggregate-grid", "coarsen,aggregate-grid"];
 
@@ -80,8 +83,15 @@ fn examples_of_the_documentation() {
             program.write("gridfuse.cuh", &header());
         }
         let mut failures = String::new();
-        if let Err(failure) = Nvcc::get().check_compiles_with(&program.file("example.cu"), &STRICT) {
-            let _ = writeln!(failures, "{id}: Before: {failure}");
+        let before = Nvcc::get().check_compiles_with(&program.file("example.cu"), &STRICT);
+        match before {
+            Ok(()) if MENDS.contains(&id.as_str()) => {
+                let _ = writeln!(failures, "{id}: Before compiles");
+            }
+            Err(failure) if !MENDS.contains(&id.as_str()) => {
+                let _ = writeln!(failures, "{id}: Before: {failure}");
+            }
+            _ => {}
         }
         if rewrite["at"] == "place" {
             // Where it is applied, and that it gives After, is tested beside it.

@@ -23,6 +23,7 @@ mod renaming;
 mod sizes;
 mod subscript;
 mod variables;
+mod wait;
 
 pub use access::{Access, Footprint, Gap, Kind, Operation, child_footprint, footprint, own_footprint};
 pub use children::{Order, order};
@@ -35,3 +36,4 @@ pub use parent::{After, Meeting, after};
 pub use polynomial::{Interval, Polynomial, Symbol};
 pub use prefix::{Prefix, prefixes};
 pub use subscript::{Fit, Value};
+pub use wait::{Waited, behind_wait, unchanged};

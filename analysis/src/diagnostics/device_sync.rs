@@ -13,7 +13,7 @@ pub(super) const KIND: Kind = Kind {
     id: "device-sync",
     severity: Severity::Error,
     doc: DOC,
-    rewrites: &[],
+    rewrites: &["replace-device-sync"],
     find: device_sync,
 };
 

@@ -142,7 +142,7 @@ pub fn who_launches<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> Launchers {
 }
 
 /// Who gets to an expression in device code; `None` for a device function whose callers can't be seen.
-pub(crate) fn who_gets_to<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr: ExprId) -> Option<Launchers> {
+pub fn who_gets_to<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr: ExprId) -> Option<Launchers> {
     if !function.signature(db).kernel && calls_of(db, function).is_empty() {
         return None;
     }

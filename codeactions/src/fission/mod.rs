@@ -14,7 +14,7 @@ mod layout;
 mod memory;
 mod structure;
 mod text;
-mod uses;
+pub mod uses;
 
 use gridfuse_analysis::span::{FileRange, Span};
 

@@ -5,6 +5,7 @@ mod check_launch_error;
 mod destroy_stream;
 mod guard_empty_grid;
 mod pending_launch_limit;
+pub(crate) mod replace_device_sync;
 mod retune;
 mod revert;
 
@@ -40,6 +41,7 @@ pub static FIXES: &[Fix] = &[
     pending_launch_limit::RAISE,
     pending_launch_limit::RESTORE,
     destroy_stream::FIX,
+    replace_device_sync::FIX,
     add_threshold::FIX,
     retune::GRID,
     retune::MULTIBLOCK,

@@ -6,6 +6,7 @@ mod aggregate_block;
 mod aggregate_malloc;
 mod coarsen;
 mod compose;
+mod device_sync;
 mod docs;
 mod fire_and_forget;
 mod fission;

@@ -242,7 +242,8 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
     }
     if !launch.rewrites.is_empty() {
         let mut rewrites = table(&["rewrite", "verdict", "because"]);
-        for rewrite in &launch.rewrites {
+        let wait = launch.sync.as_ref().and_then(|sync| sync.replace.as_ref());
+        for rewrite in wait.into_iter().chain(&launch.rewrites) {
             let mut reasons: Vec<String> = rewrite.reasons.iter().map(|reason| note(reason, home)).collect();
             if let Some(plan) = &rewrite.plan {
                 let with = plan.steps.iter().map(|s| format!("applies {}: {}", s.rewrite, s.why));

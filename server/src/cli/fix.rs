@@ -8,6 +8,7 @@ use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::diagnostic::{Diagnostic, Severity};
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_codeactions::edit::SourceEdit;
+use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::rewrite::Options;
 
 use super::CliError;
@@ -80,8 +81,13 @@ fn fix_of(project: &Project, diagnostic: &Diagnostic) -> Option<(&'static str, S
     }
     let mut candidates = diagnostic.rewrites.iter().filter(|id| unattended(id)).peekable();
     candidates.peek()?;
-    let site = around(db, diagnostic.place).filter(|site| site.device_side())?;
+    let site = around(db, diagnostic.place).filter(|site| site.device_side());
     candidates.find_map(|id| {
+        if let Some(fix) = fix_by_id(id) {
+            let edit = (fix.apply)(db, diagnostic.place, &Options::default()).ok()?;
+            return edit.assumptions.is_empty().then_some((fix.title, edit));
+        }
+        let site = site?;
         let rewrite = crate::describe::rewrite(id)?;
         let edit = (rewrite.apply)(db, site.id, &Options::default()).ok()?;
         edit.assumptions.is_empty().then_some((rewrite.title, edit))

@@ -243,7 +243,8 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> V
         let Ok(edit) = (fix.apply)(db, place, &Options::default()) else {
             return;
         };
-        let title = if edit.assumptions.is_empty() {
+        let proven = edit.assumptions.is_empty();
+        let title = if proven {
             fix.title.to_owned()
         } else {
             format!("{} — assumes {}", fix.title, in_short(&edit.assumptions))
@@ -251,6 +252,7 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> V
         let Ok(edit) = workspace_edit(snapshot, &edit, fix.title) else {
             return;
         };
+        let preferred = proven && mends.is_some() && fixes::unattended(fix.id) && snapshot.session.preferred_actions;
         let kind = if mends.is_some() {
             CodeActionKind::QUICKFIX
         } else {
@@ -260,6 +262,7 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> V
             title,
             kind: Some(kind),
             diagnostics: mends.map(|d| vec![snapshot.diagnostic(d)]),
+            is_preferred: preferred.then_some(true),
             edit: Some(edit),
             ..CodeAction::default()
         });

@@ -34,7 +34,7 @@ pub const GRAPH: &str = "gridfuse.graph";
 pub const REWRITE: &str = "gridfuse.rewrite";
 
 /// The commands that the server executes.
-pub const ALL: &[&str] = &[EXPLAIN, GRAPH, REWRITE, MEASURE];
+pub const ALL: &[&str] = &[EXPLAIN, GRAPH, MEASURE, REWRITE];
 
 /// The argument of [`GRAPH`].
 #[derive(Debug, Deserialize)]
@@ -101,14 +101,16 @@ pub fn explain(title: String, uri: &Uri, position: Position) -> Command {
 
 /// Executes a command.
 pub async fn execute(state: &Arc<State>, params: ExecuteCommandParams) -> Result<Option<Value>> {
-    let command = params.command.as_str();
+    let ExecuteCommandParams {
+        command,
+        arguments,
+        work_done_progress_params,
+    } = params;
     if command == MEASURE {
-        let token = params.work_done_progress_params.work_done_token;
-        return measure::execute(state, params.arguments, token).await;
+        return measure::execute(state, arguments, work_done_progress_params.work_done_token).await;
     }
-    let arguments = params.arguments;
     let argument = arguments.into_iter().next().unwrap_or_default();
-    match command {
+    match command.as_str() {
         EXPLAIN => {
             let argument = understand(EXPLAIN, "a document and a position", argument)?;
             explain_place(state, argument).await

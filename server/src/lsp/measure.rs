@@ -247,12 +247,11 @@ fn prepare(state: &State, file: &Path, argument: &Argument) -> Result<(Command, 
     if let Some(timeout) = argument.timeout {
         command.arg(format!("--timeout={timeout}"));
     }
-    let session = state.session();
-    let folder = session.folders.iter().find(|folder| file.starts_with(folder));
+    let shared = state.lock();
+    let folder = shared.project.folders.iter().find(|folder| file.starts_with(folder));
     if let Some(directory) = folder.map(PathBuf::as_path).or(file.parent()) {
         command.current_dir(directory);
     }
-    let shared = state.lock();
     for directory in shared.project.client_include_dirs.iter().filter(|dir| dir.is_dir()) {
         command.arg("-I").arg(directory);
     }

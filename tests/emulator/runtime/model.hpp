@@ -34,6 +34,7 @@ enum class Waiting : unsigned char {
     Warp,          // for other lanes: __syncwarp, shuffles, votes
     Convergence,   // in __activemask, until the scheduler forms a group; counts as runnable
     Child,         // has launched a grid that the schedule runs first
+    Children,      // in cudaDeviceSynchronize, for what the block has launched
 };
 
 /// What a thread knows through fences and atomics beyond its clocks; most threads never have one.
@@ -118,6 +119,7 @@ struct Block {
     std::vector<SharedVariable> shared;
     Allocation* dynamic_shared = nullptr;
     Stream null_stream;
+    std::vector<Ptr<Op>> launched;    // by its threads, where kernels may wait for that
     std::uint32_t unstarted = 0;      // threads that have not run yet
 };
 
@@ -131,6 +133,7 @@ struct Op {
     std::uint64_t sequence = 0;
     Grid* parent = nullptr;           // launched by a thread of this grid; null: by the host
     std::vector<Op*> successors;      // each holds a reference
+    std::vector<Thread*> awaiting;    // that are in cudaDeviceSynchronize until it is done
     KnowledgePtr start, end;
 
     virtual ~Op() = default;

@@ -163,6 +163,7 @@ void finish_block(Block* block) {
     --resident[level(grid)];
     block->joining = KnowledgePtr();
     block->null_stream.last = Ptr<Op>();
+    block->launched.clear();
     idle_blocks.push_back(block);
     ++grid.finished_blocks;
     if (grid.finished_blocks == grid.blocks) {
@@ -192,6 +193,8 @@ void complete(Op& op) {
         --grid.references;   // its blocks'; `keep` is left
     }
     op.start = KnowledgePtr();
+    for (Thread* waiting : op.awaiting) resume(*waiting);
+    op.awaiting.clear();
     std::vector<Op*> successors;
     successors.swap(op.successors);
     for (Op* next : successors) {
@@ -290,7 +293,8 @@ bool start_some_operation(bool idle) {
     if (!child) return (idle || chance.one_in(4)) && take_ready(at);
     switch (settings.children) {
         case Children::Eager: return take_ready(ready.size() - 1);
-        case Children::Late: return idle && starting.empty() && take_ready(at);
+        // Blocks that wait for children may take the room that others wait for.
+        case Children::Late: return idle && (starting.empty() || settings.device_sync) && take_ready(at);
         case Children::Lifo: return (idle || chance.one_in(8)) && take_ready(ready.size() - 1);
         case Children::Any: return (idle || chance.one_in(8)) && take_ready(at);
     }
@@ -559,6 +563,19 @@ void hold(Grid& child) {
     wait(Waiting::Child, 0);
 }
 
+void wait_for_children() {
+    Thread& self = *current;
+    const std::vector<Ptr<Op>> launched = self.block->launched;   // others may launch meanwhile
+    for (const Ptr<Op>& op : launched) {
+        if (!op->done) {
+            op->awaiting.push_back(&self);
+            wait(Waiting::Children, 0);
+        }
+        acquire(self, op->end);
+    }
+    if (launched.empty()) yield();
+}
+
 unsigned gather(Site site) {
     Thread& self = *current;
     self.waiting = Waiting::Convergence;
@@ -650,6 +667,7 @@ Text describe_waiting() {
             case Waiting::Warp: text += " in a warp function"; break;
             case Waiting::Convergence: text += " in __activemask"; break;
             case Waiting::Child: text += " behind a launch"; break;
+            case Waiting::Children: text += " in cudaDeviceSynchronize"; break;
         }
         if (!site.empty()) text += " at " + site;
     }

@@ -23,6 +23,8 @@ void wait(Waiting reason, Site site);
 void resume(Thread& thread);
 /// The current thread waits until this grid, which it has launched, is complete, or until nothing else can run.
 void hold(Grid& child);
+/// The current thread waits until all that its block has launched so far is complete, and knows then what that did.
+void wait_for_children();
 /// Called at an access that may be a step of waiting (a strong read, a failed compare-and-swap).
 void spin();
 /// The current thread waits for the others of its warp that may reach the same __activemask.

@@ -75,6 +75,7 @@ void read_settings() {
     settings.strict_same_value = flag("GRIDFUSE_EMU_STRICT_SAME_VALUE");
     settings.strict_weak_read = flag("GRIDFUSE_EMU_STRICT_WEAK_READ");
     settings.leaks = flag("GRIDFUSE_EMU_LEAKS");
+    settings.device_sync = flag("GRIDFUSE_EMU_DEVICE_SYNC");
 }
 
 }   // namespace emu

@@ -40,6 +40,7 @@ struct Settings {
     bool strict_same_value = false;    // two unordered writes of one value are a fault
     bool strict_weak_read = false;     // a plain read unordered with an atomic write is a fault
     bool leaks = false;                // leaks go to the report
+    bool device_sync = false;          // kernels may wait for their children, as before CUDA 12
 };
 
 extern Settings settings;

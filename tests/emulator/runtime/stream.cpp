@@ -91,6 +91,7 @@ void enqueue_in_kernel(Thread& self, cudaStream_t stream, Op& op, const Ptr<Op>&
     }
     op.counted = true;
     ++parent.children;
+    if (settings.device_sync) self.block->launched.push_back(keep);
     if (stream == cudaStreamFireAndForget) return;
     Stream& s = stream == nullptr ? self.block->null_stream : *stream;
     wait_for(op, s.last);

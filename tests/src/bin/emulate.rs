@@ -48,6 +48,9 @@ struct Arguments {
     /// How many blocks are resident at most (default: as the seed says)
     #[arg(long, value_name = "N")]
     resident: Option<u32>,
+    /// Kernels may wait for their children by cudaDeviceSynchronize(), as they could before CUDA 12
+    #[arg(long)]
+    device_sync: bool,
     /// Limit of the scheduler's steps
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
@@ -92,6 +95,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
             steps: arguments.steps,
             schedule: arguments.schedule.clone(),
             resident: arguments.resident,
+            device_sync: arguments.device_sync,
         };
         let outcome = executable.run(&options)?;
         let same = first

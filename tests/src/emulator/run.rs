@@ -40,6 +40,8 @@ pub struct RunOptions {
     pub schedule: Option<String>,
     /// How many blocks are resident at most, if not as the seed says.
     pub resident: Option<u32>,
+    /// Kernels may wait for their children by `cudaDeviceSynchronize()`, as they could before CUDA 12.
+    pub device_sync: bool,
 }
 
 impl Default for RunOptions {
@@ -51,6 +53,7 @@ impl Default for RunOptions {
             steps: None,
             schedule: None,
             resident: None,
+            device_sync: false,
         }
     }
 }
@@ -155,6 +158,7 @@ impl Executable {
         let settings = [
             ("GRIDFUSE_EMU_STEPS", options.steps.map(|steps| steps.to_string())),
             ("GRIDFUSE_EMU_SCHEDULE", options.schedule.clone()),
+            ("GRIDFUSE_EMU_DEVICE_SYNC", options.device_sync.then(|| "1".to_owned())),
             (
                 "GRIDFUSE_EMU_RESIDENT",
                 options.resident.map(|blocks| blocks.to_string()),

@@ -136,7 +136,8 @@ fn operand(what: &str, operand: &Operand, home: &str) -> Vec<String> {
 fn rewrites(launch: &Launch, home: &str, pages: &Pages) -> String {
     let mut reasons: Vec<String> = Vec::new();
     let mut rows = Vec::new();
-    for rewrite in &launch.rewrites {
+    let wait = launch.sync.as_ref().and_then(|sync| sync.replace.as_ref());
+    for rewrite in wait.into_iter().chain(&launch.rewrites) {
         let numbers: Vec<String> = rewrite
             .reasons
             .iter()

@@ -1,0 +1,425 @@
+//! `replace-device-sync`
+
+use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::dependence::{Dependence, Touch, Waited, behind_wait};
+use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtId, StmtKind, body};
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::{Bound, in_recursion, launch_counts, launches, pending_launch_limit};
+use gridfuse_analysis::launch::{LaunchId, Places};
+use gridfuse_analysis::resolve::unqualified;
+use gridfuse_analysis::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::summary::summary;
+
+use super::{Fix, function_around};
+use crate::continuation;
+use crate::edit::{EditBuilder, SourceEdit};
+use crate::effects::effects;
+use crate::handlers::finish;
+use crate::lex;
+use crate::pure;
+use crate::rewrite::{Ineligible, Options, Reason};
+use crate::site::{Refusals, refuse, syntax_error};
+use crate::style;
+
+pub(super) const FIX: Fix = Fix {
+    id: "replace-device-sync",
+    title: "Replace the wait for child grids",
+    doc: DOC,
+    options: &[],
+    everywhere: false,
+    apply,
+};
+
+const DOC: &str = r#"Makes a kernel that waits for its children by `cudaDeviceSynchronize()` one that CUDA 12 and later compile.
+
+Where nothing behind the wait needs it, the wait goes away: what follows touches no memory that the children write and writes none
+that they read, in later iterations as well, and what it launches, it launches behind them into the same stream, the NULL stream
+of the block.
+
+Else what follows becomes a kernel of its own, launched by one thread into `cudaStreamTailLaunch` with the parent's grid and block
+size. It starts when the parent grid and all its children are complete, which is a time at which the original may go on as well;
+that includes what the children launch, into their tails too, as a grid is complete only when all that it has launched is. Variables that
+are the same for all threads become parameters, others are computed again from the numbers of threads and blocks and from
+memory that nobody writes; so are the conditions under which threads have left before.
+
+Where the value of the wait is used, errors of launches are asked for in its place, by `cudaPeekAtLastError()`.
+
+## Needs
+- The wait stands in a kernel. No spinning on memory, no launches in functions that it calls.
+- For the wait to go: no memory fence, by which other grids could be told that the children are done.
+- For a kernel of its own: the wait is a statement outside of loops, and every thread that comes to what follows comes from the
+  same place. Shared memory that is filled before is not read behind; what differs between threads can be computed again.
+
+Without the wait, launches that follow pile up where it held them back; and where device code launches the parent, each of its
+grids has one more grid pending. Unless it is clear that they are fewer than `cudaLimitDevRuntimePendingLaunchCount` (2048, if it
+isn't set), that is assumed.
+
+## Before
+```cuda
+__global__ void square(int* values) { values[threadIdx.x] *= values[threadIdx.x]; }
+
+__global__ void sums(int* values, int* out) {
+    int i = threadIdx.x;
+    if (i == 0) {
+        square<<<1, 32>>>(values);
+        cudaDeviceSynchronize();
+    }
+    __syncthreads();
+    // Neighbours, around the corner.
+    out[i] = values[i] + values[(i + 1) % 32];
+}
+
+void run(int* values, int* out) { sums<<<1, 32>>>(values, out); }
+```
+
+## After
+```cuda
+__global__ void square(int* values) { values[threadIdx.x] *= values[threadIdx.x]; }
+
+__global__ void sums_after_square(int* values, int* out) {
+    int i = threadIdx.x;
+    // Neighbours, around the corner.
+    out[i] = values[i] + values[(i + 1) % 32];
+}
+
+__global__ void sums(int* values, int* out) {
+    int i = threadIdx.x;
+    if (i == 0) {
+        square<<<1, 32>>>(values);
+    }
+    if (threadIdx.x == 0 && blockIdx.x == 0)
+        sums_after_square<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(values, out);
+}
+
+void run(int* values, int* out) { sums<<<1, 32>>>(values, out); }
+```
+
+## Source
+CUDA C++ Programming Guide, CUDA Dynamic Parallelism: "Parent and Child Grids" (a grid is complete when all grids that its threads
+have created are), "Global Memory" (what children have written is visible in a kernel launched into the tail launch stream),
+"The Tail Launch Stream"; the diagnostic `device-sync`.
+"#;
+
+/// A wait for child grids.
+pub struct Wait<'db> {
+    /// The database.
+    pub db: &'db dyn Db,
+    /// The kernel that waits.
+    pub function: FunctionItem<'db>,
+    /// Its file.
+    pub file: SourceFile,
+    /// Its offset.
+    pub start: u32,
+    /// Its body.
+    pub body: std::sync::Arc<Body>,
+    /// Where the parts of it stand.
+    pub places: Places,
+    /// The call.
+    pub call: ExprId,
+    /// The name as written.
+    pub name: String,
+}
+
+impl<'db> Wait<'db> {
+    fn at(db: &'db dyn Db, place: FileRange) -> Result<Wait<'db>, Ineligible> {
+        let nothing = || refuse("no wait for child grids stands here", Some(place));
+        let function = function_around(db, place).ok_or_else(nothing)?;
+        let start = function.start(db);
+        let body = body(db, function);
+        let found = body.exprs.iter().enumerate().find_map(|(index, expr)| {
+            let ExprKind::Call { name: Some(name), .. } = &expr.kind else {
+                return None;
+            };
+            let range = expr.span.shift(start);
+            let here = range.start <= place.range.end && place.range.start <= range.end;
+            let waits = matches!(
+                name.trim_start_matches("::"),
+                "cudaDeviceSynchronize" | "cudaThreadSynchronize"
+            );
+            (here && waits).then(|| (ExprId(index as u32), name.clone()))
+        });
+        let (call, name) = found.ok_or_else(nothing)?;
+        Ok(Wait {
+            db,
+            function,
+            file: function.file(db),
+            start,
+            places: Places::of(&body),
+            body,
+            call,
+            name,
+        })
+    }
+
+    /// A span of the kernel as a place.
+    pub fn place(&self, span: Span) -> FileRange {
+        FileRange {
+            file: self.file,
+            range: span.shift(self.start),
+        }
+    }
+
+    /// The place of the call.
+    pub fn here(&self) -> FileRange {
+        self.place(self.body.expr(self.call).span)
+    }
+
+    /// The kernel's name without namespaces.
+    pub fn kernel(&self) -> &'db str {
+        unqualified(self.function.name(self.db))
+    }
+
+    /// The statement, where the wait is one of its own.
+    pub fn statement(&self) -> Option<StmtId> {
+        let stmt = self.places.statement_of(self.call)?;
+        let alone = matches!(self.body.stmt(stmt).kind, StmtKind::Expr(e) if self.body.strip_parens(e) == self.call);
+        (alone && !self.body.expr(self.call).from_macro).then_some(stmt)
+    }
+
+    fn refuse_common(&self, refusals: &mut Refusals) {
+        let (db, kernel) = (self.db, self.kernel());
+        let signature = self.function.signature(db);
+        if !signature.kernel {
+            refusals.add(
+                format!("`{kernel}` isn't a kernel, and what those that call it do behind the wait isn't known"),
+                Some(self.here()),
+            );
+        }
+        let whole = Span::new(0, self.function.text(db).len() as u32);
+        if let Some(place) = syntax_error(db, self.file, whole.shift(self.start)) {
+            refusals.add(
+                format!("`{kernel}` isn't understood completely: a syntax error"),
+                Some(place),
+            );
+        }
+        for (span, reason) in &self.body.problems {
+            refusals.add(
+                format!("`{kernel}` isn't understood completely: {reason}"),
+                Some(self.place(*span)),
+            );
+        }
+        let call = self.body.expr(self.call).span;
+        for group in &signature.decided {
+            if group.start < call.end && call.start < group.end {
+                refusals.add("an #if decides what is compiled here", Some(self.place(*group)));
+            }
+        }
+        if self.places.in_preprocessor(&self.body, self.call) {
+            refusals.add("the wait stands under an #if", Some(self.here()));
+        }
+        let all = effects(db, self.function);
+        let other = all.launches.iter().find(|found| {
+            let own = self.body.launches.iter();
+            !own.clone().any(|launch| {
+                let launch = self.place(self.body.expr(*launch).span);
+                launch.file == found.place.file && launch.range.contains(found.place.range)
+            })
+        });
+        if let Some(found) = other.filter(|_| all.launches.len() > self.body.launches.len()) {
+            refusals.add(
+                format!("a function that `{kernel}` calls launches as well"),
+                Some(found.place),
+            );
+        }
+        for event in &all.events {
+            refusals.add(
+                format!("`{kernel}` orders streams by {}", event.what),
+                Some(event.place),
+            );
+        }
+    }
+}
+
+fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(FIX.options)?;
+    let wait = Wait::at(db, place)?;
+    let mut refusals = Refusals::default();
+    wait.refuse_common(&mut refusals);
+    refusals.check()?;
+    let waited = behind_wait(db, wait.function, wait.call);
+    let needed = needs(&wait, waited);
+    let edit = if needed.is_empty() {
+        remove(&wait, waited)
+    } else {
+        continuation::move_tail(&wait, waited).map_err(|Ineligible(mut reasons)| {
+            let mut all = needed;
+            all.append(&mut reasons);
+            Ineligible(all)
+        })
+    };
+    // Who waits for another thread may wait for what that one does behind the wait.
+    match summary(db, wait.function).may_wait {
+        Some(span) if edit.is_ok() => Err(refuse(
+            format!("`{}` may wait in a loop for another thread", wait.kernel()),
+            Some(wait.place(span)),
+        )),
+        _ => edit,
+    }
+}
+
+/// Why the wait can't just go: what needs it.
+fn needs(wait: &Wait<'_>, waited: &Waited<'_>) -> Vec<Reason> {
+    let mut found = Vec::new();
+    let mut add = |text: String, place: FileRange| {
+        found.push(Reason {
+            text,
+            place: Some(place),
+        })
+    };
+    match &waited.dependence {
+        Dependence::None(_) => {}
+        Dependence::Conflict(child, parent) => {
+            let (first, place) = touch(wait, child);
+            add(format!("what follows needs the wait: {first}"), place);
+            let (second, place) = touch(wait, parent);
+            add(format!("and behind the wait, {second}"), place);
+        }
+        Dependence::Unknown(doubt) => {
+            let place = doubt
+                .place
+                .map_or_else(|| wait.here(), |(function, span)| in_function(wait.db, function, span));
+            add(
+                format!("that what follows doesn't need the wait isn't proven: {}", doubt.reason),
+                place,
+            );
+            if let Some((child, parent)) = &doubt.pair {
+                for one in [child, parent] {
+                    let (text, place) = touch(wait, one);
+                    add(text, place);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn touch(wait: &Wait<'_>, touch: &Touch<'_>) -> (String, FileRange) {
+    let place = in_function(wait.db, touch.function, touch.span);
+    let text = place.file.text(wait.db);
+    let code: Vec<&str> = place.range.text(&text).split_whitespace().collect();
+    let name = unqualified(touch.function.name(wait.db));
+    (format!("`{name}` {} `{}`", touch.kind.verb(), code.join(" ")), place)
+}
+
+fn in_function(db: &dyn Db, function: FunctionItem<'_>, span: Span) -> FileRange {
+    FileRange {
+        file: function.file(db),
+        range: span.shift(function.start(db)),
+    }
+}
+
+/// Takes the wait out.
+fn remove(wait: &Wait<'_>, waited: &Waited<'_>) -> Result<SourceEdit, Ineligible> {
+    let mut edit = EditBuilder::new(wait.db);
+    if let Some(reason) = pile_up(wait, waited) {
+        edit.assume(reason);
+    }
+    match wait.statement() {
+        Some(stmt) => delete(wait, stmt, &mut edit),
+        None => {
+            let here = wait.here();
+            let text = edit.text(wait.file);
+            let source = here.range.text(&text);
+            let words: Vec<lex::Token> = lex::code_tokens(source)
+                .into_iter()
+                .filter(|t| t.text(source) == unqualified(&wait.name))
+                .collect();
+            let [word] = words.as_slice() else {
+                return Err(refuse("the wait is hidden by a macro", Some(here)));
+            };
+            let at = here.range.start;
+            let range = TextRange::new(at + word.start as u32, at + word.end as u32);
+            edit.replace(FileRange { file: wait.file, range }, "cudaPeekAtLastError");
+        }
+    }
+    finish(edit)
+}
+
+/// Without the wait there are more launches at a time: more than may be?
+fn pile_up(wait: &Wait<'_>, waited: &Waited<'_>) -> Option<Reason> {
+    if waited.behind.is_empty() {
+        return None;
+    }
+    let (db, function) = (wait.db, wait.function);
+    let limit = pending_launch_limit(db);
+    let mut sum = Some(0u64);
+    for (index, count) in launch_counts(db, function).iter().enumerate() {
+        let index = index as u32;
+        let bounded = match count.per_grid.at_most {
+            Bound::Constant(n) if !in_recursion(db, LaunchId { function, index }) => Some(n),
+            _ => None,
+        };
+        sum = sum.zip(bounded).map(|(sum, n)| sum.saturating_add(n));
+    }
+    if launches(db, function).is_empty() || sum.zip(limit).is_some_and(|(sum, limit)| sum <= limit) {
+        return None;
+    }
+    let why = format!(
+        "without the wait those that `{}` launches one after the other pile up",
+        wait.kernel()
+    );
+    Some(Reason {
+        text: continuation::most_pending(db, &why),
+        place: Some(wait.here()),
+    })
+}
+
+/// Deletes the statement of a wait, with the `if` around it when nothing else is in that.
+pub fn delete(wait: &Wait<'_>, stmt: StmtId, edit: &mut EditBuilder<'_>) {
+    let body = &wait.body;
+    let mut stmt = stmt;
+    let in_list = |stmt: StmtId| {
+        wait.places.parent(stmt).is_some_and(|p| {
+            matches!(
+                body.stmt(p).kind,
+                StmtKind::Block(_) | StmtKind::Case { .. } | StmtKind::Preprocessor { .. }
+            )
+        })
+    };
+    while let Some(parent) = wait.places.parent(stmt) {
+        match &body.stmt(parent).kind {
+            StmtKind::Block(all)
+                if all.as_slice() == [stmt] && wait.places.parent(parent).is_some_and(|p| drops(wait, p, parent)) =>
+            {
+                stmt = parent;
+            }
+            _ if drops(wait, parent, stmt) => stmt = parent,
+            _ => break,
+        }
+    }
+    let place = wait.place(body.stmt(stmt).span);
+    let text = edit.text(wait.file);
+    let end = style::line_end(&text, place.range.end as usize);
+    let rest = text.get(place.range.end as usize..end).unwrap_or("");
+    let range = if lex::is_blank(rest) {
+        TextRange::new(place.range.start, end as u32)
+    } else {
+        place.range
+    };
+    let place = FileRange { file: wait.file, range };
+    if in_list(stmt) {
+        edit.delete_lines(place);
+    } else {
+        edit.replace(
+            FileRange {
+                range: wait.place(body.stmt(stmt).span).range,
+                ..place
+            },
+            "{}",
+        );
+    }
+}
+
+/// The statement is an `if` that does nothing but what `inner` does, and has no other branch.
+fn drops(wait: &Wait<'_>, stmt: StmtId, inner: StmtId) -> bool {
+    match &wait.body.stmt(stmt).kind {
+        StmtKind::If {
+            init: None,
+            cond: Some(cond),
+            then,
+            otherwise: None,
+            ..
+        } => *then == inner && pure::is_plain_condition(&wait.body, *cond),
+        _ => false,
+    }
+}

@@ -1,0 +1,267 @@
+//! `replace-device-sync`, beside the programs of `tests/fixtures/device_sync`.
+
+use super::fixes::fix;
+
+const ID: &str = "replace-device-sync";
+
+/// A program: a child that writes `out`, a parent with this body, and how the host launches it.
+fn program(body: &str, grid: &str) -> String {
+    format!(
+        "__global__ void child(int* out, int n) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+         if (i < n) out[i] = i;\n}}\n\n\
+         __global__ void other(const int* out, int* sums, int n) {{\n    if (threadIdx.x < n) sums[threadIdx.x] = out[threadIdx.x];\n}}\n\n\
+         __global__ void parent(int* __restrict__ out, int* __restrict__ sums, const int* __restrict__ row, int n) {{\n{body}\n}}\n\n\
+         void run(int* out, int* sums, const int* row, int n) {{ parent<<<{grid}>>>(out, sums, row, n); }}\n"
+    )
+}
+
+const WAIT: &str = "$0cudaDeviceSynchronize();";
+
+#[track_caller]
+fn becomes(body: &str, grid: &str, pieces: &[&str]) -> Vec<String> {
+    let (new, assumes) = fix(ID, &program(body, grid), &[]).unwrap_or_else(|reasons| panic!("refused: {reasons:#?}"));
+    for piece in pieces {
+        assert!(new.contains(piece), "no\n{piece}\nin\n{new}");
+    }
+    assert!(!new.contains("cudaDeviceSynchronize"), "{new}");
+    assumes
+}
+
+#[track_caller]
+fn goes(body: &str, grid: &str) -> Vec<String> {
+    let (new, assumes) = fix(ID, &program(body, grid), &[]).unwrap_or_else(|reasons| panic!("refused: {reasons:#?}"));
+    assert!(!new.contains("_after_"), "{new}");
+    assert!(!new.contains("cudaDeviceSynchronize"), "{new}");
+    assumes
+}
+
+#[track_caller]
+fn refused(body: &str, grid: &str, reason: &str) {
+    match fix(ID, &program(body, grid), &[]) {
+        Ok((new, _)) => panic!("not refused:\n{new}"),
+        Err(reasons) => assert!(reasons.iter().any(|r| r.contains(reason)), "{reasons:#?}"),
+    }
+}
+
+#[test]
+fn a_wait_that_nothing_needs_goes() {
+    let one = "1, 1";
+    assert!(goes(&format!("    child<<<1, 32>>>(out, n);\n    {WAIT}"), one).is_empty());
+    // The stream orders the two grids.
+    let next = format!("    child<<<1, 32>>>(out, n);\n    {WAIT}\n    other<<<1, 32>>>(out, sums, n);");
+    assert!(goes(&next, one).is_empty());
+    let constant =
+        format!("    for (int k = 0; k < 5; ++k) {{\n        child<<<1, 32>>>(out, k);\n        {WAIT}\n    }}");
+    assert!(goes(&constant, one).is_empty());
+    let open = format!("    for (int k = 0; k < n; ++k) {{\n        child<<<1, 32>>>(out, k);\n        {WAIT}\n    }}");
+    let assumes = goes(&open, one);
+    assert!(
+        assumes.len() == 1 && assumes[0].contains("pending at a time"),
+        "{assumes:?}"
+    );
+    // What comes behind the next wait isn't this one's business.
+    let two = format!("    child<<<1, 32>>>(out, n);\n    {WAIT}\n    cudaDeviceSynchronize();\n    sums[0] = out[0];");
+    let (new, _) = fix(ID, &program(&two, one), &[]).unwrap();
+    assert_eq!(new.matches("cudaDeviceSynchronize").count(), 1, "{new}");
+    let alone = format!(
+        "    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);\n    if (threadIdx.x == 0) {{\n        {WAIT} // all\n    }}"
+    );
+    let (new, _) = fix(ID, &program(&alone, "4, 32"), &[]).unwrap();
+    assert!(new.contains("(out, n);\n}"), "{new}");
+    let checked =
+        "    child<<<1, 32>>>(out, n);\n    if ($0cudaDeviceSynchronize() != cudaSuccess) sums[0] = 1;".to_owned();
+    becomes(
+        &checked,
+        one,
+        &["if (cudaPeekAtLastError() != cudaSuccess) sums[0] = 1;"],
+    );
+}
+
+#[test]
+fn what_follows_becomes_a_kernel() {
+    let one = format!(
+        "    int first = row[0] + sums[1];\n    child<<<1, 32>>>(out, n);\n    {WAIT}\n    sums[0] = out[first];"
+    );
+    becomes(
+        &one,
+        "1, 1",
+        &[
+            "__global__ void parent_after_child(int* __restrict__ out, int* __restrict__ sums, int first) {\n    sums[0] = out[first];\n}\n",
+            "    child<<<1, 32>>>(out, n);\n    parent_after_child<<<1, 1, 0, cudaStreamTailLaunch>>>(out, sums, first);\n}",
+        ],
+    );
+    let many = format!(
+        "    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v >= n) return;\n    int twice = v * 2;\n    \
+         if (threadIdx.x == 0) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n        sums[blockIdx.x] = out[0];\n    }}\n    \
+         __syncthreads();\n    sums[twice] = out[v];"
+    );
+    becomes(
+        &many,
+        "4, 32",
+        &[
+            "    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v >= n) return;\n    int twice = v * 2;\n    \
+             if (threadIdx.x == 0) {\n        sums[blockIdx.x] = out[0];\n    }\n    __syncthreads();\n    sums[twice] = out[v];\n}",
+            "{\n    if (threadIdx.x == 0 && blockIdx.x == 0)\n        parent_after_child<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(",
+            "        child<<<1, 32>>>(out, n);\n    }\n}",
+        ],
+    );
+    // A branch that all threads take alike: the launch stands where they get to.
+    let uniform = format!(
+        "    int steps = 1;\n    if (n > 4) steps = 2;\n    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);\n    {WAIT}\n    __syncthreads();\n    \
+         sums[threadIdx.x] = out[threadIdx.x] * steps;"
+    );
+    becomes(&uniform, "4, 32", &["int steps)", "sums, steps);"]);
+}
+
+#[test]
+fn what_can_not_be_computed_again() {
+    let many = "4, 32";
+    let with = |before: &str, after: &str| {
+        format!(
+            "{before}\n    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);\n    {WAIT}\n    __syncthreads();\n    {after}"
+        )
+    };
+    refused(
+        &with("    int slot = atomicAdd(sums, 1);", "sums[slot] = out[0];"),
+        many,
+        "a call of `atomicAdd` can't be computed again",
+    );
+    refused(
+        &with("    int x = 1;\n    if (threadIdx.x > 3) x = 2;", "sums[x] = out[0];"),
+        many,
+        "`x` may differ",
+    );
+    refused(
+        &with("    int x = out[threadIdx.x];", "sums[x] = out[0];"),
+        many,
+        "`child` writes",
+    );
+    refused(
+        &with(
+            "    __shared__ int s[32];\n    s[threadIdx.x] = n;",
+            "sums[s[0]] = out[0];",
+        ),
+        many,
+        "shared memory (`s`)",
+    );
+    refused(
+        &with("    extern __shared__ int s[];", "s[0] = out[0]; sums[0] = s[0];"),
+        many,
+        "dynamic shared memory",
+    );
+    refused(
+        &with("    if (atomicAdd(sums, 1) > 3) return;", "sums[threadIdx.x] = out[0];"),
+        many,
+        "a call of `atomicAdd` can't be computed again",
+    );
+    refused(
+        &with(
+            "    for (int i = 0; i < n; ++i)\n        if (row[i] == threadIdx.x) return;",
+            "sums[threadIdx.x] = out[0];",
+        ),
+        many,
+        "leave the kernel here",
+    );
+    refused(
+        &with("    int a[4];\n    a[0] = n;", "sums[a[0]] = out[0];"),
+        many,
+        "`a`",
+    );
+    refused(
+        &with("    int x = n;\n    int& y = x;\n    ++y;", "sums[y] = out[0];"),
+        many,
+        "`y`",
+    );
+    refused(
+        &with("    int a[4];\n    int* p = a;", "sums[0] = out[0] + *p;"),
+        "1, 1",
+        "`p` may point at",
+    );
+}
+
+#[test]
+fn waits_that_stay() {
+    let one = "1, 1";
+    refused(
+        &format!("    do {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n    }} while (out[0] < n);"),
+        one,
+        "stands in a loop",
+    );
+    refused(
+        &format!(
+            "    if (n > 3) goto end;\n    child<<<1, 32>>>(out, n);\n    {WAIT}\n    sums[0] = out[0];\nend:\n    ;"
+        ),
+        one,
+        "jumps to labels",
+    );
+    refused(
+        &format!(
+            "    child<<<1, 32>>>(out, n);\n    if (cudaSuccess == {} sums[0] = out[0];",
+            WAIT.replace(';', ")")
+        ),
+        one,
+        "isn't a statement",
+    );
+    refused(
+        &format!("    child<<<1, 32>>>(out, n);\n    while (atomicAdd(sums, 0) == 0) {{}}\n    {WAIT}"),
+        one,
+        "may wait in a loop",
+    );
+    refused("    child<<<1, 32>>>($0out, n);", one, "no wait");
+    // A fence may be for other grids.
+    refused(
+        &format!(
+            "    child<<<1, 32>>>(out, n);\n    for (int k = 0; k < 3; ++k) {{\n        {WAIT}\n        __threadfence();\n        sums[0] = k;\n    }}"
+        ),
+        one,
+        "memory fence",
+    );
+    let device = "__global__ void child(int* out) { out[0] = 1; }\n\
+        __device__ void wait(int* out) { child<<<1, 1>>>(out); $0cudaDeviceSynchronize(); }\n\
+        __global__ void parent(int* out) { wait(out); out[0] += 1; }\n";
+    match fix(ID, device, &[]) {
+        Ok((new, _)) => panic!("not refused:\n{new}"),
+        Err(reasons) => assert!(reasons[0].contains("isn't a kernel"), "{reasons:?}"),
+    }
+    let callee = "__global__ void child(int* out) { out[0] = 1; }\n\
+        __device__ void launch(int* out) { child<<<1, 1>>>(out); }\n\
+        __global__ void parent(int* out) { launch(out); $0cudaDeviceSynchronize(); out[0] += 1; }\n";
+    match fix(ID, callee, &[]) {
+        Ok((new, _)) => panic!("not refused:\n{new}"),
+        Err(reasons) => assert!(reasons[0].contains("launches as well"), "{reasons:?}"),
+    }
+}
+
+#[test]
+fn the_dependence_is_shown() {
+    let body = format!(
+        "    for (int k = 0; k < n; ++k) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n        sums[k] = out[0];\n    }}"
+    );
+    match fix(ID, &program(&body, "1, 1"), &[]) {
+        Ok((new, _)) => panic!("not refused:\n{new}"),
+        Err(reasons) => {
+            assert!(
+                reasons.iter().any(|r| r.contains("`child` writes `out[i]`")),
+                "{reasons:#?}"
+            );
+            assert!(
+                reasons.iter().any(|r| r.contains("`parent` reads `out[0]`")),
+                "{reasons:#?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_panic_on_broken_text() {
+    let text = program(
+        &format!(
+            "    int v = threadIdx.x;\n    if (v > n) return;\n    child<<<1, 32>>>(out, n);\n    {WAIT}\n    sums[v] = out[v];"
+        ),
+        "1, 32",
+    );
+    for cut in (0..text.len()).step_by(31) {
+        let _ = fix(ID, &text[..cut], &[]);
+        let _ = fix(ID, &format!("{}{}", &text[..cut], &text[cut + 1..]), &[]);
+    }
+}
