@@ -134,7 +134,7 @@ pub fn system_program(names: &[&str]) -> Result<PathBuf, String> {
 }
 
 /// Node.js is there, and new enough.
-fn node() -> Result<(), String> {
+pub fn node() -> Result<(), String> {
     let advice = format!("this test needs Node.js {NODE} or newer with npm, in PATH");
     let version = run(Command::new("node").arg("--version")).map_err(|error| format!("{advice}: {error}"))?;
     let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();

@@ -77,7 +77,7 @@ mod real {
     use std::process::Command;
 
     use gridfuse_tests::cli::Directory;
-    use gridfuse_tests::editors::{code_server, neovim, run, system_program, vscode_extension};
+    use gridfuse_tests::editors::{code_server, neovim, node, run, system_program, vscode_extension};
     use gridfuse_tests::nvcc::Nvcc;
 
     use super::*;
@@ -158,6 +158,8 @@ mod real {
         // The plugin's own directory stays as it is.
         let plugin = directory.file("neovim");
         gridfuse_tests::cli::copy(&workspace::root().join("editors/neovim"), &plugin);
+        // For the recording server.
+        node().unwrap();
         let (name, report, server) = recording();
         let mut command = Command::new(neovim().unwrap());
         command
