@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::dependence::{Dependence, Waited, unchanged};
 use gridfuse_analysis::escape::escapes;
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
@@ -1018,7 +1018,7 @@ impl<'a, 'db> Tail<'a, 'db> {
     /// Each parent grid that device code launches has one more grid pending, its tail, until all its children are done.
     fn pile_up(&self) -> Option<Reason> {
         let (db, function) = (self.wait.db, self.wait.function);
-        let limit = pending_launch_limit(db);
+        let limit = pending_launch_limit(db, self.wait.file);
         let many = launch_sites_of(db, function).into_iter().any(|id| {
             let Some(facts) = launches(db, id.function).get(id.index as usize) else {
                 return true;
@@ -1035,7 +1035,11 @@ impl<'a, 'db> Tail<'a, 'db> {
         });
         many.then(|| {
             self.reason(
-                most_pending(db, &format!("each `{}` has one more, its tail", self.kernel.name)),
+                most_pending(
+                    db,
+                    self.wait.file,
+                    &format!("each `{}` has one more, its tail", self.kernel.name),
+                ),
                 self.wait.here(),
             )
         })
@@ -1141,7 +1145,7 @@ impl<'a, 'db> Tail<'a, 'db> {
         generated.push_str(&function);
         generated.push_str("\n\n");
         let indent = style::indent_at(&kernel.text, kernel.front() as usize).to_owned();
-        let at = target::above_comment(&kernel.text, kernel.front() as usize);
+        let at = target::above_comment(wait.db, wait.file, kernel.front() as usize);
         let mut text = file_style.fit(&generated, &indent);
         text.push_str(&indent);
         edit.insert(wait.file, at as u32, text);
@@ -1229,8 +1233,8 @@ impl<'a, 'db> Tail<'a, 'db> {
 }
 
 /// The assumption that not too many launches are pending, with what speaks against it.
-pub fn most_pending(db: &dyn Db, why: &str) -> String {
-    let limit = pending_launch_limit(db).map_or_else(|| "the limit that is set".to_owned(), |n| n.to_string());
+pub fn most_pending(db: &dyn Db, file: SourceFile, why: &str) -> String {
+    let limit = pending_launch_limit(db, file).map_or_else(|| "the limit that is set".to_owned(), |n| n.to_string());
     format!("no more grids are pending at a time than {limit} (`cudaLimitDevRuntimePendingLaunchCount`): {why}")
 }
 
