@@ -1018,7 +1018,7 @@ impl<'a, 'db> Tail<'a, 'db> {
     /// Each parent grid that device code launches has one more grid pending, its tail, until all its children are done.
     fn pile_up(&self) -> Option<Reason> {
         let (db, function) = (self.wait.db, self.wait.function);
-        let limit = pending_launch_limit(db, function.file(db));
+        let limit = pending_launch_limit(db, self.wait.file);
         let many = launch_sites_of(db, function).into_iter().any(|id| {
             let Some(facts) = launches(db, id.function).get(id.index as usize) else {
                 return true;

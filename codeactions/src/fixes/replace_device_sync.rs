@@ -341,7 +341,7 @@ fn pile_up(wait: &Wait<'_>, waited: &Waited<'_>) -> Option<Reason> {
         return None;
     }
     let (db, function) = (wait.db, wait.function);
-    let limit = pending_launch_limit(db, function.file(db));
+    let limit = pending_launch_limit(db, wait.file);
     let mut sum = Some(0u64);
     for (index, count) in launch_counts(db, function).iter().enumerate() {
         let index = index as u32;
