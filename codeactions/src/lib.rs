@@ -15,6 +15,7 @@ pub mod fixes;
 mod grid_stride;
 pub mod handlers;
 pub mod include;
+mod launchpad;
 pub mod lex;
 mod model;
 mod names;

@@ -42,6 +42,7 @@ pub static FIXES: &[Fix] = &[
     destroy_stream::FIX,
     add_threshold::FIX,
     retune::GRID,
+    retune::GRID_HOST,
     retune::MULTIBLOCK,
     retune::BLOCK,
     retune::WARP,
