@@ -45,6 +45,14 @@
 // (see arena_for), and give it back as soon as those launches have begun. With PerMultiBlock, too, all blocks of such a
 // kernel launch together.
 //
+// From the host. With PerGridFromHost, and launchpad_for in place of arena_for, the host launches what a grid has collected:
+//
+//     visit<<<blocks, threads, 0, stream>>>(row, col, dist, n, gridfuse::launchpad_for<expand_aggregated>(blocks, threads, stream));
+//
+// At the end of this statement it waits until the parent is done, launches the children into the same stream, and waits again
+// as long as these collect launches in their turn. While a stream is captured into a graph there is no host to do so: the
+// children are launched by the device then, as with PerGrid, and so is whatever doesn't fit.
+//
 // Thresholding. for_each_thread runs a small child grid in the launching thread instead;
 // below_threshold says which grids are small. When the threads of a block wait for each other,
 // for_each_block runs the blocks, and for_each_thread their threads between two barriers.
@@ -70,6 +78,7 @@
 #ifdef GRIDFUSE_DEBUG
 #include <cstdio>
 #endif
+#include <memory>
 #include <mutex>
 #include <type_traits>
 
@@ -100,6 +109,10 @@ struct PerMultiBlock {
 /// Granularity: all launches of a grid of the parent kernel become one launch.
 struct PerGrid {};
 
+/// Granularity: all launches of a grid of the parent kernel become one launch, which the host does when the parent is done. The
+/// parent's arena is made by launchpad_for; with another one, this is the same as PerGrid.
+struct PerGridFromHost {};
+
 namespace detail {
 
 /// How many blocks launch together. For a warp the number doesn't matter.
@@ -109,6 +122,7 @@ template <> struct Blocks<PerWarp> { static constexpr unsigned kCount = 1; };
 template <> struct Blocks<PerBlock> { static constexpr unsigned kCount = 1; };
 template <unsigned Count> struct Blocks<PerMultiBlock<Count>> { static constexpr unsigned kCount = Count; };
 template <> struct Blocks<PerGrid> { static constexpr unsigned kCount = UINT_MAX; };
+template <> struct Blocks<PerGridFromHost> { static constexpr unsigned kCount = UINT_MAX; };
 
 constexpr unsigned kMaxGridX = INT_MAX;           // also the most blocks that a batch can have
 constexpr unsigned kMaxGridYZ = 65535;
@@ -135,7 +149,7 @@ __host__ __device__ constexpr unsigned pack_block(dim3 block) {
     return block.x | (block.y - 1) << 11 | (block.z - 1) << 22;
 }
 __host__ __device__ constexpr bool packed_is_linear(unsigned packed) { return packed >> 11 == 0; }
-__device__ __forceinline__ dim3 unpack_block(unsigned packed) {
+__host__ __device__ __forceinline__ dim3 unpack_block(unsigned packed) {
     return dim3(packed & 2047, (packed >> 11 & 2047) + 1, (packed >> 22) + 1);
 }
 
@@ -232,6 +246,9 @@ __device__ __forceinline__ void say_aside(unsigned launches) {
 __device__ __forceinline__ void say_no_heap() {
     printf("gridfuse: a launch found neither room in the arena nor on the device's heap (cudaLimitMallocHeapSize) and went out at once\n");
 }
+__device__ __forceinline__ void say_not_left() {
+    printf("gridfuse: the device launched what was to be left to the host: the kernel isn't listed in launchpad_for, or the launchpad is full\n");
+}
 __device__ __forceinline__ void say_no_arena() {
     if ((blockIdx.x | blockIdx.y | blockIdx.z | threadIdx.x | threadIdx.y | threadIdx.z) == 0)
         printf("gridfuse: a kernel has an empty arena: each of its launches goes out by itself\n");
@@ -239,8 +256,44 @@ __device__ __forceinline__ void say_no_arena() {
 #else
 __device__ __forceinline__ void say_aside(unsigned) {}
 __device__ __forceinline__ void say_no_heap() {}
+__device__ __forceinline__ void say_not_left() {}
 __device__ __forceinline__ void say_no_arena() {}
 #endif
+
+/// Where grids leave orders for the host, to launch what they have collected. In pinned memory, so that both reach it: the
+/// device while the parent or its children run, the host before and after.
+struct Launchpad {
+    static constexpr unsigned kKernels = 32;
+    static constexpr unsigned kBytes = 64 * 1024;
+
+    unsigned long long kernels[kKernels];   // that the host can launch: their addresses in device code, then 0
+    unsigned used;                          // bytes of orders
+    unsigned half;                          // of `orders`: the host reads one while its launches write to the other
+    const void* list;                       // the host's: whose kernels these are,
+    int device;                             // on which device,
+    Launchpad* next;                        // and the next one that is free
+    alignas(kSliceAlignment) unsigned char orders[2][kBytes];
+};
+
+/// In place of a launchpad where the device launches.
+struct NoLaunchpad {};
+
+/// What stands in front of every order.
+struct OrderHead {
+    unsigned bytes;          // with what stands behind
+    unsigned kernel;         // which of the launchpad's
+    unsigned blocks;
+    unsigned block;          // pack_block, or 0: the launches don't fit into one
+    unsigned shared_bytes;
+};
+
+/// A launch of a batch as the host is to do it.
+template <class Batch, class Common>
+struct alignas(kSliceAlignment) Order {
+    OrderHead head;
+    Bytes<Batch> batch;
+    Bytes<Common> uniform;
+};
 
 constexpr unsigned kNestedAggregators = 8;   // of a kernel; a further one launches at once
 
@@ -268,6 +321,7 @@ struct Pool {
     // chunk is taken, so that a list that looks as before is as before.
     unsigned long long free[kClasses];
     unsigned used;   // units that have ever been handed out
+    Launchpad* launchpad;   // of the parent, where the host launches
 };
 constexpr std::size_t kUnit = 4096;
 
@@ -290,6 +344,10 @@ public:
     }
 
     __device__ __forceinline__ explicit operator bool() const { return memory_ != nullptr; }
+
+    /// Where nested kernels leave orders for the host, or null.
+    __device__ __forceinline__ Launchpad* launchpad() const { return strong_read(pool().launchpad); }
+    __device__ __forceinline__ void use(Launchpad* launchpad) const { strong_write(pool().launchpad, launchpad); }
 
     /// The smallest size of a chunk that holds so many bytes.
     __device__ __forceinline__ static unsigned class_of(unsigned long long bytes) {
@@ -398,6 +456,7 @@ template <class T, bool Nested, class... Uniform>
 struct Child<void (*)(Batch<T, Nested>, Uniform...)> {
     static constexpr bool kNested = Nested;
     using Args = T;
+    using ChildBatch = Batch<T, Nested>;
     using Common = Pack<Uniform...>;
     static constexpr unsigned kUniform = sizeof...(Uniform);
 };
@@ -478,6 +537,8 @@ public:
 
 private:
     friend class ArenaOwner;
+    template <auto... Kernel>
+    friend class LaunchpadOwner;
     template <class Args, bool Nested>
     friend class Batch;
     template <bool Nested>
@@ -527,6 +588,7 @@ private:
     unsigned taken_ = 0;
     detail::PoolView pool_;           // for nested launches
     detail::Front* front_ = nullptr;  // of the batch, in a kernel that an Aggregator has launched
+    detail::Launchpad* launchpad_ = nullptr;   // where the host launches
 };
 
 namespace detail {
@@ -739,6 +801,9 @@ public:
     operator Arena() const { return arena_; }
 
 private:
+    template <auto... Kernel>
+    friend class LaunchpadOwner;
+
     // Memory of so many bytes, the first `states` of them zero: the parent leaves them so.
     bool take(std::size_t states, std::size_t bytes) {
         if (cudaGetDevice(&device_) != cudaSuccess) return false;
@@ -859,8 +924,10 @@ class Aggregator {
     static constexpr bool kWarp = std::is_same<Granularity, PerWarp>::value;
     static constexpr bool kGroup = !kWarp && !std::is_same<Granularity, PerBlock>::value;
     static constexpr bool kNested = Child::kNested;
-    using ChildBatch = Batch<typename Child::Args, kNested>;
+    static constexpr bool kFromHost = std::is_same<Granularity, PerGridFromHost>::value;
+    using ChildBatch = typename Child::ChildBatch;
     using Pool = std::conditional_t<kNested, detail::PoolView, detail::NoPool>;
+    using Launchpad = std::conditional_t<kFromHost, detail::Launchpad*, detail::NoLaunchpad>;
 
 public:
     /// The arguments that differ between the launches.
@@ -876,6 +943,7 @@ public:
         const Arena::Slice slice = arena.take<Granularity>();
         no_arena_ = kGroup ? slice.state == nullptr : arena.memory_ == nullptr;
         group_ = slice.state;
+        if constexpr (kFromHost) launchpad_ = arena.launchpad_;
         if constexpr (kNested) {
             pool_ = arena.pool_;
             lazy_ = arena.is_nested() && !kGroup;
@@ -979,6 +1047,19 @@ public:
                 }
                 launch_all(state());
             }
+        }
+    }
+
+    /// Launches what is in a batch, each with a grid of its own.
+    static __device__ __forceinline__ void launch_each(const Common& uniform, const ChildBatch& batch) {
+        Pool pool;
+        if constexpr (kNested) pool = batch.own.pool_;
+        for (unsigned slot = 0; slot < batch.count_; ++slot) {
+            const Record& record = batch.records_[slot];
+            launch_alone(uniform, pool, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
+        }
+        if constexpr (kNested) {
+            if (batch.chunk) pool.release(batch.own.front_);
         }
     }
 
@@ -1203,12 +1284,17 @@ private:
                        shared_bytes = detail::strong_read(s.shared_most);
         const unsigned count = detail::launches_in(cursor), blocks = static_cast<unsigned>(detail::blocks_in(cursor));
         const bool chunk = kNested && front_ != nullptr && (lazy_ || of_pool_);
+        if constexpr (kFromHost && kNested) {
+            if (!of_pool_ && pool_) pool_.use(launchpad_);   // for what is launched from here
+        }
         if (count != 0) {
             if constexpr (kNested) {
                 if (front_ != nullptr) front_->begin();
             }
             const ChildBatch batch(records_, reinterpret_cast<const unsigned*>(records_ + capacity_), count, pool_, front_, chunk);
-            if (least == most && shared_bytes == 0)
+            if (order(batch, blocks, least, most, shared_bytes))
+                ;   // the host launches it
+            else if (least == most && shared_bytes == 0)
                 launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), 0, batch);
             else
                 launch_mixed(Common(uniform_), ChildBatch(batch), blocks, least, most, shared_bytes);
@@ -1227,15 +1313,50 @@ private:
             launch_kernel(uniform, dim3(blocks), detail::unpack_block(most), shared_bytes, batch);
             if (cudaGetLastError() == cudaSuccess) return;
         }
-        Pool pool;
-        if constexpr (kNested) pool = batch.own.pool_;
-        for (unsigned slot = 0; slot < batch.count_; ++slot) {
-            const Record& record = batch.records_[slot];
-            launch_alone(uniform, pool, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
+        launch_each(uniform, batch);
+    }
+
+    // Leaves a batch to the host; false if that can't launch it.
+    __device__ __forceinline__ bool order(const ChildBatch& batch, unsigned blocks, unsigned least, unsigned most,
+                                          unsigned shared_bytes) const {
+        if constexpr (kFromHost) {
+            detail::Launchpad* launchpad = launchpad_;
+            if constexpr (kNested) {
+                if (of_pool_) launchpad = pool_.launchpad();
+            }
+            const unsigned block = least == most || detail::packed_is_linear(most) ? most : 0;
+            if (launchpad == nullptr) return false;
+            const bool left = leave_order(launchpad, Common(uniform_), ChildBatch(batch), blocks, block, shared_bytes);
+            if (!left) detail::say_not_left();
+            return left;
+        } else {
+            return false;
         }
-        if constexpr (kNested) {
-            if (batch.chunk) pool.release(batch.own.front_);
+    }
+    static __device__ __noinline__ bool leave_order(detail::Launchpad* launchpad, const Common& uniform, const ChildBatch& batch,
+                                                    unsigned blocks, unsigned block, unsigned shared_bytes) {
+        using Order = detail::Order<ChildBatch, Common>;
+        constexpr unsigned bytes = sizeof(Order) <= detail::Launchpad::kBytes ? sizeof(Order) : detail::Launchpad::kBytes + 1;
+        const unsigned long long own = reinterpret_cast<unsigned long long>(Kernel);
+        unsigned kernel = 0;
+        for (; kernel < detail::Launchpad::kKernels; ++kernel) {
+            const unsigned long long listed = detail::strong_read(launchpad->kernels[kernel]);
+            if (listed == own) break;
+            if (listed == 0) return false;
         }
+        if (kernel == detail::Launchpad::kKernels) return false;
+        unsigned used = detail::strong_read(launchpad->used);
+        for (;;) {
+            if (detail::Launchpad::kBytes - used < bytes) return false;
+            const unsigned seen = atomicCAS(&launchpad->used, used, used + bytes);
+            if (seen == used) break;
+            used = seen;
+        }
+        Order* const order = reinterpret_cast<Order*>(launchpad->orders[detail::strong_read(launchpad->half)] + used);
+        order->head = {bytes, kernel, blocks, block, shared_bytes};
+        order->batch = detail::Bytes<ChildBatch>(batch);
+        order->uniform = detail::Bytes<Common>(uniform);
+        return true;
     }
 
     static __device__ __noinline__ void launch_aside(const Common& uniform, Pool pool, unsigned long long next) {
@@ -1260,8 +1381,191 @@ private:
     bool lazy_;               // a warp or a block of a nested kernel: the chunk is taken when the first launch comes
     bool of_pool_ = false;    // all blocks of a nested kernel
     bool wrote_ = false;
+    Launchpad launchpad_;     // where the host launches
     Common uniform_;
 };
+
+namespace detail {
+
+/// The addresses of kernels in device code, which host code can't find out.
+template <auto... Kernel>
+__global__ void list_kernels(unsigned long long* list) {
+    ((*list++ = reinterpret_cast<unsigned long long>(Kernel)), ...);
+}
+
+/// The launches of a batch that don't fit into one grid. (What nvcc makes of it for the host has another type of kernel: that can't
+/// say what the parameters are.)
+template <class Batch, class Common, auto Kernel>
+__global__ void launch_each(Batch batch, Common uniform) {
+    Aggregator<PerGridFromHost, Kernel, 0>::launch_each(uniform, batch);
+}
+
+/// Where the arguments that all launches have in common stand.
+inline void place_arguments(Pack<>&, void**) {}
+template <class Head, class... Tail>
+void place_arguments(Pack<Head, Tail...>& pack, void** arguments) {
+    *arguments = std::addressof(pack.head);
+    place_arguments(pack.tail, arguments + 1);
+}
+
+/// Does by the host what an order says.
+template <auto Kernel>
+void launch_order(unsigned char* memory, cudaStream_t stream) {
+    using Child = detail::Child<decltype(Kernel)>;
+    using Batch = typename Child::ChildBatch;
+    using Common = typename Child::Common;
+    auto& order = *reinterpret_cast<Order<Batch, Common>*>(memory);
+    const OrderHead head = order.head;
+    if (head.block != 0) {
+        void* arguments[1 + Child::kUniform] = {&order.batch};
+        place_arguments(reinterpret_cast<Common&>(order.uniform), arguments + 1);
+        const cudaError_t before = cudaPeekAtLastError();
+        if (cudaLaunchKernel(Kernel, dim3(head.blocks), unpack_block(head.block), arguments, head.shared_bytes, stream) == cudaSuccess) return;
+        // The largest block and the most shared memory may be too much together though none of them was by itself.
+        if (before == cudaSuccess) (void)cudaGetLastError();
+    }
+    void* arguments[] = {&order.batch, &order.uniform};
+    (void)cudaLaunchKernel(launch_each<Batch, Common, Kernel>, dim3(1), dim3(1), arguments, 0, stream);   // an error stays for the program to see
+}
+
+/// Launchpads that no launch uses, with the kernels that they list.
+class Launchpads {
+public:
+    /// One that lists these kernels on this device, or null.
+    Launchpad* take(int device, const void* list) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (Launchpad** at = &free_; *at != nullptr; at = &(*at)->next) {
+            Launchpad* const launchpad = *at;
+            if (launchpad->device == device && launchpad->list == list) {
+                *at = launchpad->next;
+                return launchpad;
+            }
+        }
+        return nullptr;
+    }
+
+    void give(Launchpad* launchpad) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        launchpad->next = free_;
+        free_ = launchpad;
+    }
+
+    /// A new one, without kernels, or null.
+    static Launchpad* make(int device, const void* list) {
+        // Taking memory is no part of a graph that some stream is capturing.
+        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+        if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) return nullptr;
+        void* memory = nullptr;
+        if (cudaHostAlloc(&memory, sizeof(Launchpad), cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess) memory = nullptr;
+        (void)cudaThreadExchangeStreamCaptureMode(&mode);
+        Launchpad* const launchpad = static_cast<Launchpad*>(memory);
+        if (launchpad == nullptr) return nullptr;
+        for (unsigned long long& kernel : launchpad->kernels) kernel = 0;
+        launchpad->used = 0;
+        launchpad->half = 0;
+        launchpad->list = list;
+        launchpad->device = device;
+        launchpad->next = nullptr;
+        return launchpad;
+    }
+
+    static Launchpads& instance() {
+        static Launchpads launchpads;
+        return launchpads;
+    }
+
+private:
+    std::mutex mutex_;
+    Launchpad* free_ = nullptr;
+};
+
+}   // namespace detail
+
+/// Owns the memory of an Arena for one launch in a stream, and launches what the parent and its children have collected: when
+/// destroyed. What launchpad_for returns; converts to Arena.
+template <auto... Kernel>
+class LaunchpadOwner {
+    static_assert(sizeof...(Kernel) <= detail::Launchpad::kKernels, "more kernels than a launchpad can list");
+
+public:
+    LaunchpadOwner(dim3 grid, dim3 block, cudaStream_t stream, std::size_t bytes_per_thread, unsigned aggregators,
+                   std::size_t nested_bytes)
+        : memory_(grid, block, stream, bytes_per_thread, aggregators, nested_bytes), stream_(stream) {
+        // A graph runs without us: there the device launches.
+        if (memory_.arena_.memory_ == nullptr || !memory_.keep_) return;
+        const cudaError_t before = cudaPeekAtLastError();
+        launchpad_ = detail::Launchpads::instance().take(memory_.device_, &list_);
+        if (launchpad_ == nullptr) launchpad_ = make();
+        if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, only the device launches
+    }
+    ~LaunchpadOwner() {
+        if (launchpad_ == nullptr) return;
+        // Only kernels that collect launches in their turn leave further orders.
+        constexpr bool in_turn = (detail::Child<decltype(Kernel)>::kNested || ...);
+        do {
+            // On an error, which stays for the program to see, nothing is known of who still uses the launchpad.
+            if (cudaStreamSynchronize(stream_) != cudaSuccess) return;
+        } while (launch_orders() && in_turn);
+        detail::Launchpads::instance().give(launchpad_);
+    }
+    LaunchpadOwner(const LaunchpadOwner&) = delete;
+    LaunchpadOwner& operator=(const LaunchpadOwner&) = delete;
+
+    operator Arena() const {
+        Arena arena = memory_;
+        arena.launchpad_ = launchpad_;
+        return arena;
+    }
+
+private:
+    detail::Launchpad* make() const {
+        detail::Launchpad* const launchpad = detail::Launchpads::make(memory_.device_, &list_);
+        if (launchpad == nullptr) return nullptr;
+        unsigned long long* list = launchpad->kernels;
+        void* arguments[] = {&list};
+        if (cudaLaunchKernel(detail::list_kernels<Kernel...>, dim3(1), dim3(1), arguments, 0, stream_) == cudaSuccess) return launchpad;
+        (void)cudaFreeHost(launchpad);
+        return nullptr;
+    }
+
+    // The launches that were left to the host since the last time; false if there were none.
+    bool launch_orders() const {
+        constexpr void (*launch[])(unsigned char*, cudaStream_t) = {detail::launch_order<Kernel>...};
+        unsigned char* order = launchpad_->orders[launchpad_->half];
+        unsigned char* const end = order + launchpad_->used;
+        if (order == end) return false;
+        launchpad_->half ^= 1;
+        launchpad_->used = 0;
+        while (order != end) {
+            const detail::OrderHead head = *reinterpret_cast<const detail::OrderHead*>(order);
+            launch[head.kernel](order, stream_);
+            order += head.bytes;
+        }
+        return true;
+    }
+
+    static inline const char list_ = 0;   // its address stands for these kernels
+
+    ArenaOwner memory_;   // given back behind the launches
+    cudaStream_t stream_;
+    detail::Launchpad* launchpad_ = nullptr;
+};
+
+/// Makes the arena for one launch of a parent kernel whose Aggregators are PerGridFromHost; in place of arena_for:
+///
+///     parent<<<grid, block, 0, stream>>>(..., gridfuse::launchpad_for<child_aggregated>(grid, block, stream));
+///
+/// `Kernel`: the kernels that Aggregators launch, those of the children in their turn included. One that is left out is launched
+/// by the device. The host waits at the end of the statement until the parent is done, and then launches the children into the
+/// stream; if these collect launches in their turn, it waits until they are done, too. So nothing that comes before in the stream
+/// may wait for what the host does later, and no other thread of the host may launch into the stream meanwhile what must
+/// not come between parent and children.
+template <auto... Kernel>
+inline LaunchpadOwner<Kernel...> launchpad_for(dim3 grid, dim3 block, cudaStream_t stream = 0, std::size_t bytes_per_thread = 64,
+                                               unsigned aggregators = 1, std::size_t nested_bytes = 0) {
+    static_assert(sizeof...(Kernel) != 0, "a launchpad launches some kernel");
+    return LaunchpadOwner<Kernel...>(grid, block, stream, bytes_per_thread, aggregators, nested_bytes);
+}
 
 /// Runs the threads of a child grid one after the other in the calling thread:
 /// `body(threadIdx, blockIdx, gridDim, blockDim)`.

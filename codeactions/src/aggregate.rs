@@ -1,5 +1,5 @@
-//! Aggregation of launches (El Hajj 2018, §3.1): what the rewrites `aggregate-warp`, `aggregate-block`, `aggregate-multiblock` and
-//! `aggregate-grid` have in common.
+//! Aggregation of launches (El Hajj 2018, §3.1): what the rewrites `aggregate-warp`, `aggregate-block`, `aggregate-multiblock`,
+//! `aggregate-grid` and `aggregate-grid-host` have in common.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +19,7 @@ use crate::effects::{Effects, effects};
 use crate::handlers::finish;
 use crate::include::Header;
 use crate::launch_bounds;
+use crate::launchpad::Listed;
 use crate::lex;
 use crate::names::{Names, camel, plural};
 use crate::order::{self, CreatedStream};
@@ -43,6 +44,8 @@ pub enum Granularity {
     MultiBlock(u64),
     /// Of the whole parent grid.
     Grid,
+    /// Of the whole parent grid; the host launches.
+    GridFromHost,
 }
 
 impl Granularity {
@@ -53,6 +56,7 @@ impl Granularity {
             Granularity::Block => "gridfuse::PerBlock".to_owned(),
             Granularity::MultiBlock(blocks) => format!("gridfuse::PerMultiBlock<{blocks}>"),
             Granularity::Grid => "gridfuse::PerGrid".to_owned(),
+            Granularity::GridFromHost => "gridfuse::PerGridFromHost".to_owned(),
         }
     }
 
@@ -62,7 +66,7 @@ impl Granularity {
             Granularity::Warp => "warp",
             Granularity::Block => "block",
             Granularity::MultiBlock(_) => "group of blocks",
-            Granularity::Grid => "grid",
+            Granularity::Grid | Granularity::GridFromHost => "grid",
         }
     }
 
@@ -70,7 +74,7 @@ impl Granularity {
     fn level(self) -> Level {
         match self {
             Granularity::Warp | Granularity::Block => Level::Block,
-            Granularity::MultiBlock(_) | Granularity::Grid => Level::Grid,
+            Granularity::MultiBlock(_) | Granularity::Grid | Granularity::GridFromHost => Level::Grid,
         }
     }
 
@@ -79,7 +83,7 @@ impl Granularity {
         match self {
             Granularity::Warp => 32 * 48,
             Granularity::Block => 48,
-            Granularity::MultiBlock(_) | Granularity::Grid => 16,
+            Granularity::MultiBlock(_) | Granularity::Grid | Granularity::GridFromHost => 16,
         }
     }
 }
@@ -222,9 +226,14 @@ pub fn aggregate<'db>(
         let function = &cluster.functions[*index];
         let needs = plan.needs(*index);
         let collected: Vec<Collected<'_, 'db>> = needs.iter().map(|g| plan.collected(*index, *g)).collect();
+        let listed = plan.listed(&[*index]);
+        if !listed.is_empty() {
+            parent.host_waits(&listed, &mut refusals, &mut edit);
+        }
         let room = Room {
             collected: &collected,
             nested: needs.iter().any(|g| plan.launches_in_turn(*g)),
+            listed: &listed,
         };
         let nested = plan.is_nested();
         let most = needs
@@ -254,12 +263,14 @@ pub fn aggregate<'db>(
             let declarations = plan.declarations(index, &format!("{batch}.arena()"), function, &mut edit);
             declare(function, &declarations, &mut edit);
             cluster::make_nested(function, &mut edit);
-            batches.push(function.item);
+            batches.push(index);
         } else if !function.is_kernel() {
             plan.add_parameters(index, &mut names, &mut edit);
         }
     }
-    arena::nest(db, &cluster, batches, &mut refusals, &mut edit);
+    let listed = plan.listed(&batches);
+    let batches = batches.iter().map(|index| cluster.functions[*index].item).collect();
+    arena::nest(db, &cluster, batches, &listed, &mut refusals, &mut edit);
     for (index, child) in children.iter().enumerate() {
         plan.aggregated_kernels(index, child, &mut names, &mut edit);
     }
@@ -642,11 +653,10 @@ impl<'db> Plan<'_, 'db> {
             .iter()
             .map(|(site, _)| (&self.cluster.sites[*site], self.cluster.site_of[*site]))
             .filter(|(_, function)| reached.contains(function));
-        let early = self.needed_early(group).map(|f| self.cluster.functions[f].start);
         Collected {
             child,
             record: (!split.is_some_and(|s| depends_on_template(child, s))).then_some(group_of.record.as_str()),
-            behind: early.unwrap_or(child.start),
+            behind: self.declared_at(group),
             fields: split.map_or_else(Vec::new, |s| s.varying().map(|p| &p.param.ty).collect()),
             launches: here
                 .map(|(site, function)| launches_at(site, self.cluster.is_repeated(function)))
@@ -658,6 +668,40 @@ impl<'db> Plan<'_, 'db> {
     fn registers(&self, group: usize, nested: bool) -> Option<u64> {
         let split = self.groups[group].split()?;
         launch_bounds::needed(split.parts.iter().map(|p| &p.param.ty), nested)
+    }
+
+    /// Behind which offset of the child's file a group's kernel is declared.
+    fn declared_at(&self, group: usize) -> u32 {
+        let early = self.needed_early(group).map(|f| self.cluster.functions[f].start);
+        early.unwrap_or(self.children[self.groups[group].child].start)
+    }
+
+    /// What the host has to launch when the launches of these kernels, and of their children in their turn, are left to it.
+    fn listed(&self, kernels: &[usize]) -> Vec<Listed<'_, 'db>> {
+        if self.granularity != Granularity::GridFromHost {
+            return Vec::new();
+        }
+        let mut groups: Vec<usize> = Vec::new();
+        let mut todo = kernels.to_vec();
+        while let Some(kernel) = todo.pop() {
+            for group in self.needs(kernel) {
+                if !groups.contains(&group) {
+                    groups.push(group);
+                    todo.extend(self.member(&self.children[self.groups[group].child]));
+                }
+            }
+        }
+        let listed = |group: usize| {
+            let group_of = &self.groups[group];
+            let (launch, _) = group_of.launches.first()?;
+            Some(Listed {
+                child: &self.children[group_of.child],
+                kernel: &group_of.kernel,
+                launch: &self.cluster.sites[*launch],
+                behind: self.declared_at(group),
+            })
+        };
+        groups.into_iter().filter_map(listed).collect()
     }
 
     /// Whether a kernel is a child whose body moves to another function.

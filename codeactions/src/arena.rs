@@ -11,6 +11,7 @@ use crate::cluster::{Cluster, Function};
 use crate::edit::EditBuilder;
 use crate::effects::Effects;
 use crate::include::{HEADER_NAME, Header};
+use crate::launchpad::{self, Listed};
 use crate::pure;
 use crate::room::{Collected, bytes_per_thread};
 use crate::site::{Refusals, Site};
@@ -33,6 +34,8 @@ pub struct Room<'a, 'db> {
     pub collected: &'a [Collected<'a, 'db>],
     /// Children that collect launches in their turn.
     pub nested: bool,
+    /// What the host launches, where it does.
+    pub listed: &'a [Listed<'a, 'db>],
 }
 
 impl<'db> Parent<'db> {
@@ -111,6 +114,7 @@ impl<'db> Parent<'db> {
                 let same = Room {
                     collected: &[],
                     nested: false,
+                    listed: &[],
                 };
                 if arena_for(host, *index, &same).is_none() {
                     refusals.add("the arena of this launch is not understood", Some(host.here()));
@@ -121,6 +125,13 @@ impl<'db> Parent<'db> {
             declarations: declarations_of(db, parent),
             launches,
             existing,
+        }
+    }
+
+    /// What has to hold for the launches by the host, and what is taken for granted, when it is to launch these kernels.
+    pub fn host_waits(&self, listed: &[Listed<'_, 'db>], refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
+        for host in &self.launches {
+            launchpad::host_waits(host, listed, refusals, edit);
         }
     }
 
@@ -178,7 +189,8 @@ impl<'db> Parent<'db> {
         }
         for host in &self.launches {
             let mut code = format!(
-                "gridfuse::arena_for({}, {}",
+                "{}({}, {}",
+                function_for(host, "", room.listed),
                 target::flat(host.expr_source(host.facts.grid.operand.expr)),
                 target::flat(host.expr_source(host.facts.block.operand.expr))
             );
@@ -227,6 +239,7 @@ pub fn nest<'db>(
     db: &'db dyn Db,
     cluster: &Cluster<'db>,
     batches: Vec<FunctionItem<'db>>,
+    listed: &[Listed<'_, 'db>],
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'db>,
 ) {
@@ -256,15 +269,27 @@ pub fn nest<'db>(
             if host.parent.signature(db).kernel || host.parent.signature(db).device {
                 continue;
             }
-            match arena_for(
-                &host,
-                index,
-                &Room {
-                    collected: &[],
-                    nested: true,
-                },
-            ) {
-                Some((span, code)) => edit.replace(host.place(span), code),
+            let room = Room {
+                collected: &[],
+                nested: true,
+                listed,
+            };
+            if !listed.is_empty() {
+                launchpad::host_waits(&host, listed, refusals, edit);
+            }
+            match arena_for(&host, index, &room) {
+                Some((span, code)) => {
+                    if !listed.is_empty() && host.source(span).starts_with(ARENA_FOR) {
+                        refusals.add(
+                            format!(
+                                "the launches of `{}` go out from the device: only what the host has launched can leave launches to it",
+                                function.name()
+                            ),
+                            Some(host.here()),
+                        );
+                    }
+                    edit.replace(host.place(span), code);
+                }
                 None => refusals.add("the arena of this launch is not understood", Some(host.here())),
             }
         }
@@ -328,16 +353,40 @@ fn refuse_host_launch(
     }
 }
 
-/// The argument `arena_for(…)` of a host launch, as it is with more room.
+/// The function that makes an arena.
+pub const ARENA_FOR: &str = "gridfuse::arena_for";
+
+/// The same where the host launches.
+pub const LAUNCHPAD_FOR: &str = "gridfuse::launchpad_for";
+
+/// The function that makes the arena of a launch by the host: for kernels that are `listed` there, and further ones.
+fn function_for(host: &Site<'_>, listed: &str, further: &[Listed<'_, '_>]) -> String {
+    let kernels = launchpad::united(listed, further.iter().map(|k| k.name_at(host)));
+    if kernels.is_empty() {
+        ARENA_FOR.to_owned()
+    } else {
+        format!("{LAUNCHPAD_FOR}<{kernels}>")
+    }
+}
+
+/// The argument `arena_for(…)` or `launchpad_for<…>(…)` of a host launch, as it is with more room.
 fn arena_for(host: &Site<'_>, index: usize, room: &Room<'_, '_>) -> Option<(Span, String)> {
     let arg = *host.launch.args.get(index)?;
     let ExprKind::Call {
-        name: Some(name), args, ..
+        name: Some(name),
+        args,
+        template_args,
+        ..
     } = &host.body.expr(arg).kind
     else {
         return None;
     };
-    if name != "gridfuse::arena_for" || args.len() < 2 || args.len() > 6 {
+    let listed = match (name.as_str(), template_args) {
+        (ARENA_FOR, None) => "",
+        (LAUNCHPAD_FOR, Some(span)) => host.source(*span).strip_prefix('<')?.strip_suffix('>')?,
+        _ => return None,
+    };
+    if args.len() < 2 || args.len() > 6 {
         return None;
     }
     let given = |i: usize, default: &str| {
@@ -353,7 +402,8 @@ fn arena_for(host: &Site<'_>, index: usize, room: &Room<'_, '_>) -> Option<(Span
     };
     let nested = given(5, if room.nested { "gridfuse::kNestedBytes" } else { "" });
     let code = format!(
-        "gridfuse::arena_for({}, {}, {}, {}, {}{}{nested})",
+        "{}({}, {}, {}, {}, {}{}{nested})",
+        function_for(host, listed, room.listed),
         given(0, ""),
         given(1, ""),
         given(2, "0"),

@@ -17,6 +17,7 @@ mod grid_stride;
 pub mod handlers;
 pub mod include;
 mod launch_bounds;
+mod launchpad;
 pub mod lex;
 mod model;
 mod names;

@@ -78,13 +78,18 @@ pub fn bytes_per_thread(host: &Site<'_>, collected: &[Collected<'_, '_>]) -> Opt
 /// The name of the arguments' struct at a host launch, if that stands behind it.
 fn visible(host: &Site<'_>, collected: &Collected<'_, '_>) -> Option<String> {
     let child = collected.child;
-    let there = if host.file == child.file {
-        host.start > collected.behind
-    } else {
-        included_files(host.db, host.file).contains(&child.file)
-    };
+    let there = stands_behind(host, child, collected.behind);
     let record = collected.record.filter(|_| there)?;
     Some(target::qualified(host, child, record))
+}
+
+/// Whether a launch by the host stands where it sees what is written behind an offset in a child's file.
+pub fn stands_behind(host: &Site<'_>, child: &Child<'_>, behind: u32) -> bool {
+    if host.file == child.file {
+        host.start > behind
+    } else {
+        included_files(host.db, host.file).contains(&child.file)
+    }
 }
 
 /// At least what a struct with these fields has; `unknown` stands for a field whose type isn't known.

@@ -249,12 +249,21 @@ struct Test {
 
 using Parent = std::function<void(const Test&, Work, cudaStream_t)>;
 
-template <class Kernel>
+// The arena that goes with a granularity; `Kernel` are those that the host launches where it does.
+template <class G, auto... Kernel>
+auto arena_of(dim3 grid, dim3 block, cudaStream_t stream, size_t bytes_per_thread, unsigned aggregators = 1, size_t nested_bytes = 0) {
+    if constexpr (std::is_same<G, gridfuse::PerGridFromHost>::value)
+        return gridfuse::launchpad_for<Kernel...>(grid, block, stream, bytes_per_thread, aggregators, nested_bytes);
+    else
+        return gridfuse::arena_for(grid, block, stream, bytes_per_thread, aggregators, nested_bytes);
+}
+
+template <class G, auto... Children, class Kernel>
 Parent with_arena(Kernel kernel) {
     return [kernel](const Test& test, Work w, cudaStream_t stream) {
         if (test.arena)
             kernel<<<test.grid, test.block, 0, stream>>>(
-                w, gridfuse::arena_for(test.arena_grid.x ? test.arena_grid : test.grid, test.block, stream, test.bytes_per_thread, test.aggregators));
+                w, arena_of<G, Children...>(test.arena_grid.x ? test.arena_grid : test.grid, test.block, stream, test.bytes_per_thread, test.aggregators));
         else
             kernel<<<test.grid, test.block, 0, stream>>>(w, gridfuse::Arena());
     };
@@ -367,8 +376,8 @@ void test_counts() {
                 several.add(i % 1024, shaped(1 + random.below(5), threads));
             }
             std::string what = std::to_string(count) + " launches of " + std::to_string(threads) + " threads a block, ";
-            verdict(what + "one block each", run(one_block_each, with_arena(parent_plain<G>)));
-            verdict(what + "some blocks each", run(several, with_arena(parent_plain<G>)));
+            verdict(what + "one block each", run(one_block_each, with_arena<G, plain>(parent_plain<G>)));
+            verdict(what + "some blocks each", run(several, with_arena<G, plain>(parent_plain<G>)));
         }
 }
 
@@ -387,36 +396,36 @@ Test random_test(int blocks, int launchers, int most_launches, unsigned seed) {
 
 template <class G>
 void test_control_flow() {
-    verdict("threads leave before others launch", run(random_test(7, 7 * 256 - 100, 1, 3), with_arena(parent_plain<G>)));
+    verdict("threads leave before others launch", run(random_test(7, 7 * 256 - 100, 1, 3), with_arena<G, plain>(parent_plain<G>)));
     verdict("divergent loops that fit", [] {
         Test test = random_test(3, 600, 4, 5);
         test.bytes_per_thread = 512;
-        return run(test, with_arena(parent_plain<G>));
+        return run(test, with_arena<G, plain>(parent_plain<G>));
     }());
-    verdict("divergent loops that overflow", run(random_test(3, 600, 9, 6), with_arena(parent_plain<G>)));
+    verdict("divergent loops that overflow", run(random_test(3, 600, 9, 6), with_arena<G, plain>(parent_plain<G>)));
     verdict("tiny arena", [] {
         Test test = random_test(3, 600, 3, 7);
         test.bytes_per_thread = 8;
-        return run(test, with_arena(parent_plain<G>));
+        return run(test, with_arena<G, plain>(parent_plain<G>));
     }());
     verdict("arena for one thread's worth of bytes", [] {
         Test test = random_test(1, 20, 2, 8);
         test.block = 32;
         test.bytes_per_thread = 1;
-        return run(test, with_arena(parent_plain<G>));
+        return run(test, with_arena<G, plain>(parent_plain<G>));
     }());
     verdict("empty arena", [] {
         Test test = random_test(2, 500, 2, 9);
         test.arena = false;
-        return run(test, with_arena(parent_plain<G>));
+        return run(test, with_arena<G, plain>(parent_plain<G>));
     }());
     verdict("arena for fewer blocks than the parent has", [] {
         Test test = random_test(5, 5 * 256, 1, 10);
         test.arena_grid = 2;
-        return run(test, with_arena(parent_plain<G>));
+        return run(test, with_arena<G, plain>(parent_plain<G>));
     }());
-    verdict("no thread launches", run(random_test(4, 0, 1, 11), with_arena(parent_plain<G>)));
-    verdict("many blocks", run(random_test(unless_small(300, 11), unless_small(300, 11) * 256, 1, 12), with_arena(parent_plain<G>)));
+    verdict("no thread launches", run(random_test(4, 0, 1, 11), with_arena<G, plain>(parent_plain<G>)));
+    verdict("many blocks", run(random_test(unless_small(300, 11), unless_small(300, 11) * 256, 1, 12), with_arena<G, plain>(parent_plain<G>)));
 }
 
 template <class G>
@@ -429,26 +438,26 @@ void test_shapes() {
         shapes.add(t, shaped(1 + random.below(3), dim3(1 + random.below(9), 1 + random.below(5), 1 + random.below(3))));
         parents.add(t, shaped(1 + random.below(3), 64));
     }
-    verdict("three-dimensional grids and blocks", run(grids, with_arena(parent_plain<G>)));
-    verdict("block sizes that differ", run(varying, with_arena(parent_plain<G>)));
-    verdict("block shapes that differ in all dimensions", run(shapes, with_arena(parent_plain<G>)));
+    verdict("three-dimensional grids and blocks", run(grids, with_arena<G, plain>(parent_plain<G>)));
+    verdict("block sizes that differ", run(varying, with_arena<G, plain>(parent_plain<G>)));
+    verdict("block shapes that differ in all dimensions", run(shapes, with_arena<G, plain>(parent_plain<G>)));
     parents.grid = dim3(2, 2, 2);
     parents.block = dim3(5, 3, 2);
-    verdict("three-dimensional parent", run(parents, with_arena(parent_plain<G>)));
+    verdict("three-dimensional parent", run(parents, with_arena<G, plain>(parent_plain<G>)));
     Test empty;
     for (int t = 0; t < 200; ++t) empty.add(t, shaped(random.below(2) * random.below(4), 64));
-    verdict("grids of no blocks among others", run(empty, with_arena(parent_plain<G>)));
+    verdict("grids of no blocks among others", run(empty, with_arena<G, plain>(parent_plain<G>)));
     Test nothing;
     nothing.add(3, shaped(0, 64));
-    verdict("nothing but a grid of no blocks", run(nothing, with_arena(parent_plain<G>)));
+    verdict("nothing but a grid of no blocks", run(nothing, with_arena<G, plain>(parent_plain<G>)));
     Test full;
     for (int t = 0; t < 8; ++t) full.add(t, shaped(2, 1024));
-    verdict("blocks of 1024 threads", run(full, with_arena(parent_plain<G>)));
+    verdict("blocks of 1024 threads", run(full, with_arena<G, plain>(parent_plain<G>)));
     Test wide_grid;
     wide_grid.add(0, shaped(dim3(3, 300, 2), 4));
     wide_grid.add(1, shaped(unless_small(70000, 700), 4));
     wide_grid.add(2, shaped(1, 4));
-    verdict("large grids", run(wide_grid, with_arena(parent_plain<G>)));
+    verdict("large grids", run(wide_grid, with_arena<G, plain>(parent_plain<G>)));
 }
 
 // Launches that CUDA refuses, among others.
@@ -462,19 +471,19 @@ void test_refused() {
                         shaped(dim3(0, 65536), 64)};
         invalid.add(t, odd[random.below(sizeof odd / sizeof *odd)]);
     }
-    verdict("launches that CUDA refuses", run(invalid, with_arena(parent_plain<G>)));
+    verdict("launches that CUDA refuses", run(invalid, with_arena<G, plain>(parent_plain<G>)));
 }
 
 template <class G>
 void test_kernels() {
-    verdict("template kernels, wide arguments", run(random_test(3, 600, 2, 21), with_arena(parent_wide<G, long long>)));
-    verdict("template kernels, other type", run(random_test(3, 600, 2, 22), with_arena(parent_wide<G, int>)));
+    verdict("template kernels, wide arguments", run(random_test(3, 600, 2, 21), with_arena<G, wide<long long, 0>>(parent_wide<G, long long>)));
+    verdict("template kernels, other type", run(random_test(3, 600, 2, 22), with_arena<G, wide<int, 0>>(parent_wide<G, int>)));
     Test three = random_test(3, 700, 3, 23);
     three.aggregators = 3;
     three.bytes_per_thread = 256;
-    verdict("three aggregators", run(three, with_arena(parent_three<G>)));
+    verdict("three aggregators", run(three, with_arena<G, plain, wide<long long, 0>>(parent_three<G>)));
     three.arena = false;
-    verdict("three aggregators, no memory", run(three, with_arena(parent_three<G>)));
+    verdict("three aggregators, no memory", run(three, with_arena<G, plain, wide<long long, 0>>(parent_three<G>)));
 }
 
 // An arena with parts for some of the aggregators only: the others put their launches aside.
@@ -484,7 +493,7 @@ void test_starved() {
     three.bytes_per_thread = 256;
     three.aggregators = 1;
     const unsigned long long before = gridfuse::direct_launches();
-    verdict("three aggregators, memory for one", run(three, with_arena(parent_three<G>)));
+    verdict("three aggregators, memory for one", run(three, with_arena<G, plain, wide<long long, 0>>(parent_three<G>)));
     verdict("what finds no memory is counted", gridfuse::direct_launches() > before);
 }
 
@@ -535,7 +544,7 @@ void overflow(const char* name) {
         for (int bytes : {64, 24, 8, 0}) {
             if (most > unless_small(11, 3)) continue;
             CHECK(cudaMemset(count, 0, sizeof(unsigned)));
-            parent_overflow<G, Mode><<<3, 256>>>(count, n, most, gridfuse::arena_for(3, 256, 0, bytes));
+            parent_overflow<G, Mode><<<3, 256>>>(count, n, most, arena_of<G, counter>(3, 256, 0, bytes));
             CHECK(cudaDeviceSynchronize());
             unsigned found = 0, expected = 0;
             CHECK(cudaMemcpy(&found, count, sizeof(unsigned), cudaMemcpyDeviceToHost));
@@ -637,7 +646,7 @@ bool run_trees(int levels, unsigned sparse, bool flat, size_t per_thread, size_t
         for (int i = 0; i < 2; ++i) {
             CHECK(cudaMemsetAsync(marks[i], 0, expected.size() * sizeof(unsigned), streams[i]));
             tree<G><<<root.grid, root.block, 0, streams[i]>>>(marks[i], levels, sparse, flat, root.id,
-                                                              gridfuse::arena_for(root.grid, root.block, streams[i], per_thread, 2, nested));
+                                                              arena_of<G, tree_aggregated<G>, leaf_aggregated>(root.grid, root.block, streams[i], per_thread, 2, nested));
             CHECK(cudaGetLastError());
         }
         for (int i = 0; i < 2; ++i) {
@@ -680,31 +689,31 @@ void test_shared() {
         }
         mixed.add(t, l);
     }
-    verdict("dynamic shared memory", run(small, with_arena(parent_shared<G, 16>)));
-    if (!small_tests) verdict("too much shared memory for some", run(mixed, with_arena(parent_shared<G, 40000>)));
+    verdict("dynamic shared memory", run(small, with_arena<G, with_shared<16>>(parent_shared<G, 16>)));
+    if (!small_tests) verdict("too much shared memory for some", run(mixed, with_arena<G, with_shared<40000>>(parent_shared<G, 40000>)));
 }
 
 template <class G>
 void test_host() {
     Test test = random_test(3, 600, 2, 31);
-    verdict("captured in a graph", run(test, with_arena(parent_plain<G>), true));
+    verdict("captured in a graph", run(test, with_arena<G, plain>(parent_plain<G>), true));
     bool right[6] = {};
     std::vector<std::thread> threads;
     for (int i = 0; i < 6; ++i)
-        threads.emplace_back([&, i] { right[i] = run(random_test(5, 5 * 200, 2, 40 + i), with_arena(parent_plain<G>)); });
+        threads.emplace_back([&, i] { right[i] = run(random_test(5, 5 * 200, 2, 40 + i), with_arena<G, plain>(parent_plain<G>)); });
     for (auto& thread : threads) thread.join();
     verdict("several host threads and streams", std::all_of(right, right + 6, [](bool r) { return r; }));
 
     // More memory than there is: fewer bytes a thread, or none; no error is left behind.
-    gridfuse::Arena arena = gridfuse::arena_for(dim3(1u << 30), 1024, 0, 1u << 20);
+    gridfuse::Arena arena = arena_of<G, plain>(dim3(1u << 30), 1024, 0, 1u << 20);
     (void)arena;
     verdict("too large an arena leaves no error", cudaGetLastError() == cudaSuccess);
-    (void)gridfuse::arena_for(0, 1024);
-    (void)gridfuse::arena_for(1, 0);
+    (void)arena_of<G, plain>(0, 1024, 0, 64);
+    (void)arena_of<G, plain>(1, 0, 0, 64);
     verdict("arena for nothing", cudaGetLastError() == cudaSuccess);
     (void)cudaMemset(nullptr, 0, 4);
     cudaError_t before = cudaPeekAtLastError();
-    (void)gridfuse::arena_for(1, 32);
+    (void)arena_of<G, plain>(1, 32, 0, 64);
     verdict("an earlier error stays", cudaGetLastError() == before && before != cudaSuccess);
     CHECK(cudaDeviceSynchronize());
 }
@@ -716,12 +725,63 @@ void test_huge() {
     CHECK(cudaMalloc(&out, 4 * sizeof(unsigned)));
     CHECK(cudaMemset(out, 0, 4 * sizeof(unsigned)));
     const int times = 16500;
-    parent_corner<G><<<1, 4>>>(dim3(1u << 15), times, out, gridfuse::arena_for(1, 4, 0, 32 * times));
+    parent_corner<G><<<1, 4>>>(dim3(1u << 15), times, out, arena_of<G, corner>(1, 4, 0, 32 * times));
     CHECK(cudaDeviceSynchronize());
     unsigned got[4];
     CHECK(cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost));
     CHECK(cudaFree(out));
     verdict("more than 2^31 - 1 blocks together", std::all_of(got, got + 4, [=](unsigned g) { return g == (1u << 15) * unsigned(times); }));
+}
+
+// A kernel that launches itself again and again.
+struct chain_args { int level; };
+template <class G>
+__global__ void chain_aggregated(gridfuse::NestedBatch<chain_args> batch, int* reached, int levels) {
+    gridfuse::Aggregator<G, chain_aggregated<G>> chains(batch.arena(), reached, levels);
+    batch.for_each_block([&](uint3, dim3, dim3, const chain_args& args) {
+        if (threadIdx.x != 3) return;
+        atomicMax(reached, args.level);
+        if (args.level < levels) chains.launch(1, 32, {args.level + 1});
+    });
+}
+template <class G>
+__global__ void chain(int* reached, int levels, gridfuse::Arena arena) {
+    gridfuse::Aggregator<G, chain_aggregated<G>> chains(arena, reached, levels);
+    if (threadIdx.x == 0) chains.launch(1, 32, {1});
+}
+__global__ void add_one(int* value) { ++*value; }
+
+// What is particular to launches from the host.
+void test_from_host() {
+    using G = gridfuse::PerGridFromHost;
+    const Test test = random_test(3, 600, 2, 51);
+    verdict("arena without a launchpad", run(test, with_arena<gridfuse::PerGrid>(parent_plain<G>)));
+    verdict("launchpad for another kernel", run(test, with_arena<G, counter>(parent_plain<G>)));
+    verdict("launchpad and a granularity of the device", run(test, with_arena<G, plain>(parent_plain<gridfuse::PerBlock>)));
+    Test three = random_test(3, 700, 3, 52);
+    three.aggregators = 3;
+    three.bytes_per_thread = 256;
+    verdict("launchpad for some of the kernels", run(three, with_arena<G, counter, wide<long long, 0>>(parent_three<G>)));
+
+    int* reached;
+    CHECK(cudaMalloc(&reached, sizeof(int)));
+    const int levels = unless_small(300, 40);
+    bool right = true;
+    cudaStream_t created;
+    CHECK(cudaStreamCreate(&created));
+    for (cudaStream_t stream : {cudaStream_t(0), cudaStreamLegacy, cudaStreamPerThread, created}) {
+        CHECK(cudaMemsetAsync(reached, 0, sizeof(int), stream));
+        chain<G><<<1, 32, 0, stream>>>(reached, levels,
+                                       gridfuse::launchpad_for<chain_aggregated<G>>(1, 32, stream, 64, 1, unless_small(int(gridfuse::kNestedBytes), 1 << 18)));
+        add_one<<<1, 1, 0, stream>>>(reached);
+        int got = 0;
+        CHECK(cudaMemcpyAsync(&got, reached, sizeof(int), cudaMemcpyDeviceToHost, stream));
+        CHECK(cudaStreamSynchronize(stream));
+        right = right && got == levels + 1;
+    }
+    CHECK(cudaStreamDestroy(created));
+    CHECK(cudaFree(reached));
+    verdict("a long chain, before what comes next in the stream", right);
 }
 
 __global__ void ask_threshold(const Launch* launches, int count, unsigned long long threshold, bool* answer) {
@@ -968,6 +1028,8 @@ int main(int argc, char** argv) {
     run_groups<gridfuse::PerBlock>("per block", quick, only);
     run_groups<gridfuse::PerMultiBlock<2>>("per 2 blocks", quick, only);
     run_groups<gridfuse::PerGrid>("per grid", quick, only);
+    run_groups<gridfuse::PerGridFromHost>("per grid, from the host", quick, only);
+    if (only.empty() || only == "from_host") test_from_host();
     std::printf("%d passed, %d failed\n", passed, failed);
     return failed == 0 ? 0 : 1;
 }

@@ -197,6 +197,7 @@ fn the_runtime_header_passes_its_test() {
     let groups = [
         "control_flow",
         "host",
+        "from_host",
         "shapes",
         "kernels",
         "overflow",

@@ -1,4 +1,4 @@
-//! `retune-grid`, `retune-multiblock`, `retune-block` and `retune-warp`
+//! `retune-grid`, `retune-grid-host`, `retune-multiblock`, `retune-block` and `retune-warp`
 
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::span::FileRange;
@@ -10,7 +10,7 @@ use crate::undo;
 
 /// The example.
 macro_rules! program {
-    ($granularity:literal, $noun:literal) => {
+    ($granularity:literal, $noun:literal, $arena:literal) => {
         concat!(
             "#include \"gridfuse.cuh\"
 
@@ -46,7 +46,9 @@ __global__ void visit(const int* row, const int* col, int* out, int n, gridfuse:
 }
 
 void run(const int* row, const int* col, int* out, int n) {
-    visit<<<(n + 255) / 256, 256>>>(row, col, out, n, gridfuse::arena_for((n + 255) / 256, 256));
+    visit<<<(n + 255) / 256, 256>>>(row, col, out, n, gridfuse::",
+            $arena,
+            "((n + 255) / 256, 256));
 }
 "
         )
@@ -56,6 +58,9 @@ void run(const int* row, const int* col, int* out, int n) {
 /// The documentation of one: all are the same but for the granularity.
 macro_rules! doc {
     ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $to:literal, $to_noun:literal) => {
+        doc!($what, $rewrite, $from, $from_noun, $to, $to_noun, "arena_for")
+    };
+    ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $to:literal, $to_noun:literal, $arena:literal) => {
         concat!(
             "Collects launches ",
             $what,
@@ -70,9 +75,9 @@ macro_rules! doc {
             "](",
             $rewrite,
             ".md) needs.\n\n## Before\n```cuda\n",
-            program!($from, $from_noun),
+            program!($from, $from_noun, "arena_for"),
             "```\n\n## After\n```cuda\n",
-            program!($to, $to_noun),
+            program!($to, $to_noun, $arena),
             "```\n\n## Source\nThe rewrites `aggregate-*`.\n"
         )
     };
@@ -85,6 +90,23 @@ pub(super) const GRID: Fix = Fix {
     options: &[],
     everywhere: true,
     apply: |db, place, options| again(db, place, "aggregate-grid", options, GRID.options),
+};
+
+pub(super) const GRID_HOST: Fix = Fix {
+    id: "retune-grid-host",
+    title: "Leave the collected launches to the host",
+    doc: doc!(
+        "per grid and leaves them to the host,",
+        "aggregate-grid-host",
+        "PerGrid",
+        "grid",
+        "PerGridFromHost",
+        "grid",
+        "launchpad_for<expand_aggregated>"
+    ),
+    options: &[],
+    everywhere: true,
+    apply: |db, place, options| again(db, place, "aggregate-grid-host", options, GRID_HOST.options),
 };
 
 pub(super) const MULTIBLOCK: Fix = Fix {

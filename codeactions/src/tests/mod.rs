@@ -3,6 +3,7 @@
 
 mod aggregate;
 mod aggregate_block;
+mod aggregate_grid_host;
 mod aggregate_malloc;
 mod coarsen;
 mod compose;

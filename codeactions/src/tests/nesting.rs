@@ -2,7 +2,7 @@
 
 use super::{refuses, rewrite, rewrite_files};
 
-const QUICKSORT: &str = "__global__ void sort(int* data, int left, int right, int depth) {\n    \
+pub(super) const QUICKSORT: &str = "__global__ void sort(int* data, int left, int right, int depth) {\n    \
     if (depth > 20 || right - left < 2) return;\n    int middle = (left + right) / 2;\n    \
     if (threadIdx.x == 0) {\n        sort<<<1, 32>>>(data, left, middle, depth + 1);\n        \
     sort<<<1, 32>>>(data, middle, right, depth + 1);\n    }\n}\n\n\
@@ -25,7 +25,7 @@ fn a_kernel_that_launches_itself() {
     }
 }
 
-const NEST: &str = "__global__ void leaf(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+pub(super) const NEST: &str = "__global__ void leaf(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
     if (i < count) atomicAdd(&out[begin + i], 1);\n}\n\n\
     __global__ void child(int* out, const int* row, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
     if (i < count) leaf<<<(row[begin + i] + 31) / 32, 32>>>(out, begin + i, row[begin + i]);\n}\n\n\

@@ -43,6 +43,8 @@ fn rewrites_are_taken_back_exactly() {
     let text = program(LAUNCH);
     for ids in [
         &["aggregate-grid"][..],
+        &["aggregate-grid-host"],
+        &["threshold", "coarsen", "aggregate-grid-host"],
         &["aggregate-multiblock"],
         &["aggregate-block"],
         &["aggregate-warp"],
@@ -131,6 +133,21 @@ fn granularities_change() {
                 "{from} {to}"
             );
         }
+    }
+    // The host waits for what it launches, and only then.
+    for (from, _) in names {
+        let there = rewritten(&text, &[&format!("aggregate-{from}")]);
+        let (new, assumes) = fix("retune-grid-host", &marked(&there), &[]).unwrap_or_else(|r| panic!("{from}: {r:?}"));
+        assert!(
+            assumes.iter().all(|a| a.contains("the host may wait")) && assumes.len() == 1,
+            "{assumes:?}"
+        );
+        let host = rewritten(&text, &["aggregate-grid-host"]);
+        assert_eq!(new, host, "{from}");
+        let (back, assumes) =
+            fix(&format!("retune-{from}"), &marked(&host), &[]).unwrap_or_else(|r| panic!("{from}: {r:?}"));
+        assert!(assumes.is_empty(), "{assumes:?}");
+        assert_eq!(back, there, "{from}");
     }
     let there = rewritten(&text, &["aggregate-grid"]);
     let four = fix("retune-multiblock", &marked(&there), &[("blocks", "4")]);

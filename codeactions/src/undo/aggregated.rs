@@ -9,6 +9,7 @@ use gridfuse_analysis::span::{FileRange, TextRange};
 
 use super::Layer;
 use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_body_back, source};
+use crate::arena::{ARENA_FOR, LAUNCHPAD_FOR};
 use crate::edit::EditBuilder;
 use crate::lex::{self, Token};
 use crate::rewrite::Options;
@@ -87,6 +88,8 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Optio
         let kernel = place(db, collected.kernel);
         let mut except = deleted.clone();
         except.push(kernel);
+        // What the host launches is listed there.
+        except.extend(arena_arguments(db, parent));
         if is_used_elsewhere(db, unqualified(collected.kernel.name(db)), &except) {
             continue;
         }
@@ -126,6 +129,7 @@ fn rewrite_of(granularity: &str) -> Option<(&'static str, Options)> {
         "PerWarp" => "aggregate-warp",
         "PerBlock" => "aggregate-block",
         "PerGrid" => "aggregate-grid",
+        "PerGridFromHost" => "aggregate-grid-host",
         _ => {
             let blocks = name.strip_prefix("PerMultiBlock<")?.strip_suffix('>')?;
             options.0.insert("blocks".to_owned(), blocks.to_owned());
@@ -342,7 +346,13 @@ fn without_cast(code: &str, ty: &str) -> String {
     inner.unwrap_or(code).to_owned()
 }
 
-/// The arguments `gridfuse::arena_for(…)` of the kernel's launches.
+/// The argument makes an arena.
+fn makes_arena(code: &str) -> bool {
+    let arguments = |name| code.strip_prefix(name).and_then(|rest| rest.chars().next());
+    arguments(ARENA_FOR) == Some('(') || arguments(LAUNCHPAD_FOR) == Some('<')
+}
+
+/// The arguments `gridfuse::arena_for(…)` or `gridfuse::launchpad_for<…>(…)` of the kernel's launches.
 fn arena_arguments<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Vec<FileRange> {
     let mut found = Vec::new();
     for id in launch_sites_of(db, parent) {
@@ -357,7 +367,7 @@ fn arena_arguments<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Vec<FileR
         };
         let made = arguments.into_iter().filter(|a| {
             let code = host.text.get(a.clone());
-            code.is_some_and(|code| code.starts_with("gridfuse::arena_for("))
+            code.is_some_and(makes_arena)
         });
         found.extend(made.map(|a| FileRange {
             file: host.file,
@@ -408,11 +418,9 @@ fn remove_arena<'db>(
         let open = tokens.iter().position(|t| t.start as u32 == list_start)?;
         let (arguments, _) = list(&host.text, tokens, open)?;
         let at = position?;
-        let made = arguments.get(at).is_some_and(|a| {
-            host.text
-                .get(a.clone())
-                .is_some_and(|c| c.starts_with("gridfuse::arena_for("))
-        });
+        let made = arguments
+            .get(at)
+            .is_some_and(|a| host.text.get(a.clone()).is_some_and(makes_arena));
         if !made {
             return None;
         }

@@ -167,11 +167,7 @@ fn wrap<'a>(db: &Database, site: &Site<'_>, launch: &'a str) -> Result<impl Fn(u
         .map(|arg| arg.replace(['\r', '\n'], " "))
         .collect();
     let args: String = args.iter().map(|arg| format!(", {arg}")).collect();
-    Ok(move |number: u32| {
-        format!(
-            "(::gridfuse_measure::begin({number}, {stream}), {launch}, ::gridfuse_measure::end({number}, {stream}{args}))"
-        )
-    })
+    Ok(move |number: u32| format!("(::gridfuse_measure::measured({number}, {stream}{args}), {launch})"))
 }
 
 /// An expression without calls and side effects, so that it can be evaluated once more.

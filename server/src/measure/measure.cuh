@@ -3,8 +3,9 @@
 // What `gridfuse measure` puts in front of a program (nvcc's -include). The host's launches of the measured
 // kernels become
 //
-//     (gridfuse_measure::begin(site, stream), kernel<<<grid, block, shared, stream>>>(args),
-//      gridfuse_measure::end(site, stream, args))
+//     (gridfuse_measure::measured(site, stream, args), kernel<<<grid, block, shared, stream>>>(args))
+//
+// where the object that comes first goes last: behind what the launch's other arguments do when the statement ends.
 //
 // and, in the program that checks, device-side launches become (child<<<...>>>(...), gridfuse_measure::launched()).
 // What is seen goes to the file that the environment variable GRIDFUSE_MEASURE_OUT names, one record a line:
@@ -28,6 +29,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -303,13 +305,29 @@ private:
     std::uint64_t written_ = 0, budget_ = 512ull << 20;
 };
 
-/// In front of a launch of a measured kernel.
-inline void begin(int site, cudaStream_t stream) { Recorder::get().begin(site, stream); }
-
-/// Behind a launch of a measured kernel, with its arguments.
+/// A launch of a measured kernel, with its arguments: from when this is made until it is destroyed.
 template <class... Args>
-void end(int site, cudaStream_t stream, const Args&... args) {
-    Recorder::get().end(site, stream, args...);
+class Measured {
+public:
+    Measured(int site, cudaStream_t stream, Args... args) : site_(site), stream_(stream), args_(args...) {
+        Recorder::get().begin(site, stream);
+    }
+    ~Measured() {
+        std::apply([this](const Args&... args) { Recorder::get().end(site_, stream_, args...); }, args_);
+    }
+    Measured(const Measured&) = delete;
+    Measured& operator=(const Measured&) = delete;
+
+private:
+    int site_;
+    cudaStream_t stream_;
+    std::tuple<Args...> args_;
+};
+
+/// In front of a launch of a measured kernel, in the same expression.
+template <class... Args>
+Measured<Args...> measured(int site, cudaStream_t stream, Args... args) {
+    return Measured<Args...>(site, stream, args...);
 }
 
 }   // namespace gridfuse_measure

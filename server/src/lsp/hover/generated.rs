@@ -76,6 +76,14 @@ fn last_word(text: &str) -> &str {
 fn runtime(name: &str) -> Option<String> {
     let mut out = format!("**`{NAMESPACE}{name}`**\n\n{}\n", documented(name)?);
     let change = match name {
+        "PerGridFromHost" => {
+            "The granularity is this one word: with `PerGrid` the device launches, with a finer one it launches more often and earlier. \
+             `arena_for` in place of `launchpad_for` spares the host waiting then."
+        }
+        "launchpad_for" => {
+            "The host waits here until the parent is done. The template arguments are the kernels that it may launch; one that isn't \
+             listed is launched by the device."
+        }
         "PerWarp" | "PerBlock" | "PerMultiBlock" | "PerGrid" => {
             "The granularity is this one word: `PerWarp`, `PerBlock`, `PerMultiBlock<8>` or `PerGrid`. A coarser one makes fewer and \
              larger launches, later. What the Aggregator's constructor takes must be the same for all threads of the group: always so for \
@@ -159,7 +167,7 @@ fn aggregator(snapshot: &Snapshot, function: FunctionItem<'_>, name: &str) -> Op
         "**`{name}`** collects launches of `{}` ({line})\n{}\n`{name}.launch(grid, block, {{arguments}})` writes a launch down, from \
          wherever a thread comes by. When the last thread of the group leaves the kernel, one launch runs them all. In the braces \
          stand the arguments that differ within the group; the constructor takes the others.\n\nThe group is the first template \
-         argument: `PerWarp`, `PerBlock`, `PerMultiBlock<8>` or `PerGrid`.\n",
+         argument: `PerWarp`, `PerBlock`, `PerMultiBlock<8>`, `PerGrid` or `PerGridFromHost`.\n",
         function.name(db),
         fenced(&declared.join(" ")),
     ))
