@@ -11,7 +11,7 @@ use super::{CliError, Includes};
 use crate::compile_commands::{self, CompileCommands};
 use crate::describe::Describe;
 use crate::files::{self, MAX_FOUND_BYTES, MAX_NAMED_BYTES};
-use crate::manifest::Manifest;
+use crate::manifest::{Manifest, ProjectBuild};
 use crate::schema::Skipped;
 
 /// Loaded files.
@@ -28,6 +28,8 @@ pub struct Project {
     pub search_dirs: Vec<PathBuf>,
     /// Compute capability that the project says it is built for: 90 for `sm_90`.
     pub arch: Option<u32>,
+    /// How the project is built to be measured.
+    pub build: Option<ProjectBuild>,
     here: Option<PathBuf>,
 }
 
@@ -111,6 +113,7 @@ impl Project {
         let mut host = Host::new();
         let search_dirs = include_dirs.clone();
         let arch = manifest.settings.arch;
+        let build = manifest.build;
         host.set_include_dirs(include_dirs);
         host.set_settings(manifest.settings);
         host.set_commands(commands.commands);
@@ -128,6 +131,7 @@ impl Project {
                 .collect(),
             search_dirs,
             arch,
+            build,
             here,
         })
     }
