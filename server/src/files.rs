@@ -1,6 +1,7 @@
 //! Files on disk: which belong to a workspace, and reading them.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -82,16 +83,18 @@ pub fn is_source(path: &Path) -> bool {
         .is_some_and(|suffix| SUFFIXES.iter().any(|known| known.eq_ignore_ascii_case(suffix)))
 }
 
+/// The name is one of a directory that holds results of builds.
+pub fn is_build_directory(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| SKIPPED_DIRECTORIES.contains(&name))
+}
+
 /// The sources under `directory`, sorted, at most `limit`. Ignored and hidden files and the results of builds are left out.
 pub fn find_sources(directory: &Path, recursive: bool, limit: usize) -> Vec<PathBuf> {
     let mut walk = WalkBuilder::new(directory);
     walk.sort_by_file_path(|a, b| a.cmp(b)).filter_entry(|entry| {
         entry.depth() == 0
             || !entry.file_type().is_some_and(|kind| kind.is_dir())
-            || !entry
-                .file_name()
-                .to_str()
-                .is_some_and(|name| SKIPPED_DIRECTORIES.contains(&name))
+            || !is_build_directory(entry.file_name())
     });
     if !recursive {
         walk.max_depth(Some(1));

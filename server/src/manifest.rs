@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use gridfuse_analysis::diagnostic::Severity;
 use gridfuse_analysis::diagnostics::KINDS;
@@ -27,6 +27,19 @@ pub struct Manifest {
     pub hints: WantedHints,
     /// The `compile_commands.json`, or the directory that it is in, absolute.
     pub compile_commands: Option<PathBuf>,
+    /// How the project is built to be measured.
+    pub build: Option<ProjectBuild>,
+}
+
+/// A command that builds a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectBuild {
+    /// A line for the shell, which is run in the root.
+    pub command: String,
+    /// The program that it makes, relative to the root.
+    pub program: PathBuf,
+    /// The project's directory: that of its `gridfuse.toml`.
+    pub root: PathBuf,
 }
 
 /// What is wrong in it, and where.
@@ -60,6 +73,14 @@ struct Written {
     compile_commands: Option<PathBuf>,
     severity: BTreeMap<Spanned<String>, Spanned<String>>,
     thresholds: Thresholds,
+    measure: WrittenMeasure,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenMeasure {
+    build: Option<Spanned<String>>,
+    program: Option<Spanned<PathBuf>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -157,6 +178,29 @@ impl Manifest {
         let home = path.parent().unwrap_or(Path::new(""));
         let include_dirs = written.include_dirs.iter();
         settings.include_dirs = include_dirs.map(|dir| normalize(&home.join(dir))).collect();
+        let build = match (written.measure.build, written.measure.program) {
+            (Some(build), Some(program)) => {
+                let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+                if !program.get_ref().components().all(inside) {
+                    let message = "the program has to be in the directory of this file, or below it".to_owned();
+                    return Err(error(Some(program.span()), message));
+                }
+                Some(ProjectBuild {
+                    command: build.into_inner(),
+                    program: program.into_inner(),
+                    root: home.to_path_buf(),
+                })
+            }
+            (Some(build), None) => {
+                let message = "`build` needs `program` beside it: the file that the command makes".to_owned();
+                return Err(error(Some(build.span()), message));
+            }
+            (None, Some(program)) => {
+                let message = "`program` needs `build` beside it: the command that makes it".to_owned();
+                return Err(error(Some(program.span()), message));
+            }
+            (None, None) => None,
+        };
         Ok(Manifest {
             settings,
             hints: WantedHints {
@@ -164,6 +208,7 @@ impl Manifest {
                 config: written.inlay_hints.config,
             },
             compile_commands: written.compile_commands.map(|path| normalize(&home.join(path))),
+            build,
         })
     }
 }
@@ -184,7 +229,8 @@ mod tests {
              compile-commands = 'out/debug'\n\
              [severity]\nlaunch-in-loop = 'off'\npartial-warp = 'error'\n\
              [inlay-hints]\nconfig = false\n\
-             [thresholds]\ntiny-grid = 64\npending-launches = 4096\nnesting-depth = 8\n",
+             [thresholds]\ntiny-grid = 64\npending-launches = 4096\nnesting-depth = 8\n\
+             [measure]\nbuild = 'make -j4'\nprogram = 'out/app'\n",
         )?;
         let settings = manifest.settings;
         assert_eq!((settings.arch, settings.cuda), (Some(90), Some((12, 4))));
@@ -199,6 +245,12 @@ mod tests {
         let dirs: Vec<PathBuf> = ["/w/inc", "/usr/inc", "/x"].map(PathBuf::from).to_vec();
         assert_eq!(settings.include_dirs, dirs);
         assert_eq!(manifest.compile_commands, Some("/w/out/debug".into()));
+        let build = ProjectBuild {
+            command: "make -j4".to_owned(),
+            program: "out/app".into(),
+            root: "/w".into(),
+        };
+        assert_eq!(manifest.build, Some(build));
         Ok(())
     }
 
@@ -212,6 +264,9 @@ mod tests {
             ("[severity]\ndevice-sync = 'fatal'", (2, 15), "`fatal` is no severity"),
             ("[thresholds]\ntiny = 3", (2, 1), "tiny"),
             ("[inlay-hints]\nall = true", (2, 1), "all"),
+            ("[measure]\nbuild = 'make'", (2, 9), "`program`"),
+            ("[measure]\nprogram = 'app'", (2, 11), "`build`"),
+            ("[measure]\nbuild = 'make'\nprogram = '../app'", (3, 11), "below it"),
             ("[thresholds]\ntiny-grid = -3", (2, 13), ""),
             ("x = ", (1, 5), ""),
         ] {

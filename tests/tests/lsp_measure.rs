@@ -122,6 +122,10 @@ fn what_the_editor_shows_is_measured() {
     );
     assert!(!session.files.read("program.cu").contains("outer"));
 
+    // It may arrive a little behind the answer.
+    session
+        .client
+        .wait_notification("$/progress", |progress| progress["value"]["kind"] == "end");
     let progress: Vec<Value> = session
         .client
         .notifications()

@@ -6,7 +6,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gridfuse_tests::cli::{Directory, Run, directory};
+use gridfuse_tests::cli::{Directory, Run, directory, files_of};
 use gridfuse_tests::nvcc::Nvcc;
 use gridfuse_tests::workspace;
 use serde_json::Value;
@@ -22,22 +22,31 @@ fn measure(arguments: &[&str], fakes: &[(&str, &str)]) -> Run {
 
 /// Measures in a directory, with another one for what is remembered and reported.
 fn measure_in(files: &Directory, home: &Directory, arguments: &[&str], fakes: &[(&str, &str)]) -> Run {
+    let run = run_measure(files, home, "program.cu", arguments, fakes);
+    let entries: Vec<_> = fs::read_dir(files.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(entries, ["program.cu"], "the user's directory stays as it is");
+    run
+}
+
+fn run_measure(files: &Directory, home: &Directory, file: &str, arguments: &[&str], fakes: &[(&str, &str)]) -> Run {
     let fake = workspace::root().join("tests/fixtures/measure/fake_nvcc.sh");
-    let output = Command::new(workspace::gridfuse_bin())
+    let mut command = Command::new(workspace::gridfuse_bin());
+    command
         .current_dir(files.path())
-        .args(["measure", "program.cu", "--repeat", "2", "--nvcc"])
-        .arg(fake)
+        .args(["measure", file, "--repeat", "2"]);
+    if !arguments.contains(&"--nvcc") {
+        command.arg("--nvcc").arg(fake);
+    }
+    let output = command
         .args(arguments)
         .env("XDG_STATE_HOME", home.path())
         .envs(fakes.iter().copied())
         .stdin(Stdio::null())
         .output()
         .expect("gridfuse starts");
-    let entries: Vec<_> = fs::read_dir(files.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    assert_eq!(entries, ["program.cu"], "the user's directory stays as it is");
     Run {
         command: format!("gridfuse measure {} {fakes:?}", arguments.join(" ")),
         code: output.status.code(),
@@ -229,6 +238,112 @@ fn a_history_that_is_broken_is_put_aside() {
     assert_eq!(fs::read_dir(kept.parent().unwrap()).unwrap().count(), 2);
     let run = measure_in(&files, &home, &arguments, &[]).expect_code(0);
     assert!(!run.stderr.contains("can't be read"), "{}", run.story());
+}
+
+#[test]
+fn compile_commands_are_used() {
+    let (files, home) = (program(), directory(&[]));
+    let commands = r#"[{"directory": ".", "file": "program.cu",
+        "command": "nvcc -DN=3 '-DF(x)=x + 1' -UM -Iinc --default-stream per-thread -include pre.h -c program.cu"}]"#;
+    files.write("compile_commands.json", commands.as_bytes());
+    let log = home.file("flags");
+    let arguments = ["--rewrites", "threshold", "--nvcc-flags", "-std=c++20"];
+    run_measure(
+        &files,
+        &home,
+        "program.cu",
+        &arguments,
+        &[("FAKE_FLAGS", log.to_str().unwrap())],
+    )
+    .expect_code(0);
+    let log = home.read("flags");
+    let flags = log.lines().last().unwrap();
+    let inc = files.file("inc");
+    for flag in [
+        "-DN=3 -DF(x)=x + 1 -UM --default-stream=per-thread -std=c++20",
+        inc.to_str().unwrap(),
+        "/pre.h",
+    ] {
+        assert!(flags.contains(flag), "{flag}: {flags}");
+    }
+    assert!(!flags.contains("-std=c++17"), "{flags}");
+}
+
+#[test]
+fn projects_are_built_by_their_own_command() {
+    let source = fs::read_to_string(workspace::root().join("tests/fixtures/measure/program.cu")).unwrap();
+    let (kernels, main) = source.split_once("int main").unwrap();
+    let files = directory(&[
+        (
+            "gridfuse.toml",
+            b"[measure]\nbuild = 'sh make.sh'\nprogram = 'out/app'\n",
+        ),
+        (
+            "make.sh",
+            b"mkdir -p out && nvcc -rdc=true src/main.cu src/kernels.cu -o out/app\n",
+        ),
+        ("build/left-over", b""),
+        (".gitignore", b"*.bin\n"),
+    ]);
+    let launch = "void run(int* first, int* data) { parent<<<1, 128>>>(first, data, 100); }\n";
+    files.write("src/kernels.cu", format!("{kernels}{launch}").as_bytes());
+    files.write(
+        "src/main.cu",
+        format!("void run(int*, int*);\nint main{main}").as_bytes(),
+    );
+    let (home, before) = (directory(&[]), files_of(files.path()));
+    let log = home.file("flags");
+    // The command finds nvcc on its PATH.
+    fs::create_dir(home.file("bin")).unwrap();
+    let nvcc = home.file("bin/nvcc");
+    std::os::unix::fs::symlink(workspace::root().join("tests/fixtures/measure/fake_nvcc.sh"), &nvcc).unwrap();
+    let arguments = [
+        "--rewrites",
+        "aggregate-block",
+        "--json",
+        "--nvcc",
+        nvcc.to_str().unwrap(),
+    ];
+    let fakes = [("FAKE_FLAGS", log.to_str().unwrap())];
+    let report = run_measure(&files, &home, "src/kernels.cu", &arguments, &fakes)
+        .expect_code(0)
+        .json();
+    assert_eq!(
+        variant(&report, "aggregate-block")["outcome"]["median_ms"],
+        0.5,
+        "{report:#}"
+    );
+    let sites: Vec<&str> = report["sites"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(sites, ["src/kernels.cu", "src/main.cu"]);
+    let flags = home.read("flags");
+    assert!(
+        flags.lines().last().unwrap().contains("-o out/app -include "),
+        "{flags}"
+    );
+    assert_eq!(files_of(files.path()), before, "the project stays as it is");
+
+    let broken = [("FAKE_NO_BUILD", "Aggregator")];
+    let report = run_measure(&files, &home, "src/kernels.cu", &arguments, &broken)
+        .expect_code(1)
+        .json();
+    let outcome = &variant(&report, "aggregate-block")["outcome"];
+    assert_eq!(outcome["messages"][0]["path"], "src/kernels.cu", "{report:#}");
+    files.write("make.sh", b"true\n");
+    let report = run_measure(&files, &home, "src/kernels.cu", &arguments, &[])
+        .expect_code(1)
+        .json();
+    assert!(
+        report["original"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("has made no out/app"),
+        "{report:#}"
+    );
 }
 
 #[test]

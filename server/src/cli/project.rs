@@ -10,7 +10,7 @@ use super::output::note;
 use super::{CliError, Includes};
 use crate::describe::Describe;
 use crate::files::{self, MAX_FOUND_BYTES, MAX_NAMED_BYTES};
-use crate::manifest::ManifestError;
+use crate::manifest::{ManifestError, ProjectBuild};
 use crate::manifests::Manifests;
 use crate::schema::Skipped;
 
@@ -28,6 +28,8 @@ pub struct Project {
     pub search_dirs: Vec<PathBuf>,
     /// Compute capability that the project says it is built for: 90 for `sm_90`.
     pub arch: Option<u32>,
+    /// How the project is built to be measured.
+    pub build: Option<ProjectBuild>,
     here: Option<PathBuf>,
 }
 
@@ -102,8 +104,8 @@ impl Project {
             note(&problem.to_string());
         }
         let first = paths.first().map(|first| canonical(first)).transpose()?;
-        let settings = first.and_then(|first| manifests.of(&first).map(|manifest| manifest.settings.clone()));
-        let settings = settings.unwrap_or_default();
+        let manifest = first.and_then(|first| manifests.of(&first).cloned());
+        let (settings, build) = manifest.map(|m| (m.settings, m.build)).unwrap_or_default();
         let mut host = Host::new();
         let search_dirs = include_dirs.iter().chain(&settings.include_dirs).cloned().collect();
         host.set_include_dirs(include_dirs);
@@ -123,6 +125,7 @@ impl Project {
                 .collect(),
             search_dirs,
             arch: settings.arch,
+            build,
             here,
         })
     }

@@ -5,14 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use gridfuse_analysis::db::SourceFile;
-use gridfuse_analysis::resolve::included_files;
-use gridfuse_codeactions::edit::{TextEdit, apply_to_text};
-
 use super::build_messages::{self, Message, real_path};
 use super::nvcc;
 use super::process;
-use crate::cli::Project;
+use crate::manifest::ProjectBuild;
 
 /// What nvcc is called with.
 #[derive(Clone, Debug)]
@@ -25,24 +21,12 @@ pub struct Compiler {
     pub flags: Vec<String>,
     /// Include directories.
     pub include_dirs: Vec<PathBuf>,
+    /// Files that are included before the first line.
+    pub forced_includes: Vec<PathBuf>,
+    /// The project's own command, in place of all this.
+    pub project: Option<ProjectBuild>,
     /// Limit of one build.
     pub limit: Duration,
-}
-
-/// The texts of a program, with the edits of the instrumentation, by path in the user's tree.
-pub fn texts(
-    project: &Project,
-    file: SourceFile,
-    edits: &BTreeMap<PathBuf, Vec<TextEdit>>,
-) -> Result<BTreeMap<PathBuf, String>, String> {
-    let db = project.host.db();
-    let text = |file: SourceFile| {
-        let (path, text) = (file.path(db), file.text(db));
-        let edits = edits.get(path).map_or(&[][..], Vec::as_slice);
-        let text = apply_to_text(path, &text, edits).map_err(|error| error.to_string())?;
-        Ok((path.to_path_buf(), text))
-    };
-    included_files(db, file).iter().map(|file| text(*file)).collect()
 }
 
 /// What a compiler said that has built nothing.
@@ -83,11 +67,22 @@ pub fn build(
     }
     let program = scratch.join(if cfg!(windows) { "program.exe" } else { "program" });
     let mut command = Command::new(&compiler.nvcc);
+    if !compiler
+        .flags
+        .iter()
+        .any(|flag| flag.trim_start_matches('-').starts_with("std"))
+    {
+        command.arg("-std=c++17");
+    }
     command
-        .args(["-std=c++17", "-O3", "-lineinfo", "-rdc=true"])
+        .args(["-O3", "-lineinfo", "-rdc=true"])
         .arg(format!("-arch={}", compiler.arch))
         .arg("-include")
         .arg(header);
+    for file in &compiler.forced_includes {
+        let copy = below(&tree, file);
+        command.arg("-include").arg(if copy.is_file() { &copy } else { file });
+    }
     for directory in &compiler.include_dirs {
         command.arg("-I").arg(below(&tree, directory)).arg("-I").arg(directory);
     }

@@ -2,14 +2,14 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::phrases::{about, best, milliseconds, notes, result, speedup, summary, times};
+use super::phrases::{about, best, capital, milliseconds, notes, result, speedup, summary, times};
 use super::report::{Outcome, Report, Run};
 
 /// All of the page's style. Its content security policy allows it by its place in the page, and nothing else.
 const STYLE: &str = include_str!("report.css");
 
 /// Width of the longest bar.
-const BAR_WIDTH: f64 = 240.0;
+const BAR_WIDTH: f64 = 120.0;
 
 /// Height of a bar.
 const BAR_HEIGHT: f64 = 12.0;
@@ -33,14 +33,14 @@ pub fn page(report: &Report) -> String {
             body {
                 main {
                     h1 { (report.file) }
-                    p.summary { (summary(report)) "." }
+                    p.summary { (capital(&summary(report))) "." }
                     (programs(report))
                     p { (about(report)) "." }
                     @if !report.args.is_empty() {
                         p { "Arguments: " @for arg in &report.args { code { (arg) } " " } }
                     }
                     @if !notes.is_empty() {
-                        h2 { "To be known" }
+                        h2 { "Notes" }
                         ul { @for note in &notes { li { (note) } } }
                     }
                     (changes(report))
@@ -69,7 +69,7 @@ fn programs(report: &Report) -> Markup {
         .fold(0.0, f64::max);
     let best = best(report).map(|(variant, _)| variant.rewrites.as_str());
     html! {
-        table {
+        div.scroll tabindex="0" role="region" aria-label="Programs" { table {
             caption { "GPU time, speedup, and launches by device code" }
             thead {
                 tr {
@@ -109,7 +109,7 @@ fn programs(report: &Report) -> Markup {
                     }
                 }
             }
-        }
+        } }
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
         }
         // The bars: the original's time is the longest, its speedup a twentieth.
         assert!(
-            page.contains("width=\"240.0\"") && page.contains("width=\"12.0\""),
+            page.contains("width=\"120.0\"") && page.contains("width=\"6.0\""),
             "{page}"
         );
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gridfuse_analysis::db::{Database, SourceFile};
 use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::resolve::{included_files, unqualified};
+use gridfuse_analysis::resolve::unqualified;
 use gridfuse_codeactions::edit::TextEdit;
 use gridfuse_codeactions::lex::{code_words, identifiers};
 
@@ -31,9 +31,8 @@ pub struct Sites {
     pub left_out: Vec<(PathBuf, u32, &'static str)>,
 }
 
-/// The names of the kernels that launch others, themselves or by way of a device function, in the program of `file`.
-pub fn launching_kernels(db: &Database, file: SourceFile) -> BTreeSet<String> {
-    let files = included_files(db, file);
+/// The names of the kernels that launch others, themselves or by way of a device function, in a program's files.
+pub fn launching_kernels(db: &Database, files: &[SourceFile]) -> BTreeSet<String> {
     let functions = || files.iter().flat_map(|file| items(db, *file).functions.iter().copied());
     let launches = |function: FunctionItem<'_>| by_function(db, function).iter().any(Site::device_side);
     let mut reached: BTreeSet<String> = functions()
@@ -63,11 +62,11 @@ pub fn launching_kernels(db: &Database, file: SourceFile) -> BTreeSet<String> {
         .collect()
 }
 
-/// The edits of all files of the program of `file` that time the host's launches of `kernels` and, on request, count device-side launches.
+/// The edits of a program's files that time the host's launches of `kernels` and, on request, count device-side launches.
 /// New sites are numbered only in the original (`sites` empty); in a rewritten program, other launches stay as they are.
 pub fn instrument(
     db: &Database,
-    file: SourceFile,
+    files: &[SourceFile],
     kernels: &BTreeSet<String>,
     sites: &mut Sites,
     count_launches: bool,
@@ -75,7 +74,7 @@ pub fn instrument(
     let original = sites.places.is_empty();
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     let mut edits: BTreeMap<PathBuf, Vec<TextEdit>> = BTreeMap::new();
-    for file in included_files(db, file).iter().copied() {
+    for file in files.iter().copied() {
         let path = file.path(db).to_path_buf();
         let mut here: Vec<TextEdit> = Vec::new();
         let mut outer_end = 0;

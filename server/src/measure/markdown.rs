@@ -1,6 +1,6 @@
 //! A measurement as a page in Markdown.
 
-use super::phrases::{about, milliseconds, notes, result, speedup, times};
+use super::phrases::{about, capital, milliseconds, notes, result, speedup, times};
 use super::report::{Outcome, Report};
 
 pub use super::phrases::summary;
@@ -70,10 +70,20 @@ fn row(name: &str, outcome: &Outcome, report: &Report) -> String {
 /// Text that means itself, on one line.
 fn inline(text: &str) -> String {
     let mut out = String::new();
+    // Between backquotes characters mean themselves.
+    let balanced = text.matches('`').count().is_multiple_of(2);
+    let mut code = false;
     for c in text.trim().chars() {
         match c {
+            '\n' if out.ends_with(':') => out.push(' '),
             '\n' => out.push_str("; "),
-            '\\' | '*' | '_' | '[' | ']' | '<' | '|' | '#' => {
+            '`' if balanced => {
+                code = !code;
+                out.push(c);
+            }
+            '|' => out.push_str("\\|"),
+            other if code => out.push(other),
+            '\\' | '*' | '_' | '[' | ']' | '<' | '#' | '`' => {
                 out.push('\\');
                 out.push(c);
             }
@@ -81,12 +91,6 @@ fn inline(text: &str) -> String {
         }
     }
     out
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(char::to_uppercase);
-    first.into_iter().flatten().chain(chars).collect()
 }
 
 /// Length of the longest run of a character.
@@ -102,6 +106,7 @@ mod tests {
     fn text_means_itself() {
         assert_eq!(inline("a_b | <c>\nd"), "a\\_b \\| \\<c>; d");
         assert_eq!(longest_run("a``b```c`", '`'), 3);
-        assert_eq!(capital("no rewrite"), "No rewrite");
+        assert_eq!(inline("so:\n`a_b|<c>` `d_e"), "so: \\`a\\_b\\|\\<c>\\` \\`d\\_e");
+        assert_eq!(inline("`a_b|<c>` d_e"), "`a_b\\|<c>` d\\_e");
     }
 }

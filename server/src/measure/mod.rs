@@ -17,6 +17,8 @@ mod nvcc;
 pub mod phrases;
 mod probe;
 pub mod process;
+mod program;
+mod project_build;
 mod recording;
 pub mod report;
 mod run;
@@ -32,9 +34,10 @@ use std::time::Duration;
 
 use gridfuse_analysis::span::TextRange;
 
-use self::build::{BuildFailure, Compiler, build, texts};
+use self::build::{BuildFailure, Compiler, build};
 use self::instrument::{Sites, instrument, launching_kernels};
 use self::probe::probe;
+use self::program::texts;
 use self::report::{LeftOut, Outcome, Report, Site, VERSION, Variant};
 use self::run::{Programs, Runner};
 use self::variant::Applied;
@@ -47,7 +50,7 @@ const HEADER: &str = include_str!("measure.cuh");
 
 /// What is to be measured.
 pub struct Request {
-    /// The file with `main`.
+    /// The file with the launches; unless the project says how it's built, `main` is in it, too.
     pub file: PathBuf,
     /// The launches that are rewritten: those that touch this range, or all.
     pub within: Option<TextRange>,
@@ -115,8 +118,10 @@ pub fn measure(
     let mut compiler = Compiler {
         nvcc: nvcc::find(request.nvcc.as_deref())?,
         arch: request.arch.clone().unwrap_or_else(|| "native".to_owned()),
-        flags: request.nvcc_flags.clone(),
+        flags: Vec::new(),
         include_dirs: request.include_dirs.clone(),
+        forced_includes: Vec::new(),
+        project: None,
         limit: Duration::from_secs(600),
     };
     let scratch = tempfile::Builder::new()
@@ -128,11 +133,16 @@ pub fn measure(
 
     // The sources first: what is wrong with them need not wait for a compiler.
     let mut project = load()?;
-    let file = project
-        .host
-        .file(&request.file)
-        .ok_or_else(|| format!("cannot read {}", request.file.display()))?;
-    let kernels = launching_kernels(project.host.db(), file);
+    let own = program::flags(&project, &request.file);
+    compiler.flags = own
+        .flags
+        .into_iter()
+        .chain(request.nvcc_flags.iter().cloned())
+        .collect();
+    compiler.include_dirs.extend(own.include_dirs);
+    compiler.forced_includes = own.forced_includes;
+    compiler.project = project.build.clone();
+    let kernels = launching_kernels(project.host.db(), &program::files(&project, &request.file)?);
     if kernels.is_empty() {
         return Err(format!(
             "no kernel in {} launches another: there is nothing to measure",
@@ -197,6 +207,10 @@ pub fn measure(
         request,
         scratch: scratch.path(),
         original: &original.plain,
+        directory: match &project.build {
+            Some(build) => Some(build.root.as_path()),
+            None => request.file.parent(),
+        },
         show: &show,
     };
 
@@ -277,13 +291,10 @@ fn sources(
     sites: &mut Sites,
 ) -> Result<Sources, String> {
     let db = project.host.db();
-    let file = project
-        .host
-        .file(&request.file)
-        .ok_or_else(|| format!("cannot read {}", request.file.display()))?;
-    let timed = texts(project, file, &instrument(db, file, kernels, sites, false))?;
-    let checked = texts(project, file, &instrument(db, file, kernels, sites, true))?;
-    let plain = texts(project, file, &BTreeMap::new())?;
+    let files = program::files(project, &request.file)?;
+    let timed = texts(project, &files, &instrument(db, &files, kernels, sites, false))?;
+    let checked = texts(project, &files, &instrument(db, &files, kernels, sites, true))?;
+    let plain = texts(project, &files, &BTreeMap::new())?;
     Ok(Sources { plain, timed, checked })
 }
 
@@ -302,7 +313,8 @@ fn build_all(
         .collect();
     let workers = std::thread::available_parallelism()
         .map_or(1, usize::from)
-        .min(jobs.len());
+        // A project's own command uses the cores itself.
+        .min(if compiler.project.is_some() { 1 } else { jobs.len() });
     let built_so_far = |done: usize| {
         let what = format!("building programs: {done} of {}", jobs.len());
         progress(percent(PROBED, BUILT, done, jobs.len()), &what);
@@ -317,7 +329,12 @@ fn build_all(
                     let directory = scratch.join(format!("{index}-{what}"));
                     let result = std::fs::create_dir_all(&directory)
                         .map_err(|error| format!("cannot create {}: {error}", directory.display()).into())
-                        .and_then(|()| build(compiler, texts, &request.file, header, &directory));
+                        .and_then(|()| match &compiler.project {
+                            Some(project) => {
+                                project_build::build(project, &compiler.nvcc, texts, header, &directory, compiler.limit)
+                            }
+                            None => build(compiler, texts, &request.file, header, &directory),
+                        });
                     let slot = index * 2 + usize::from(*what == "checked");
                     if let Some(place) = built.lock().unwrap_or_else(PoisonError::into_inner).get_mut(slot) {
                         *place = Some(result);

@@ -138,6 +138,13 @@ pub fn difference(found: &Difference, report: &Report) -> String {
     )
 }
 
+/// With a capital at its start.
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(chars).collect()
+}
+
 /// What was measured, where, and how.
 pub fn about(report: &Report) -> String {
     let machine = &report.machine;
@@ -209,6 +216,7 @@ mod tests {
         assert_eq!(milliseconds(1.2345), "1.23");
         assert_eq!(milliseconds(123.45), "123");
         assert_eq!(milliseconds(0.0), "0.000");
+        assert_eq!(capital("no rewrite"), "No rewrite");
         assert_eq!([times(0.854), times(20.0), times(412.3)], ["0.85×", "20.0×", "412×"]);
     }
 }

@@ -16,8 +16,8 @@ use super::process;
 use crate::files::is_build_directory;
 use crate::manifest::ProjectBuild;
 
-/// Larger projects aren't copied.
-const MOST_BYTES: u64 = 4 << 30;
+/// Larger projects aren't copied: there are two copies for each variant.
+const MOST_BYTES: u64 = 512 << 20;
 
 /// Copies the project below `scratch`, with `texts` in place of what is in the files, and runs its command there. Returns the
 /// program, or what the command said.
@@ -32,7 +32,9 @@ pub fn build(
     let tree = scratch.join("project");
     copy(&build.root, &tree)?;
     for (path, text) in texts {
-        let Ok(below) = path.strip_prefix(&build.root) else { continue };
+        let Ok(below) = path.strip_prefix(&build.root) else {
+            continue;
+        };
         let copy = tree.join(below);
         let written = copy
             .parent()
@@ -114,7 +116,9 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
         })
         .build();
     for entry in walk.filter_map(Result::ok) {
-        let Ok(below) = entry.path().strip_prefix(from) else { continue };
+        let Ok(below) = entry.path().strip_prefix(from) else {
+            continue;
+        };
         let target = to.join(below);
         if entry.path().is_dir() {
             std::fs::create_dir_all(&target).map_err(|error| failed(entry.path(), error))?;
@@ -122,9 +126,9 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
             bytes += std::fs::copy(entry.path(), &target).map_err(|error| failed(entry.path(), error))?;
             if bytes > MOST_BYTES {
                 return Err(format!(
-                    "{} is larger than {} GiB: what the build doesn't need can be named in .gitignore",
+                    "{} is larger than {} MiB: what the build doesn't need can be named in .gitignore",
                     from.display(),
-                    MOST_BYTES >> 30
+                    MOST_BYTES >> 20
                 ));
             }
         }

@@ -52,6 +52,8 @@ pub struct Runner<'a> {
     pub scratch: &'a Path,
     /// The user's texts, before any rewrite.
     pub original: &'a BTreeMap<PathBuf, String>,
+    /// Where programs run.
+    pub directory: Option<&'a Path>,
     /// How a path is shown.
     pub show: &'a dyn Fn(&Path) -> String,
 }
@@ -68,7 +70,7 @@ impl Runner<'_> {
             .env("GRIDFUSE_MEASURE_OUT", &out)
             // Modules are loaded at once, not within what is measured.
             .env("CUDA_MODULE_LOADING", "EAGER");
-        if let Some(directory) = self.request.file.parent() {
+        if let Some(directory) = self.directory {
             command.current_dir(directory);
         }
         let done = process::run(&mut command, self.scratch, self.request.timeout)

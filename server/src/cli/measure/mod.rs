@@ -25,7 +25,7 @@ const GIVEN_UP: u8 = 130;
 /// Arguments of `measure`.
 #[derive(Debug, Args)]
 pub struct MeasureArgs {
-    /// File with the program's `main`
+    /// File with the program's `main`; where gridfuse.toml says how the project is built, the one whose launches are rewritten
     file: PathBuf,
     /// Rewrite the launch at this place only, or the launches of the function whose head is there
     #[arg(long, value_name = "LINE[:COL]")]
