@@ -124,11 +124,10 @@ pub fn vscode_extension() -> Result<(PathBuf, PathBuf), String> {
 /// A program of the system, under one of these names.
 pub fn system_program(names: &[&str]) -> Result<PathBuf, String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let candidates = names
+    let mut candidates = names
         .iter()
         .flat_map(|name| std::env::split_paths(&path).map(move |directory| directory.join(name)));
     candidates
-        .into_iter()
         .find(|candidate| candidate.is_file())
         .ok_or_else(|| format!("this test needs {}; please install it", names.join(" or ")))
 }
