@@ -11,6 +11,7 @@
 //! | [`fuzz`] | random programs, rewritten and run under the emulator |
 //! | [`lsp_client`] | a language client that talks to a real server process |
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
+//! | [`overhead`] | what the rewrites cost in registers and code |
 //! | [`workspace`] | where the repository and its binaries are |
 //! | [`gpu`] | what runs on a GPU, behind `gpu-bench`, `gpu-tables` and `gpu-conformance` |
 
@@ -24,5 +25,6 @@ pub mod fuzz;
 pub mod gpu;
 pub mod lsp_client;
 pub mod nvcc;
+pub mod overhead;
 pub mod screens;
 pub mod workspace;

@@ -71,3 +71,50 @@ fn a_parent_of_one_block_collects_per_block() {
     let text = program("child<<<(count + 127) / 128, 128>>>(out, begin, count);");
     rewrite(ID, &text.replace("parent<<<(n + 127) / 128,", "parent<<<1,")).has(&["gridfuse::PerBlock"]);
 }
+
+#[test]
+fn what_takes_long_does_not_run_in_the_launcher() {
+    let with = |helper: &str, value: &str| {
+        let child = format!(
+            "{helper}__global__ void child(int* out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+             if (i < count) out[begin + i] += {value};\n}}\n"
+        );
+        rewrite(
+            ID,
+            &with_child(&child, "child<<<(count + 127) / 128, 128>>>(out, begin, count);"),
+        )
+    };
+    let short = "__device__ int square(int x) { return x * x; }\n";
+    with(short, "square(i)").has(&["kChildThreshold = 32;"]);
+    let long = "__device__ int sum(int x) { int s = 0; while (x > 0) s += x--; return s; }\n__device__ int twice(int x) { return 2 * sum(x); }\n";
+    assert!(!with(long, "twice(i)").text().contains("Threshold"));
+    for call in ["int(log1p(double(i)))", "int(expf(i))"] {
+        assert!(!with("", call).text().contains("Threshold"), "{call}");
+    }
+}
+
+#[test]
+fn several_launches_of_a_thread_have_to_be_smaller() {
+    rewrite(
+        ID,
+        &program("for (int k = 0; k < count; ++k) child<<<(k + 127) / 128, 128>>>(out, begin, k);"),
+    )
+    .has(&["kChildThreshold = 8;", "gridfuse::PerGrid"]);
+}
+
+#[test]
+fn memory_is_allocated_together() {
+    let text = "__global__ void fill(int* list, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < count) list[i] = i;\n}\n\n\
+                __global__ void make(int** lists, const int* counts, int n) {\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v >= n) return;\n    \
+                int count = counts[v];\n    int* list = static_cast<int*>(malloc(count * sizeof(int)));\n    lists[v] = list;\n    \
+                if (list && count > 0) fill<<<(count + 127) / 128, 128>>>(list, count);\n}\n\n\
+                __global__ void release(int** lists, int n) {\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v < n) free(lists[v]);\n}\n\n\
+                void run(int** lists, const int* counts, int n) {\n    make<<<(n + 127) / 128, 128>>>(lists, counts, n);\n    \
+                release<<<(n + 127) / 128, 128>>>(lists, n);\n}\n";
+    rewrite(ID, text).has(&[
+        "gridfuse::malloc_together(",
+        "gridfuse::free_together(",
+        "kFillThreshold = 32;",
+        "gridfuse::PerGrid",
+    ]);
+}
