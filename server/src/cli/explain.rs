@@ -241,18 +241,43 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{dependences}")?;
     }
     if !launch.rewrites.is_empty() {
-        let mut rewrites = table(&["rewrite", "verdict", "because"]);
-        let wait = launch.sync.as_ref().and_then(|sync| sync.replace.as_ref());
-        for rewrite in wait.into_iter().chain(&launch.rewrites) {
-            let mut reasons: Vec<String> = rewrite.reasons.iter().map(|reason| note(reason, home)).collect();
-            if let Some(plan) = &rewrite.plan {
-                let with = plan.steps.iter().map(|s| format!("applies {}: {}", s.rewrite, s.why));
-                let without = plan.without.iter().map(|s| format!("not {}: {}", s.rewrite, s.why));
-                reasons.extend(with.chain(without));
-            }
-            rewrites.add_row([rewrite.rewrite, rewrite.verdict, &reasons.join("\n")]);
+        rewrites(launch, out)?;
+    }
+    Ok(())
+}
+
+/// Verdicts with numbers for the reasons, which come below, each once: several rewrites mostly share them.
+fn rewrites(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
+    let home = &launch.place;
+    let mut reasons: Vec<String> = Vec::new();
+    let mut rewrites = table(&["rewrite", "verdict", "because"]);
+    let wait = launch.sync.as_ref().and_then(|sync| sync.replace.as_ref());
+    for rewrite in wait.into_iter().chain(&launch.rewrites) {
+        let mut numbers: Vec<String> = Vec::new();
+        for reason in &rewrite.reasons {
+            let text = match &reason.place {
+                // One sees the launch.
+                Some(place) if place.path == home.path && place.start.line == home.start.line => reason.text.clone(),
+                _ => note(reason, home),
+            };
+            let known = reasons.iter().position(|known| *known == text);
+            let index = known.unwrap_or_else(|| {
+                reasons.push(text);
+                reasons.len() - 1
+            });
+            numbers.push(format!("({})", index + 1));
         }
-        writeln!(out, "{rewrites}")?;
+        let mut because: Vec<String> = Vec::new();
+        if let Some(plan) = &rewrite.plan {
+            because.extend(plan.steps.iter().map(|s| format!("applies {}: {}", s.rewrite, s.why)));
+            because.extend(plan.without.iter().map(|s| format!("not {}: {}", s.rewrite, s.why)));
+        }
+        because.extend((!numbers.is_empty()).then(|| numbers.join(" ")));
+        rewrites.add_row([rewrite.rewrite, rewrite.verdict, &because.join("\n")]);
+    }
+    writeln!(out, "{rewrites}")?;
+    for (index, reason) in reasons.iter().enumerate() {
+        writeln!(out, "  ({}) {reason}", index + 1)?;
     }
     Ok(())
 }
