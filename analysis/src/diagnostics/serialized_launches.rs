@@ -67,6 +67,10 @@ fn serialized_launches<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
         return found;
     }
     let body = body(db, function);
+    // Who launches may be said in a branch of an `#if` that isn't shown.
+    if body.cut {
+        return found;
+    }
     for (index, facts) in launches(db, function).iter().enumerate() {
         let who = who_launches(
             db,
