@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::access::{Access, Gap, Kind};
 use super::alias::{Relation, relation};
-use super::equation::Facts;
+use super::equation::{Effort, Facts};
 use super::guard::Guard;
 use super::location::Root;
 use super::polynomial::{Interval, Polynomial, Symbol};
@@ -126,6 +126,7 @@ pub(super) struct Comparison<'a, 'db> {
     ranges: [&'a BTreeMap<Symbol, Interval>; 2],
     sizes: &'db Sizes,
     cases: Vec<BTreeMap<Symbol, Polynomial>>,
+    effort: Effort,
 }
 
 /// More pairs than this aren't compared.
@@ -146,6 +147,7 @@ impl<'a, 'db> Comparison<'a, 'db> {
             ranges,
             sizes: sizes(db, function),
             cases: Vec::new(),
+            effort: Effort::default(),
         };
         comparison.cases = comparison.cases();
         comparison
@@ -242,7 +244,10 @@ impl<'a, 'db> Comparison<'a, 'db> {
     }
 
     fn facts(&self, guards: [&[Guard]; 2], case: &BTreeMap<Symbol, Polynomial>) -> Facts {
-        let mut facts = Facts::default();
+        let mut facts = Facts {
+            effort: self.effort.clone(),
+            ..Facts::default()
+        };
         let mut symbols = BTreeSet::new();
         for (side, guards) in [false, true].into_iter().zip(guards) {
             for guard in guards {
@@ -351,6 +356,11 @@ impl<'a, 'db> Comparison<'a, 'db> {
             let Some(difference) = sides.and_then(|(x, y)| x.minus(&y)) else {
                 return false;
             };
+            // What it takes to write the conditions down.
+            let conditions = (a.guards.len() + b.guards.len() + 1) as u32;
+            if !self.effort.spend(conditions * conditions) {
+                return false;
+            }
             let mut facts = self.facts([&a.guards, &b.guards], case);
             for symbol in difference.symbols() {
                 self.describe(symbol, case, &mut facts);

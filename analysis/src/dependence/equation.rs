@@ -7,6 +7,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use super::polynomial::{Interval, Polynomial, Symbol};
 
@@ -15,8 +16,30 @@ pub(super) const WORD: i128 = 1 << 32;
 
 /// Conditions that eliminations may use up to this depth.
 const DEPTH: u32 = 3;
-/// Eliminations that are tried in all.
+/// Eliminations that are tried for one bound.
 const BUDGET: u32 = 1500;
+
+/// How much may still be tried for a comparison: a step is about one operation on polynomials. Without any left, less is proven.
+#[derive(Clone, Debug)]
+pub(super) struct Effort(Rc<Cell<u32>>);
+
+impl Effort {
+    /// For all pairs of accesses of one comparison: far more than programs need whose subscripts a reader can follow.
+    const STEPS: u32 = 60_000;
+
+    /// Takes steps; `false` when none were left.
+    pub fn spend(&self, steps: u32) -> bool {
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(steps));
+        left > 0
+    }
+}
+
+impl Default for Effort {
+    fn default() -> Effort {
+        Effort(Rc::new(Cell::new(Effort::STEPS)))
+    }
+}
 
 /// What is known of the symbols of two executions.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +50,8 @@ pub(super) struct Facts {
     pub nonnegative: Vec<Polynomial>,
     /// What is zero, modulo 2³² at least; exactly, when the flag says so.
     pub zero: Vec<(Polynomial, bool)>,
+    /// What may still be tried.
+    pub effort: Effort,
 }
 
 impl Facts {
@@ -113,8 +138,11 @@ impl Facts {
 
     /// An upper bound: Banerjee's, and what the conditions make of it.
     fn upper(&self, p: &Polynomial) -> Option<i128> {
-        let budget = Cell::new(BUDGET);
-        self.bound(p, 1, DEPTH, &budget)
+        let budget = Cell::new(BUDGET.min(self.effort.0.get()));
+        let given = budget.get();
+        let bound = self.bound(p, 1, DEPTH, &budget);
+        self.effort.spend(given - budget.get());
+        bound
     }
 
     /// An upper bound of `p / scale`.
