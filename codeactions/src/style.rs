@@ -205,7 +205,7 @@ pub fn reindent(code: &str, from: &str, to: &str) -> String {
 }
 
 /// The range of a piece of code together with the rest of its line, white space and newline, when nothing else stands there:
-/// what to delete so that no empty line stays behind.
+/// what to delete so that no empty line stays behind. Between other code on a line, together with the blanks in front of it.
 pub fn whole_lines(text: &str, start: usize, end: usize) -> (usize, usize) {
     let line = line_start(text, start);
     let stop = line_end(text, end);
@@ -219,6 +219,13 @@ pub fn whole_lines(text: &str, start: usize, end: usize) -> (usize, usize) {
             after.len().min(1)
         };
         (line, stop + newline)
+    } else if !alone
+        && text
+            .get(end..)
+            .is_some_and(|t| t.is_empty() || t.starts_with(char::is_whitespace))
+    {
+        let before = text.get(line..start).unwrap_or("");
+        (start - (before.len() - before.trim_end().len()), end)
     } else {
         (start, end)
     }
@@ -266,6 +273,9 @@ mod tests {
         let text = "a;\r\n  b;\r\nc;";
         assert_eq!(whole_lines(text, 6, 8), (4, 10));
         assert_eq!(whole_lines(text, 10, 12), (10, 12));
+        let shared = "{ a; b; }\na; b;\n";
+        assert_eq!(whole_lines(shared, 5, 7), (4, 7));
+        assert_eq!(whole_lines(shared, 13, 15), (12, 15));
         assert_eq!(indent_at(text, 7), "  ");
         assert_eq!(line_end(text, 7), 8);
     }
