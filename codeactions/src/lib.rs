@@ -32,7 +32,7 @@ mod site;
 mod split;
 mod style;
 mod target;
-mod undo;
+pub mod undo;
 mod uniform;
 
 #[cfg(test)]

@@ -164,7 +164,7 @@ fn launch_at<'a>(db: &'a dyn Db, file: SourceFile, target: TextRange) -> Option<
 }
 
 /// The edits that make `after` of `before`: whole lines, found from both ends and, in between, by lines that occur once in both.
-fn difference(before: &str, after: &str) -> Vec<TextEdit> {
+pub fn difference(before: &str, after: &str) -> Vec<TextEdit> {
     let old: Vec<&str> = before.split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
     let mut edits = Vec::new();

@@ -29,6 +29,8 @@ pub struct Manifest {
     pub compile_commands: Option<PathBuf>,
     /// How the project is built to be measured.
     pub build: Option<ProjectBuild>,
+    /// The command that leads to the machine on which programs are measured; `None`: it's this one.
+    pub runner: Option<String>,
 }
 
 /// A command that builds a project.
@@ -81,6 +83,7 @@ struct Written {
 struct WrittenMeasure {
     build: Option<Spanned<String>>,
     program: Option<Spanned<PathBuf>>,
+    runner: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -201,7 +204,14 @@ impl Manifest {
             }
             (None, None) => None,
         };
+        if let Some(runner) = &written.measure.runner
+            && shlex::split(runner.get_ref()).is_none_or(|words| words.is_empty())
+        {
+            let message = "the runner is no command: write it like `ssh host` or `srun --gpus=1`".to_owned();
+            return Err(at(runner, message));
+        }
         Ok(Manifest {
+            runner: written.measure.runner.map(Spanned::into_inner),
             settings,
             hints: WantedHints {
                 arguments: written.inlay_hints.arguments,
@@ -230,7 +240,7 @@ mod tests {
              [severity]\nlaunch-in-loop = 'off'\npartial-warp = 'error'\n\
              [inlay-hints]\nconfig = false\n\
              [thresholds]\ntiny-grid = 64\npending-launches = 4096\nnesting-depth = 8\n\
-             [measure]\nbuild = 'make -j4'\nprogram = 'out/app'\n",
+             [measure]\nbuild = 'make -j4'\nprogram = 'out/app'\nrunner = 'ssh gpu'\n",
         )?;
         let settings = manifest.settings;
         assert_eq!((settings.arch, settings.cuda), (Some(90), Some((12, 4))));
@@ -251,6 +261,7 @@ mod tests {
             root: "/w".into(),
         };
         assert_eq!(manifest.build, Some(build));
+        assert_eq!(manifest.runner.as_deref(), Some("ssh gpu"));
         Ok(())
     }
 
@@ -267,6 +278,7 @@ mod tests {
             ("[measure]\nbuild = 'make'", (2, 9), "`program`"),
             ("[measure]\nprogram = 'app'", (2, 11), "`build`"),
             ("[measure]\nbuild = 'make'\nprogram = '../app'", (3, 11), "below it"),
+            ("[measure]\nrunner = ' '", (2, 10), "no command"),
             ("[thresholds]\ntiny-grid = -3", (2, 13), ""),
             ("x = ", (1, 5), ""),
         ] {

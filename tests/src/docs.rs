@@ -54,7 +54,8 @@ pub fn pages(report: &Value) -> Result<BTreeMap<String, String>, String> {
         }
         pages.insert(format!("rewrites/{id}.md"), page);
     }
-    index.push_str("\n## More\n\n- [Examples](examples/README.md): programs, rewritten\n- [Measurements](measurements.md) on a GPU\n");
+    index.push_str("\n## More\n\n- [Examples](examples/README.md): programs, rewritten\n- [Measurements](measurements.md) on a GPU\n\
+         - [Measuring](measuring.md) and [tuning](tuning.md)\n");
     pages.insert("README.md".to_owned(), index);
     Ok(pages)
 }

@@ -12,6 +12,7 @@
 //! | [`lsp_client`] | a language client that talks to a real server process |
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
 //! | [`overhead`] | what the rewrites cost in registers and code |
+//! | `remote_hosts` | an ssh server and a Slurm cluster |
 //! | [`workspace`] | where the repository and its binaries are |
 //! | [`gpu`] | what runs on a GPU, behind `gpu-bench`, `gpu-tables` and `gpu-conformance` |
 
@@ -26,5 +27,7 @@ pub mod gpu;
 pub mod lsp_client;
 pub mod nvcc;
 pub mod overhead;
+#[cfg(unix)]
+pub mod remote_hosts;
 pub mod screens;
 pub mod workspace;

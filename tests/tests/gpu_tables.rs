@@ -195,3 +195,28 @@ fn the_plan_fits_the_corpus() {
         }
     }
 }
+
+#[test]
+fn searches_have_a_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let results = root.join("tests/gpu/results");
+    fs::create_dir_all(&results).unwrap();
+    let record = r#"{
+  "args": ["--input", "rmat"], "machine": { "gpu": "NVIDIA H200" }, "original": { "outcome": "ran", "median_ms": 10.0 },
+  "search": { "possible": 80, "tried": 20, "seconds": 30.0, "best": "threshold=32+aggregate-grid" },
+  "exhaustive": { "seconds": 150.0, "best": "threshold=64+aggregate-grid", "best_ms": 0.1, "found_ms": 0.103 }
+}"#;
+    fs::write(results.join("tune_bfs.json"), record).unwrap();
+    fs::write(results.join("bfs.json"), RESULTS).unwrap();
+    assert!(gpu_tables(root, &[]).status.success());
+    let text = fs::read_to_string(root.join("docs/measurements.md")).unwrap();
+    let row = "| bfs `--input rmat` | 10.0 | 20 of 80 | threshold=32+aggregate-grid | 0.103 | threshold=64+aggregate-grid | 0.100 | \
+               3.0 % | 30 of 150 s, 20 % |";
+    assert!(
+        text.contains("<!-- begin gpu-tables: tune -->") && text.contains(row),
+        "{text}"
+    );
+    fs::write(results.join("tune_bfs.json"), "{}").unwrap();
+    assert!(!gpu_tables(root, &["--check"]).status.success());
+}

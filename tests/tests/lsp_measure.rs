@@ -304,7 +304,10 @@ fn what_was_measured_is_remembered() {
     assert!(hovers.iter().all(|hover| hover.contains("stale")), "{hovers:#?}");
 
     let kept = session.home.file("state/gridfuse/measurements");
-    let kept = fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
+    let mut kept = fs::read_dir(kept).unwrap().map(|entry| entry.unwrap().path());
+    let kept = kept
+        .find(|path| path.extension().is_some_and(|it| it == "json"))
+        .unwrap();
     fs::write(&kept, "{").unwrap();
     let (lens, hovers) = shown(&mut session);
     assert_eq!(lens, "Run on GPU");
@@ -317,5 +320,59 @@ fn what_was_measured_is_remembered() {
         1,
         "nothing among the sources"
     );
+    session.client.shutdown();
+}
+
+#[test]
+fn what_is_fastest_is_applied_on_request() {
+    let time = "1 + abs(g - 3)";
+    let mut session = Session::new(&[("FAKE_TIME", time)]);
+    let path = session.path.clone();
+    // What the editor shows is tuned.
+    let edited = session.files.read("program.cu").replace("parent", "outer");
+    session.client.change_full(&path, &edited);
+    let argument = json!({ "uri": uri(&path), "repeat": 1 });
+    let params = json!({ "command": "gridfuse.tune", "arguments": [argument] });
+    let report = session.client.request("workspace/executeCommand", params);
+    assert!(
+        report["search"]["best"].as_str().unwrap().ends_with("aggregate-block"),
+        "{report:#}"
+    );
+    assert_eq!(report["texts"], Value::Null);
+    let edit = report["edit"].to_string();
+    assert!(
+        edit.contains("gridfuse::PerBlock") && edit.contains("gridfuse.cuh"),
+        "{edit}"
+    );
+    let begun = session
+        .client
+        .wait_notification("$/progress", |progress| progress["value"]["kind"] == "begin");
+    assert_eq!(begun["value"]["title"], "Tuning program.cu");
+    assert!(
+        !session.files.read("program.cu").contains("PerBlock"),
+        "the client applies it"
+    );
+
+    let wrong = json!({ "uri": uri(&path), "rewrites": ["threshold"] });
+    let params = json!({ "command": "gridfuse.tune", "arguments": [wrong] });
+    let error = session
+        .client
+        .try_request("workspace/executeCommand", params)
+        .unwrap_err();
+    assert_eq!(error.code, -32602);
+    session.client.shutdown();
+}
+
+#[test]
+fn a_search_can_be_cancelled() {
+    let mut session = Session::new(&[("FAKE_HANGS", ".*"), ("FAKE_TIME", "1")]);
+    let argument = json!({ "uri": uri(&session.path) });
+    let params = json!({ "command": "gridfuse.tune", "arguments": [argument] });
+    let id = session.client.send_request("workspace/executeCommand", params);
+    session.wait_for_program();
+    session.client.cancel(id);
+    let error = session.client.wait_response(id).unwrap_err();
+    assert_eq!(error.code, ResponseError::REQUEST_CANCELLED);
+    session.nothing_runs();
     session.client.shutdown();
 }

@@ -20,6 +20,9 @@ use crate::rewrite::{Ineligible, Options, Reason};
 use crate::sequence::{copy_of, edit_between};
 use crate::site::refuse;
 
+/// Why nothing is taken back where no rewrite has been.
+pub const NOTHING: &str = "nothing here was made by a rewrite that can be taken back";
+
 /// A layer to take off.
 struct Layer {
     /// The edit that does.
@@ -98,7 +101,7 @@ struct Stripped<'db> {
 
 impl<'db> Stripped<'db> {
     fn new(db: &'db dyn Db, place: FileRange) -> Result<Stripped<'db>, Ineligible> {
-        let nothing = || refuse("nothing here was made by a rewrite that can be taken back", Some(place));
+        let nothing = || refuse(NOTHING, Some(place));
         let function = function_around(db, place).ok_or_else(nothing)?;
         // Most functions are none that a rewrite has touched: no copy for these.
         let source = text::source(db, function);
@@ -163,8 +166,7 @@ impl<'db> Stripped<'db> {
             ];
             let Some((what, layer)) = layers.into_iter().find_map(|(what, layer)| Some((what, layer?))) else {
                 if self.layers == 0 {
-                    let text = "nothing here was made by a rewrite that can be taken back";
-                    return Err(refuse(text, Some(self.place)));
+                    return Err(refuse(NOTHING, Some(self.place)));
                 }
                 return Ok(None);
             };

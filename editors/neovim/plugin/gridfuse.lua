@@ -19,6 +19,10 @@ vim.api.nvim_create_user_command('GridfuseMeasure', function(command)
   require('gridfuse.measure').run(command.args)
 end, { nargs = '*', desc = 'Run the program and its rewrites on a GPU; takes the arguments of the program' })
 
+vim.api.nvim_create_user_command('GridfuseTune', function(command)
+  require('gridfuse.measure').tune(command.args)
+end, { nargs = '*', desc = 'Search the fastest rewrite on a GPU; takes the arguments of the program' })
+
 vim.api.nvim_create_user_command('GridfuseRestart', function()
   require('gridfuse').restart()
 end, { desc = 'Restart the server' })

@@ -23,20 +23,43 @@ export class Measurements implements vscode.Disposable {
     this.panel?.dispose();
   }
 
-  /** Asks for the program's arguments, runs it, and shows the times; with `line`, only what stands there is rewritten. */
-  async run(client: LanguageClient, document: vscode.TextDocument, line?: number): Promise<void> {
+  /** Asks for the arguments of a document's program; `undefined`: the user has changed their mind. */
+  private async askArguments(document: vscode.TextDocument, verb: string): Promise<string | undefined> {
     const key = `arguments:${document.uri.toString()}`;
     const args = await vscode.window.showInputBox({
-      title: `Run ${vscode.workspace.asRelativePath(document.uri)} on the GPU`,
+      title: `${verb} ${vscode.workspace.asRelativePath(document.uri)} on the GPU`,
       prompt: "Arguments of the program, quoted as in a shell",
       value: this.context.workspaceState.get<string>(key, ""),
       ignoreFocusOut: true,
     });
+    if (args !== undefined) {
+      await this.context.workspaceState.update(key, args);
+      await document.save();
+    }
+    return args;
+  }
+
+  /** Searches what is fastest; the server shows how far it is, and asks whether to apply what it has found. */
+  async tune(client: LanguageClient, document: vscode.TextDocument): Promise<void> {
+    const args = await this.askArguments(document, "Tune");
     if (args === undefined) {
       return;
     }
-    await this.context.workspaceState.update(key, args);
-    await document.save();
+    const argument = { uri: client.code2ProtocolConverter.asUri(document.uri), args, show: true };
+    try {
+      await client.sendRequest(ExecuteCommandRequest.type, { command: "gridfuse.tune", arguments: [argument] });
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      void vscode.window.showErrorMessage(`gridfuse: ${text}`);
+    }
+  }
+
+  /** Asks for the program's arguments, runs it, and shows the times; with `line`, only what stands there is rewritten. */
+  async run(client: LanguageClient, document: vscode.TextDocument, line?: number): Promise<void> {
+    const args = await this.askArguments(document, "Run");
+    if (args === undefined) {
+      return;
+    }
     const report = await vscode.window.withProgress(
       { location: vscode.ProgressLocation.Notification, title: "gridfuse: building and running", cancellable: true },
       async (_, token) => {

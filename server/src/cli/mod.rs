@@ -16,6 +16,7 @@ mod rewrite;
 mod sarif;
 mod site;
 mod snippet;
+mod tune;
 mod write;
 
 pub use diff::unified;
@@ -64,6 +65,8 @@ enum Command {
     Rewrite(rewrite::RewriteArgs),
     /// Build and run a program as it is and rewritten, on a GPU: do they compute the same, and how fast are they?
     Measure(measure::MeasureArgs),
+    /// Search the threshold, the coarsening factor and the granularity that are fastest on the GPU that is there
+    Tune(tune::TuneArgs),
     /// List all diagnostics and rewrites with their documentation
     List(list::ListArgs),
 }
@@ -130,6 +133,7 @@ pub fn main() -> ExitCode {
         Command::Graph(args) => graph::run(args, &mut out),
         Command::Rewrite(args) => rewrite::run(args, &mut out),
         Command::Measure(args) => measure::run(args, &mut out),
+        Command::Tune(args) => tune::run(args, &mut out),
         Command::List(args) => list::run(args, &mut out),
     };
     let result = result.and_then(|code| out.flush().map(|()| code).map_err(CliError::from));

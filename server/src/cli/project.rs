@@ -30,6 +30,8 @@ pub struct Project {
     pub arch: Option<u32>,
     /// How the project is built to be measured.
     pub build: Option<ProjectBuild>,
+    /// The command that leads to the machine on which it's measured.
+    pub runner: Option<String>,
     here: Option<PathBuf>,
 }
 
@@ -105,7 +107,7 @@ impl Project {
         }
         let first = paths.first().map(|first| canonical(first)).transpose()?;
         let manifest = first.and_then(|first| manifests.of(&first).cloned());
-        let (settings, build) = manifest.map(|m| (m.settings, m.build)).unwrap_or_default();
+        let (settings, build, runner) = manifest.map(|m| (m.settings, m.build, m.runner)).unwrap_or_default();
         let mut host = Host::new();
         let search_dirs = include_dirs.iter().chain(&settings.include_dirs).cloned().collect();
         host.set_include_dirs(include_dirs);
@@ -126,6 +128,7 @@ impl Project {
             search_dirs,
             arch: settings.arch,
             build,
+            runner,
             here,
         })
     }
@@ -133,6 +136,12 @@ impl Project {
     /// Shows a path.
     pub fn show(&self, path: &Path) -> String {
         show(self.here.as_deref(), path)
+    }
+
+    /// The same as a function that any thread may call.
+    pub fn shower(&self) -> impl Fn(&Path) -> String + Send + Sync + use<> {
+        let here = self.here.clone();
+        move |path| show(here.as_deref(), path)
     }
 
     /// The files that the user asked about.

@@ -14,7 +14,7 @@ use super::actions::{failed, workspace_edit};
 use super::convert::path_of;
 use super::hover::{self, kernel, launch};
 use super::markdown::describe;
-use super::measure::{self, MEASURE};
+use super::measure::{self, MEASURE, TUNE, Task};
 use super::state::{Snapshot, State};
 use crate::graph::Graph;
 use crate::launches::{Site, by_function, launching_function_headed_on, overlapping};
@@ -34,7 +34,7 @@ pub const GRAPH: &str = "gridfuse.graph";
 pub const REWRITE: &str = "gridfuse.rewrite";
 
 /// The commands that the server executes.
-pub const ALL: &[&str] = &[EXPLAIN, GRAPH, MEASURE, REWRITE];
+pub const ALL: &[&str] = &[EXPLAIN, GRAPH, MEASURE, REWRITE, TUNE];
 
 /// The argument of [`GRAPH`].
 #[derive(Debug, Deserialize)]
@@ -106,8 +106,8 @@ pub async fn execute(state: &Arc<State>, params: ExecuteCommandParams) -> Result
         arguments,
         work_done_progress_params,
     } = params;
-    if command == MEASURE {
-        return measure::execute(state, arguments, work_done_progress_params.work_done_token).await;
+    if let Some(task) = Task::of(&command) {
+        return measure::execute(state, task, arguments, work_done_progress_params.work_done_token).await;
     }
     let argument = arguments.into_iter().next().unwrap_or_default();
     match command.as_str() {

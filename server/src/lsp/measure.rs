@@ -1,4 +1,5 @@
-//! `gridfuse.measure`: runs `gridfuse measure` as a process of its own, tells the editor how far it is, and ends it on request.
+//! `gridfuse.measure` and `gridfuse.tune`: runs the command of that name as a process of its own, tells the editor how far it is, and
+//! ends it on request.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -21,12 +22,16 @@ use tower_lsp_server::ls_types::{
 use super::actions::failed;
 use super::convert::path_of;
 use super::state::State;
+use super::tuned;
 use crate::measure::markdown;
 use crate::measure::report::Report;
 use crate::measure::served::{Message, Unsaved};
 
 /// Builds and runs a program as it is and rewritten; the result is what `gridfuse measure --json` prints.
 pub const MEASURE: &str = "gridfuse.measure";
+
+/// Searches what is fastest; the result is what `gridfuse tune --json` prints, and the edit that leads there.
+pub const TUNE: &str = "gridfuse.tune";
 
 /// What a user reads who may run it.
 pub const TITLE: &str = "Run on GPU";
@@ -37,7 +42,49 @@ const PATIENCE: Duration = Duration::from_secs(40);
 /// Lines on standard error that are kept in case the process fails without a word.
 const LAST_WORDS: usize = 12;
 
-/// The argument of [`MEASURE`].
+/// What is done with a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// [`MEASURE`].
+    Measure,
+    /// [`TUNE`].
+    Tune,
+}
+
+impl Task {
+    /// The task of a command.
+    pub fn of(command: &str) -> Option<Task> {
+        match command {
+            MEASURE => Some(Task::Measure),
+            TUNE => Some(Task::Tune),
+            _ => None,
+        }
+    }
+
+    fn command(self) -> &'static str {
+        match self {
+            Task::Measure => MEASURE,
+            Task::Tune => TUNE,
+        }
+    }
+
+    /// As on the command line.
+    fn subcommand(self) -> &'static str {
+        match self {
+            Task::Measure => "measure",
+            Task::Tune => "tune",
+        }
+    }
+
+    fn doing(self) -> &'static str {
+        match self {
+            Task::Measure => "Measuring",
+            Task::Tune => "Tuning",
+        }
+    }
+}
+
+/// The argument of [`MEASURE`] and of [`TUNE`].
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Argument {
@@ -45,7 +92,7 @@ struct Argument {
     /// Rewrite the launch on this line only, or the launches of the function whose head is there; from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<u32>,
-    /// As after `--rewrites`; all when it's empty.
+    /// As after `--rewrites`; all when it's empty. Only to measure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rewrites: Vec<String>,
     /// Arguments of the program, quoted as in a shell.
@@ -56,6 +103,9 @@ struct Argument {
     /// In seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<u32>,
+    /// In seconds. Only to tune.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    budget: Option<u32>,
     /// The caller does nothing with the result: the server shows it.
     #[serde(default)]
     show: bool,
@@ -70,6 +120,7 @@ pub fn command(uri: &Uri, line: Option<u32>) -> LspCommand {
         args: None,
         repeat: None,
         timeout: None,
+        budget: None,
         show: true,
     };
     LspCommand {
@@ -162,23 +213,34 @@ pub fn cancel(state: &State, token: &ProgressToken) {
     }
 }
 
-/// Executes the command. `token`: the client's, for progress.
-pub async fn execute(state: &Arc<State>, arguments: Vec<Value>, token: Option<ProgressToken>) -> Result<Option<Value>> {
+/// Executes a command. `token`: the client's, for progress.
+pub async fn execute(
+    state: &Arc<State>,
+    what: Task,
+    arguments: Vec<Value>,
+    token: Option<ProgressToken>,
+) -> Result<Option<Value>> {
     let argument = arguments.into_iter().next().unwrap_or_default();
+    let name = what.command();
     let argument: Argument = serde_json::from_value(argument)
-        .map_err(|error| Error::invalid_params(format!("`{MEASURE}` takes an object with a document: {error}")))?;
+        .map_err(|error| Error::invalid_params(format!("`{name}` takes an object with a document: {error}")))?;
+    if what == Task::Tune && !argument.rewrites.is_empty() || what == Task::Measure && argument.budget.is_some() {
+        return Err(Error::invalid_params(format!(
+            "`{name}` takes neither the rewrites nor the budget of others"
+        )));
+    }
     let file = path_of(&argument.uri);
     if !file.is_absolute() || !file.is_file() {
         return Err(failed(
             "save the document first: the compiler has to know where it is among the other files".to_owned(),
         ));
     }
-    let (command, unsaved) = prepare(state, &file, &argument)?;
+    let (command, unsaved) = prepare(state, what, &file, &argument)?;
     let (token, create) = match token {
         Some(token) => (Some(token), false),
         None => {
             static NEXT: AtomicU64 = AtomicU64::new(1);
-            let own = || format!("{MEASURE}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+            let own = || format!("{name}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
             let token = state
                 .session()
                 .work_done_progress
@@ -199,13 +261,16 @@ pub async fn execute(state: &Arc<State>, arguments: Vec<Value>, token: Option<Pr
     let worker = state.clone();
     // A task of its own: when the request is cancelled, the progress still has to come to its end.
     let task = tokio::spawn(async move {
-        let progress = Progress::begin(&worker, token, create, &file).await;
+        let progress = Progress::begin(&worker, what, token, create, &file).await;
         let outcome = follow(command, unsaved, stop, slot, &progress).await;
         progress.end(&outcome).await;
         outcome
     });
     let outcome = task.await.unwrap_or_else(|_| Err(Error::internal_error()));
     drop(guard);
+    if what == Task::Tune {
+        return tuned::finish(state, outcome?, argument.show).await.map(Some);
+    }
     if outcome.is_ok() && state.session().refresh_lenses {
         // What was measured stands in them. Not awaited: a client may be slow to answer.
         let client = state.client.clone();
@@ -222,7 +287,7 @@ pub async fn execute(state: &Arc<State>, arguments: Vec<Value>, token: Option<Pr
 }
 
 /// The process's command line, and what the editor shows of the files.
-fn prepare(state: &State, file: &Path, argument: &Argument) -> Result<(Command, Unsaved)> {
+fn prepare(state: &State, what: Task, file: &Path, argument: &Argument) -> Result<(Command, Unsaved)> {
     // The one that runs, even when a newer one has taken its place on disk.
     let running = Path::new("/proc/self/exe");
     let program = if running.exists() {
@@ -231,7 +296,7 @@ fn prepare(state: &State, file: &Path, argument: &Argument) -> Result<(Command, 
         std::env::current_exe().map_err(|error| failed(format!("cannot find the program of the server: {error}")))?
     };
     let mut command = Command::new(program);
-    command.arg("measure").arg(file).args(["--json", "--served"]);
+    command.arg(what.subcommand()).arg(file).args(["--json", "--served"]);
     if let Some(line) = argument.line {
         command.arg("--at").arg(line.saturating_add(1).to_string());
     }
@@ -246,6 +311,9 @@ fn prepare(state: &State, file: &Path, argument: &Argument) -> Result<(Command, 
     }
     if let Some(timeout) = argument.timeout {
         command.arg(format!("--timeout={timeout}"));
+    }
+    if let Some(budget) = argument.budget {
+        command.arg(format!("--budget={budget}"));
     }
     let shared = state.lock();
     let folder = shared.project.folders.iter().find(|folder| file.starts_with(folder));
@@ -392,7 +460,13 @@ struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    async fn begin(state: &'a State, token: Option<ProgressToken>, create: bool, file: &Path) -> Progress<'a> {
+    async fn begin(
+        state: &'a State,
+        what: Task,
+        token: Option<ProgressToken>,
+        create: bool,
+        file: &Path,
+    ) -> Progress<'a> {
         let mut token = token;
         if create && let Some(own) = token.clone() {
             let params = WorkDoneProgressCreateParams { token: own };
@@ -409,7 +483,7 @@ impl<'a> Progress<'a> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         progress
             .send(WorkDoneProgress::Begin(WorkDoneProgressBegin {
-                title: format!("Measuring {name}"),
+                title: format!("{} {name}", what.doing()),
                 cancellable: Some(true),
                 message: None,
                 percentage: Some(0),

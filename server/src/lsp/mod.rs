@@ -19,6 +19,7 @@ mod project;
 mod publish;
 mod server;
 mod state;
+mod tuned;
 
 use std::future::poll_fn;
 use std::pin::pin;

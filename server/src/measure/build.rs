@@ -6,8 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::build_messages::{self, Message, real_path};
-use super::nvcc;
-use super::process;
+use super::place::Place;
 use crate::manifest::ProjectBuild;
 
 /// What nvcc is called with.
@@ -15,6 +14,8 @@ use crate::manifest::ProjectBuild;
 pub struct Compiler {
     /// nvcc.
     pub nvcc: PathBuf,
+    /// Directories with its libraries where it may not look by itself.
+    pub libraries: Vec<PathBuf>,
     /// `sm_90` or `native`.
     pub arch: String,
     /// What the user adds.
@@ -50,6 +51,7 @@ impl From<String> for BuildFailure {
 /// Writes the texts below `scratch`, placed as they are in the user's tree, and builds `main`. Returns the program, or what the
 /// compiler said.
 pub fn build(
+    place: &Place,
     compiler: &Compiler,
     texts: &BTreeMap<PathBuf, String>,
     main: &Path,
@@ -90,7 +92,7 @@ pub fn build(
     for directory in texts.keys().filter_map(|path| path.parent()) {
         command.arg("-I").arg(directory);
     }
-    for directory in nvcc::library_dirs(&compiler.nvcc) {
+    for directory in &compiler.libraries {
         command.arg("-L").arg(directory);
     }
     command
@@ -99,9 +101,10 @@ pub fn build(
         .arg("-lcudadevrt")
         .arg("-o")
         .arg(&program);
-    let done = process::run(&mut command, scratch, compiler.limit)
+    let done = place
+        .run(&mut command, scratch, compiler.limit, Some(&tree), &[])
         .map_err(|error| format!("{} cannot be run: {error}", compiler.nvcc.display()))?;
-    if done.success() && program.is_file() {
+    if done.success() && place.is_file(&program) {
         return Ok(program);
     }
     if done.status.is_none() {

@@ -7,8 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint;
+use super::lock;
 use super::phrases::times;
 use super::report::{Agreement, Outcome, Report};
+use super::state_directory;
 
 /// Version of the file; another one's files are left alone.
 const VERSION: u32 = 1;
@@ -225,6 +227,8 @@ pub fn add(file: &Path, entry: Entry) -> Option<String> {
 
 fn add_at(path: &Path, file: &Path, entry: Entry) -> Option<String> {
     let mut told = None;
+    // Another process may be adding one, which must not be lost.
+    let lock = lock::beside(path);
     let mut history = History::read_at(path, file).unwrap_or_else(|broken| {
         let aside = path.with_extension("json.broken");
         // Where it can't be moved it's overwritten: it can't be read anyway.
@@ -240,7 +244,7 @@ fn add_at(path: &Path, file: &Path, entry: Entry) -> Option<String> {
     history.entries.push(entry);
     let surplus = history.entries.len().saturating_sub(MOST_ENTRIES);
     history.entries.drain(..surplus);
-    if let Err(error) = write(path, &history) {
+    if let Err(error) = lock.and_then(|lock| write(path, &history).map(|()| drop(lock))) {
         return Some(format!("the measurement can't be kept in {}: {error}", path.display()));
     }
     told
@@ -260,22 +264,9 @@ fn write(path: &Path, history: &History) -> io::Result<()> {
 /// Where the history of the program of `file` is: `gridfuse/measurements/NAME-NUMBER.json` in the directory in which the system
 /// wants what programs remember. `None`: there is no such directory.
 fn place(file: &Path) -> Option<PathBuf> {
-    let variable = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let state = variable("XDG_STATE_HOME")
-        .or_else(|| variable("LOCALAPPDATA"))
-        .or_else(|| variable("HOME").map(|home| home.join(".local").join("state")))?;
     let number = fingerprint::of_text(&file.to_string_lossy());
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
-    Some(
-        state
-            .join("gridfuse")
-            .join("measurements")
-            .join(format!("{name}-{number:016x}.json")),
-    )
+    Some(state_directory::directory("measurements")?.join(format!("{name}-{number:016x}.json")))
 }
 
 fn now() -> u64 {
@@ -351,6 +342,28 @@ mod tests {
         // Another file of the same number.
         let other = History::read_at(&path, Path::new("/y/a.cu")).map_err(|broken| io::Error::other(broken.why))?;
         assert!(other.entries.is_empty());
+        Ok(())
+    }
+
+    #[test]
+    fn no_entry_is_lost() -> io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        let (path, file) = (directory.path().join("h.json"), Path::new("/x/a.cu"));
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..5 {
+                        assert_eq!(
+                            add_at(path, file, entry(number, 1.0, &[("threshold", 1.0, None)])),
+                            None
+                        );
+                    }
+                });
+            }
+        });
+        let history = History::read_at(&path, file).map_err(|broken| io::Error::other(broken.why))?;
+        assert_eq!(history.entries.len(), 40);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The edits that make a program measure itself.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gridfuse_analysis::db::{Database, SourceFile};
 use gridfuse_analysis::items::{FunctionItem, items};
@@ -11,6 +11,7 @@ use gridfuse_codeactions::lex::{code_words, identifiers};
 
 use crate::launches::{Site, by_function, in_file};
 use crate::line_index::line_index;
+use crate::measure::report::{self, LeftOut};
 
 /// A host launch of a measured kernel: the same in all variants of a program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +30,32 @@ pub struct Sites {
     pub places: Vec<(HostSite, PathBuf, u32)>,
     /// Launches of measured kernels that can't be measured: file, line, why.
     pub left_out: Vec<(PathBuf, u32, &'static str)>,
+}
+
+impl Sites {
+    /// The measured launches, with paths as they are shown.
+    pub fn shown(&self, show: &dyn Fn(&Path) -> String) -> Vec<report::Site> {
+        let places = self.places.iter();
+        places
+            .map(|(site, path, line)| report::Site {
+                kernel: site.kernel.clone(),
+                path: show(path),
+                line: *line,
+            })
+            .collect()
+    }
+
+    /// Those that can't be measured.
+    pub fn shown_left_out(&self, show: &dyn Fn(&Path) -> String) -> Vec<LeftOut> {
+        let left_out = self.left_out.iter();
+        left_out
+            .map(|(path, line, why)| LeftOut {
+                path: show(path),
+                line: *line,
+                reason: (*why).to_owned(),
+            })
+            .collect()
+    }
 }
 
 /// The names of the kernels that launch others, themselves or by way of a device function, in a program's files.

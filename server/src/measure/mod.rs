@@ -12,17 +12,22 @@ pub mod fingerprint;
 pub mod history;
 pub mod html;
 mod instrument;
+mod lock;
 pub mod markdown;
 mod nvcc;
 pub mod phrases;
+mod place;
 mod probe;
 pub mod process;
 mod program;
 mod project_build;
 mod recording;
+mod remote;
 pub mod report;
 mod run;
 pub mod served;
+mod state_directory;
+pub mod tune;
 mod variant;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,9 +41,10 @@ use gridfuse_analysis::span::TextRange;
 
 use self::build::{BuildFailure, Compiler, build};
 use self::instrument::{Sites, instrument, launching_kernels};
+use self::place::Place;
 use self::probe::probe;
 use self::program::texts;
-use self::report::{LeftOut, Outcome, Report, Site, VERSION, Variant};
+use self::report::{Outcome, Report, VERSION, Variant};
 use self::run::{Programs, Runner};
 use self::variant::Applied;
 use crate::cli::{Project, unified};
@@ -74,6 +80,8 @@ pub struct Request {
     pub arch: Option<String>,
     /// Include directories.
     pub include_dirs: Vec<PathBuf>,
+    /// The command that leads to the machine with the GPU; `None`: it's this one.
+    pub runner: Option<String>,
 }
 
 /// Texts of the two programs of a variant.
@@ -115,33 +123,12 @@ pub fn measure(
     load: &dyn Fn() -> Result<Project, String>,
     progress: Progress<'_>,
 ) -> Result<Report, String> {
-    let mut compiler = Compiler {
-        nvcc: nvcc::find(request.nvcc.as_deref())?,
-        arch: request.arch.clone().unwrap_or_else(|| "native".to_owned()),
-        flags: Vec::new(),
-        include_dirs: request.include_dirs.clone(),
-        forced_includes: Vec::new(),
-        project: None,
-        limit: Duration::from_secs(600),
-    };
-    let scratch = tempfile::Builder::new()
-        .prefix("gridfuse-measure-")
-        .tempdir()
-        .map_err(|error| format!("cannot create a scratch directory: {error}"))?;
-    let header = scratch.path().join("gridfuse_measure.cuh");
-    write(&header, HEADER)?;
-
     // The sources first: what is wrong with them need not wait for a compiler.
     let mut project = load()?;
-    let own = program::flags(&project, &request.file);
-    compiler.flags = own
-        .flags
-        .into_iter()
-        .chain(request.nvcc_flags.iter().cloned())
-        .collect();
-    compiler.include_dirs.extend(own.include_dirs);
-    compiler.forced_includes = own.forced_includes;
-    compiler.project = project.build.clone();
+    let (scratch, header) = scratch()?;
+    let place = connect(request, scratch.path(), progress)?;
+    let mut compiler = compiler(&place, request, &project)?;
+    place.send(&header)?;
     let kernels = launching_kernels(project.host.db(), &program::files(&project, &request.file)?);
     if kernels.is_empty() {
         return Err(format!(
@@ -151,17 +138,7 @@ pub fn measure(
     }
     let mut sites = Sites::default();
     let original = sources(&project, request, &kernels, &mut sites)?;
-    if sites.places.is_empty() {
-        let mut message = format!(
-            "host code in {} launches none of the kernels that launch others ({})",
-            project.show(&request.file),
-            kernels.iter().cloned().collect::<Vec<_>>().join(", ")
-        );
-        for (path, line, why) in &sites.left_out {
-            message += &format!("; the launch at {}:{line} can't be measured: {why}", project.show(path));
-        }
-        return Err(message);
-    }
+    require_sites(&sites, &kernels, request, &project)?;
     let mut prepared = Vec::new();
     for recipe in &request.recipes {
         project = load()?;
@@ -188,7 +165,7 @@ pub fn measure(
     }
 
     progress(0, "looking for a GPU");
-    let machine = probe(&mut compiler, request.arch.is_none(), scratch.path())?;
+    let machine = probe(&place, &mut compiler, request.arch.is_none(), scratch.path())?.machine;
     if process::given_up() {
         return Err("given up".to_owned());
     }
@@ -200,18 +177,17 @@ pub fn measure(
                 .filter_map(|prepared: &Prepared| prepared.sources.as_ref().ok()),
         )
         .collect();
-    let mut programs = build_all(&compiler, &all, request, &header, scratch.path(), progress)?.into_iter();
+    let mut programs = build_all(&place, &compiler, &all, request, &header, scratch.path(), progress)?.into_iter();
     let project = load()?;
-    let show = |path: &Path| project.show(path);
+    let show = project.shower();
     let runner = Runner {
         request,
+        place: &place,
         scratch: scratch.path(),
         original: &original.plain,
-        directory: match &project.build {
-            Some(build) => Some(build.root.as_path()),
-            None => request.file.parent(),
-        },
+        directory: home_of(&project, request),
         show: &show,
+        device: None,
     };
 
     let run = |done: usize, what: &str| progress(percent(BUILT, 100, done, all.len()), &format!("running {what}"));
@@ -256,28 +232,77 @@ pub fn measure(
         file: project.show(&request.file),
         args: request.args.clone(),
         machine,
-        sites: sites
-            .places
-            .iter()
-            .map(|(site, path, line)| Site {
-                kernel: site.kernel.clone(),
-                path: project.show(path),
-                line: *line,
-            })
-            .collect(),
-        left_out: sites
-            .left_out
-            .iter()
-            .map(|(path, line, why)| LeftOut {
-                path: project.show(path),
-                line: *line,
-                reason: (*why).to_owned(),
-            })
-            .collect(),
+        sites: sites.shown(&show),
+        left_out: sites.shown_left_out(&show),
         deterministic: baseline.deterministic(),
         original: baseline.outcome,
         variants,
     })
+}
+
+/// What a program is built with; the architecture is the GPU's as soon as that is known.
+fn compiler(place: &Place, request: &Request, project: &Project) -> Result<Compiler, String> {
+    let (nvcc, libraries) = place.find_nvcc(request.nvcc.as_deref())?;
+    let own = program::flags(project, &request.file);
+    let flags = own.flags.into_iter().chain(request.nvcc_flags.iter().cloned());
+    Ok(Compiler {
+        nvcc,
+        libraries,
+        arch: request.arch.clone().unwrap_or_else(|| "native".to_owned()),
+        flags: flags.collect(),
+        include_dirs: request.include_dirs.iter().cloned().chain(own.include_dirs).collect(),
+        forced_includes: own.forced_includes,
+        project: project.build.clone(),
+        limit: Duration::from_secs(600),
+    })
+}
+
+/// The machine with the GPU.
+fn connect(request: &Request, scratch: &Path, progress: Progress<'_>) -> Result<Place, String> {
+    if let Some(line) = &request.runner {
+        progress(0, &format!("waiting for {line}"));
+    }
+    Place::new(request.runner.as_deref(), scratch)
+}
+
+/// A directory for all that is made, which goes when it's dropped, and in it what makes programs measure themselves.
+fn scratch() -> Result<(tempfile::TempDir, PathBuf), String> {
+    let scratch = tempfile::Builder::new()
+        .prefix("gridfuse-measure-")
+        .tempdir()
+        .map_err(|error| format!("cannot create a scratch directory: {error}"))?;
+    let header = scratch.path().join("gridfuse_measure.cuh");
+    write(&header, HEADER)?;
+    Ok((scratch, header))
+}
+
+/// An error where no launch of the host can be measured.
+fn require_sites(
+    sites: &Sites,
+    kernels: &BTreeSet<String>,
+    request: &Request,
+    project: &Project,
+) -> Result<(), String> {
+    if !sites.places.is_empty() {
+        return Ok(());
+    }
+    let mut message = format!(
+        "host code in {} launches none of the kernels that launch others ({})",
+        project.show(&request.file),
+        kernels.iter().cloned().collect::<Vec<_>>().join(", ")
+    );
+    for (path, line, why) in &sites.left_out {
+        message += &format!("; the launch at {}:{line} can't be measured: {why}", project.show(path));
+    }
+    Err(message)
+}
+
+/// Where programs run.
+fn home_of<'a>(project: &'a Project, request: &'a Request) -> Option<&'a Path> {
+    match &project.build {
+        Some(build) => Some(build.root.as_path()),
+        None => request.file.parent(),
+    }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
@@ -299,6 +324,7 @@ fn sources(
 }
 
 fn build_all(
+    place: &Place,
     compiler: &Compiler,
     sources: &[&Sources],
     request: &Request,
@@ -306,54 +332,87 @@ fn build_all(
     scratch: &Path,
     progress: Progress<'_>,
 ) -> Result<Vec<Programs>, String> {
-    let jobs: Vec<(usize, &'static str, &BTreeMap<PathBuf, String>)> = sources
+    let jobs: Vec<Job<'_>> = sources
         .iter()
         .enumerate()
-        .flat_map(|(index, sources)| [(index, "timed", &sources.timed), (index, "checked", &sources.checked)])
+        .flat_map(|(index, sources)| {
+            let job = |what: &str, texts| Job {
+                directory: scratch.join(format!("{index}-{what}")),
+                texts,
+            };
+            [job("timed", &sources.timed), job("checked", &sources.checked)]
+        })
         .collect();
-    let workers = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        // A project's own command uses the cores itself.
-        .min(if compiler.project.is_some() { 1 } else { jobs.len() });
+    let all = jobs.len();
     let built_so_far = |done: usize| {
-        let what = format!("building programs: {done} of {}", jobs.len());
-        progress(percent(PROBED, BUILT, done, jobs.len()), &what);
+        let what = format!("building programs: {done} of {all}");
+        progress(percent(PROBED, BUILT, done, all), &what);
     };
     built_so_far(0);
+    let mut built = build_each(place, compiler, &jobs, request, header, &built_so_far).into_iter();
+    let mut programs = Vec::new();
+    while let (Some(timed), Some(checked)) = (built.next(), built.next()) {
+        programs.push(Programs { timed, checked });
+    }
+    Ok(programs)
+}
+
+/// A program to build.
+struct Job<'a> {
+    /// Where.
+    directory: PathBuf,
+    /// Of what.
+    texts: &'a BTreeMap<PathBuf, String>,
+}
+
+/// Builds programs side by side; the results in the same order. `progress` is told how many are done.
+fn build_each(
+    place: &Place,
+    compiler: &Compiler,
+    jobs: &[Job<'_>],
+    request: &Request,
+    header: &Path,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Vec<Result<PathBuf, BuildFailure>> {
+    let workers = place
+        .cores()
+        // A project's own command uses the cores itself.
+        .min(if compiler.project.is_some() { 1 } else { jobs.len() });
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let built: Mutex<Vec<Option<Result<PathBuf, BuildFailure>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                while let Some((index, what, texts)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let directory = scratch.join(format!("{index}-{what}"));
-                    let result = std::fs::create_dir_all(&directory)
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(Job { directory, texts }) = jobs.get(index) else {
+                        break;
+                    };
+                    let result = std::fs::create_dir_all(directory)
                         .map_err(|error| format!("cannot create {}: {error}", directory.display()).into())
                         .and_then(|()| match &compiler.project {
-                            Some(project) => {
-                                project_build::build(project, &compiler.nvcc, texts, header, &directory, compiler.limit)
-                            }
-                            None => build(compiler, texts, &request.file, header, &directory),
+                            Some(project) => project_build::build(
+                                place,
+                                project,
+                                &compiler.nvcc,
+                                texts,
+                                header,
+                                directory,
+                                compiler.limit,
+                            ),
+                            None => build(place, compiler, texts, &request.file, header, directory),
                         });
-                    let slot = index * 2 + usize::from(*what == "checked");
-                    if let Some(place) = built.lock().unwrap_or_else(PoisonError::into_inner).get_mut(slot) {
+                    if let Some(place) = built.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index) {
                         *place = Some(result);
                     }
-                    built_so_far(done.fetch_add(1, Ordering::Relaxed) + 1);
+                    progress(done.fetch_add(1, Ordering::Relaxed) + 1);
                 }
             });
         }
     });
-    let mut built = built.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
-    let mut programs = Vec::new();
-    while let (Some(timed), Some(checked)) = (built.next(), built.next()) {
-        let lost = || Err("internal error: a build was lost; please report it".to_owned().into());
-        programs.push(Programs {
-            timed: timed.unwrap_or_else(lost),
-            checked: checked.unwrap_or_else(lost),
-        });
-    }
-    Ok(programs)
+    let built = built.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
+    let lost = || Err("internal error: a build was lost; please report it".to_owned().into());
+    built.map(|result| result.unwrap_or_else(lost)).collect()
 }
 
 /// What a variant changes, without the files that it adds.

@@ -1,4 +1,5 @@
 // Which GPU there is. Prints one line: name, compute capability, driver, runtime; or the error's name, what it says, driver, runtime.
+// Then a line with the name of each GPU, in their order.
 #include <cstdio>
 #include <cuda_runtime.h>
 
@@ -18,4 +19,6 @@ int main() {
     }
     std::printf("gpu\t%s\t%d%d\t%d.%d\t%d.%d\n", properties.name, properties.major, properties.minor, driver / 1000,
                 driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    for (int each = 0; each < count; ++each)
+        if (cudaGetDeviceProperties(&properties, each) == cudaSuccess) std::printf("each\t%s\n", properties.name);
 }

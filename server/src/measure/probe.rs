@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use super::advice;
 use super::build::Compiler;
-use super::nvcc;
-use super::process;
+use super::place::Place;
 use super::report::Machine;
 
 const PROBE: &str = include_str!("probe.cu");
@@ -15,18 +14,27 @@ const PROBE: &str = include_str!("probe.cu");
 /// Least compute capability of a GPU on which rewritten programs run.
 const LEAST_CAPABILITY: u32 = 70;
 
-/// Builds and runs a program that says which GPU there is. Builds for it from then on where `native` is wanted.
-pub fn probe(compiler: &mut Compiler, native: bool, scratch: &Path) -> Result<Machine, String> {
+/// What there is to measure on.
+pub struct Found {
+    /// The GPU that programs use.
+    pub machine: Machine,
+    /// Those that are like it, by their numbers among the visible ones.
+    pub alike: Vec<usize>,
+}
+
+/// Builds and runs a program that says which GPUs there are. Builds for the first from then on where `native` is wanted.
+pub fn probe(place: &Place, compiler: &mut Compiler, native: bool, scratch: &Path) -> Result<Found, String> {
     let directory = scratch.join("probe");
     std::fs::create_dir_all(&directory).map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
     let (source, program) = (directory.join("probe.cu"), directory.join("probe"));
     super::write(&source, PROBE)?;
     let mut command = Command::new(&compiler.nvcc);
-    for libraries in nvcc::library_dirs(&compiler.nvcc) {
+    for libraries in &compiler.libraries {
         command.arg("-L").arg(libraries);
     }
     command.arg(&source).arg("-o").arg(&program);
-    let built = process::run(&mut command, &directory, compiler.limit)
+    let built = place
+        .run(&mut command, &directory, compiler.limit, Some(&source), &[])
         .map_err(|error| format!("{} cannot be run: {error}", compiler.nvcc.display()))?;
     if !built.success() {
         let nvcc = compiler.nvcc.display();
@@ -35,17 +43,30 @@ pub fn probe(compiler: &mut Compiler, native: bool, scratch: &Path) -> Result<Ma
             built.last_words()
         ));
     }
-    let done = process::run(&mut Command::new(&program), &directory, Duration::from_secs(60))
+    let done = place
+        .run(
+            &mut Command::new(&program),
+            &directory,
+            Duration::from_secs(60),
+            None,
+            &[],
+        )
         .map_err(|error| format!("{} cannot be run: {error}", program.display()))?;
     if done.status.is_none() {
         return Err("the GPU did not answer in 60 s: is it busy or hung? (`nvidia-smi` shows it)".to_owned());
     }
-    let machine = understand(done.stdout.trim_end())
+    let machine = understand(done.stdout.lines().next().unwrap_or_default())
         .ok_or_else(|| format!("the program that looks for a GPU failed:\n{}", done.last_words()))??;
     if native {
         compiler.arch = format!("sm_{}", machine.compute_capability);
     }
-    Ok(machine)
+    let each = done.stdout.lines().filter_map(|line| line.strip_prefix("each\t"));
+    let alike = each
+        .enumerate()
+        .filter(|(_, name)| *name == machine.gpu)
+        .map(|(number, _)| number)
+        .collect();
+    Ok(Found { machine, alike })
 }
 
 /// What the program prints; `None`: it's nothing that it prints.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How much of what a program prints is read back, in bytes.
-const MOST_PRINTED: u64 = 16 << 20;
+pub const MOST_PRINTED: u64 = 16 << 20;
 
 /// How a program ended.
 #[derive(Debug)]
@@ -39,12 +39,15 @@ impl Finished {
 struct Running {
     /// Process groups.
     groups: Vec<u32>,
+    /// Process groups that are about to connect to another machine.
+    connecting: Vec<u32>,
     /// The user has given up: nothing more is started.
     given_up: bool,
 }
 
 static RUNNING: Mutex<Running> = Mutex::new(Running {
     groups: Vec::new(),
+    connecting: Vec::new(),
     given_up: false,
 });
 
@@ -59,6 +62,45 @@ pub fn give_up() {
     for group in &running.groups {
         kill_group(*group);
     }
+    // They may be in a queue for long.
+    for group in &running.connecting {
+        end_group(*group);
+    }
+}
+
+/// Starts a process that connects to another machine, unless the user has given up. Until it is [`connected`], [`give_up`] asks it to
+/// end.
+pub fn start_session(command: &mut Command) -> io::Result<Child> {
+    let mut running = running();
+    if running.given_up {
+        return Err(io::Error::new(io::ErrorKind::Interrupted, "given up"));
+    }
+    let child = command.spawn()?;
+    running.connecting.push(child.id());
+    Ok(child)
+}
+
+/// It's connected: from now on it ends with its input, after it has told the other machine.
+pub fn connected(child: &Child) {
+    running().connecting.retain(|group| *group != child.id());
+}
+
+/// Waits for the end of a process that has been told to end, asks it once more, and kills it at last.
+pub fn end_session(child: &mut Child, patience: Duration) {
+    drop(child.stdin.take());
+    connected(child);
+    for end in [end_group, kill_group] {
+        let begin = Instant::now();
+        while begin.elapsed() < patience {
+            if !matches!(child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        end(child.id());
+    }
+    // It's dead soon, or can't be killed by anyone.
+    let _ = child.try_wait();
 }
 
 /// [`give_up`] was called.
@@ -132,27 +174,40 @@ fn printed(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Makes a command the first process of a group.
 #[cfg(unix)]
-fn own_group(command: &mut Command) {
+pub fn own_group(command: &mut Command) {
     use std::os::unix::process::CommandExt;
     command.process_group(0);
 }
 
 #[cfg(unix)]
 fn kill_group(group: u32) {
-    use nix::sys::signal::{Signal, killpg};
-    use nix::unistd::Pid;
+    signal_group(group, nix::sys::signal::Signal::SIGKILL);
+}
+
+#[cfg(unix)]
+fn end_group(group: u32) {
+    signal_group(group, nix::sys::signal::Signal::SIGTERM);
+}
+
+#[cfg(unix)]
+fn signal_group(group: u32, signal: nix::sys::signal::Signal) {
     if let Ok(group) = i32::try_from(group) {
         // It fails when nothing of the group is left, as it should be.
-        let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(group), signal);
     }
 }
 
+/// Makes a command the first process of a group.
 #[cfg(not(unix))]
-fn own_group(_: &mut Command) {}
+pub fn own_group(_: &mut Command) {}
 
 #[cfg(not(unix))]
 fn kill_group(_: u32) {}
+
+#[cfg(not(unix))]
+fn end_group(_: u32) {}
 
 #[cfg(all(test, unix))]
 mod tests {

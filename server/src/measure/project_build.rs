@@ -12,7 +12,7 @@ use ignore::WalkBuilder;
 
 use super::build::BuildFailure;
 use super::build_messages;
-use super::process;
+use super::place::Place;
 use crate::files::is_build_directory;
 use crate::manifest::ProjectBuild;
 
@@ -22,6 +22,7 @@ const MOST_BYTES: u64 = 512 << 20;
 /// Copies the project below `scratch`, with `texts` in place of what is in the files, and runs its command there. Returns the
 /// program, or what the command said.
 pub fn build(
+    place: &Place,
     build: &ProjectBuild,
     nvcc: &Path,
     texts: &BTreeMap<PathBuf, String>,
@@ -58,13 +59,14 @@ pub fn build(
             command.env("PATH", path);
         }
     }
-    let done = process::run(&mut command, scratch, limit)
+    let done = place
+        .run(&mut command, scratch, limit, Some(&tree), &[])
         .map_err(|error| format!("the command `{}` cannot be run: {error}", build.command))?;
     if done.status.is_none() {
         return Err(format!("`{}` did not finish in {} s", build.command, limit.as_secs()).into());
     }
     let program = tree.join(&build.program);
-    if done.success() && program.is_file() {
+    if done.success() && place.is_file(&program) {
         return Ok(program);
     }
     if done.success() {

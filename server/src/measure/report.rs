@@ -169,7 +169,7 @@ impl From<&CudaError> for CudaErrorReport {
 }
 
 /// Whether a program computes the same as the original.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "agreement", rename_all = "kebab-case")]
 pub enum Agreement {
     /// It is the original.

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use super::build::BuildFailure;
 use super::build_messages::line_before;
 use super::compare::{Comparison, compare, output_difference, unstable};
-use super::process::{self, Finished};
+use super::place::Place;
+use super::process::Finished;
 use super::recording::{Moment, Recording};
-use super::report::{Agreement, BuildMessage, Outcome, Run, median};
+use super::report::{Agreement, BuildMessage, CudaErrorReport, Outcome, Run, median};
 use super::{Request, advice};
 
 /// The programs of one variant: `Err`: what the compiler said.
@@ -21,7 +23,7 @@ pub struct Programs {
 }
 
 /// What the original has computed.
-struct Captured {
+pub struct Captured {
     recording: Recording,
     /// What two runs of it disagree about.
     unstable: BTreeSet<Moment>,
@@ -40,14 +42,44 @@ pub struct Baseline {
 impl Baseline {
     /// Two runs of it have computed the same; `None`: not known.
     pub fn deterministic(&self) -> Option<bool> {
-        self.captured.as_ref().map(|captured| captured.unstable.is_empty())
+        self.captured.as_ref().map(Captured::deterministic)
     }
+}
+
+impl Captured {
+    /// Two runs of it have computed the same.
+    pub fn deterministic(&self) -> bool {
+        self.unstable.is_empty()
+    }
+
+    /// Launches by device code.
+    pub fn device_launches(&self) -> Option<u64> {
+        self.recording.launches
+    }
+
+    /// What CUDA complained about.
+    pub fn errors(&self) -> Vec<CudaErrorReport> {
+        self.recording.errors.iter().map(Into::into).collect()
+    }
+}
+
+/// A run that was timed.
+#[derive(Clone, Copy, Debug)]
+pub struct Timed {
+    /// GPU time of the launches that count, in ms.
+    pub ms: f64,
+    /// How many that are.
+    pub launches: usize,
+    /// From the program's beginning to its end.
+    pub seconds: f64,
 }
 
 /// Runs the programs of a request.
 pub struct Runner<'a> {
     /// What is wanted.
     pub request: &'a Request,
+    /// On which machine.
+    pub place: &'a Place,
     /// Where files may be left.
     pub scratch: &'a Path,
     /// The user's texts, before any rewrite.
@@ -55,14 +87,29 @@ pub struct Runner<'a> {
     /// Where programs run.
     pub directory: Option<&'a Path>,
     /// How a path is shown.
-    pub show: &'a dyn Fn(&Path) -> String,
+    pub show: &'a (dyn Fn(&Path) -> String + Sync),
+    /// Which GPU programs see, as in CUDA_VISIBLE_DEVICES; `None`: as they would by themselves.
+    pub device: Option<&'a str>,
 }
 
 impl Runner<'_> {
     fn run(&self, program: &Path, mode: &str, name: &str) -> Result<(Finished, Recording), Outcome> {
+        self.run_within(program, mode, name, self.request.timeout)
+    }
+
+    fn run_within(
+        &self,
+        program: &Path,
+        mode: &str,
+        name: &str,
+        limit: Duration,
+    ) -> Result<(Finished, Recording), Outcome> {
         let out = self.scratch.join(name);
         // What an earlier program wrote must not count for one that writes nothing.
         let _ = std::fs::remove_file(&out);
+        let mut bin = out.clone().into_os_string();
+        bin.push(".bin");
+        let bin = PathBuf::from(bin);
         let mut command = Command::new(program);
         command
             .args(&self.request.args)
@@ -70,14 +117,19 @@ impl Runner<'_> {
             .env("GRIDFUSE_MEASURE_OUT", &out)
             // Modules are loaded at once, not within what is measured.
             .env("CUDA_MODULE_LOADING", "EAGER");
+        if let Some(device) = self.device {
+            command.env("CUDA_VISIBLE_DEVICES", device);
+        }
         if let Some(directory) = self.directory {
             command.current_dir(directory);
         }
-        let done = process::run(&mut command, self.scratch, self.request.timeout)
+        let done = self
+            .place
+            .run(&mut command, self.scratch, limit, None, &[&out, &bin])
             .map_err(|error| failed(format!("cannot be run: {error}"), None))?;
         if done.status.is_none() {
             return Err(Outcome::TimedOut {
-                seconds: self.request.timeout.as_secs_f64(),
+                seconds: limit.as_secs_f64(),
             });
         }
         let recording = Recording::read(&out).map_err(|_| {
@@ -105,22 +157,30 @@ impl Runner<'_> {
         let mut times = Vec::new();
         let mut launches = 0;
         for round in 0..=self.request.repeat {
-            let (_, recording) = self.run(program, "time", "times")?;
-            // An error of kernels shows when they are waited for; their times mean nothing then.
-            if let Some(error) = recording.errors.iter().find(|error| error.during == "run") {
-                let advice = advice::about(&error.name);
-                return Err(failed(format!("failed while it was timed: {}", error.name), advice));
-            }
-            let (count, total) = recording.total();
-            launches = count;
+            let timed = self.timed(program, self.request.timeout)?;
+            launches = timed.launches;
             if round > 0 {
-                times.push(total);
+                times.push(timed.ms);
             }
         }
+        Ok((times, launches))
+    }
+
+    /// Times one run, which is given up after `limit`.
+    pub fn timed(&self, program: &Path, limit: Duration) -> Result<Timed, Outcome> {
+        let begin = Instant::now();
+        let (_, recording) = self.run_within(program, "time", "times", limit)?;
+        let seconds = begin.elapsed().as_secs_f64();
+        // An error of kernels shows when they are waited for; their times mean nothing then.
+        if let Some(error) = recording.errors.iter().find(|error| error.during == "run") {
+            let advice = advice::about(&error.name);
+            return Err(failed(format!("failed while it was timed: {}", error.name), advice));
+        }
+        let (launches, ms) = recording.total();
         if launches == 0 {
             return Err(failed("no launch could be timed".to_owned(), None));
         }
-        Ok((times, launches))
+        Ok(Timed { ms, launches, seconds })
     }
 
     fn outcome(
@@ -151,7 +211,7 @@ impl Runner<'_> {
     }
 
     /// A failed build, with the lines of the user's files that the messages are about.
-    fn not_built(&self, failure: &BuildFailure, plain: &BTreeMap<PathBuf, String>) -> Outcome {
+    pub fn not_built(&self, failure: &BuildFailure, plain: &BTreeMap<PathBuf, String>) -> Outcome {
         let messages = failure.messages.iter().map(|message| {
             let texts = self.original.get(&message.path).zip(plain.get(&message.path));
             let (line, rewritten) = match texts {
@@ -180,59 +240,76 @@ impl Runner<'_> {
     pub fn baseline(&self, programs: &Programs) -> Baseline {
         let mut captured = None;
         let outcome = self.outcome(programs, self.original, |program| {
-            let (first_run, first) = self.run(program, "capture", "original")?;
-            let (second_run, second) = self.run(program, "capture", "original-again")?;
-            captured = Some(Captured {
-                unstable: unstable(&first, &second, &self.request.tolerance),
-                recording: first.clone(),
-                code: first_run.status.and_then(|status| status.code()),
-                stdout: [first_run.stdout, second_run.stdout],
-            });
-            Ok((Agreement::Original, first))
+            let found = self.capture(program)?;
+            let recording = found.recording.clone();
+            captured = Some(found);
+            Ok((Agreement::Original, recording))
         });
         Baseline { outcome, captured }
+    }
+
+    /// Runs the original's checked program twice: what it computes, and what depends on timing.
+    pub fn capture(&self, program: &Path) -> Result<Captured, Outcome> {
+        let (first_run, first) = self.run(program, "capture", "original")?;
+        let (second_run, second) = self.run(program, "capture", "original-again")?;
+        Ok(Captured {
+            unstable: unstable(&first, &second, &self.request.tolerance),
+            recording: first,
+            code: first_run.status.and_then(|status| status.code()),
+            stdout: [first_run.stdout, second_run.stdout],
+        })
     }
 
     /// Runs a rewritten program, whose texts are `plain`.
     pub fn variant(&self, programs: &Programs, plain: &BTreeMap<PathBuf, String>, baseline: &Baseline) -> Outcome {
         self.outcome(programs, plain, |program| {
-            let (done, recording) = self.run(program, "capture", "variant")?;
-            let Some(original) = &baseline.captured else {
-                let reason = "the original did not come to its end".to_owned();
-                return Ok((Agreement::Unknown { reason }, recording));
-            };
-            let code = done.status.and_then(|status| status.code());
-            if code != original.code {
-                let message = format!(
-                    "ended otherwise than the original: {}\n{}",
-                    status(&done),
-                    done.last_words()
-                );
-                return Err(failed(
-                    message,
-                    error_advice(&recording).or_else(|| signal_advice(&done)),
-                ));
-            }
-            let tolerance = &self.request.tolerance;
-            let agreement = match compare(&original.recording, &recording, &original.unstable, tolerance) {
-                Comparison::Different(difference) => Agreement::Differs(difference),
-                Comparison::Same { compared, unstable } => {
-                    match output_difference(&original.stdout[0], &original.stdout[1], &done.stdout) {
-                        Some((expected, found)) => Agreement::PrintsOtherwise { expected, found },
-                        None => Agreement::Agrees { compared, unstable },
-                    }
-                }
-            };
-            let differs = matches!(agreement, Agreement::Differs(_) | Agreement::PrintsOtherwise { .. });
-            // What the original computes is wrong itself then.
-            let agreement = match original.recording.errors.first().filter(|_| differs) {
-                Some(error) => Agreement::Unknown {
-                    reason: format!("the original itself fails ({}), and the results differ", error.name),
-                },
-                None => agreement,
-            };
-            Ok((agreement, recording))
+            self.check(program, baseline.captured.as_ref())
         })
+    }
+
+    /// The same where it's known what the original computes.
+    pub fn variant_of(&self, programs: &Programs, plain: &BTreeMap<PathBuf, String>, original: &Captured) -> Outcome {
+        self.outcome(programs, plain, |program| self.check(program, Some(original)))
+    }
+
+    /// Runs a checked program and compares it with the original.
+    pub fn check(&self, program: &Path, original: Option<&Captured>) -> Result<(Agreement, Recording), Outcome> {
+        let (done, recording) = self.run(program, "capture", "variant")?;
+        let Some(original) = original else {
+            let reason = "the original did not come to its end".to_owned();
+            return Ok((Agreement::Unknown { reason }, recording));
+        };
+        let code = done.status.and_then(|status| status.code());
+        if code != original.code {
+            let message = format!(
+                "ended otherwise than the original: {}\n{}",
+                status(&done),
+                done.last_words()
+            );
+            return Err(failed(
+                message,
+                error_advice(&recording).or_else(|| signal_advice(&done)),
+            ));
+        }
+        let tolerance = &self.request.tolerance;
+        let agreement = match compare(&original.recording, &recording, &original.unstable, tolerance) {
+            Comparison::Different(difference) => Agreement::Differs(difference),
+            Comparison::Same { compared, unstable } => {
+                match output_difference(&original.stdout[0], &original.stdout[1], &done.stdout) {
+                    Some((expected, found)) => Agreement::PrintsOtherwise { expected, found },
+                    None => Agreement::Agrees { compared, unstable },
+                }
+            }
+        };
+        let differs = matches!(agreement, Agreement::Differs(_) | Agreement::PrintsOtherwise { .. });
+        // What the original computes is wrong itself then.
+        let agreement = match original.recording.errors.first().filter(|_| differs) {
+            Some(error) => Agreement::Unknown {
+                reason: format!("the original itself fails ({}), and the results differ", error.name),
+            },
+            None => agreement,
+        };
+        Ok((agreement, recording))
     }
 }
 

@@ -17,16 +17,27 @@ use crate::launches::{in_file, overlapping};
 pub struct Recipe {
     /// How the user writes it.
     pub name: String,
-    steps: Vec<&'static Rewrite>,
+    steps: Vec<(&'static Rewrite, Options)>,
 }
 
 impl Recipe {
     /// Understands `threshold+aggregate-block`.
     pub fn parse(text: &str) -> Result<Recipe, String> {
+        let steps = crate::recipe::steps(text)?.into_iter();
         Ok(Recipe {
             name: text.trim().to_owned(),
-            steps: crate::recipe::steps(text)?,
+            steps: steps.map(|rewrite| (rewrite, Options::default())).collect(),
         })
+    }
+
+    /// Rewrites with options of their own.
+    pub fn of(name: String, steps: Vec<(&'static Rewrite, Options)>) -> Recipe {
+        Recipe { name, steps }
+    }
+
+    /// Nothing is rewritten.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
     }
 
     /// Each rewrite that makes launches faster, and the pairs that are worth a try.
@@ -52,7 +63,7 @@ impl Recipe {
     pub fn knows(&self, option: &str) -> bool {
         self.steps
             .iter()
-            .any(|rewrite| rewrite.options.iter().any(|known| known.name == option))
+            .any(|(rewrite, _)| rewrite.options.iter().any(|known| known.name == option))
     }
 
     /// Applies the recipe to launches of the file `path`, in memory. `Ok(Err(…))`: to none of them, and why.
@@ -64,11 +75,11 @@ impl Recipe {
         set: &[(String, String)],
     ) -> Result<Result<Applied, Vec<String>>, String> {
         let mut applied = Applied::default();
-        for (index, rewrite) in self.steps.iter().enumerate() {
+        for (index, (rewrite, own)) in self.steps.iter().enumerate() {
             let mine = set
                 .iter()
                 .filter(|(name, _)| rewrite.options.iter().any(|option| option.name == *name));
-            let options = Options(mine.cloned().collect());
+            let options = Options(own.0.clone().into_iter().chain(mine.cloned()).collect());
             let mut refusals = Vec::new();
             let mut left = Vec::new();
             let mut any = false;

@@ -2,7 +2,7 @@
 //!
 //! [`plan`] says what to measure of the corpus, [`bench`] does it, [`record`] is what is written down, and
 //! [`tables`] turns that into the tables of `docs/measurements.md`. [`conformance`] runs the programs that the
-//! emulator is compared with, and [`conformance_record`] keeps what they printed.
+//! emulator is compared with, and [`conformance_record`] keeps what they printed. [`tune_record`] reads what `gridfuse tune` has written.
 
 pub mod bench;
 pub mod conformance;
@@ -14,3 +14,4 @@ pub mod record;
 pub mod sources;
 pub mod summary;
 pub mod tables;
+pub mod tune_record;

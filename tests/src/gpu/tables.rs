@@ -12,6 +12,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::conformance_record;
 use super::record::{BuildStatus, Results, Run, RunStatus};
 use super::summary;
+use super::tune_record::{self, Tuned};
 
 /// What is in the table for one run.
 pub fn cell(run: Option<&Run>) -> String {
@@ -201,7 +202,10 @@ pub fn load_all(directory: &Path) -> Result<Vec<Results>> {
     if directory.is_dir() {
         for entry in std::fs::read_dir(directory)? {
             let path = entry?.path();
-            let measured = path.file_name().is_some_and(|name| name != conformance_record::FILE);
+            let measured = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| name != conformance_record::FILE && !name.starts_with(tune_record::PREFIX));
             if measured && path.extension().is_some_and(|extension| extension == "json") {
                 paths.push(path);
             }
@@ -218,17 +222,19 @@ const NEW_DOCUMENT: &str = "# Measurements\n\n\
 const SUMMARY: &str = "summary";
 
 /// The document with its tables replaced by those of `results`; new ones go to the end.
-pub fn updated(document: &str, results: &[Results]) -> Result<String> {
+pub fn updated(document: &str, results: &[Results], tuned: &[(String, Tuned)]) -> Result<String> {
     let mut document = match document.is_empty() {
         true => NEW_DOCUMENT.to_owned(),
         false => document.to_owned(),
     };
     let mut sections: Vec<(&str, String)> = Vec::new();
     for results in results {
-        ensure!(results.program != SUMMARY, "a program can't be named `{SUMMARY}`");
+        let taken = [SUMMARY, tune_record::SECTION].contains(&results.program.as_str());
+        ensure!(!taken, "a program can't be named `{}`", results.program);
         sections.push((&results.program, markdown(results)));
     }
     sections.extend(summary::markdown(results).map(|text| (SUMMARY, text)));
+    sections.extend(tune_record::markdown(tuned).map(|text| (tune_record::SECTION, text)));
     for (name, table) in &sections {
         let begin = format!("<!-- begin gpu-tables: {name} -->\n");
         let end = format!("<!-- end gpu-tables: {name} -->");
@@ -269,7 +275,7 @@ pub fn generate(results: &Path, document: &Path, check: bool) -> Result<()> {
             return Err(error).with_context(|| format!("{} cannot be read", document.display()));
         }
     };
-    let new = updated(&old, &all)?;
+    let new = updated(&old, &all, &tune_record::load_all(results)?)?;
     if new == old {
         return Ok(());
     }

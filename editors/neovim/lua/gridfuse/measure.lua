@@ -221,4 +221,28 @@ function M.run(args, line)
   end, source)
 end
 
+--- Searches what is fastest for the current buffer's program; the server asks whether to apply what it has found.
+---@param args string arguments of the program
+function M.tune(args)
+  local client = require('gridfuse').client()
+  if not client then
+    return
+  end
+  if not M.available(client) then
+    vim.notify('gridfuse: this server cannot measure; install a newer one', vim.log.levels.WARN)
+    return
+  end
+  local source = vim.api.nvim_get_current_buf()
+  vim.cmd('silent update')
+  local stop = progress('gridfuse: tuning')
+  local argument = { uri = vim.uri_from_bufnr(source), args = args, show = true }
+  local params = { command = 'gridfuse.tune', arguments = { argument } }
+  client:request('workspace/executeCommand', params, function(error)
+    stop()
+    if error then
+      vim.notify('gridfuse: ' .. error.message, vim.log.levels.ERROR)
+    end
+  end, source)
+end
+
 return M

@@ -1,0 +1,112 @@
+//! A search as a table for the terminal.
+
+use std::io::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::super::CliError;
+use super::super::output::note;
+use crate::measure::phrases::{milliseconds, times};
+use crate::measure::report::{Agreement, Outcome};
+use crate::measure::tune::report::{TriedPoint, TuneReport};
+
+/// Prints a report.
+pub fn print(report: &TuneReport, out: &mut dyn Write) -> Result<(), CliError> {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["combination", "GPU time, ms", "least … most", "speedup", "result"]);
+    for column in 1..=3 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.add_row(row("as it is", &report.original, None));
+    for TriedPoint { point, outcome } in &report.points {
+        let speedup = report.original.median().zip(outcome.median());
+        let speedup = speedup
+            .filter(|(_, own)| *own > 0.0)
+            .map(|(original, own)| original / own);
+        table.add_row(row(point, outcome, speedup));
+    }
+    writeln!(out, "{table}")?;
+    let found = &report.search;
+    let gpus = match report.gpus {
+        1 => report.machine.gpu.clone(),
+        gpus => format!("{gpus} × {}", report.machine.gpu),
+    };
+    let resumed = match found.resumed {
+        0 => String::new(),
+        resumed => format!(", {resumed} of them known from an interrupted search"),
+    };
+    writeln!(
+        out,
+        "{gpus}; {} of {} combinations tried in {:.0} s{resumed}; {} stopped early; begun at {}",
+        found.tried, found.possible, found.seconds, found.stopped, report.guess
+    )?;
+    match (&found.best, found.speedup) {
+        (Some(best), Some(speedup)) if speedup > 1.0 => {
+            writeln!(out, "{best} is {} as fast as the program as it is", times(speedup))?;
+        }
+        (Some(best), _) => writeln!(
+            out,
+            "no combination is faster than the program as it is; the next is {best}"
+        )?,
+        (None, _) => writeln!(out, "no combination computes the same as the program as it is")?,
+    }
+    if let Some(all) = &report.exhaustive {
+        let best = all.best.as_deref().unwrap_or("none");
+        write!(
+            out,
+            "all combinations: {} in {:.0} s, the best is {best}",
+            all.points, all.seconds
+        )?;
+        if let Some(ms) = all.best_ms {
+            write!(out, " with {} ms", milliseconds(ms))?;
+        }
+        if let Some(excess) = all.excess() {
+            write!(
+                out,
+                "; what the search has found in {:.0} % of the time takes {:.1} % longer",
+                100.0 * found.seconds / all.seconds.max(1e-9),
+                100.0 * excess
+            )?;
+        }
+        writeln!(out)?;
+    }
+    if !report.deterministic {
+        note("two runs of the program as it is disagree: what differs between them was not compared");
+    }
+    for assumption in &report.assumptions {
+        note(&format!("it assumes: {assumption}"));
+    }
+    Ok(())
+}
+
+fn row(name: &str, outcome: &Outcome, speedup: Option<f64>) -> Vec<String> {
+    let none = || "-".to_owned();
+    let (time, spread, result) = match outcome {
+        Outcome::Ran(run) => {
+            let (least, most) = run.spread();
+            let right = matches!(run.agreement, Agreement::Original | Agreement::Agrees { .. });
+            let result = match &run.agreement {
+                Agreement::Original => String::new(),
+                Agreement::Agrees { .. } => "agrees".to_owned(),
+                Agreement::Differs(_) => "DIFFERS".to_owned(),
+                Agreement::PrintsOtherwise { expected, found } => {
+                    format!("DIFFERS: prints `{found}` instead of `{expected}`")
+                }
+                Agreement::Unknown { reason } => format!("not compared: {reason}"),
+            };
+            let spread = format!("{} … {}", milliseconds(least), milliseconds(most));
+            match right {
+                true => (milliseconds(run.median_ms), spread, result),
+                false => (none(), none(), result),
+            }
+        }
+        Outcome::NotBuilt { message, .. } => (none(), none(), format!("does not compile:\n{message}")),
+        Outcome::Failed { message, .. } => (none(), none(), message.clone()),
+        Outcome::TimedOut { .. } | Outcome::Refused { .. } => (none(), none(), none()),
+    };
+    let speedup = speedup.filter(|_| time != "-").map_or_else(none, times);
+    vec![name.to_owned(), time, spread, speedup, result]
+}

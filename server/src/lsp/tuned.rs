@@ -1,0 +1,82 @@
+//! What the client gets when a search is at its end: the report with the edit, and on request the question whether to apply it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use gridfuse_codeactions::edit::SourceEdit;
+use gridfuse_codeactions::sequence::difference;
+use serde_json::{Value, json};
+use tower_lsp_server::jsonrpc::{Error, Result};
+use tower_lsp_server::ls_types::{MessageActionItem, MessageType, WorkspaceEdit};
+
+use super::actions::{failed, workspace_edit};
+use super::state::{Snapshot, State};
+use crate::measure::phrases::times;
+use crate::measure::tune::report::{ChangedText, TuneReport};
+
+/// What a user answers who wants the edit.
+const APPLY: &str = "Apply";
+
+/// Turns the texts of a report into an edit; `show`: the caller does nothing with the result, so the user is asked.
+pub async fn finish(state: &State, report: Value, show: bool) -> Result<Value> {
+    let mut report: TuneReport = serde_json::from_value(report).map_err(|_| Error::internal_error())?;
+    let texts = std::mem::take(&mut report.texts);
+    let title = report.search.best.clone().unwrap_or_default();
+    let edit = match texts.is_empty() {
+        true => None,
+        false => Some(state.request(move |snapshot| edit_of(snapshot, &texts, &title)).await?),
+    };
+    if show {
+        ask(state, &report, edit.clone()).await;
+    }
+    let mut answer = serde_json::to_value(&report).map_err(|_| Error::internal_error())?;
+    if let Some(fields) = answer.as_object_mut() {
+        fields.insert("edit".to_owned(), json!(edit));
+    }
+    Ok(answer)
+}
+
+/// The edit, unless what it is of has changed since the search began.
+fn edit_of(snapshot: &Snapshot, texts: &BTreeMap<String, ChangedText>, title: &str) -> Result<WorkspaceEdit> {
+    let mut edit = SourceEdit::default();
+    for (path, ChangedText { before, after }) in texts {
+        let path = PathBuf::from(path);
+        let Some(before) = before else {
+            edit.creates.insert(path, after.clone());
+            continue;
+        };
+        let now = snapshot.file(&path).map(|file| file.text(&snapshot.db));
+        if now.as_deref() != Some(before.as_str()) {
+            return Err(failed(format!(
+                "{} has changed since the search began: tune it again",
+                path.display()
+            )));
+        }
+        edit.edits.insert(path, difference(before, after));
+    }
+    workspace_edit(snapshot, &edit, title)
+}
+
+async fn ask(state: &State, report: &TuneReport, edit: Option<WorkspaceEdit>) {
+    let gpu = &report.machine.gpu;
+    let (Some(best), Some(speedup), Some(edit)) = (&report.search.best, report.search.speedup, edit) else {
+        let text = format!("gridfuse: no combination is faster than the program as it is on {gpu}");
+        return state.client.show_message(MessageType::INFO, text).await;
+    };
+    let text = format!(
+        "gridfuse: {best} is {} as fast as the program as it is on {gpu}",
+        times(speedup)
+    );
+    let apply = MessageActionItem {
+        title: APPLY.to_owned(),
+        properties: std::collections::HashMap::new(),
+    };
+    let answer = state
+        .client
+        .show_message_request(MessageType::INFO, text, Some(vec![apply]))
+        .await;
+    if answer.is_ok_and(|answer| answer.is_some_and(|answer| answer.title == APPLY)) {
+        // A client that can't says so to its user.
+        let _ = state.client.apply_edit(edit).await;
+    }
+}

@@ -1,0 +1,111 @@
+//! What `tune` has found out, as plain data.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::report::{LeftOut, Machine, Outcome, Site};
+
+/// Version of the JSON form; grows when a field changes its meaning.
+pub const VERSION: u32 = 1;
+
+/// A whole search.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct TuneReport {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The tuned file, as the user named it.
+    pub file: String,
+    /// Arguments of the program.
+    pub args: Vec<String>,
+    /// Where it ran.
+    pub machine: Machine,
+    /// GPUs that ran programs at the same time.
+    pub gpus: usize,
+    /// Measured launches of the host.
+    pub sites: Vec<Site>,
+    /// Launches of the host that could not be measured, and why.
+    pub left_out: Vec<LeftOut>,
+    /// The program as it is.
+    pub original: Outcome,
+    /// Two runs of it compute the same.
+    pub deterministic: bool,
+    /// Where the search began: what the cost model recommends.
+    pub guess: String,
+    /// The search.
+    pub search: Found,
+    /// All points, each with all its runs; only on request.
+    pub exhaustive: Option<Swept>,
+    /// Points whose results were compared with the original's, the fastest first, and those with which something was wrong.
+    pub points: Vec<TriedPoint>,
+    /// What the best point changes, as a unified diff; empty when the program is as good as it is.
+    pub diff: String,
+    /// Files that it adds, which the diff leaves out.
+    pub creates: Vec<String>,
+    /// What it takes for granted.
+    pub assumptions: Vec<String>,
+    /// For the language server: the changed and new files, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub texts: BTreeMap<String, ChangedText>,
+}
+
+/// A file's text before and after.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ChangedText {
+    /// `None`: it is created.
+    pub before: Option<String>,
+    /// With the best point's rewrites.
+    pub after: String,
+}
+
+/// What the search came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Found {
+    /// Points that there are.
+    pub possible: usize,
+    /// Points that ran.
+    pub tried: usize,
+    /// Of these, points that were known from a search that was interrupted.
+    pub resumed: usize,
+    /// Runs that were stopped because they could not be the best any more.
+    pub stopped: usize,
+    /// Seconds that it took, with building and comparing.
+    pub seconds: f64,
+    /// The fastest point that computes the same as the original.
+    pub best: Option<String>,
+    /// Its GPU time.
+    pub best_ms: Option<f64>,
+    /// How many times as fast as the program as it is.
+    pub speedup: Option<f64>,
+}
+
+/// What measuring all points came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Swept {
+    /// Points that could be built and compute the same as the original.
+    pub points: usize,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// The fastest point that computes the same as the original.
+    pub best: Option<String>,
+    /// Its GPU time.
+    pub best_ms: Option<f64>,
+    /// GPU time that was measured here of the point that the search found.
+    pub found_ms: Option<f64>,
+}
+
+impl Swept {
+    /// How much slower than the best point the found one is: 0.05 for 5 %.
+    pub fn excess(&self) -> Option<f64> {
+        Some(self.found_ms? / self.best_ms.filter(|best| *best > 0.0)? - 1.0)
+    }
+}
+
+/// A point, and what became of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct TriedPoint {
+    /// `threshold=64+coarsen=4+aggregate-grid`
+    pub point: String,
+    /// What became of it.
+    pub outcome: Outcome,
+}

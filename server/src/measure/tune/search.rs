@@ -1,0 +1,213 @@
+//! The search: successive halving that begins at the cost model's guess and looks around the best points in each round.
+//!
+//! It knows nothing of compilers and GPUs: it says which points have to run how often, and is told what came out. What it says
+//! depends on that alone, so that a search that was interrupted goes on by being told again what is known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::space::{Point, Space};
+
+/// Around so many of the best points it looks in each round.
+const BEAM: usize = 3;
+
+/// Fewer points are not worth a choice.
+const LEAST_POINTS: usize = 16;
+
+/// Points that are that close to the best are as good, as far as one run can tell.
+const NOISE: f64 = 1.03;
+
+/// A search that is under way.
+pub struct Search<'a> {
+    space: &'a Space,
+    /// So often the best points run.
+    repeat: usize,
+    /// No more points than these.
+    most: usize,
+    /// Points that were asked for.
+    asked: BTreeSet<Point>,
+    /// In the race, the guess first.
+    pool: Vec<Point>,
+    round: usize,
+}
+
+/// Points that have to have run so often before the search goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// In this order: the most promising first, so that others can be stopped soon.
+    pub points: Vec<(Point, usize)>,
+}
+
+impl<'a> Search<'a> {
+    /// Begins at a guess.
+    pub fn new(space: &'a Space, guess: Point, repeat: usize) -> Search<'a> {
+        let pool = space.seeds(guess);
+        let mut search = Search {
+            space,
+            repeat: repeat.max(1),
+            most: (space.len() / 3).max(LEAST_POINTS),
+            asked: BTreeSet::new(),
+            pool,
+            round: 0,
+        };
+        search.pool.truncate(search.most);
+        search
+    }
+
+    /// What has to run next; `None`: the search is at its end. `times`: what is known of each point, the median of its runs; a
+    /// point that was given up has none.
+    pub fn next(&mut self, times: &BTreeMap<Point, f64>) -> Option<Batch> {
+        self.round += 1;
+        if self.round == 1 {
+            self.asked.extend(&self.pool);
+            return Some(Batch {
+                points: self.pool.iter().map(|point| (*point, 1)).collect(),
+            });
+        }
+        let ranked = ranked(&self.pool, times);
+        let best = ranked.first().and_then(|point| times.get(point)).copied()?;
+        // The better half stays, and what can't be told from the best.
+        let half = ranked.len().div_ceil(2);
+        let close = |point: &Point| times.get(point).is_some_and(|time| *time <= best * NOISE);
+        let mut stays: Vec<Point> = ranked
+            .iter()
+            .enumerate()
+            .filter(|(index, point)| *index < half.max(BEAM) || close(point))
+            .map(|(_, point)| *point)
+            .collect();
+        let new: Vec<Point> = self.around(&stays);
+        // At the end, a few that ran often.
+        if new.is_empty() {
+            stays.truncate(BEAM);
+        }
+        let runs = self.repeat.min(1 << (self.round - 1).min(8));
+        let runs = if new.is_empty() { self.repeat } else { runs };
+        let finished = new.is_empty() && self.pool == stays;
+        self.asked.extend(&new);
+        let points = stays
+            .iter()
+            .map(|point| (*point, runs))
+            .chain(new.iter().map(|point| (*point, 1)))
+            .collect();
+        self.pool = stays.into_iter().chain(new).collect();
+        (!finished).then_some(Batch { points })
+    }
+
+    /// What was not asked for yet around the best points, as far as more may be asked for.
+    fn around(&self, ranked: &[Point]) -> Vec<Point> {
+        let mut new = Vec::new();
+        for point in ranked.iter().take(BEAM) {
+            for neighbour in self.space.neighbours(*point) {
+                if !self.asked.contains(&neighbour) && !new.contains(&neighbour) {
+                    new.push(neighbour);
+                }
+            }
+        }
+        new.truncate(self.most.saturating_sub(self.asked.len()));
+        new
+    }
+}
+
+/// The points that have a time, the fastest first.
+pub fn ranked(points: &[Point], times: &BTreeMap<Point, f64>) -> Vec<Point> {
+    let mut known: Vec<(Point, f64)> = points
+        .iter()
+        .filter_map(|point| Some((*point, *times.get(point)?)))
+        .collect();
+    known.sort_by(|a, b| a.1.total_cmp(&b.1));
+    known.into_iter().map(|(point, _)| point).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::tune::space::{FACTORS, GRANULARITIES, THRESHOLDS};
+
+    fn space(guess: Point) -> Space {
+        let some = |values: &[u64]| std::iter::once(None).chain(values.iter().copied().map(Some)).collect();
+        let granularities = std::iter::once(None).chain(GRANULARITIES.map(Some)).collect();
+        Space::new(some(&THRESHOLDS), some(&FACTORS), granularities, guess)
+    }
+
+    /// Runs a search to its end with a made-up time function; the best point found, the points that ran, and all runs.
+    fn found(space: &Space, guess: Point, time: impl Fn(Point) -> Option<f64>) -> (Option<Point>, usize, usize) {
+        let mut search = Search::new(space, guess, 5);
+        let mut times = BTreeMap::new();
+        let mut runs: BTreeMap<Point, usize> = BTreeMap::new();
+        while let Some(batch) = search.next(&times) {
+            for (point, wanted) in batch.points {
+                let run = runs.entry(point).or_default();
+                *run = (*run).max(wanted);
+                if let Some(time) = time(point) {
+                    times.insert(point, time);
+                }
+            }
+        }
+        let all: Vec<Point> = times.keys().copied().collect();
+        (ranked(&all, &times).first().copied(), runs.len(), runs.values().sum())
+    }
+
+    fn log(value: Option<u64>) -> f64 {
+        value.map_or(0.0, |value| (value as f64).log2())
+    }
+
+    #[test]
+    fn the_optimum_is_found_with_few_points() {
+        let guess = Point {
+            threshold: Some(32),
+            factor: None,
+            granularity: Some("aggregate-grid"),
+        };
+        let space = space(guess);
+        assert_eq!(space.len(), 9 * 5 * 7);
+        let per = |point: Point| {
+            GRANULARITIES
+                .iter()
+                .position(|id| Some(*id) == point.granularity)
+                .map_or(0.0, |index| index as f64 + 1.0)
+        };
+        for (threshold, factor, granularity) in [(5.0, 0.0, 5.0), (9.0, 2.0, 5.0), (0.0, 4.0, 3.0), (10.0, 3.0, 1.0)] {
+            let time = |point: Point| {
+                let steps = (log(point.threshold) - threshold).abs() / 3.0
+                    + (log(point.factor) - factor).abs() / 2.0
+                    + (per(point) - granularity).abs();
+                Some(1.0 + steps)
+            };
+            let exhaustive = space
+                .points()
+                .into_iter()
+                .filter_map(time)
+                .fold(f64::INFINITY, f64::min);
+            let (best, points, runs) = found(&space, guess, time);
+            let best = best.and_then(time).unwrap_or(f64::INFINITY);
+            assert!(best <= exhaustive * 1.05, "{best} instead of {exhaustive}");
+            assert!(points <= space.len() / 4, "{points} of {}", space.len());
+            assert!(runs <= 2 * points + 20, "{runs} runs of {points} points");
+        }
+    }
+
+    #[test]
+    fn points_that_fail_are_left_out() {
+        let guess = Point {
+            threshold: Some(32),
+            factor: None,
+            granularity: Some("aggregate-grid"),
+        };
+        let space = space(guess);
+        let time = |point: Point| {
+            (point.granularity != Some("aggregate-grid") && point.threshold.is_some())
+                .then(|| 1.0 + (log(point.threshold) - 6.0).abs())
+        };
+        let (best, ..) = found(&space, guess, time);
+        assert_eq!(best.and_then(|best| best.threshold), Some(64));
+        assert_eq!(found(&space, guess, |_| None).0, None);
+    }
+
+    #[test]
+    fn small_spaces_are_searched_whole() {
+        let space = Space::new(vec![None, Some(32)], vec![None], vec![None], Point::default());
+        let (best, points, _) = found(&space, Point::default(), |point| {
+            Some(1.0 / (1.0 + log(point.threshold)))
+        });
+        assert_eq!((best.and_then(|best| best.threshold), points), (Some(32), 2));
+    }
+}

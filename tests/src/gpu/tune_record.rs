@@ -1,0 +1,116 @@
+//! What `gridfuse tune --exhaustive --json` has found out about programs: how near the best a search ends, and how long it takes.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::tables::{escaped, milliseconds};
+
+/// How the names of the records begin; they are kept in `tests/gpu/results/`, beside the measurements.
+pub const PREFIX: &str = "tune_";
+
+/// The name of the section with the table.
+pub const SECTION: &str = "tune";
+
+/// What a table needs of a record.
+#[derive(Debug, Deserialize)]
+pub struct Tuned {
+    args: Vec<String>,
+    machine: Machine,
+    search: Search,
+    exhaustive: Option<Swept>,
+    /// Of the program as it is.
+    original: Original,
+}
+
+#[derive(Debug, Deserialize)]
+struct Machine {
+    gpu: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Original {
+    median_ms: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Search {
+    possible: usize,
+    tried: usize,
+    seconds: f64,
+    best: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Swept {
+    seconds: f64,
+    best: Option<String>,
+    best_ms: Option<f64>,
+    found_ms: Option<f64>,
+}
+
+/// The records of a directory, by the programs' names.
+pub fn load_all(directory: &Path) -> Result<Vec<(String, Tuned)>> {
+    let mut all = Vec::new();
+    if directory.is_dir() {
+        for entry in std::fs::read_dir(directory)? {
+            let path = entry?.path();
+            let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+            let Some(program) = name.strip_prefix(PREFIX) else {
+                continue;
+            };
+            let text = std::fs::read_to_string(&path)?;
+            let tuned = serde_json::from_str(&text).with_context(|| format!("{} is no record", path.display()))?;
+            all.push((program.to_owned(), tuned));
+        }
+    }
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(all)
+}
+
+/// The table, unless there are no records.
+pub fn markdown(all: &[(String, Tuned)]) -> Option<String> {
+    let (_, first) = all.first()?;
+    let mut text = String::from(
+        "| program | as it is, ms | combinations tried | found | ms | best of all | ms | longer | time of the search |\n\
+         | --- | ---: | ---: | --- | ---: | --- | ---: | ---: | ---: |\n",
+    );
+    let time = |ms: Option<f64>| ms.map_or_else(|| "–".to_owned(), milliseconds);
+    let name = |point: Option<&String>| point.map_or_else(|| "–".to_owned(), |point| escaped(point));
+    for (program, tuned) in all {
+        let search = &tuned.search;
+        let all = tuned.exhaustive.as_ref();
+        let (found, best) = (all.and_then(|all| all.found_ms), all.and_then(|all| all.best_ms));
+        let longer = found.zip(best).map_or_else(
+            || "–".to_owned(),
+            |(found, best)| format!("{:.1} %", 100.0 * (found / best - 1.0)),
+        );
+        let share = all.map_or_else(
+            || "–".to_owned(),
+            |all| {
+                format!(
+                    "{:.0} of {:.0} s, {:.0} %",
+                    search.seconds,
+                    all.seconds,
+                    100.0 * search.seconds / all.seconds
+                )
+            },
+        );
+        let _ = writeln!(
+            text,
+            "| {program} `{}` | {} | {} of {} | {} | {} | {} | {} | {longer} | {share} |",
+            escaped(&tuned.args.join(" ")),
+            time(tuned.original.median_ms),
+            search.tried,
+            search.possible,
+            name(search.best.as_ref()),
+            time(found),
+            name(all.and_then(|all| all.best.as_ref())),
+            time(best),
+        );
+    }
+    let _ = write!(text, "\n{}.\n", first.machine.gpu);
+    Some(text)
+}

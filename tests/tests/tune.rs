@@ -1,0 +1,269 @@
+//! `gridfuse tune` from end to end, with a compiler and GPUs that are faked at the process boundary: a program's time is a function of
+//! its constants.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use gridfuse_tests::cli::{Directory, Run, directory};
+use gridfuse_tests::workspace;
+use serde_json::Value;
+
+/// Least, 1 ms, for a threshold of 256, a coarsening factor of 4 and blocks.
+const AT_BLOCK: &str = "1 + abs(log2(t + 1) - log2(257)) / 4 + abs(log2(c) - 2) / 2 + abs(g - 3)";
+
+fn program() -> Directory {
+    let source = fs::read(workspace::root().join("tests/fixtures/measure/program.cu")).unwrap();
+    directory(&[("program.cu", &source)])
+}
+
+fn command(files: &Directory, home: &Directory, arguments: &[&str], fakes: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(workspace::gridfuse_bin());
+    command
+        .current_dir(files.path())
+        .args(["tune", "program.cu", "--nvcc"])
+        .arg(workspace::root().join("tests/fixtures/measure/fake_nvcc.sh"))
+        .args(arguments)
+        .env("XDG_STATE_HOME", home.path())
+        .env("FAKE_RUNS", home.file("runs"))
+        .env_remove("CUDA_VISIBLE_DEVICES")
+        .envs(fakes.iter().copied())
+        .stdin(Stdio::null());
+    command
+}
+
+fn tune(files: &Directory, home: &Directory, arguments: &[&str], fakes: &[(&str, &str)]) -> Run {
+    let output = command(files, home, arguments, fakes)
+        .output()
+        .expect("gridfuse starts");
+    Run {
+        command: format!("gridfuse tune {} {fakes:?}", arguments.join(" ")),
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// The timed runs of each combination of constants.
+fn runs(home: &Directory) -> BTreeMap<String, usize> {
+    let mut runs = BTreeMap::new();
+    for line in home.read("runs").lines() {
+        if let Some((constants, _)) = line.split_once(" time ") {
+            *runs.entry(constants.to_owned()).or_default() += 1;
+        }
+    }
+    runs
+}
+
+/// No program that was started is left.
+#[track_caller]
+fn nothing_runs(home: &Directory) {
+    let runs = home.read("runs");
+    let pids: Vec<&str> = runs.lines().filter_map(|line| line.rsplit(' ').next()).collect();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while pids.iter().any(|pid| Path::new("/proc").join(pid).exists()) {
+        assert!(Instant::now() < deadline, "still alive: {runs}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_best_is_found_with_few_runs() {
+    let (files, home) = (program(), directory(&[]));
+    let run = tune(&files, &home, &["--json", "--repeat", "3"], &[("FAKE_TIME", AT_BLOCK)]).expect_code(0);
+    let report = run.json();
+    let search = &report["search"];
+    assert_eq!(report["guess"], "threshold=32+coarsen=2+aggregate-grid", "{report:#}");
+    assert_eq!(search["best"], "threshold=256+coarsen=4+aggregate-block", "{report:#}");
+    assert_eq!(search["best_ms"], 1.0);
+    let (tried, possible) = (search["tried"].as_u64().unwrap(), search["possible"].as_u64().unwrap());
+    assert_eq!(possible, 9 * 5 * 7);
+    assert!(tried * 4 <= possible, "{tried} of {possible}");
+    let runs = runs(&home);
+    let all: usize = runs.values().sum();
+    assert!(all <= 2 * runs.len() + 20, "{runs:#?}");
+    // Whose time is told is compared; the fastest stands first.
+    let points = report["points"].as_array().unwrap();
+    assert_eq!(points[0]["point"], search["best"]);
+    for point in points {
+        let outcome = &point["outcome"];
+        assert_eq!(outcome["agreement"]["agreement"], "agrees", "{report:#}");
+        assert_eq!(outcome["times_ms"].as_array().unwrap().len(), 3);
+    }
+    assert!(
+        report["diff"]
+            .as_str()
+            .unwrap()
+            .contains("+constexpr int kChildThreshold = 256;")
+    );
+    assert_eq!(
+        files.read("program.cu"),
+        program().read("program.cu"),
+        "nothing is written"
+    );
+    // A search that came to its end leaves nothing behind.
+    assert_eq!(fs::read_dir(home.file("gridfuse/tuning")).unwrap().count(), 0);
+}
+
+/// A few combinations only.
+const FEW: [&str; 6] = [
+    "--thresholds",
+    "none,16,256",
+    "--factors",
+    "none,4",
+    "--granularities",
+    "none,block,grid",
+];
+
+#[test]
+fn the_best_is_written_and_tuned_again() {
+    let (files, home) = (program(), directory(&[]));
+    let arguments = [&FEW[..], &["--write", "--repeat", "2"]].concat();
+    let run = tune(&files, &home, &arguments, &[("FAKE_TIME", AT_BLOCK)]).expect_code(0);
+    for part in [
+        "threshold=256+coarsen=4+aggregate-block",
+        "changed program.cu",
+        "created gridfuse.cuh",
+    ] {
+        assert!(run.stdout.contains(part), "{part}: {}", run.story());
+    }
+    let first = files.read("program.cu");
+    for part in ["kChildThreshold = 256;", "kChildCoarsening = 4;", "gridfuse::PerBlock,"] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+    // Other data, other values: they are all that changes.
+    let at_grid = "1 + abs(t - 16) / 100 + abs(c - 4) + abs(g - 5)";
+    let run = tune(&files, &home, &arguments, &[("FAKE_TIME", at_grid)]).expect_code(0);
+    let second = files.read("program.cu");
+    let changed: Vec<(&str, &str)> = first.lines().zip(second.lines()).filter(|(a, b)| a != b).collect();
+    assert_eq!(first.lines().count(), second.lines().count(), "{}", run.story());
+    for (_, line) in &changed {
+        assert!(
+            ["kChildThreshold = 16;", "gridfuse::PerGrid,", "within a grid"]
+                .iter()
+                .any(|part| line.contains(part)),
+            "{changed:#?}"
+        );
+    }
+    // As good as it is.
+    let run = tune(&files, &home, &arguments, &[("FAKE_TIME", at_grid)]).expect_code(0);
+    assert!(run.stdout.contains("no combination is faster"), "{}", run.story());
+    assert_eq!(files.read("program.cu"), second);
+    // What was edited by hand is not overwritten.
+    files.write(
+        "program.cu",
+        second
+            .replace("batch.for_each_block", "/* ! */ (void)0; batch.for_each_block")
+            .as_bytes(),
+    );
+    let run = tune(&files, &home, &arguments, &[("FAKE_TIME", at_grid)]).expect_code(2);
+    assert!(run.stderr.contains("was edited"), "{}", run.story());
+}
+
+#[test]
+fn what_cannot_be_the_best_is_stopped() {
+    let (files, home) = (program(), directory(&[]));
+    let arguments = [&FEW[..], &["--json", "--repeat", "2"]].concat();
+    let start = Instant::now();
+    // Ten minutes for each launch by itself; the program as it is would take as long.
+    let time = "g == 0 && t > 0 ? 60000 : 2 + abs(g - 3) + abs(c - 4) / 4";
+    let report = tune(&files, &home, &arguments, &[("FAKE_TIME", time)])
+        .expect_code(0)
+        .json();
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert!(report["search"]["stopped"].as_u64().unwrap() >= 1, "{report:#}");
+    let best = report["search"]["best"].as_str().unwrap();
+    assert!(best.ends_with("coarsen=4+aggregate-block"), "{report:#}");
+    nothing_runs(&home);
+}
+
+#[test]
+fn an_interrupted_search_goes_on() {
+    let (files, home) = (program(), directory(&[]));
+    let arguments = [&FEW[..], &["--json", "--repeat", "3"]].concat();
+    let fakes = [("FAKE_TIME", "10 * (1 + abs(g - 3) + abs(c - 4) / 4)")];
+    let mut child = command(&files, &home, &arguments, &fakes)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while fs::read_to_string(home.file("runs")).map_or(0, |runs| runs.matches(" time ").count()) < 8 {
+        assert!(Instant::now() < deadline, "nothing runs");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = runs(&home);
+    let report = tune(&files, &home, &arguments, &fakes).expect_code(0).json();
+    assert!(report["search"]["resumed"].as_u64().unwrap() >= 2, "{report:#}");
+    assert_eq!(
+        report["search"]["best"].as_str().unwrap().split('+').next_back(),
+        Some("aggregate-block")
+    );
+    // Three runs each, one more of what was under way when it was killed; the program as it is runs anew.
+    let after = runs(&home);
+    let more = after
+        .iter()
+        .filter(|(constants, _)| *constants != "t=0 c=1 g=0")
+        .map(|(_, runs)| *runs);
+    assert!(more.clone().all(|runs| runs <= 4), "{before:#?} {after:#?}");
+    assert!(more.filter(|runs| *runs == 4).count() <= 1, "{before:#?} {after:#?}");
+    // Another program begins anew.
+    let text = files.read("program.cu").replace("+= 1", "+= 2");
+    files.write("program.cu", text.as_bytes());
+    let report = tune(&files, &home, &arguments, &fakes).expect_code(0).json();
+    assert_eq!(report["search"]["resumed"], 0);
+}
+
+#[test]
+fn wrong_results_do_not_win() {
+    let (files, home) = (program(), directory(&[]));
+    let arguments = [&FEW[..], &["--repeat", "1"]].concat();
+    let fakes = [("FAKE_TIME", AT_BLOCK), ("FAKE_WRONG", "gridfuse::PerBlock")];
+    let run = tune(&files, &home, &arguments, &fakes).expect_code(1);
+    assert!(run.stdout.contains("DIFFERS"), "{}", run.story());
+    for line in run.stdout.lines().filter(|line| line.contains("DIFFERS")) {
+        assert!(
+            line.contains("aggregate-block") && !line.contains('×'),
+            "{}",
+            run.story()
+        );
+    }
+    assert!(!run.stdout.contains("aggregate-block is "), "{}", run.story());
+
+    // Nothing can be compared with what doesn't end.
+    let fakes = [("FAKE_TIME", "g == 0 ? 6000 : 1")];
+    let run = tune(&files, &home, &["--timeout", "1"], &fakes).expect_code(2);
+    assert!(run.stderr.contains("did not finish in 1 s"), "{}", run.story());
+    let run = tune(&files, &home, &[], &[("FAKE_GPU", "none")]).expect_code(2);
+    assert!(run.stderr.contains("CUDA_VISIBLE_DEVICES"), "{}", run.story());
+}
+
+#[test]
+fn all_combinations_on_request_on_all_gpus() {
+    let (files, home) = (program(), directory(&[]));
+    let arguments = [&FEW[..], &["--json", "--exhaustive", "--repeat", "2"]].concat();
+    let fakes = [
+        ("FAKE_TIME", AT_BLOCK),
+        ("FAKE_GPUS", "2"),
+        ("CUDA_VISIBLE_DEVICES", "3,GPU-7"),
+    ];
+    let report = tune(&files, &home, &arguments, &fakes).expect_code(0).json();
+    let all = &report["exhaustive"];
+    // The guess has a threshold and a factor of its own: 4 thresholds, 3 factors, 3 granularities.
+    assert_eq!((&all["points"], &report["gpus"]), (&36.into(), &2.into()), "{report:#}");
+    assert_eq!(all["best"], report["search"]["best"]);
+    assert_eq!(
+        (&all["best_ms"], &all["found_ms"]),
+        (&Value::from(1.0), &Value::from(1.0))
+    );
+    let log = home.read("runs");
+    for gpu in ["gpu=3 ", "gpu=GPU-7 "] {
+        assert!(log.matches(gpu).count() > 20, "{log}");
+    }
+}
