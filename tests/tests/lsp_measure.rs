@@ -331,7 +331,8 @@ fn what_is_fastest_is_applied_on_request() {
     // What the editor shows is tuned.
     let edited = session.files.read("program.cu").replace("parent", "outer");
     session.client.change_full(&path, &edited);
-    let argument = json!({ "uri": uri(&path), "repeat": 1 });
+    // The first round holds all granularities.
+    let argument = json!({ "uri": uri(&path), "repeat": 1, "budget": 1 });
     let params = json!({ "command": "gridfuse.tune", "arguments": [argument] });
     let report = session.client.request("workspace/executeCommand", params);
     assert!(

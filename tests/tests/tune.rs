@@ -143,9 +143,14 @@ fn the_best_is_written_and_tuned_again() {
     assert_eq!(first.lines().count(), second.lines().count(), "{}", run.story());
     for (_, line) in &changed {
         assert!(
-            ["kChildThreshold = 16;", "gridfuse::PerGrid,", "within a grid"]
-                .iter()
-                .any(|part| line.contains(part)),
+            [
+                "kChildThreshold = 16;",
+                "kChildCoarsening = 4;",
+                "gridfuse::PerGrid,",
+                "within a grid"
+            ]
+            .iter()
+            .any(|part| line.contains(part)),
             "{changed:#?}"
         );
     }
