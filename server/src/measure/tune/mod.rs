@@ -427,7 +427,7 @@ impl Lab<'_> {
         let mut search = Search::new(space, guess, repeat);
         let expected = (space.len() / 4).max(1);
         while let Some(batch) = search.next(&self.times()) {
-            self.run(&batch.points, expected)?;
+            self.run(&batch.points, &search.soon(&self.times()), expected)?;
             if self.tuning.budget.is_some_and(|budget| self.begin.elapsed() > budget) {
                 break;
             }
@@ -442,7 +442,7 @@ impl Lab<'_> {
                 .take(FINALISTS)
                 .collect();
             let wanted: Vec<(Point, usize)> = finalists.iter().map(|point| (*point, repeat)).collect();
-            self.run(&wanted, expected)?;
+            self.run(&wanted, &[], expected)?;
             let open: Vec<Point> = finalists
                 .iter()
                 .copied()
@@ -484,8 +484,8 @@ impl Lab<'_> {
         }
     }
 
-    /// Runs points until each has run so often.
-    fn run(&mut self, wanted: &[(Point, usize)], expected: usize) -> Result<(), String> {
+    /// Runs points until each has run so often. `soon`: points that are built on cores that would have nothing to do.
+    fn run(&mut self, wanted: &[(Point, usize)], soon: &[Point], expected: usize) -> Result<(), String> {
         let open: Vec<(Point, usize)> = wanted
             .iter()
             .filter_map(|(point, runs)| {
@@ -495,7 +495,17 @@ impl Lab<'_> {
                 (!out && done < *runs).then_some((*point, runs - done))
             })
             .collect();
-        self.build(&open.iter().map(|(point, _)| *point).collect::<Vec<_>>(), expected)?;
+        let mut points: Vec<Point> = open.iter().map(|(point, _)| *point).collect();
+        points.retain(|point| !self.built.contains_key(point));
+        // One build more takes as long as none while a core is free; a project's own command uses them itself.
+        if !points.is_empty() && self.compiler.project.is_none() {
+            let free = self.place.cores().saturating_sub(points.len());
+            let new = soon
+                .iter()
+                .filter(|point| !self.tried.contains_key(point) && !self.built.contains_key(point));
+            points.extend(new.take(free));
+        }
+        self.build(&points, expected)?;
         let mut queue: VecDeque<(Point, usize)> = open
             .into_iter()
             .filter(|(point, _)| self.built.contains_key(point))

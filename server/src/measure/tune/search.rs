@@ -7,11 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::space::{Point, Space};
 
-/// Around so many of the best points it looks in each round.
+/// So many points stay at least.
 const BEAM: usize = 3;
 
+/// Around so many of the best points it looks in each round.
+const CENTRES: usize = 2;
+
 /// Fewer points are not worth a choice.
-const LEAST_POINTS: usize = 16;
+const LEAST_POINTS: usize = 24;
 
 /// Points that are that close to the best are as good, as far as one run can tell.
 const NOISE: f64 = 1.03;
@@ -92,10 +95,27 @@ impl<'a> Search<'a> {
         (!finished).then_some(Batch { points })
     }
 
+    /// Points that may be asked for soon, the likeliest first: two steps around the best that is known, or around the guess.
+    pub fn soon(&self, times: &BTreeMap<Point, f64>) -> Vec<Point> {
+        let ranked = ranked(&self.pool, times);
+        let known = if ranked.is_empty() { &self.pool } else { &ranked };
+        let centres: Vec<Point> = known.iter().take(CENTRES).copied().collect();
+        let mut soon = Vec::new();
+        let near = |point: &Point| self.space.neighbours(*point);
+        let first: Vec<Point> = centres.iter().flat_map(near).collect();
+        let second = first.iter().flat_map(near);
+        for point in first.iter().copied().chain(second) {
+            if !self.asked.contains(&point) && !soon.contains(&point) {
+                soon.push(point);
+            }
+        }
+        soon
+    }
+
     /// What was not asked for yet around the best points, as far as more may be asked for.
     fn around(&self, ranked: &[Point]) -> Vec<Point> {
         let mut new = Vec::new();
-        for point in ranked.iter().take(BEAM) {
+        for point in ranked.iter().take(CENTRES) {
             for neighbour in self.space.neighbours(*point) {
                 if !self.asked.contains(&neighbour) && !new.contains(&neighbour) {
                     new.push(neighbour);
