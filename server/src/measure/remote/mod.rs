@@ -289,6 +289,10 @@ impl Remote {
         let word = |word: &OsStr| Ok::<String, io::Error>(quoted(&self.text(word)?));
         let mut script = String::new();
         for path in fetch {
+            if let Some(directory) = path.parent() {
+                // Nothing may have been sent there.
+                script += &format!("mkdir -p {}\n", word(directory.as_os_str())?);
+            }
             // What an earlier program wrote must not count for one that writes nothing.
             script += &format!("rm -f {}\n", word(path.as_os_str())?);
         }
