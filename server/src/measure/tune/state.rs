@@ -77,6 +77,9 @@ struct Saved {
     points: BTreeMap<String, Tried>,
 }
 
+/// What is known of points.
+pub type Known = BTreeMap<Point, Tried>;
+
 /// The file. While it's held, no other process tunes the same.
 pub struct State {
     path: PathBuf,
@@ -86,14 +89,14 @@ pub struct State {
 
 impl State {
     /// Opens the file of a search. `Ok(None)`: there is no place for such files, so nothing is remembered. `Err`: a sentence.
-    pub fn open(key: Key) -> Result<Option<(State, BTreeMap<Point, Tried>)>, String> {
+    pub fn open(key: Key) -> Result<Option<(State, Known)>, String> {
         match state_directory::directory("tuning") {
             Some(directory) => State::open_in(&directory, key).map(Some),
             None => Ok(None),
         }
     }
 
-    fn open_in(directory: &Path, key: Key) -> Result<(State, BTreeMap<Point, Tried>), String> {
+    fn open_in(directory: &Path, key: Key) -> Result<(State, Known), String> {
         let name = key.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = serde_json::to_string(&key).map_err(|error| format!("cannot remember the search: {error}"))?;
         let path = directory.join(format!("{name}-{:016x}.json", fingerprint::of_text(&text)));
@@ -123,7 +126,7 @@ impl State {
     }
 
     /// Writes down what is known, in one step.
-    pub fn save(&self, points: &BTreeMap<Point, Tried>) -> io::Result<()> {
+    pub fn save(&self, points: &Known) -> io::Result<()> {
         let saved = Saved {
             version: VERSION,
             key: self.key.clone(),
