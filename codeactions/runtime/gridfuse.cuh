@@ -121,8 +121,9 @@ struct Blocks;
 template <> struct Blocks<PerWarp> { static constexpr unsigned kCount = 1; };
 template <> struct Blocks<PerBlock> { static constexpr unsigned kCount = 1; };
 template <unsigned Count> struct Blocks<PerMultiBlock<Count>> { static constexpr unsigned kCount = Count; };
-template <> struct Blocks<PerGrid> { static constexpr unsigned kCount = UINT_MAX; };
-template <> struct Blocks<PerGridFromHost> { static constexpr unsigned kCount = UINT_MAX; };
+// A grid has seldom more blocks than this.
+template <> struct Blocks<PerGrid> { static constexpr unsigned kCount = 1u << 31; };
+template <> struct Blocks<PerGridFromHost> { static constexpr unsigned kCount = 1u << 31; };
 
 constexpr unsigned kMaxGridX = INT_MAX;           // also the most blocks that a batch can have
 constexpr unsigned kMaxGridYZ = 65535;
@@ -274,9 +275,6 @@ struct Launchpad {
     Launchpad* next;                        // and the next one that is free
     alignas(kSliceAlignment) unsigned char orders[2][kBytes];
 };
-
-/// In place of a launchpad where the device launches.
-struct NoLaunchpad {};
 
 /// What stands in front of every order.
 struct OrderHead {
@@ -528,6 +526,16 @@ __device__ __forceinline__ Place find(const unsigned* first, unsigned count, uns
 template <class Granularity, auto Kernel, int Site>
 class Aggregator;
 
+namespace detail {
+
+/// What an Aggregator could not launch together, which is seldom: by a kernel, to keep it out of the parent's code.
+template <class Aggregator>
+__global__ void launch_rest(typename Aggregator::ChildBatch batch, unsigned long long aside, typename Aggregator::Common uniform) {
+    Aggregator::launch_each(uniform, batch, aside);
+}
+
+}   // namespace detail
+
 /// Memory in which the threads of a parent kernel write down their launches: a kernel parameter, made
 /// by arena_for. It is a view, copied freely; an Arena{} without memory is valid and means that every
 /// launch goes out by itself. A kernel that an Aggregator has launched finds one in its Batch.
@@ -547,7 +555,6 @@ private:
     friend class Aggregator;
 
     struct Slice {
-        detail::State* state;
         unsigned char* memory;
         unsigned long long bytes;
     };
@@ -558,25 +565,38 @@ private:
     // The memory of all Aggregators comes from the pool.
     __device__ __forceinline__ bool is_nested() const { return memory_ == nullptr && pool_; }
 
-    // What the next Aggregator has for the calling thread's group: for a warp a part of its block's memory,
-    // for several blocks all of theirs, and a state. All threads of a block must call it alike.
+    // Which group of the grid's blocks the calling one belongs to.
     template <class Granularity>
-    __device__ __forceinline__ Slice take() {
+    __device__ __forceinline__ static unsigned long long group() {
+        return detail::linear_block() / detail::Blocks<Granularity>::kCount;
+    }
+
+    // Whether there is memory for the group of an Aggregator.
+    template <class Granularity>
+    __device__ __forceinline__ bool has(unsigned aggregator) const {
+        return aggregator < parts_ && group<Granularity>() * detail::Blocks<Granularity>::kCount < blocks_;
+    }
+
+    // The state of the group, where it has memory.
+    template <class Granularity>
+    __device__ __forceinline__ detail::State& state(unsigned aggregator) const {
+        return *reinterpret_cast<detail::State*>(memory_ + (aggregator * blocks_ + group<Granularity>()) * detail::kStateStride);
+    }
+
+    // What an Aggregator has for the records of the calling thread's group: for a warp a part of its block's memory, for several
+    // blocks all of theirs.
+    template <class Granularity>
+    __device__ __forceinline__ Slice slice(unsigned aggregator) const {
         constexpr unsigned count = detail::Blocks<Granularity>::kCount;
-        const unsigned long long block = detail::linear_block();
-        // A grid has seldom as many blocks as it takes for a second group.
-        const unsigned long long group = count == UINT_MAX && block < count ? 0 : block / count, first = group * count;
-        const bool there = taken_ < parts_ && first < blocks_;
+        const unsigned long long first = group<Granularity>() * count;
         Slice slice;
-        slice.state = there ? reinterpret_cast<detail::State*>(memory_ + (taken_ * blocks_ + group) * detail::kStateStride) : nullptr;
-        slice.memory = memory_ + records_ + (taken_ * blocks_ + first) * part_bytes_;
-        slice.bytes = there ? (count < blocks_ - first ? count : blocks_ - first) * part_bytes_ : 0;
+        slice.memory = memory_ + records_ + (aggregator * blocks_ + first) * part_bytes_;
+        slice.bytes = has<Granularity>(aggregator) ? (count < blocks_ - first ? count : blocks_ - first) * part_bytes_ : 0;
         if constexpr (std::is_same<Granularity, PerWarp>::value) {
             const unsigned warps = (detail::block_threads() + 31) / 32;
-            slice.bytes = slice.bytes / warps / detail::kSliceAlignment * detail::kSliceAlignment;
+            slice.bytes = static_cast<unsigned>(slice.bytes) / warps / detail::kSliceAlignment * detail::kSliceAlignment;
             slice.memory += detail::linear_thread() / 32 * slice.bytes;
         }
-        ++taken_;
         return slice;
     }
 
@@ -919,69 +939,45 @@ template <class Granularity, auto Kernel, int Site = 0>
 class Aggregator {
     using Child = detail::Child<decltype(Kernel)>;
     using Record = detail::Record<typename Child::Args>;
-    using Common = typename Child::Common;
     using State = detail::State;
     static constexpr bool kWarp = std::is_same<Granularity, PerWarp>::value;
     static constexpr bool kGroup = !kWarp && !std::is_same<Granularity, PerBlock>::value;
     static constexpr bool kNested = Child::kNested;
     static constexpr bool kFromHost = std::is_same<Granularity, PerGridFromHost>::value;
-    using ChildBatch = typename Child::ChildBatch;
     using Pool = std::conditional_t<kNested, detail::PoolView, detail::NoPool>;
-    using Launchpad = std::conditional_t<kFromHost, detail::Launchpad*, detail::NoLaunchpad>;
 
 public:
     /// The arguments that differ between the launches.
     using Args = typename Child::Args;
+    /// Those that don't.
+    using Common = typename Child::Common;
+    /// The first parameter of `Kernel`.
+    using ChildBatch = typename Child::ChildBatch;
 
     /// Takes part of `arena`, and the child's arguments that are the same for all launches that are
     /// collected together. A barrier for the block.
+    // Where that part is, is computed when it's needed: a kernel that launches nothing doesn't pay for it, nor do registers
+    // hold it in the meantime.
     template <class... Uniform>
-    __device__ __forceinline__ explicit Aggregator(Arena& arena, Uniform... uniform) : uniform_(uniform...) {
+    __device__ __forceinline__ explicit Aggregator(Arena& arena, Uniform... uniform) : arena_(arena), uniform_(uniform...) {
         static_assert(sizeof...(Uniform) == Child::kUniform, "an Aggregator takes the arguments of its kernel that follow the batch");
         if (!arena.is_nested() && arena.memory_ == nullptr) detail::say_no_arena();
-        [[maybe_unused]] const unsigned index = arena.taken_;
-        const Arena::Slice slice = arena.take<Granularity>();
-        no_arena_ = kGroup ? slice.state == nullptr : arena.memory_ == nullptr;
-        group_ = slice.state;
-        if constexpr (kFromHost) launchpad_ = arena.launchpad_;
-        if constexpr (kNested) {
-            pool_ = arena.pool_;
-            lazy_ = arena.is_nested() && !kGroup;
-            no_arena_ = no_arena_ && !lazy_;
-            if (pool_ && !arena.is_nested()) {
-                hold(slice.memory, slice.bytes, true);
-            } else if (lazy_) {
-                // Room for one launch of each thread. The memory is taken when the first one comes.
-                const unsigned threads = kWarp ? detail::warp_threads() : detail::block_threads();
-                const unsigned long long wanted = sizeof(detail::Front) + 1ull * threads * (sizeof(Record) + sizeof(unsigned));
-                size_class_ = detail::PoolView::class_of(wanted);
-                hold(nullptr, detail::kUnit << size_class_, true);
-            } else {
-                hold(slice.memory, slice.bytes, false);
-            }
-        } else {
-            hold(slice.memory, slice.bytes, false);
-        }
+        ++arena.taken_;
         if constexpr (kGroup) {
             if (detail::linear_thread() == 0) {
                 left_in_block() = 0;
+                // All blocks of a nested kernel are one group, in a chunk of their own.
                 if constexpr (kNested) {
-                    if (arena.is_nested()) group_of_block() = join(arena.pool_, arena.front_, index);
+                    if (arena_.is_nested()) group_of_block() = join(arena_.pool_, arena_.front_, arena_.taken_);
                 }
             }
+            __syncthreads();
+        } else if constexpr (kWarp) {
+            if (detail::lane_of(detail::linear_thread()) == 0) state() = State{};
+            __syncwarp();
         } else {
-            if (kWarp ? detail::lane_of(detail::linear_thread()) == 0 : detail::linear_thread() == 0) state() = State{};
-        }
-        __syncthreads();
-        if constexpr (kGroup && kNested) {
-            // All blocks of a nested kernel are one group, in a chunk of their own.
-            if (arena.is_nested() && group_of_block() != nullptr) {
-                detail::Front* const front = group_of_block();
-                no_arena_ = false;
-                group_ = &front->state;
-                hold(reinterpret_cast<unsigned char*>(front), detail::kUnit << front->size_class, true);
-                of_pool_ = true;
-            }
+            if (detail::linear_thread() == 0) state() = State{};
+            __syncthreads();
         }
     }
 
@@ -995,37 +991,35 @@ public:
     __device__ __forceinline__ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const Args& args) {
         if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
         const detail::Bytes<Args> bytes(args);
-        if (no_arena_) {
-            launch_alone(Common(uniform_), pool_, grid, block, shared_bytes, detail::Bytes<Args>(bytes));
-            return;
-        }
-        wrote_ = true;
-        if (detail::valid_grid(grid) && detail::valid_block(block) && shared_bytes <= detail::kMaxPlainShared &&
-            1ull * grid.x * grid.y * grid.z <= detail::kMaxCollected) {
-            const unsigned packed = detail::pack_block(block);
-            const unsigned long long at = reserve(grid.x * grid.y * grid.z, packed, static_cast<unsigned>(shared_bytes));
-            if (at != kNoRoom) {
-                Record record;
-                record.shape.grid_x = grid.x;
-                record.shape.grid_yz = (grid.y - 1) | (grid.z - 1) << 16;
-                record.shape.block = packed;
-                record.shape.shared_bytes = static_cast<unsigned>(shared_bytes);
-                record.args = bytes;
-                const unsigned slot = detail::launches_in(at);
-                records_[slot] = record;
-                reinterpret_cast<unsigned*>(records_ + capacity_)[slot] = static_cast<unsigned>(detail::blocks_in(at));
-                return;
+        if (!no_arena()) {
+            wrote_ = true;
+            if (detail::valid_grid(grid) && detail::valid_block(block) && shared_bytes <= detail::kMaxPlainShared &&
+                1ull * grid.x * grid.y * grid.z <= detail::kMaxCollected) {
+                const unsigned packed = detail::pack_block(block);
+                Room room;
+                const unsigned long long at = reserve(grid.x * grid.y * grid.z, packed, static_cast<unsigned>(shared_bytes), room);
+                if (at != kNoRoom) {
+                    Record record;
+                    record.shape.grid_x = grid.x;
+                    record.shape.grid_yz = (grid.y - 1) | (grid.z - 1) << 16;
+                    record.shape.block = packed;
+                    record.shape.shared_bytes = static_cast<unsigned>(shared_bytes);
+                    record.args = bytes;
+                    const unsigned slot = detail::launches_in(at);
+                    room.records[slot] = record;
+                    reinterpret_cast<unsigned*>(room.records + room.capacity)[slot] = static_cast<unsigned>(detail::blocks_in(at));
+                    return;
+                }
             }
-        }
-        if (!put_aside(state(), Aside{0, nullptr, grid, block, shared_bytes, bytes})) {
+            if (put_aside(state(), grid, block, shared_bytes, bytes)) return;
             detail::say_no_heap();
-            launch_alone(Common(uniform_), pool_, grid, block, shared_bytes, detail::Bytes<Args>(bytes));
         }
+        launch_alone(uniform_, pool(), grid, block, shared_bytes, bytes);
     }
 
     /// The thread leaves; the last one launches.
     __device__ __forceinline__ ~Aggregator() {
-        if (no_arena_) return;
+        if (no_arena()) return;
         // Threads of a warp that leave together count together. Release: what any of them wrote, its
         // records and everything before, comes before the count for whoever acquires it. That is a thread
         // of the same block, so the block's scope is enough; the one that launches fences for the device.
@@ -1040,18 +1034,14 @@ public:
             if ((before & (kSomeWrote - 1)) + threads == detail::block_threads()) leave_group(wrote || before >= kSomeWrote);
         } else {
             const unsigned all = kWarp ? detail::warp_threads() : detail::block_threads();
-            const unsigned before = atomicAdd(&state().left, threads | (wrote ? kSomeWrote : 0));
-            if ((before & (kSomeWrote - 1)) + threads == all && (wrote || before >= kSomeWrote)) {
-                if constexpr (kNested) {
-                    if (lazy_) adopt(detail::strong_read(state().chunk));
-                }
-                launch_all(state());
-            }
+            unsigned before = 0;
+            if (!kWarp || threads != all) before = atomicAdd(&state().left, threads | (wrote ? kSomeWrote : 0));   // warps mostly leave whole
+            if ((before & (kSomeWrote - 1)) + threads == all && (wrote || before >= kSomeWrote)) launch_all(state());
         }
     }
 
-    /// Launches what is in a batch, each with a grid of its own.
-    static __device__ __forceinline__ void launch_each(const Common& uniform, const ChildBatch& batch) {
+    /// Launches what is in a batch and what was put aside, each with a grid of its own.
+    static __device__ __forceinline__ void launch_each(const Common& uniform, const ChildBatch& batch, unsigned long long aside = 0) {
         Pool pool;
         if constexpr (kNested) pool = batch.own.pool_;
         for (unsigned slot = 0; slot < batch.count_; ++slot) {
@@ -1059,8 +1049,16 @@ public:
             launch_alone(uniform, pool, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
         }
         if constexpr (kNested) {
-            if (batch.chunk) pool.release(batch.own.front_);
+            if (batch.chunk && batch.count_ != 0) pool.release(batch.own.front_);
         }
+        unsigned put_aside = 0;
+        for (; aside != 0; ++put_aside) {
+            Aside* const next = reinterpret_cast<Aside*>(aside);
+            aside = next->next;
+            launch_alone(uniform, pool, next->grid, next->block, next->shared_bytes, next->args);
+            free(next->memory);
+        }
+        if (put_aside != 0) detail::say_aside(put_aside);
     }
 
 private:
@@ -1075,22 +1073,22 @@ private:
         detail::Bytes<Args> args;
     };
 
-    // What happens seldom is not inlined, and stays out of the way of the code around it: it takes references to copies that are
-    // made when it happens. A reference to the Aggregator would keep all of that in memory, in every thread; and parameters in
-    // registers count, as a kernel takes as many registers as the function that it calls with the most.
+    // What happens seldom is inlined, too, or done by another kernel: the functions that a kernel calls get registers above those that
+    // the kernel itself uses, as long as there are some, and the kernel then takes as many as they do, in every thread.
 
     // Out of memory: false.
-    static __device__ __noinline__ bool put_aside(State& state, const Aside& wanted) {
+    static __device__ __forceinline__ bool put_aside(State& state, dim3 grid, dim3 block, std::size_t shared_bytes,
+                                                     const detail::Bytes<Args>& args) {
         constexpr std::size_t alignment = alignof(Aside) > 16 ? alignof(Aside) : 16;   // malloc promises 16
         void* const memory = malloc(sizeof(Aside) + alignment - 16);
         if (memory == nullptr) return false;
         const std::uintptr_t address = (reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment;
         Aside* const aside = reinterpret_cast<Aside*>(address);
-        // A word at a time: a copy at once would take a register for each.
-#pragma unroll 1
-        for (unsigned word = 0; word < sizeof(Aside) / sizeof(unsigned); ++word)
-            memcpy(reinterpret_cast<unsigned*>(aside) + word, reinterpret_cast<const unsigned*>(&wanted) + word, sizeof(unsigned));
         aside->memory = memory;
+        aside->grid = grid;
+        aside->block = block;
+        aside->shared_bytes = shared_bytes;
+        aside->args = args;
         aside->next = atomicExch(&state.aside, reinterpret_cast<unsigned long long>(aside));
         return true;
     }
@@ -1098,7 +1096,8 @@ private:
     // Of the calling thread's warp, block, or group of blocks.
     __device__ __forceinline__ State& state() const {
         if constexpr (kGroup) {
-            return *group_;
+            if (of_pool()) return group_of_block()->state;
+            return arena_.state<Granularity>(arena_.taken_);
         } else {
             __shared__ State instances[kWarp ? detail::kMaxBlockThreads / 32 : 1];
             return instances[kWarp ? detail::linear_thread() / 32 : 0];
@@ -1121,20 +1120,18 @@ private:
     __device__ __forceinline__ void leave_group(bool wrote) const {
         constexpr unsigned count = detail::Blocks<Granularity>::kCount;
         const unsigned long long blocks = 1ull * gridDim.x * gridDim.y * gridDim.z;
-        const bool of_pool = kNested && of_pool_;
-        const unsigned long long block = detail::linear_block();
-        const unsigned long long first = of_pool || (count == UINT_MAX && block < count) ? 0 : block / count * count;
-        const unsigned members = static_cast<unsigned>(!of_pool && count < blocks - first ? count : blocks - first);
+        const bool nested = of_pool();
+        const unsigned long long first = nested ? 0 : Arena::group<Granularity>() * count;
+        const unsigned members = static_cast<unsigned>(!nested && count < blocks - first ? count : blocks - first);
         if (wrote) __threadfence();
-        State& s = *group_;
+        State& s = state();
         const unsigned long long before = atomicAdd(&s.blocks_left, wrote ? 1ull << 32 | 1 : 1ull);
         if (static_cast<unsigned>(before) + 1 != members) return;
-        if (!of_pool && !wrote && before >> 32 == 0) {   // nothing to launch, and all but this is as it was
+        if (!nested && !wrote && before >> 32 == 0) {   // nothing to launch, and all but this is as it was
             detail::strong_write(s.blocks_left, 0ull);
             return;
         }
         launch_all(s);
-        if (!of_pool) s.reset();
     }
 
     // The group of all blocks of a nested kernel: the first block to come makes it. Null, for all of them, if there is no memory.
@@ -1160,19 +1157,56 @@ private:
         return there == detail::kNoGroup ? nullptr : reinterpret_cast<detail::Front*>(there);
     }
 
-    // The thread's group has this memory, perhaps with a Front.
-    __device__ __forceinline__ void hold(unsigned char* memory, unsigned long long bytes, bool front) {
-        const unsigned long long used = front ? sizeof(detail::Front) : 0;
-        const unsigned long long fit = bytes < used ? 0 : (bytes - used) / (sizeof(Record) + sizeof(unsigned));
-        capacity_ = static_cast<unsigned>(fit < detail::kMaxRecords ? fit : detail::kMaxRecords);
-        front_ = front ? reinterpret_cast<detail::Front*>(memory) : nullptr;
-        records_ = reinterpret_cast<Record*>(memory + used);
+    // Where the thread's group writes down its launches.
+    struct Room {
+        Record* records;
+        detail::Front* front;   // in front of the records, where the children may launch in their turn
+        unsigned capacity;
+
+        Room() = default;
+        __device__ __forceinline__ Room(unsigned char* memory, unsigned long long bytes, bool has_front) {
+            const unsigned long long used = has_front ? sizeof(detail::Front) : 0;
+            const unsigned long long fit = bytes < used ? 0 : (bytes - used) / (sizeof(Record) + sizeof(unsigned));
+            records = reinterpret_cast<Record*>(memory + used);
+            front = has_front ? reinterpret_cast<detail::Front*>(memory) : nullptr;
+            capacity = static_cast<unsigned>(fit < detail::kMaxRecords ? fit : detail::kMaxRecords);
+        }
+    };
+    // `chunk`: of a group that takes one.
+    __device__ __forceinline__ Room room(unsigned long long chunk) const {
+        if constexpr (kNested) {
+            if (takes_chunk()) return Room(reinterpret_cast<unsigned char*>(chunk), detail::kUnit << size_class(), true);
+            if (of_pool()) {
+                detail::Front* const front = group_of_block();
+                return Room(reinterpret_cast<unsigned char*>(front), detail::kUnit << front->size_class, true);
+            }
+        }
+        const Arena::Slice slice = arena_.slice<Granularity>(arena_.taken_);
+        return Room(slice.memory, slice.bytes, kNested && arena_.pool_);
     }
 
-    // The chunk that the group has taken, or 0.
-    __device__ __forceinline__ void adopt(unsigned long long chunk) {
-        front_ = reinterpret_cast<detail::Front*>(chunk);
-        records_ = reinterpret_cast<Record*>(chunk + sizeof(detail::Front));
+    // There is no memory: each launch goes out by itself.
+    __device__ __forceinline__ bool no_arena() const {
+        if constexpr (kNested) {
+            if (arena_.is_nested()) return kGroup && group_of_block() == nullptr;
+        }
+        return kGroup ? !arena_.has<Granularity>(arena_.taken_) : arena_.memory_ == nullptr;
+    }
+    // Of all blocks of a nested kernel, whose memory is a chunk.
+    __device__ __forceinline__ bool of_pool() const { return kNested && kGroup && arena_.is_nested(); }
+    // Of a warp or a block of a nested kernel: its memory is a chunk that is taken when the first launch comes.
+    __device__ __forceinline__ bool takes_chunk() const { return kNested && !kGroup && arena_.is_nested(); }
+    // Of that chunk: it has room for one launch of each thread.
+    __device__ __forceinline__ static unsigned size_class() {
+        const unsigned threads = kWarp ? detail::warp_threads() : detail::block_threads();
+        return detail::PoolView::class_of(sizeof(detail::Front) + 1ull * threads * (sizeof(Record) + sizeof(unsigned)));
+    }
+    __device__ __forceinline__ Pool pool() const {
+        if constexpr (kNested) {
+            return arena_.pool_;
+        } else {
+            return {};
+        }
     }
 
     // The chunk of the group, which the first thread to launch takes from the pool; 0 when there is none left.
@@ -1193,11 +1227,11 @@ private:
     static constexpr unsigned long long kNoRoom = ~0ull;
 
     // Moves the cursor by some launches and their blocks and returns where it was, or kNoRoom.
-    __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks) {
+    __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks, unsigned capacity) {
         const unsigned long long step = static_cast<unsigned long long>(launches) << detail::kBlockBits | blocks;
         const unsigned long long before = atomicAdd(&state().cursor, step);
-        if (fits(before + step, capacity_)) return before;
-        if (fits(before, capacity_))
+        if (fits(before + step, capacity)) return before;
+        if (fits(before, capacity))
             detail::strong_write(state().full_at, before);
         else
             atomicAdd(&state().cursor, 0 - step);
@@ -1215,9 +1249,9 @@ private:
         if (shared_bytes != 0) atomicMax(&s.shared_most, shared_bytes);
     }
 
-    // Slot and number of blocks before it, as in the cursor, or kNoRoom. The threads of a warp that happen
-    // to be here together move the cursor once.
-    __device__ __forceinline__ unsigned long long reserve(unsigned blocks, unsigned block, unsigned shared_bytes) {
+    // Slot and number of blocks before it, as in the cursor, or kNoRoom; `room_of_slot`: where the slot is. The threads of a warp that
+    // happen to be here together move the cursor once.
+    __device__ __forceinline__ unsigned long long reserve(unsigned blocks, unsigned block, unsigned shared_bytes, Room& room_of_slot) {
         const unsigned together = __activemask();
         const unsigned below = together & detail::lanes_below();
         int same = 0, same_blocks = 0, same_shared = 0;
@@ -1239,19 +1273,20 @@ private:
         [[maybe_unused]] unsigned long long chunk = 0;
         if (rank == 0) {
             if constexpr (kNested) {
-                if (lazy_) chunk = chunk_of_group(state(), pool_, size_class_);
+                if (takes_chunk()) chunk = chunk_of_group(state(), pool(), size_class());
             }
-            at = kNested && lazy_ && chunk == 0 ? kNoRoom : advance(__popc(together), sum);
+            at = takes_chunk() && chunk == 0 ? kNoRoom : advance(__popc(together), sum, room(chunk).capacity);
             if (at != kNoRoom && same && same_shared) widen(block, shared_bytes);
         }
         at = __shfl_sync(together, at, __ffs(together) - 1);
         if (at == kNoRoom) return at;
         if constexpr (kNested) {
-            if (lazy_) {
-                adopt(__shfl_sync(together, chunk, __ffs(together) - 1));
+            if (takes_chunk()) {
+                chunk = __shfl_sync(together, chunk, __ffs(together) - 1);
                 __syncwarp(together);   // what others have done with the chunk, of which the first thread knows, comes before
             }
         }
+        room_of_slot = room(chunk);
         if (!same || !same_shared) widen(block, shared_bytes);
         return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits | before);
     }
@@ -1263,7 +1298,7 @@ private:
         });
     }
 
-    static __device__ __noinline__ void launch_alone(const Common& uniform, Pool pool, dim3 grid, dim3 block, std::size_t shared_bytes,
+    static __device__ __forceinline__ void launch_alone(const Common& uniform, Pool pool, dim3 grid, dim3 block, std::size_t shared_bytes,
                                                      const detail::Bytes<Args>& args) {
         atomicAdd(&detail::direct_launches, 1ull);
         detail::Front* front = nullptr;
@@ -1274,66 +1309,65 @@ private:
         launch_kernel(uniform, grid, block, shared_bytes, ChildBatch(args, pool, front));
     }
 
-    // What nearly every group needs is inlined: a call costs more than it does.
-    __device__ __forceinline__ void launch_all(const State& s) const {
+    __device__ __forceinline__ void launch_all(State& s) const {
         __threadfence();   // acquire, see the destructor; and release, to the children
         unsigned long long cursor = detail::strong_read(s.cursor);
         const unsigned long long aside = detail::strong_read(s.aside);
-        if (!fits(cursor, capacity_)) cursor = detail::strong_read(s.full_at);
+        const Room room = this->room(takes_chunk() ? detail::strong_read(s.chunk) : 0);
+        if (!fits(cursor, room.capacity)) cursor = detail::strong_read(s.full_at);
         const unsigned least = ~detail::strong_read(s.block_least), most = detail::strong_read(s.block_most),
                        shared_bytes = detail::strong_read(s.shared_most);
         const unsigned count = detail::launches_in(cursor), blocks = static_cast<unsigned>(detail::blocks_in(cursor));
-        const bool chunk = kNested && front_ != nullptr && (lazy_ || of_pool_);
+        const bool chunk = room.front != nullptr && (takes_chunk() || of_pool());
+        if (kGroup && !of_pool()) s.reset();   // nobody needs it any more
         if constexpr (kFromHost && kNested) {
-            if (!of_pool_ && pool_) pool_.use(launchpad_);   // for what is launched from here
+            if (!of_pool() && arena_.pool_) arena_.pool_.use(arena_.launchpad_);   // for what is launched from here
         }
-        if (count != 0) {
+        bool together = count != 0;
+        if (together) {
             if constexpr (kNested) {
-                if (front_ != nullptr) front_->begin();
+                if (room.front != nullptr) room.front->begin();
             }
-            const ChildBatch batch(records_, reinterpret_cast<const unsigned*>(records_ + capacity_), count, pool_, front_, chunk);
-            if (order(batch, blocks, least, most, shared_bytes))
-                ;   // the host launches it
-            else if (least == most && shared_bytes == 0)
-                launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), 0, batch);
-            else
-                launch_mixed(Common(uniform_), ChildBatch(batch), blocks, least, most, shared_bytes);
         } else if constexpr (kNested) {
-            if (chunk) pool_.release(front_);
+            if (chunk) pool().release(room.front);
         }
-        if (aside != 0) launch_aside(Common(uniform_), pool_, aside);
-    }
-
-    // Where the launches differ, the largest block and the most shared memory may be too much together
-    // though none of them was by itself; and blocks may differ in more than one dimension.
-    static __device__ __noinline__ void launch_mixed(const Common& uniform, const ChildBatch& batch, unsigned blocks, unsigned least,
-                                                     unsigned most, unsigned shared_bytes) {
-        if (least == most || detail::packed_is_linear(most)) {
-            (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
-            launch_kernel(uniform, dim3(blocks), detail::unpack_block(most), shared_bytes, batch);
-            if (cudaGetLastError() == cudaSuccess) return;
+        ChildBatch batch(room.records, reinterpret_cast<const unsigned*>(room.records + room.capacity), count, pool(), room.front, chunk);
+        if (together && !order(batch, blocks, least, most, shared_bytes)) {   // else the host launches it
+            const bool plain = least == most && shared_bytes == 0;
+            together = least == most || detail::packed_is_linear(most);   // else blocks differ in more than one dimension
+            if (together) {
+                if (!plain) (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
+                launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), shared_bytes, batch);
+                // The largest block and the most shared memory may be too much together though none of them was by itself.
+                if (!plain) together = cudaGetLastError() == cudaSuccess;
+            }
+        } else {
+            together = true;
         }
-        launch_each(uniform, batch);
+        if (!together || aside != 0) {
+            if (together) batch.count_ = 0;
+            detail::launch_rest<Aggregator><<<1, 1, 0, cudaStreamFireAndForget>>>(batch, aside, uniform_);
+        }
     }
 
     // Leaves a batch to the host; false if that can't launch it.
     __device__ __forceinline__ bool order(const ChildBatch& batch, unsigned blocks, unsigned least, unsigned most,
                                           unsigned shared_bytes) const {
         if constexpr (kFromHost) {
-            detail::Launchpad* launchpad = launchpad_;
+            detail::Launchpad* launchpad = arena_.launchpad_;
             if constexpr (kNested) {
-                if (of_pool_) launchpad = pool_.launchpad();
+                if (of_pool()) launchpad = arena_.pool_.launchpad();
             }
             const unsigned block = least == most || detail::packed_is_linear(most) ? most : 0;
             if (launchpad == nullptr) return false;
-            const bool left = leave_order(launchpad, Common(uniform_), ChildBatch(batch), blocks, block, shared_bytes);
+            const bool left = leave_order(launchpad, uniform_, batch, blocks, block, shared_bytes);
             if (!left) detail::say_not_left();
             return left;
         } else {
             return false;
         }
     }
-    static __device__ __noinline__ bool leave_order(detail::Launchpad* launchpad, const Common& uniform, const ChildBatch& batch,
+    static __device__ __forceinline__ bool leave_order(detail::Launchpad* launchpad, const Common& uniform, const ChildBatch& batch,
                                                     unsigned blocks, unsigned block, unsigned shared_bytes) {
         using Order = detail::Order<ChildBatch, Common>;
         constexpr unsigned bytes = sizeof(Order) <= detail::Launchpad::kBytes ? sizeof(Order) : detail::Launchpad::kBytes + 1;
@@ -1359,29 +1393,8 @@ private:
         return true;
     }
 
-    static __device__ __noinline__ void launch_aside(const Common& uniform, Pool pool, unsigned long long next) {
-        unsigned launches = 0;
-        while (next != 0) {
-            Aside* const aside = reinterpret_cast<Aside*>(next);
-            next = aside->next;
-            launch_alone(uniform, pool, aside->grid, aside->block, aside->shared_bytes, aside->args);
-            free(aside->memory);
-            ++launches;
-        }
-        detail::say_aside(launches);
-    }
-
-    Record* records_;
-    State* group_;            // for a group of blocks
-    detail::Front* front_;    // in front of the records, where the children may launch in their turn
-    Pool pool_;
-    unsigned capacity_;
-    unsigned size_class_ = 0;   // of the chunk that a warp or a block of a nested kernel takes
-    bool no_arena_;
-    bool lazy_;               // a warp or a block of a nested kernel: the chunk is taken when the first launch comes
-    bool of_pool_ = false;    // all blocks of a nested kernel
+    Arena arena_;           // as it was, so that `taken_` is the number of this Aggregator
     bool wrote_ = false;
-    Launchpad launchpad_;     // where the host launches
     Common uniform_;
 };
 

@@ -34,6 +34,7 @@ mod style;
 mod target;
 mod undo;
 mod uniform;
+mod waits_anyway;
 
 #[cfg(test)]
 #[allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]

@@ -30,7 +30,8 @@ a block is, whether a thread of the child has much to do. Its numbers come from 
 ([measurements](../measurements.md)):
 
 - What can be collected is: a child grid costs about 0.8 µs, one that is collected some 20 bytes.
-- All launches of a grid become one, except where the parent has only one block.
+- All launches of a grid become one, except where the parent has only one block. The host launches it where it waits for the parent anyway,
+  right behind the launch, and where no child grids are run in the launching thread.
 - Child grids of fewer than 32 threads run in the launching thread, if they differ in size and a thread of the child has little to do:
   it doesn't loop, and calls nothing that loops or computes logarithms and the like. Where a thread launches in a loop, grids of fewer
   than 8.
