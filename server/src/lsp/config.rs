@@ -210,7 +210,7 @@ mod tests {
         let documented = read("README.md");
         let table = documented.split("## Settings").nth(1).unwrap_or_default();
         for name in known {
-            let (group, last) = name.rsplit_once('.').unwrap_or(("", &name));
+            let (group, last) = name.rsplit_once('.').unwrap_or(("", name.as_str()));
             assert!(
                 table.contains(group) && table.contains(last),
                 "{name} is not in editors/README.md"
