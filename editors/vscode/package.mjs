@@ -11,17 +11,19 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
+// npm goes to the package's directory, too.
+const start = process.env.INIT_CWD ?? process.cwd();
 process.chdir(here);
 const { values } = parseArgs({ options: { server: { type: "string" }, target: { type: "string" }, out: { type: "string" } } });
 const target = values.target ?? `${process.platform}-${process.arch}`;
 const name = target.startsWith("win32") ? "gridfuse.exe" : "gridfuse";
 const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 
-let program = values.server;
+let program = values.server && path.resolve(start, values.server);
 if (program === undefined) {
   const root = path.join(here, "../..");
   execFileSync("cargo", ["build", "--release", "--locked", "--bin", "gridfuse"], { cwd: root, stdio: "inherit" });
-  program = path.join(process.env.CARGO_TARGET_DIR ?? path.join(root, "target"), "release", name);
+  program = path.join(path.resolve(root, process.env.CARGO_TARGET_DIR ?? "target"), "release", name);
 }
 // One for another platform doesn't run here.
 if (values.target === undefined || values.target === `${process.platform}-${process.arch}`) {
