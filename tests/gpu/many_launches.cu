@@ -1,8 +1,9 @@
-// 200,000 launches of tiny grids, one by each thread of the parent: more than a GPU gets done in a minute and a half.
+// 200,000 launches of tiny grids, one by each thread of the parent.
 //
-//   many_launches [N]
+//   many_launches [N [PENDING]]
 //
-// Each child adds up a few numbers. Compares with the sum on the CPU.
+// Each child adds up a few numbers. Compares with the sum on the CPU. PENDING is the size of the pool of pending launches, which holds
+// all of them if nothing is said.
 
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +41,8 @@ int main(int argc, char** argv) {
     for (int v = 0; v < n; ++v)
         for (int i = begin[v]; i < begin[v + 1]; ++i) expected[v] += numbers[i];
 
-    CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 262144));
+    const int pending = argc > 2 ? std::atoi(argv[2]) : 262144;
+    CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, pending));
     int *first, *values, *sums;
     CHECK(cudaMalloc(&first, begin.size() * sizeof(int)));
     CHECK(cudaMalloc(&values, numbers.size() * sizeof(int)));
