@@ -64,6 +64,10 @@ enum Command {
     Rewrite(rewrite::RewriteArgs),
     /// Build and run a program as it is and rewritten, on a GPU: do they compute the same, and how fast are they?
     Measure(measure::MeasureArgs),
+    /// Clean up behind a measurement that is killed
+    #[cfg(unix)]
+    #[command(hide = true, name = crate::measure::guard::COMMAND)]
+    Guard,
     /// List all diagnostics and rewrites with their documentation
     List(list::ListArgs),
 }
@@ -130,6 +134,11 @@ pub fn main() -> ExitCode {
         Command::Graph(args) => graph::run(args, &mut out),
         Command::Rewrite(args) => rewrite::run(args, &mut out),
         Command::Measure(args) => measure::run(args, &mut out),
+        #[cfg(unix)]
+        Command::Guard => {
+            crate::measure::guard::watch();
+            Ok(CLEAN)
+        }
         Command::List(args) => list::run(args, &mut out),
     };
     let result = result.and_then(|code| out.flush().map(|()| code).map_err(CliError::from));

@@ -10,7 +10,7 @@ use super::output::note;
 use super::{CliError, Includes};
 use crate::describe::Describe;
 use crate::files::{self, MAX_FOUND_BYTES, MAX_NAMED_BYTES};
-use crate::manifest::{ManifestError, ProjectBuild};
+use crate::manifest::{KernelRuns, ManifestError, ProjectBuild};
 use crate::manifests::Manifests;
 use crate::schema::Skipped;
 
@@ -30,6 +30,8 @@ pub struct Project {
     pub arch: Option<u32>,
     /// How the project is built to be measured.
     pub build: Option<ProjectBuild>,
+    /// How its `gridfuse.toml` says that kernels are run by themselves.
+    pub runs: Option<KernelRuns>,
     here: Option<PathBuf>,
 }
 
@@ -105,7 +107,7 @@ impl Project {
         }
         let first = paths.first().map(|first| canonical(first)).transpose()?;
         let manifest = first.and_then(|first| manifests.of(&first).cloned());
-        let (settings, build) = manifest.map(|m| (m.settings, m.build)).unwrap_or_default();
+        let (settings, build, runs) = manifest.map(|m| (m.settings, m.build, m.runs)).unwrap_or_default();
         let mut host = Host::new();
         let search_dirs = include_dirs.iter().chain(&settings.include_dirs).cloned().collect();
         host.set_include_dirs(include_dirs);
@@ -126,6 +128,7 @@ impl Project {
             search_dirs,
             arch: settings.arch,
             build,
+            runs,
             here,
         })
     }

@@ -1,7 +1,7 @@
 //! The edits that make a program measure itself.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gridfuse_analysis::db::{Database, SourceFile};
 use gridfuse_analysis::items::{FunctionItem, items};
@@ -63,10 +63,12 @@ pub fn launching_kernels(db: &Database, files: &[SourceFile]) -> BTreeSet<String
 }
 
 /// The edits of a program's files that time the host's launches of `kernels` and, on request, count device-side launches.
-/// New sites are numbered only in the original (`sites` empty); in a rewritten program, other launches stay as they are.
+/// New sites are numbered only in the original (`sites` empty); in a rewritten program, other launches stay as they are. `host`: only
+/// this file's launches by the host are measured.
 pub fn instrument(
     db: &Database,
     files: &[SourceFile],
+    host: Option<&Path>,
     kernels: &BTreeSet<String>,
     sites: &mut Sites,
     count_launches: bool,
@@ -92,7 +94,7 @@ pub fn instrument(
             }
             let Some(name) = &site.facts.kernel_name else { continue };
             let kernel = unqualified(name.split('<').next().unwrap_or(name)).trim().to_owned();
-            if !kernels.contains(&kernel) {
+            if !kernels.contains(&kernel) || host.is_some_and(|host| host != path) {
                 continue;
             }
             let nth = seen.entry(kernel.clone()).or_default();

@@ -9,9 +9,13 @@ mod build;
 mod build_messages;
 mod compare;
 pub mod fingerprint;
+#[cfg(unix)]
+pub mod guard;
+mod hand_written;
 pub mod history;
 pub mod html;
 mod instrument;
+pub mod kernel;
 pub mod markdown;
 mod nvcc;
 pub mod phrases;
@@ -36,26 +40,35 @@ use gridfuse_analysis::span::TextRange;
 
 use self::build::{BuildFailure, Compiler, build};
 use self::instrument::{Sites, instrument, launching_kernels};
+use self::kernel::HostProgram;
 use self::probe::probe;
 use self::program::texts;
-use self::report::{LeftOut, Outcome, Report, Site, VERSION, Variant};
+use self::report::{KernelRun, LeftOut, Outcome, Report, Site, VERSION, Variant};
 use self::run::{Programs, Runner};
 use self::variant::Applied;
 use crate::cli::{Project, unified};
 
 pub use self::compare::Tolerance;
+pub use self::hand_written::HandWritten;
 pub use self::variant::{Recipe, targets};
+
+/// What the names of scratch directories begin with.
+const SCRATCH_PREFIX: &str = "gridfuse-measure-";
 
 const HEADER: &str = include_str!("measure.cuh");
 
 /// What is to be measured.
 pub struct Request {
-    /// The file with the launches; unless the project says how it's built, `main` is in it, too.
+    /// The file with the launches; unless the project says how it's built, or `host` is there, `main` is in it, too.
     pub file: PathBuf,
+    /// The generated program that launches a kernel, where no `main` does. It's among the files that are loaded.
+    pub host: Option<HostProgram>,
     /// The launches that are rewritten: those that touch this range, or all.
     pub within: Option<TextRange>,
     /// The rewritten programs.
     pub recipes: Vec<Recipe>,
+    /// Programs that the user has rewritten, beside them.
+    pub also: Vec<HandWritten>,
     /// Options of the rewrites.
     pub set: Vec<(String, String)>,
     /// Arguments of the program.
@@ -74,6 +87,25 @@ pub struct Request {
     pub arch: Option<String>,
     /// Include directories.
     pub include_dirs: Vec<PathBuf>,
+}
+
+impl Request {
+    /// The file that is compiled.
+    fn main(&self) -> &Path {
+        self.host.as_ref().map_or(&self.file, |host| &host.path)
+    }
+
+    fn is_generated(&self, path: &Path) -> bool {
+        self.host.as_ref().is_some_and(|host| host.path == path)
+    }
+
+    /// Where something is for the user: what is in a generated program has its place where that is specified.
+    fn place<'a>(&'a self, path: &'a Path, line: u32) -> (&'a Path, u32) {
+        match &self.host {
+            Some(host) if host.path == path => (&host.place.0, host.place.1),
+            _ => (path, line),
+        }
+    }
 }
 
 /// Texts of the two programs of a variant.
@@ -125,9 +157,11 @@ pub fn measure(
         limit: Duration::from_secs(600),
     };
     let scratch = tempfile::Builder::new()
-        .prefix("gridfuse-measure-")
+        .prefix(SCRATCH_PREFIX)
         .tempdir()
         .map_err(|error| format!("cannot create a scratch directory: {error}"))?;
+    #[cfg(unix)]
+    guard::protect(scratch.path());
     let header = scratch.path().join("gridfuse_measure.cuh");
     write(&header, HEADER)?;
 
@@ -142,7 +176,7 @@ pub fn measure(
     compiler.include_dirs.extend(own.include_dirs);
     compiler.forced_includes = own.forced_includes;
     compiler.project = project.build.clone();
-    let kernels = launching_kernels(project.host.db(), &program::files(&project, &request.file)?);
+    let kernels = launching_kernels(project.host.db(), &program::files(&project, request.main())?);
     if kernels.is_empty() {
         return Err(format!(
             "no kernel in {} launches another: there is nothing to measure",
@@ -171,7 +205,7 @@ pub fn measure(
                 let sources = sources(&project, request, &kernels, &mut sites)?;
                 prepared.push(Prepared {
                     rewrites: recipe.name.clone(),
-                    diff: diff(&project, &applied),
+                    diff: diff(&project, request, &applied),
                     creates: creates(&project, &applied),
                     assumptions: applied.assumptions,
                     sources: Ok(sources),
@@ -185,6 +219,21 @@ pub fn measure(
                 sources: Err(reasons),
             }),
         }
+    }
+
+    for own in &request.also {
+        project = load()?;
+        let diff = own.take_place(&mut project, &request.file)?;
+        let sources = sources(&project, request, &kernels, &mut sites)?;
+        prepared.push(Prepared {
+            rewrites: own.name.clone(),
+            assumptions: Vec::new(),
+            diff,
+            creates: Vec::new(),
+            sources: Ok(sources),
+        });
+        // What it includes from beside itself.
+        compiler.include_dirs.extend(own.file.parent().map(Path::to_path_buf));
     }
 
     progress(0, "looking for a GPU");
@@ -259,12 +308,20 @@ pub fn measure(
         sites: sites
             .places
             .iter()
-            .map(|(site, path, line)| Site {
-                kernel: site.kernel.clone(),
-                path: project.show(path),
-                line: *line,
+            .map(|(site, path, line)| {
+                let (path, line) = request.place(path, *line);
+                Site {
+                    kernel: site.kernel.clone(),
+                    path: project.show(path),
+                    line,
+                }
             })
             .collect(),
+        kernel: request.host.as_ref().map(|host| KernelRun {
+            kernel: host.kernel.clone(),
+            path: project.show(&host.place.0),
+            line: host.place.1,
+        }),
         left_out: sites
             .left_out
             .iter()
@@ -291,9 +348,10 @@ fn sources(
     sites: &mut Sites,
 ) -> Result<Sources, String> {
     let db = project.host.db();
-    let files = program::files(project, &request.file)?;
-    let timed = texts(project, &files, &instrument(db, &files, kernels, sites, false))?;
-    let checked = texts(project, &files, &instrument(db, &files, kernels, sites, true))?;
+    let files = program::files(project, request.main())?;
+    let host = request.host.as_ref().map(|host| host.path.as_path());
+    let timed = texts(project, &files, &instrument(db, &files, host, kernels, sites, false))?;
+    let checked = texts(project, &files, &instrument(db, &files, host, kernels, sites, true))?;
     let plain = texts(project, &files, &BTreeMap::new())?;
     Ok(Sources { plain, timed, checked })
 }
@@ -333,7 +391,7 @@ fn build_all(
                             Some(project) => {
                                 project_build::build(project, &compiler.nvcc, texts, header, &directory, compiler.limit)
                             }
-                            None => build(compiler, texts, &request.file, header, &directory),
+                            None => build(compiler, texts, request.main(), header, &directory),
                         });
                     let slot = index * 2 + usize::from(*what == "checked");
                     if let Some(place) = built.lock().unwrap_or_else(PoisonError::into_inner).get_mut(slot) {
@@ -357,9 +415,11 @@ fn build_all(
 }
 
 /// What a variant changes, without the files that it adds.
-fn diff(project: &Project, applied: &Applied) -> String {
+fn diff(project: &Project, request: &Request, applied: &Applied) -> String {
     let changes = applied.changes.iter();
     changes
+        // A generated program is none of the user's.
+        .filter(|(path, _)| !request.is_generated(path))
         .filter_map(|(path, change)| {
             let before = change.before.as_deref()?;
             Some(unified(&project.show(path), Some(before), &change.after))
