@@ -32,11 +32,11 @@ constexpr int kMostParts = 64;
 __device__ inline int median(int a, int b, int c) { return max(min(a, b), min(max(a, b), c)); }
 
 // Sorts a few keys: each goes where as many smaller ones are.
-__device__ void sort_small(const int* from, int* out, int count) {
+__device__ void sort_small(const int* from, int* out, int count, int threads) {
     __shared__ int keys[kSmall];
-    for (int i = threadIdx.x; i < count; i += blockDim.x) keys[i] = from[i];
+    for (int i = threadIdx.x; i < count; i += threads) keys[i] = from[i];
     __syncthreads();
-    for (int i = threadIdx.x; i < count; i += blockDim.x) {
+    for (int i = threadIdx.x; i < count; i += threads) {
         int key = keys[i], rank = 0;
         for (int k = 0; k < count; ++k) rank += keys[k] < key || (keys[k] == key && k < i);
         out[rank] = key;
@@ -48,7 +48,7 @@ __device__ void sort_small(const int* from, int* out, int count) {
 __global__ void sort_part(int* from, int* to, int* out, int begin, int count) {
     __shared__ int less, greater;
     if (count <= kSmall) {
-        sort_small(from + begin, out + begin, count);
+        sort_small(from + begin, out + begin, count, blockDim.x);
         return;
     }
     int pivot = median(from[begin], from[begin + count / 2], from[begin + count - 1]);
@@ -79,7 +79,7 @@ __global__ void sort_serial(int* a, int* b, int* out, int count) {
         int *from = part.z ? b : a, *to = part.z ? a : b;
         __syncthreads();
         if (count <= kSmall) {
-            sort_small(from + begin, out + begin, count);
+            sort_small(from + begin, out + begin, count, blockDim.x);
             continue;
         }
         int pivot = median(from[begin], from[begin + count / 2], from[begin + count - 1]);

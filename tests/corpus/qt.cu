@@ -123,7 +123,7 @@ __global__ void build(int2* points, int2* other, Node* nodes, int* total, int fi
     __shared__ int counts[4], next[4], children;
     int which = first + blockIdx.x;
     Node node = nodes[which];
-    if (!is_inner(node)) return;
+    if (!__syncthreads_or(is_inner(node))) return;
     if (threadIdx.x < 4) counts[threadIdx.x] = 0;
     __syncthreads();
     for (int i = threadIdx.x; i < node.count; i += blockDim.x) atomicAdd(&counts[quadrant(node, points[node.begin + i])], 1);
