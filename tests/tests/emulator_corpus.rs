@@ -115,6 +115,12 @@ const POINTS: &[&str] = &[
     "--input skewed --points 300 --variant recursive",
 ];
 
+const KEYS: &[&str] = &[
+    "--input skewed --keys 1500",
+    "--input flat --keys 1200",
+    "--input flat --keys 900 --variant serial",
+];
+
 const BODIES: &[&str] = &["--input skewed --bodies 80", "--input flat --bodies 60"];
 
 const FORMULAS: &[&str] = &[
@@ -132,6 +138,7 @@ const CORPUS: &[Benchmark] = &[
     some_pairs("gc.cu", GRAPHS),
     some_pairs("mstf.cu", GRAPHS),
     some_pairs("mstv.cu", GRAPHS),
+    some_pairs("qs.cu", KEYS),
     some_pairs("qt.cu", POINTS),
     some_pairs("sp.cu", FORMULAS),
     some_pairs("tc.cu", GRAPHS),
@@ -207,6 +214,7 @@ fn the_runtime_header_passes_its_test() {
         "threshold",
         "serial",
         "together",
+        "recursion",
     ];
     let failures = in_parallel(&groups, |group| {
         let variants = [(group.to_string(), executable.clone())];

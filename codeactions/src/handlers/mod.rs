@@ -8,6 +8,7 @@ mod aggregate_multiblock;
 mod aggregate_warp;
 mod coarsen;
 mod fire_and_forget;
+mod flatten_recursion;
 pub mod optimize;
 mod threshold;
 
@@ -28,6 +29,7 @@ pub static REWRITES: &[Rewrite] = &[
     threshold::REWRITE,
     coarsen::REWRITE,
     fire_and_forget::REWRITE,
+    flatten_recursion::REWRITE,
     aggregate_malloc::REWRITE,
 ];
 

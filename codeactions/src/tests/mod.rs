@@ -12,6 +12,7 @@ mod docs;
 mod fire_and_forget;
 mod fission;
 mod fixes;
+mod flatten_recursion;
 mod heads;
 mod nesting;
 mod optimize;
