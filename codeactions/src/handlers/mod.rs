@@ -9,6 +9,9 @@ mod aggregate_warp;
 mod coarsen;
 mod fire_and_forget;
 pub mod optimize;
+mod promote;
+mod promote_lookback;
+mod promote_overlap;
 mod threshold;
 
 pub(crate) use aggregate_malloc::allocates;
@@ -29,6 +32,9 @@ pub static REWRITES: &[Rewrite] = &[
     coarsen::REWRITE,
     fire_and_forget::REWRITE,
     aggregate_malloc::REWRITE,
+    promote_lookback::REWRITE,
+    promote_overlap::REWRITE,
+    promote::REWRITE,
 ];
 
 /// The rewrite with this id.

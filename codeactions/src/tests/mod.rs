@@ -15,6 +15,7 @@ mod fixes;
 mod heads;
 mod nesting;
 mod optimize;
+mod promote;
 mod threshold;
 mod undo;
 
