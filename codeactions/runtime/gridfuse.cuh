@@ -63,6 +63,9 @@
 // Recursion. A kernel that launches itself is run by one grid that stays: Recursion writes down in a Worklist what is launched,
 // and the grid's blocks take it from there. launch_recursion starts it.
 //
+// Chains. A kernel of one block that launches itself again becomes one grid, whose blocks take the launches one
+// after the other: Chain, and RunningChain where only a running value is passed on.
+//
 // Allocating together. malloc_together gives threads that allocate at the same time parts of one
 // allocation; free_together frees that when the last part is given back.
 
@@ -781,63 +784,21 @@ private:
     Piece pieces_[16];
 };
 
-}   // namespace detail
-
-/// Owns the memory of an Arena for one launch in a stream: taken when made, given back when destroyed,
-/// both in stream order. What arena_for returns; converts to Arena.
-class ArenaOwner {
+/// Memory for one launch in a stream, taken and given back in stream order.
+class StreamMemory {
 public:
-    ArenaOwner(dim3 grid, dim3 block, cudaStream_t stream, std::size_t bytes_per_thread, unsigned aggregators,
-               std::size_t nested_bytes)
-        : stream_(stream) {
-        const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
-        const unsigned long long threads = 1ull * block.x * block.y * block.z;
-        if (blocks == 0 || threads == 0 || threads > detail::kMaxBlockThreads || aggregators == 0) return;
-        const cudaError_t before = cudaPeekAtLastError();
-        // Too large a wish is cut down rather than refused: fewer launches fit in the batches.
-        for (; bytes_per_thread >= 8; bytes_per_thread /= 2, nested_bytes /= 2) {
-            if (bytes_per_thread > UINT_MAX / 2 / threads) continue;
-            const unsigned units = detail::PoolView::units_in(nested_bytes);
-            // With nested launches a batch has a Front: each warp's, if it comes to that.
-            const unsigned long long fronts = units == 0 ? 0 : (threads + 31) / 32 * sizeof(detail::Front);
-            const unsigned long long part =
-                (threads * bytes_per_thread + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment + fronts;
-            if ((part + detail::kStateStride) * aggregators > ULLONG_MAX / 4 / blocks) continue;
-            const unsigned long long states = detail::states_bytes(blocks, aggregators);
-            const unsigned long long pool =
-                units == 0 ? 0 : (nested_bytes + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment;
-            const std::size_t zeros = static_cast<std::size_t>(states + (units == 0 ? 0 : sizeof(detail::Pool)));
-            if (!take(zeros, static_cast<std::size_t>(states + pool + part * aggregators * blocks))) continue;
-            if (units != 0) {
-                states_ = 0;   // the pool isn't left as it was at first
-                arena_.pool_ = detail::PoolView(arena_.memory_ + states, units);
-            }
-            arena_.records_ = states + pool;
-            arena_.blocks_ = blocks;
-            arena_.part_bytes_ = static_cast<unsigned>(part);
-            arena_.parts_ = aggregators;
-            break;
-        }
-        if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, it only runs without an arena
+    StreamMemory() = default;
+    ~StreamMemory() {
+        if (memory_ == nullptr) return;
+        if (keep_ && KeptMemory::instance().give(device_, stream_id_, memory_, bytes_, states_)) return;
+        (void)cudaFreeAsync(memory_, stream_);
     }
-    ~ArenaOwner() {
-        if (arena_.memory_ == nullptr) return;
-        if (keep_ && detail::KeptMemory::instance().give(device_, stream_id_, arena_.memory_, bytes_, states_)) return;
-        (void)cudaFreeAsync(arena_.memory_, stream_);
-    }
-    ArenaOwner(const ArenaOwner&) = delete;
-    ArenaOwner& operator=(const ArenaOwner&) = delete;
+    StreamMemory(const StreamMemory&) = delete;
+    StreamMemory& operator=(const StreamMemory&) = delete;
 
-    operator Arena() const { return arena_; }
-
-private:
-    template <auto... Kernel>
-    friend class LaunchpadOwner;
-    template <auto Kernel, unsigned Bits>
-    friend class WorklistOwner;
-
-    // Memory of so many bytes, the first `states` of them zero: the parent leaves them so.
-    bool take(std::size_t states, std::size_t bytes) {
+    /// Takes `bytes` bytes, the first `states` of them zero: the kernel leaves them so. False if there are none.
+    bool take(cudaStream_t stream, std::size_t states, std::size_t bytes) {
+        stream_ = stream;
         if (cudaGetDevice(&device_) != cudaSuccess) return false;
         // The memory of a graph belongs to the graph, which runs when and where it likes.
         cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
@@ -846,7 +807,7 @@ private:
         bytes_ = bytes;
         states_ = states;
         std::size_t zeros = 0;
-        void* memory = keep_ ? detail::KeptMemory::instance().take(device_, stream_id_, bytes_, zeros) : nullptr;
+        void* memory = keep_ ? KeptMemory::instance().take(device_, stream_id_, bytes_, zeros) : nullptr;
         if (memory == nullptr) {
             const cudaMemPool_t pool = pool_of(device_);
             if (pool == nullptr || cudaMallocFromPoolAsync(&memory, bytes, pool, stream_) != cudaSuccess) return false;
@@ -855,10 +816,20 @@ private:
             (void)cudaFreeAsync(memory, stream_);
             return false;
         }
-        arena_.memory_ = static_cast<unsigned char*>(memory);
+        memory_ = static_cast<unsigned char*>(memory);
         return true;
     }
 
+    /// The kernel doesn't leave the front as it was.
+    void spoil() { states_ = 0; }
+
+    unsigned char* memory() const { return memory_; }
+    int device() const { return device_; }
+
+    /// Whether it outlives the launch: not in a graph.
+    bool is_kept() const { return keep_; }
+
+private:
     // A pool of our own for each device, which keeps the memory that is given back: the default pool
     // returns it to the system at every synchronisation, and has to ask for it again.
     static cudaMemPool_t pool_of(int device) {
@@ -889,13 +860,65 @@ private:
         return pool;
     }
 
-    Arena arena_;
-    cudaStream_t stream_;
+    unsigned char* memory_ = nullptr;
+    cudaStream_t stream_ = nullptr;
     unsigned long long stream_id_ = 0;
     std::size_t bytes_ = 0;
     std::size_t states_ = 0;
     int device_ = 0;
     bool keep_ = false;
+};
+
+}   // namespace detail
+
+/// Owns the memory of an Arena for one launch in a stream: taken when made, given back when destroyed,
+/// both in stream order. What arena_for returns; converts to Arena.
+class ArenaOwner {
+public:
+    ArenaOwner(dim3 grid, dim3 block, cudaStream_t stream, std::size_t bytes_per_thread, unsigned aggregators,
+               std::size_t nested_bytes) {
+        const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
+        const unsigned long long threads = 1ull * block.x * block.y * block.z;
+        if (blocks == 0 || threads == 0 || threads > detail::kMaxBlockThreads || aggregators == 0) return;
+        const cudaError_t before = cudaPeekAtLastError();
+        // Too large a wish is cut down rather than refused: fewer launches fit in the batches.
+        for (; bytes_per_thread >= 8; bytes_per_thread /= 2, nested_bytes /= 2) {
+            if (bytes_per_thread > UINT_MAX / 2 / threads) continue;
+            const unsigned units = detail::PoolView::units_in(nested_bytes);
+            // With nested launches a batch has a Front: each warp's, if it comes to that.
+            const unsigned long long fronts = units == 0 ? 0 : (threads + 31) / 32 * sizeof(detail::Front);
+            const unsigned long long part =
+                (threads * bytes_per_thread + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment + fronts;
+            if ((part + detail::kStateStride) * aggregators > ULLONG_MAX / 4 / blocks) continue;
+            const unsigned long long states = detail::states_bytes(blocks, aggregators);
+            const unsigned long long pool =
+                units == 0 ? 0 : (nested_bytes + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment;
+            const std::size_t zeros = static_cast<std::size_t>(states + (units == 0 ? 0 : sizeof(detail::Pool)));
+            if (!memory_.take(stream, zeros, static_cast<std::size_t>(states + pool + part * aggregators * blocks))) continue;
+            arena_.memory_ = memory_.memory();
+            if (units != 0) {
+                memory_.spoil();   // the pool isn't left as it was at first
+                arena_.pool_ = detail::PoolView(arena_.memory_ + states, units);
+            }
+            arena_.records_ = states + pool;
+            arena_.blocks_ = blocks;
+            arena_.part_bytes_ = static_cast<unsigned>(part);
+            arena_.parts_ = aggregators;
+            break;
+        }
+        if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, it only runs without an arena
+    }
+    ArenaOwner(const ArenaOwner&) = delete;
+    ArenaOwner& operator=(const ArenaOwner&) = delete;
+
+    operator Arena() const { return arena_; }
+
+private:
+    template <auto... Kernel>
+    friend class LaunchpadOwner;
+
+    Arena arena_;
+    detail::StreamMemory memory_;
 };
 
 /// Makes the arena for one launch of a parent kernel; written as the last argument of that launch:
@@ -1517,9 +1540,9 @@ public:
                    std::size_t nested_bytes)
         : memory_(grid, block, stream, bytes_per_thread, aggregators, nested_bytes), stream_(stream) {
         // A graph runs without us: there the device launches.
-        if (memory_.arena_.memory_ == nullptr || !memory_.keep_) return;
+        if (memory_.arena_.memory_ == nullptr || !memory_.memory_.is_kept()) return;
         const cudaError_t before = cudaPeekAtLastError();
-        launchpad_ = detail::Launchpads::instance().take(memory_.device_, &list_);
+        launchpad_ = detail::Launchpads::instance().take(memory_.memory_.device(), &list_);
         if (launchpad_ == nullptr) launchpad_ = make();
         if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, only the device launches
     }
@@ -1544,7 +1567,7 @@ public:
 
 private:
     detail::Launchpad* make() const {
-        detail::Launchpad* const launchpad = detail::Launchpads::make(memory_.device_, &list_);
+        detail::Launchpad* const launchpad = detail::Launchpads::make(memory_.memory_.device(), &list_);
         if (launchpad == nullptr) return nullptr;
         unsigned long long* list = launchpad->kernels;
         void* arguments[] = {&list};
@@ -2074,13 +2097,10 @@ class WorklistOwner {
 
 public:
     WorklistOwner(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, const Args& first)
-        : list_(detail::Bytes<Args>(first)), stream_(stream) {
+        : list_(detail::Bytes<Args>(first)) {
         if (!detail::valid_grid(grid) || !detail::valid_block(block)) return;
         const cudaError_t before = cudaPeekAtLastError();
-        if (!take(grid, block, shared_bytes) && before == cudaSuccess) (void)cudaGetLastError();
-    }
-    ~WorklistOwner() {
-        if (memory_ != nullptr) (void)cudaFreeAsync(memory_, stream_);
+        if (!take(grid, block, shared_bytes, stream) && before == cudaSuccess) (void)cudaGetLastError();
     }
     WorklistOwner(const WorklistOwner&) = delete;
     WorklistOwner& operator=(const WorklistOwner&) = delete;
@@ -2089,7 +2109,7 @@ public:
     unsigned blocks() const { return blocks_; }
 
 private:
-    bool take(dim3 grid, dim3 block, std::size_t shared_bytes) {
+    bool take(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream) {
         int device = 0, multiprocessors = 0, resident = 0;
         if (cudaGetDevice(&device) != cudaSuccess ||
             cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
@@ -2098,13 +2118,9 @@ private:
             resident * multiprocessors <= 0)
             return false;
         constexpr std::size_t zeros = Worklist<Args>::bytes_in_front(Bits);
-        const cudaMemPool_t pool = ArenaOwner::pool_of(device);
-        if (pool == nullptr || cudaMallocFromPoolAsync(&memory_, zeros + (sizeof(Work) << Bits), pool, stream_) != cudaSuccess) {
-            memory_ = nullptr;
-            return false;
-        }
-        if (cudaMemsetAsync(memory_, 0, zeros, stream_) != cudaSuccess) return false;
-        list_.counters_ = static_cast<detail::WorkCounters*>(memory_);
+        if (!memory_.take(stream, zeros, zeros + (sizeof(Work) << Bits))) return false;
+        memory_.spoil();
+        list_.counters_ = reinterpret_cast<detail::WorkCounters*>(memory_.memory());
         list_.bits_ = Bits;
         list_.grid_x_ = grid.x;
         list_.grid_yz_ = (grid.y - 1) | (grid.z - 1) << 16;
@@ -2113,8 +2129,7 @@ private:
     }
 
     Worklist<Args> list_;
-    cudaStream_t stream_;
-    void* memory_ = nullptr;
+    detail::StreamMemory memory_;
     unsigned blocks_ = 0;
 };
 
@@ -2141,6 +2156,446 @@ struct Launcher<Kernel, Bits, void (*)(Worklist<T>, Uniform...)> {
 /// grid. What is launched beyond that goes out by itself, and so does every launch without memory for a worklist.
 template <auto Kernel, unsigned Bits = 18>
 inline constexpr detail::Launcher<Kernel, Bits> launch_recursion{};
+
+// ------------------------------------------------------------------------------------------ chains
+
+namespace detail {
+
+/// What the blocks of a chain share. All zero at first, and again when the last block has left.
+struct ChainState {
+    static constexpr unsigned kQuarter = 2048;      // links; see RunningChain
+    static constexpr unsigned kRing = 4 * kQuarter;
+    static constexpr unsigned kMostSlots = 32;
+
+    alignas(kSliceAlignment) unsigned long long tickets;   // links that have been taken
+    alignas(kSliceAlignment) unsigned left;                // blocks that have left
+    alignas(kSliceAlignment) unsigned long long done[4];   // of a RunningChain: links of each quarter of the ring that know their value
+    alignas(kSliceAlignment) unsigned long long words[kRing];
+};
+
+}   // namespace detail
+
+/// Where the blocks of a chain meet. A kernel parameter; made by chain_for.
+class ChainMemory {
+public:
+    ChainMemory() = default;
+    __host__ __device__ explicit ChainMemory(detail::ChainState* state) : state_(state) {}
+    __device__ __forceinline__ detail::ChainState* state() const { return state_; }
+
+private:
+    detail::ChainState* state_ = nullptr;
+};
+
+namespace detail {
+
+/// Numbers for links: each block of the grid takes one after the other. The links before one that has a number have
+/// blocks that run or have run, so that a link may wait for them whatever else is resident.
+class Links {
+public:
+    /// The number of the block's link; the first is 0.
+    __device__ __forceinline__ unsigned long long number() const { return number_; }
+
+protected:
+    __device__ __forceinline__ explicit Links(ChainMemory memory) : state_(memory.state()) {}
+
+    /// Takes the next number, in one thread of the block.
+    __device__ __forceinline__ unsigned long long take() {
+        if (state_ != nullptr) return atomicAdd(&state_->tickets, 1ull);
+        return blockIdx.x != 0 ? ULLONG_MAX : began_ ? number_ + 1 : 0;   // without memory one block does everything
+    }
+
+    /// The next link, if all before it go on. All threads of the block, which need nothing of the last link any more.
+    template <class GoesOn>
+    __device__ __forceinline__ bool advance(const GoesOn& goes_on) {
+        __shared__ unsigned long long ticket;
+        const unsigned thread = linear_thread();
+        if (thread == 0) ticket = take();
+        __syncthreads();
+        const unsigned long long taken = ticket;
+        bool all = taken != ULLONG_MAX;
+        if (all)
+            for (unsigned long long link = checked_ + thread; all && link < taken; link += block_threads()) all = goes_on(link);
+        if (!__syncthreads_and(all)) return false;
+        checked_ = number_ = taken;
+        began_ = true;
+        return true;
+    }
+
+    /// The block has no further link. The last one leaves the state as it was at first, with so many words used.
+    __device__ __forceinline__ void leave(unsigned words) {
+        if (state_ == nullptr) return;
+        bool last = false;
+        __syncthreads();
+        if (linear_thread() == 0) {
+            __threadfence();   // release
+            last = atomicAdd(&state_->left, 1u) == gridDim.x - 1;
+            __threadfence();   // acquire
+        }
+        if (!__syncthreads_or(last)) return;
+        for (unsigned word = linear_thread(); word < words; word += block_threads()) state_->words[word] = 0;
+        if (linear_thread() == 0) {
+            for (unsigned long long& done : state_->done) done = 0;
+            state_->tickets = 0;
+            state_->left = 0;
+        }
+    }
+
+    ChainState* state_;
+    unsigned long long number_ = 0;
+    unsigned long long checked_ = 0;   // links before this one are known to go on
+    bool began_ = false;
+};
+
+struct NoArguments {};
+
+}   // namespace detail
+
+/// A kernel of one block that launches itself again, as one grid: each launch is a link of the chain, each block runs a link
+/// and then takes another one.
+///
+///     struct compact_args { int tile; int offset; };   // the arguments that differ between the links
+///
+///     __global__ void compact(const int* in, int* out, int n, int tile, int offset, gridfuse::ChainMemory memory) {
+///         gridfuse::Chain<compact_args> chain(memory, {tile, offset});
+///         while (chain.next())
+///             compact_link(chain, in, out, n, chain.args().tile, chain.args().offset);   // calls chain.launch({...}) to go on
+///     }
+///
+///     compact<<<gridfuse::chain_blocks<compact>(256), 256, 0, stream>>>(in, out, n, 0, 0, gridfuse::chain_for(stream));
+///
+/// A link begins when the one before launches it, and sees what the launching thread knew then. The rest of that one goes on
+/// beside it. With chain.next(goes_on), where `goes_on(number)` says whether link `number` launches another one, a link begins
+/// as soon as a block is there for it, and waits for being launched in chain.wait().
+///
+/// It can't hang, however few blocks are resident: a link waits only for the one before, whose number was taken
+/// before, by a block that runs.
+template <class Args = detail::NoArguments>
+class Chain : public detail::Links {
+    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+
+    // Each word of the arguments travels with the link's number: whoever sees that has the word, too.
+    static constexpr unsigned kWords = (sizeof(Args) + 3) / 4;
+    static constexpr unsigned kStride = (kWords + 15) / 16 * 16;   // slots share no cache line
+    static constexpr unsigned kFit = detail::ChainState::kRing / kStride;
+    static constexpr unsigned kSlots = kFit < detail::ChainState::kMostSlots ? kFit : detail::ChainState::kMostSlots;
+    static constexpr unsigned kEnd = UINT_MAX;
+    static_assert(kSlots > 0, "more arguments than a kernel can have");
+
+    struct Local {
+        detail::Bytes<Args> args;
+        detail::Bytes<Args> launched;   // without memory
+        bool end;
+    };
+
+public:
+    __device__ __forceinline__ explicit Chain(ChainMemory memory, const Args& first = Args()) : Links(memory), first_(first) {}
+
+    /// The next link for this block, when it has been launched; false when there is none. All threads of the block.
+    __device__ __forceinline__ bool next() {
+        if (began_ && !__syncthreads_or(launched_)) {
+            end();
+            return false;
+        }
+        if (!advance([](unsigned long long) { return true; })) return false;   // has no memory, nothing to leave
+        launched_ = false;
+        receive();
+        if (!local().end) return true;
+        leave(kSlots * kStride);
+        return false;
+    }
+
+    /// The next link for this block, which has not been launched perhaps; false when there is none. All threads of the block.
+    template <class GoesOn>
+    __device__ __forceinline__ bool next(const GoesOn& goes_on) {
+        if (began_) __syncthreads();
+        if (advance(goes_on)) return true;
+        leave(kSlots * kStride);
+        return false;
+    }
+
+    /// Waits until the link has been launched: its arguments. All threads of the block.
+    __device__ __forceinline__ Args wait() {
+        __syncthreads();   // with the fence: release, for launch_at_once
+        receive();
+        return args();
+    }
+
+    /// The arguments of the link, once it has been launched.
+    __device__ __forceinline__ Args args() const { return local().args.value(); }
+
+    /// Launches the next link. One thread of the block.
+    __device__ __forceinline__ void launch(const Args& args = Args()) {
+        __threadfence();   // release
+        launch_at_once(args);
+    }
+
+    /// The same for the first thread of the block, where no thread has touched memory that others see since wait(): what the link did
+    /// before is behind a fence already.
+    __device__ __forceinline__ void launch_at_once(const Args& args = Args()) {
+        launched_ = true;
+        if (state_ == nullptr) {
+            local().launched = detail::Bytes<Args>(args);
+            return;
+        }
+        unsigned words[kWords] = {};
+        memcpy(words, &args, sizeof(Args));
+        unsigned long long* const slot = slot_of(number_ + 1);
+        const unsigned long long tag = static_cast<unsigned long long>(tag_of(number_ + 1)) << 32;
+#pragma unroll
+        for (unsigned word = 0; word < kWords; ++word) detail::strong_write(slot[word], tag | words[word]);
+    }
+
+private:
+    static __device__ __forceinline__ Local& local() {
+        __shared__ Local local;
+        return local;
+    }
+    __device__ __forceinline__ unsigned long long* slot_of(unsigned long long number) const {
+        return state_->words + number % kSlots * kStride;
+    }
+    static __device__ __forceinline__ unsigned tag_of(unsigned long long number) { return static_cast<unsigned>(number % (kEnd - 1)) + 1; }
+
+    __device__ __forceinline__ void receive() {
+        const unsigned thread = detail::linear_thread();
+        if (number_ == 0 || state_ == nullptr) {
+            if (thread == 0) {
+                local().args = number_ == 0 ? detail::Bytes<Args>(first_) : local().launched;
+                local().end = false;
+            }
+        } else if (thread < 32) {
+            const unsigned long long* const slot = slot_of(number_);
+            const unsigned tag = tag_of(number_);
+            bool end = false;
+            for (unsigned word = thread; word < kWords; word += detail::warp_threads()) {
+                unsigned long long seen;
+                do {
+                    seen = detail::strong_read(slot[word]);
+                    end = seen >> 32 == kEnd;
+                } while (!end && seen >> 32 != tag);
+                const unsigned value = static_cast<unsigned>(seen);
+                const unsigned bytes = word + 1 == kWords ? sizeof(Args) - 4 * word : 4;
+                memcpy(reinterpret_cast<unsigned char*>(&local().args) + 4 * word, &value, bytes);
+            }
+            if (thread == 0) local().end = end;
+        }
+        if (thread < 32) __threadfence();   // acquire
+        __syncthreads();
+    }
+
+    // No link comes after this one. Those that wait for more have taken their numbers in vain.
+    __device__ __forceinline__ void end() {
+        if (state_ == nullptr) return;
+        for (unsigned word = detail::linear_thread(); word < kSlots * kStride; word += detail::block_threads())
+            detail::strong_write(state_->words[word], static_cast<unsigned long long>(kEnd) << 32);
+        leave(kSlots * kStride);
+    }
+
+    Args first_;
+    bool launched_ = false;
+};
+
+/// Operations of a RunningChain. In any order the result is the same.
+struct Sum {
+    template <class T>
+    __device__ __forceinline__ T operator()(T a, T b) const {
+        using Number = std::make_unsigned_t<T>;   // wraps around, as partial sums may where the whole doesn't
+        return static_cast<T>(static_cast<Number>(a) + static_cast<Number>(b));
+    }
+};
+struct Greatest {
+    template <class T>
+    __device__ __forceinline__ T operator()(T a, T b) const {
+        if constexpr (std::is_same<T, float>::value) return fmaxf(a, b);
+        else return a < b ? b : a;
+    }
+};
+struct Least {
+    template <class T>
+    __device__ __forceinline__ T operator()(T a, T b) const {
+        if constexpr (std::is_same<T, float>::value) return fminf(a, b);
+        else return b < a ? b : a;
+    }
+};
+
+/// A chain in which a link gets nothing from the one before but a running value, to which each adds its own. No link waits for
+/// the one before to be launched: it says what it adds, and looks back at what those before have said, until it comes to one
+/// that knows its own value (Merrill and Garland: Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016).
+///
+///     gridfuse::RunningChain<int, gridfuse::Sum> chain(memory, offset);
+///     while (chain.next([&](unsigned long long link) { return compact_goes_on(n, tile + link); }))
+///         compact_link(chain, in, out, n, tile + chain.number());   // calls chain.before(total)
+///
+/// A link sees behind before() what all links before it did in front of before(). It can't hang, however few blocks are
+/// resident: a link waits only for links before it, whose numbers were taken before, by blocks that run.
+///
+/// What links have said stands in a ring. A link of one quarter of it starts to look back when all links up to the quarter before the
+/// last are done: so it looks at this quarter, the one before and the last link of that before, and nobody looks any more
+/// at the quarter that it writes over.
+template <class T = unsigned, class Operation = Sum>
+class RunningChain : public detail::Links {
+    static_assert(sizeof(T) == 4 && std::is_trivially_copyable<T>::value, "a value travels with its state in a word of 64 bits");
+    static constexpr unsigned kRing = detail::ChainState::kRing, kQuarter = detail::ChainState::kQuarter;
+    enum : unsigned { kOwn = 1, kWhole = 2 };   // states: the link's own value; that of all up to it
+
+    struct Local {
+        T before;
+        T running;   // without memory
+    };
+
+public:
+    __device__ __forceinline__ explicit RunningChain(ChainMemory memory, T first = T()) : Links(memory), first_(first) {}
+
+    /// The next link for this block; false when there is none. All threads of the block.
+    template <class GoesOn>
+    __device__ __forceinline__ bool next(const GoesOn& goes_on) {
+        if (began_) __syncthreads();
+        if (advance(goes_on)) return true;
+        if (state_ != nullptr) {
+            const unsigned long long taken = detail::strong_read(state_->tickets);
+            leave(taken < kRing ? static_cast<unsigned>(taken) : kRing);
+        }
+        return false;
+    }
+
+    /// The running value in front of this link, to which it adds `own` (of the first thread). All threads of the block.
+    __device__ __forceinline__ T before(T own = T()) {
+        __shared__ Local local;
+        __syncthreads();   // release, with the fence below
+        if (state_ == nullptr) {
+            if (detail::linear_thread() == 0) {
+                local.before = number_ == 0 ? first_ : local.running;
+                local.running = Operation()(local.before, own);
+            }
+        } else if (detail::linear_thread() < 32) {
+            const T value = look_back(own);
+            if (detail::linear_thread() == 0) local.before = value;
+        }
+        __syncthreads();
+        return local.before;
+    }
+
+    /// Where the next link would be launched: it runs already.
+    __device__ __forceinline__ void launch() {}
+
+private:
+    static __device__ __forceinline__ unsigned bits(T value) {
+        unsigned word;
+        memcpy(&word, &value, sizeof word);
+        return word;
+    }
+    static __device__ __forceinline__ T value_of(unsigned long long status) {
+        const unsigned word = static_cast<unsigned>(status);
+        T value;
+        memcpy(&value, &word, sizeof value);
+        return value;
+    }
+    // Which time round the ring, above the state.
+    static __device__ __forceinline__ unsigned round_of(unsigned long long number) {
+        return static_cast<unsigned>(number / kRing) << 2;
+    }
+    __device__ __forceinline__ void say(unsigned state, T value) {
+        const unsigned long long status = static_cast<unsigned long long>(round_of(number_) | state) << 32 | bits(value);
+        detail::strong_write(state_->words[number_ % kRing], status);
+    }
+
+    // The first warp of the block.
+    __device__ __forceinline__ T look_back(T own) {
+        const unsigned lane = detail::linear_thread(), lanes = detail::warp_threads();
+        const unsigned everyone = lanes == 32 ? ~0u : (1u << lanes) - 1;
+        const unsigned long long quarter = number_ / kQuarter;
+        const Operation combine{};
+        if (lane == 0) {
+            if (quarter >= 2)
+                while (detail::strong_read(state_->done[(quarter - 2) % 4]) < ((quarter - 2) / 4 + 1) * kQuarter) {}
+            __threadfence();
+            if (number_ == 0) say(kWhole, combine(first_, own));
+            else say(kOwn, own);
+        }
+        T value = first_;
+        if (number_ != 0) {
+            // Nobody looks beyond the last link of the quarter before the last.
+            const unsigned long long limit = quarter >= 2 ? (quarter - 1) * kQuarter - 1 : 0;
+            bool some = false;
+            for (unsigned long long end = number_;;) {
+                const bool looks = end - limit > lane;
+                const unsigned long long at = looks ? end - 1 - lane : limit;
+                const unsigned limited = end - limit < lanes ? static_cast<unsigned>(end - limit) : lanes;
+                unsigned long long status;
+                unsigned last;   // the lane of the last link that is needed
+                bool whole;
+                for (;;) {
+                    status = detail::strong_read(state_->words[at % kRing]);
+                    const unsigned state = static_cast<unsigned>(status >> 32) ^ round_of(at);
+                    const unsigned wholes = __ballot_sync(everyone, looks && state == kWhole);
+                    const unsigned said = __ballot_sync(everyone, looks && (state == kWhole || state == kOwn));
+                    whole = wholes != 0;
+                    last = whole ? __ffs(wholes) - 1 : limited - 1;
+                    const unsigned needed = last == 31 ? ~0u : (1u << (last + 1)) - 1;
+                    // The one at the limit will know its value.
+                    if ((said & needed) == needed && (whole || end - limit > lanes)) break;
+                }
+                T part = value_of(status);
+                for (unsigned distance = 1; distance <= last; distance *= 2) {
+                    const T other = value_of(__shfl_down_sync(everyone, static_cast<unsigned long long>(bits(part)), distance));
+                    if (lane + distance <= last) part = combine(part, other);
+                }
+                value = some ? combine(part, value) : part;
+                some = true;
+                if (whole) break;
+                end -= lanes;
+            }
+        }
+        __threadfence();   // acquire
+        __syncwarp(everyone);
+        if (lane == 0) {
+            __threadfence();   // release, of what other lanes know as well
+            if (number_ != 0) say(kWhole, combine(value, own));
+            atomicAdd(&state_->done[quarter % 4], 1ull);
+        }
+        return value;   // of the first lane
+    }
+
+    T first_;
+};
+
+/// Owns the memory of a chain for one launch in a stream. What chain_for returns; converts to ChainMemory.
+class ChainOwner {
+public:
+    explicit ChainOwner(cudaStream_t stream) {
+        const cudaError_t before = cudaPeekAtLastError();
+        if (memory_.take(stream, sizeof(detail::ChainState), sizeof(detail::ChainState)))
+            chain_ = ChainMemory(reinterpret_cast<detail::ChainState*>(memory_.memory()));
+        if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, only one block does everything
+    }
+    ChainOwner(const ChainOwner&) = delete;
+    ChainOwner& operator=(const ChainOwner&) = delete;
+
+    operator ChainMemory() const { return chain_; }
+
+private:
+    ChainMemory chain_;
+    detail::StreamMemory memory_;
+};
+
+/// Makes the memory for one launch of a kernel with a Chain; written as the last argument of that launch. It is taken and given
+/// back in the order of the stream. Without memory the chain's links run one after the other.
+inline ChainOwner chain_for(cudaStream_t stream = 0) { return ChainOwner(stream); }
+
+/// How many blocks of a kernel with a Chain to launch: as many as can be resident, but no more than `most` per multiprocessor. Right
+/// with any number.
+template <auto Kernel>
+inline unsigned chain_blocks(dim3 block, std::size_t shared_bytes = 0, unsigned most = UINT_MAX) {
+    int device = 0, processors = 0, resident = 0;
+    const cudaError_t before = cudaPeekAtLastError();
+    const bool known = cudaGetDevice(&device) == cudaSuccess &&
+                       cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+                       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, Kernel, static_cast<int>(block.x * block.y * block.z),
+                                                                     shared_bytes) == cudaSuccess;
+    if (before == cudaSuccess) (void)cudaGetLastError();   // the launch will say what is wrong
+    if (!known || processors < 1 || resident < 1) return 1;
+    const unsigned each = static_cast<unsigned>(resident) < most ? static_cast<unsigned>(resident) : most;
+    return each * static_cast<unsigned>(processors);
+}
 
 // ---------------------------------------------------------------------------- allocating together
 

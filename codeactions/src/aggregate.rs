@@ -566,7 +566,7 @@ pub(crate) fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, 
 }
 
 /// The aggregator keeps its state in shared memory: an assumption, unless the parent is sure to leave enough.
-fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRange>) -> Option<Reason> {
+pub fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRange>) -> Option<Reason> {
     let place = used?;
     let body = &function.body;
     let mut bytes: i128 = 0;

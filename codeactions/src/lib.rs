@@ -24,6 +24,7 @@ mod names;
 mod order;
 mod outline;
 mod program;
+mod promotion;
 mod pure;
 pub mod rewrite;
 mod room;

@@ -10,6 +10,9 @@ mod coarsen;
 mod fire_and_forget;
 mod flatten_recursion;
 pub mod optimize;
+mod promote;
+mod promote_lookback;
+mod promote_overlap;
 mod threshold;
 
 pub(crate) use aggregate_malloc::allocates;
@@ -31,6 +34,9 @@ pub static REWRITES: &[Rewrite] = &[
     fire_and_forget::REWRITE,
     flatten_recursion::REWRITE,
     aggregate_malloc::REWRITE,
+    promote_lookback::REWRITE,
+    promote_overlap::REWRITE,
+    promote::REWRITE,
 ];
 
 /// The rewrite with this id.
