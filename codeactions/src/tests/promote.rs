@@ -254,6 +254,23 @@ fn what_can_not_begin_early() {
 }
 
 #[test]
+fn who_returns_does_not_launch() {
+    let program = "\
+__global__ void sums(const int* in, int* out, int n, int tile, int before) {
+    int total = in[tile];
+    if (threadIdx.x == 0) {
+        if (total == 7) return;
+        if (tile + 1 < n) sums<<<1, 128>>>(in, out, n, tile + 1, before + total);
+    }
+    out[tile] = before;
+}
+void run(const int* in, int* out, int n) { sums<<<1, 128>>>(in, out, n, 0, 0); }
+";
+    rewrite("promote", program);
+    refused(&ALL[1..], program, "known only when this one has run");
+}
+
+#[test]
 fn what_is_no_running_value() {
     let lookback = &ALL[2..];
     refused(
