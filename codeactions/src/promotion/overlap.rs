@@ -61,13 +61,14 @@ impl Overlap {
             }
             early += 1;
         }
-        if let Some(stmt) = stmts
-            .iter()
-            .take(launching)
-            .skip(early)
-            .find(|s| has_return(chain, **s))
-        {
-            guard.unknown.get_or_insert(site.body.stmt(*stmt).span);
+        // Whoever has returned doesn't launch.
+        let late = stmts.get(early..=launching).unwrap_or(&[]);
+        let returns = late.iter().flat_map(|s| all_stmts(&site.body, *s)).find(|s| {
+            let stmt = site.body.stmt(*s);
+            matches!(stmt.kind, StmtKind::Return(_)) && stmt.span.start < site.facts.span.start
+        });
+        if let Some(returns) = returns {
+            guard.unknown.get_or_insert(site.body.stmt(returns).span);
         }
         if early == 0 {
             let why = why.unwrap_or_else(|| Reason {
@@ -171,13 +172,6 @@ fn must_wait(chain: &Chain<'_>, stmt: StmtId) -> Option<Reason> {
         "this writes memory that the links before may need as it was".to_owned(),
         body.expr(write.at).span,
     )
-}
-
-fn has_return(chain: &Chain<'_>, stmt: StmtId) -> bool {
-    let body = &chain.site.body;
-    all_stmts(body, stmt)
-        .into_iter()
-        .any(|s| matches!(body.stmt(s).kind, StmtKind::Return(_)))
 }
 
 /// The condition of the launch.

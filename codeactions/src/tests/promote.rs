@@ -42,7 +42,7 @@ fn refused(ids: &[&str], program: &str, reason: &str) {
 fn waits_for_the_launch() {
     rewrite("promote", SUMS).has(&[
         "struct sums_args { int tile; int before; };",
-        "void sums_link(gridfuse::Chain<sums_args>& chain, const int* in, int* out, int n, int tile, int before)",
+        "void sums_link(gridfuse::Chain<sums_args>& chain, const int* in,",
         "if (threadIdx.x == 0 && tile + 1 < n) chain.launch({tile + 1, before + total});",
         "while (chain.next()) {",
         "sums<<<gridfuse::chain_blocks<sums>(128), 128>>>(in, out, n, 0, 0,",
@@ -251,6 +251,23 @@ fn what_can_not_begin_early() {
         &with("    int total = sum(in, tile * 128 + threadIdx.x);\n", "").replace("before + total", "before + 1"),
         "nothing can run before the launch",
     );
+}
+
+#[test]
+fn who_returns_does_not_launch() {
+    let program = "\
+__global__ void sums(const int* in, int* out, int n, int tile, int before) {
+    int total = in[tile];
+    if (threadIdx.x == 0) {
+        if (total == 7) return;
+        if (tile + 1 < n) sums<<<1, 128>>>(in, out, n, tile + 1, before + total);
+    }
+    out[tile] = before;
+}
+void run(const int* in, int* out, int n) { sums<<<1, 128>>>(in, out, n, 0, 0); }
+";
+    rewrite("promote", program);
+    refused(&ALL[1..], program, "known only when this one has run");
 }
 
 #[test]
