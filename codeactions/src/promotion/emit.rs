@@ -91,11 +91,10 @@ struct Writer<'a, 'db> {
 impl Writer<'_, '_> {
     /// The parameters that travel from link to link.
     fn travels(&self, index: usize) -> bool {
-        match (&self.form, self.chain.passed.get(index)) {
-            (Form::Wait, Some(Passed::Step { .. } | Passed::New)) => true,
-            (Form::Overlap(_), Some(Passed::New)) => true,
-            _ => false,
-        }
+        matches!(
+            (&self.form, self.chain.passed.get(index)),
+            (Form::Wait, Some(Passed::Step { .. } | Passed::New)) | (Form::Overlap(_), Some(Passed::New))
+        )
     }
 
     /// Indices of the parameters that are declared where the link waits.

@@ -123,8 +123,12 @@ fn memory_is_allocated_together() {
 fn a_host_that_waits_anyway_launches() {
     let looping = "__global__ void child(int* out, int begin, int count) {\n    for (int k = 0; k < count; ++k) atomicAdd(&out[begin + k], 1);\n}\n";
     let text = with_child(looping, "child<<<(count + 127) / 128, 128>>>(out, begin, count);");
-    let Some(at) = text.find("parent<<<") else { panic!("{text}") };
-    let Some(end) = text[at..].find(';') else { panic!("{text}") };
+    let Some(at) = text.find("parent<<<") else {
+        panic!("{text}")
+    };
+    let Some(end) = text[at..].find(';') else {
+        panic!("{text}")
+    };
     let behind = |more: &str| {
         let (before, after) = text.split_at(at + end + 1);
         rewrite(ID, &format!("{before}{more}{after}"))

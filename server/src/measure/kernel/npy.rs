@@ -128,7 +128,7 @@ mod tests {
     fn heads() -> std::io::Result<()> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("a.npy");
-        let mut read = |bytes: &[u8]| {
+        let read = |bytes: &[u8]| {
             std::fs::write(&path, bytes)?;
             Ok::<_, std::io::Error>(Npy::read(&path))
         };
