@@ -60,6 +60,12 @@
 // Coarsening. coarsened and coarsened_to make the grid of a child smaller; its blocks loop over the
 // blocks of the original grid.
 //
+// Recursion. A kernel that launches itself is run by one grid that stays: Recursion writes down in a Worklist what is launched,
+// and the grid's blocks take it from there. launch_recursion starts it.
+//
+// Chains. A kernel of one block that launches itself again becomes one grid, whose blocks take the launches one
+// after the other: Chain, and RunningChain where only a running value is passed on.
+//
 // Allocating together. malloc_together gives threads that allocate at the same time parts of one
 // allocation; free_together frees that when the last part is given back.
 
@@ -121,8 +127,9 @@ struct Blocks;
 template <> struct Blocks<PerWarp> { static constexpr unsigned kCount = 1; };
 template <> struct Blocks<PerBlock> { static constexpr unsigned kCount = 1; };
 template <unsigned Count> struct Blocks<PerMultiBlock<Count>> { static constexpr unsigned kCount = Count; };
-template <> struct Blocks<PerGrid> { static constexpr unsigned kCount = UINT_MAX; };
-template <> struct Blocks<PerGridFromHost> { static constexpr unsigned kCount = UINT_MAX; };
+// A grid has seldom more blocks than this.
+template <> struct Blocks<PerGrid> { static constexpr unsigned kCount = 1u << 31; };
+template <> struct Blocks<PerGridFromHost> { static constexpr unsigned kCount = 1u << 31; };
 
 constexpr unsigned kMaxGridX = INT_MAX;           // also the most blocks that a batch can have
 constexpr unsigned kMaxGridYZ = 65535;
@@ -177,7 +184,7 @@ struct alignas(T) Bytes {
     Word words[sizeof(T) / sizeof(Word)];
 
     Bytes() = default;
-    __device__ __forceinline__ explicit Bytes(const T& value) { memcpy(words, &value, sizeof(T)); }
+    __host__ __device__ __forceinline__ explicit Bytes(const T& value) { memcpy(words, &value, sizeof(T)); }
     __device__ __forceinline__ const T& value() const { return *reinterpret_cast<const T*>(words); }
 };
 
@@ -274,9 +281,6 @@ struct Launchpad {
     Launchpad* next;                        // and the next one that is free
     alignas(kSliceAlignment) unsigned char orders[2][kBytes];
 };
-
-/// In place of a launchpad where the device launches.
-struct NoLaunchpad {};
 
 /// What stands in front of every order.
 struct OrderHead {
@@ -490,6 +494,13 @@ __device__ __forceinline__ unsigned lanes_below() {
     return mask;
 }
 
+/// The dynamic shared memory of a block.
+__device__ __forceinline__ unsigned dynamic_shared_bytes() {
+    unsigned bytes;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(bytes));
+    return bytes;
+}
+
 // Where `block` lies: the last slot whose first block is not behind it. `first` holds `count`
 // ascending numbers, the first of them 0. Every thread of the warp must take part.
 struct Place {
@@ -528,6 +539,16 @@ __device__ __forceinline__ Place find(const unsigned* first, unsigned count, uns
 template <class Granularity, auto Kernel, int Site>
 class Aggregator;
 
+namespace detail {
+
+/// What an Aggregator could not launch together, which is seldom: by a kernel, to keep it out of the parent's code.
+template <class Aggregator>
+__global__ void launch_rest(typename Aggregator::ChildBatch batch, unsigned long long aside, typename Aggregator::Common uniform) {
+    Aggregator::launch_each(uniform, batch, aside);
+}
+
+}   // namespace detail
+
 /// Memory in which the threads of a parent kernel write down their launches: a kernel parameter, made
 /// by arena_for. It is a view, copied freely; an Arena{} without memory is valid and means that every
 /// launch goes out by itself. A kernel that an Aggregator has launched finds one in its Batch.
@@ -547,7 +568,6 @@ private:
     friend class Aggregator;
 
     struct Slice {
-        detail::State* state;
         unsigned char* memory;
         unsigned long long bytes;
     };
@@ -558,25 +578,38 @@ private:
     // The memory of all Aggregators comes from the pool.
     __device__ __forceinline__ bool is_nested() const { return memory_ == nullptr && pool_; }
 
-    // What the next Aggregator has for the calling thread's group: for a warp a part of its block's memory,
-    // for several blocks all of theirs, and a state. All threads of a block must call it alike.
+    // Which group of the grid's blocks the calling one belongs to.
     template <class Granularity>
-    __device__ __forceinline__ Slice take() {
+    __device__ __forceinline__ static unsigned long long group() {
+        return detail::linear_block() / detail::Blocks<Granularity>::kCount;
+    }
+
+    // Whether there is memory for the group of an Aggregator.
+    template <class Granularity>
+    __device__ __forceinline__ bool has(unsigned aggregator) const {
+        return aggregator < parts_ && group<Granularity>() * detail::Blocks<Granularity>::kCount < blocks_;
+    }
+
+    // The state of the group, where it has memory.
+    template <class Granularity>
+    __device__ __forceinline__ detail::State& state(unsigned aggregator) const {
+        return *reinterpret_cast<detail::State*>(memory_ + (aggregator * blocks_ + group<Granularity>()) * detail::kStateStride);
+    }
+
+    // What an Aggregator has for the records of the calling thread's group: for a warp a part of its block's memory, for several
+    // blocks all of theirs.
+    template <class Granularity>
+    __device__ __forceinline__ Slice slice(unsigned aggregator) const {
         constexpr unsigned count = detail::Blocks<Granularity>::kCount;
-        const unsigned long long block = detail::linear_block();
-        // A grid has seldom as many blocks as it takes for a second group.
-        const unsigned long long group = count == UINT_MAX && block < count ? 0 : block / count, first = group * count;
-        const bool there = taken_ < parts_ && first < blocks_;
+        const unsigned long long first = group<Granularity>() * count;
         Slice slice;
-        slice.state = there ? reinterpret_cast<detail::State*>(memory_ + (taken_ * blocks_ + group) * detail::kStateStride) : nullptr;
-        slice.memory = memory_ + records_ + (taken_ * blocks_ + first) * part_bytes_;
-        slice.bytes = there ? (count < blocks_ - first ? count : blocks_ - first) * part_bytes_ : 0;
+        slice.memory = memory_ + records_ + (aggregator * blocks_ + first) * part_bytes_;
+        slice.bytes = has<Granularity>(aggregator) ? (count < blocks_ - first ? count : blocks_ - first) * part_bytes_ : 0;
         if constexpr (std::is_same<Granularity, PerWarp>::value) {
             const unsigned warps = (detail::block_threads() + 31) / 32;
-            slice.bytes = slice.bytes / warps / detail::kSliceAlignment * detail::kSliceAlignment;
+            slice.bytes = static_cast<unsigned>(slice.bytes) / warps / detail::kSliceAlignment * detail::kSliceAlignment;
             slice.memory += detail::linear_thread() / 32 * slice.bytes;
         }
-        ++taken_;
         return slice;
     }
 
@@ -751,61 +784,21 @@ private:
     Piece pieces_[16];
 };
 
-}   // namespace detail
-
-/// Owns the memory of an Arena for one launch in a stream: taken when made, given back when destroyed,
-/// both in stream order. What arena_for returns; converts to Arena.
-class ArenaOwner {
+/// Memory for one launch in a stream, taken and given back in stream order.
+class StreamMemory {
 public:
-    ArenaOwner(dim3 grid, dim3 block, cudaStream_t stream, std::size_t bytes_per_thread, unsigned aggregators,
-               std::size_t nested_bytes)
-        : stream_(stream) {
-        const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
-        const unsigned long long threads = 1ull * block.x * block.y * block.z;
-        if (blocks == 0 || threads == 0 || threads > detail::kMaxBlockThreads || aggregators == 0) return;
-        const cudaError_t before = cudaPeekAtLastError();
-        // Too large a wish is cut down rather than refused: fewer launches fit in the batches.
-        for (; bytes_per_thread >= 8; bytes_per_thread /= 2, nested_bytes /= 2) {
-            if (bytes_per_thread > UINT_MAX / 2 / threads) continue;
-            const unsigned units = detail::PoolView::units_in(nested_bytes);
-            // With nested launches a batch has a Front: each warp's, if it comes to that.
-            const unsigned long long fronts = units == 0 ? 0 : (threads + 31) / 32 * sizeof(detail::Front);
-            const unsigned long long part =
-                (threads * bytes_per_thread + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment + fronts;
-            if ((part + detail::kStateStride) * aggregators > ULLONG_MAX / 4 / blocks) continue;
-            const unsigned long long states = detail::states_bytes(blocks, aggregators);
-            const unsigned long long pool =
-                units == 0 ? 0 : (nested_bytes + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment;
-            const std::size_t zeros = static_cast<std::size_t>(states + (units == 0 ? 0 : sizeof(detail::Pool)));
-            if (!take(zeros, static_cast<std::size_t>(states + pool + part * aggregators * blocks))) continue;
-            if (units != 0) {
-                states_ = 0;   // the pool isn't left as it was at first
-                arena_.pool_ = detail::PoolView(arena_.memory_ + states, units);
-            }
-            arena_.records_ = states + pool;
-            arena_.blocks_ = blocks;
-            arena_.part_bytes_ = static_cast<unsigned>(part);
-            arena_.parts_ = aggregators;
-            break;
-        }
-        if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, it only runs without an arena
+    StreamMemory() = default;
+    ~StreamMemory() {
+        if (memory_ == nullptr) return;
+        if (keep_ && KeptMemory::instance().give(device_, stream_id_, memory_, bytes_, states_)) return;
+        (void)cudaFreeAsync(memory_, stream_);
     }
-    ~ArenaOwner() {
-        if (arena_.memory_ == nullptr) return;
-        if (keep_ && detail::KeptMemory::instance().give(device_, stream_id_, arena_.memory_, bytes_, states_)) return;
-        (void)cudaFreeAsync(arena_.memory_, stream_);
-    }
-    ArenaOwner(const ArenaOwner&) = delete;
-    ArenaOwner& operator=(const ArenaOwner&) = delete;
+    StreamMemory(const StreamMemory&) = delete;
+    StreamMemory& operator=(const StreamMemory&) = delete;
 
-    operator Arena() const { return arena_; }
-
-private:
-    template <auto... Kernel>
-    friend class LaunchpadOwner;
-
-    // Memory of so many bytes, the first `states` of them zero: the parent leaves them so.
-    bool take(std::size_t states, std::size_t bytes) {
+    /// Takes `bytes` bytes, the first `states` of them zero: the kernel leaves them so. False if there are none.
+    bool take(cudaStream_t stream, std::size_t states, std::size_t bytes) {
+        stream_ = stream;
         if (cudaGetDevice(&device_) != cudaSuccess) return false;
         // The memory of a graph belongs to the graph, which runs when and where it likes.
         cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
@@ -814,7 +807,7 @@ private:
         bytes_ = bytes;
         states_ = states;
         std::size_t zeros = 0;
-        void* memory = keep_ ? detail::KeptMemory::instance().take(device_, stream_id_, bytes_, zeros) : nullptr;
+        void* memory = keep_ ? KeptMemory::instance().take(device_, stream_id_, bytes_, zeros) : nullptr;
         if (memory == nullptr) {
             const cudaMemPool_t pool = pool_of(device_);
             if (pool == nullptr || cudaMallocFromPoolAsync(&memory, bytes, pool, stream_) != cudaSuccess) return false;
@@ -823,10 +816,20 @@ private:
             (void)cudaFreeAsync(memory, stream_);
             return false;
         }
-        arena_.memory_ = static_cast<unsigned char*>(memory);
+        memory_ = static_cast<unsigned char*>(memory);
         return true;
     }
 
+    /// The kernel doesn't leave the front as it was.
+    void spoil() { states_ = 0; }
+
+    unsigned char* memory() const { return memory_; }
+    int device() const { return device_; }
+
+    /// Whether it outlives the launch: not in a graph.
+    bool is_kept() const { return keep_; }
+
+private:
     // A pool of our own for each device, which keeps the memory that is given back: the default pool
     // returns it to the system at every synchronisation, and has to ask for it again.
     static cudaMemPool_t pool_of(int device) {
@@ -857,13 +860,65 @@ private:
         return pool;
     }
 
-    Arena arena_;
-    cudaStream_t stream_;
+    unsigned char* memory_ = nullptr;
+    cudaStream_t stream_ = nullptr;
     unsigned long long stream_id_ = 0;
     std::size_t bytes_ = 0;
     std::size_t states_ = 0;
     int device_ = 0;
     bool keep_ = false;
+};
+
+}   // namespace detail
+
+/// Owns the memory of an Arena for one launch in a stream: taken when made, given back when destroyed,
+/// both in stream order. What arena_for returns; converts to Arena.
+class ArenaOwner {
+public:
+    ArenaOwner(dim3 grid, dim3 block, cudaStream_t stream, std::size_t bytes_per_thread, unsigned aggregators,
+               std::size_t nested_bytes) {
+        const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
+        const unsigned long long threads = 1ull * block.x * block.y * block.z;
+        if (blocks == 0 || threads == 0 || threads > detail::kMaxBlockThreads || aggregators == 0) return;
+        const cudaError_t before = cudaPeekAtLastError();
+        // Too large a wish is cut down rather than refused: fewer launches fit in the batches.
+        for (; bytes_per_thread >= 8; bytes_per_thread /= 2, nested_bytes /= 2) {
+            if (bytes_per_thread > UINT_MAX / 2 / threads) continue;
+            const unsigned units = detail::PoolView::units_in(nested_bytes);
+            // With nested launches a batch has a Front: each warp's, if it comes to that.
+            const unsigned long long fronts = units == 0 ? 0 : (threads + 31) / 32 * sizeof(detail::Front);
+            const unsigned long long part =
+                (threads * bytes_per_thread + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment + fronts;
+            if ((part + detail::kStateStride) * aggregators > ULLONG_MAX / 4 / blocks) continue;
+            const unsigned long long states = detail::states_bytes(blocks, aggregators);
+            const unsigned long long pool =
+                units == 0 ? 0 : (nested_bytes + detail::kSliceAlignment - 1) / detail::kSliceAlignment * detail::kSliceAlignment;
+            const std::size_t zeros = static_cast<std::size_t>(states + (units == 0 ? 0 : sizeof(detail::Pool)));
+            if (!memory_.take(stream, zeros, static_cast<std::size_t>(states + pool + part * aggregators * blocks))) continue;
+            arena_.memory_ = memory_.memory();
+            if (units != 0) {
+                memory_.spoil();   // the pool isn't left as it was at first
+                arena_.pool_ = detail::PoolView(arena_.memory_ + states, units);
+            }
+            arena_.records_ = states + pool;
+            arena_.blocks_ = blocks;
+            arena_.part_bytes_ = static_cast<unsigned>(part);
+            arena_.parts_ = aggregators;
+            break;
+        }
+        if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, it only runs without an arena
+    }
+    ArenaOwner(const ArenaOwner&) = delete;
+    ArenaOwner& operator=(const ArenaOwner&) = delete;
+
+    operator Arena() const { return arena_; }
+
+private:
+    template <auto... Kernel>
+    friend class LaunchpadOwner;
+
+    Arena arena_;
+    detail::StreamMemory memory_;
 };
 
 /// Makes the arena for one launch of a parent kernel; written as the last argument of that launch:
@@ -919,69 +974,45 @@ template <class Granularity, auto Kernel, int Site = 0>
 class Aggregator {
     using Child = detail::Child<decltype(Kernel)>;
     using Record = detail::Record<typename Child::Args>;
-    using Common = typename Child::Common;
     using State = detail::State;
     static constexpr bool kWarp = std::is_same<Granularity, PerWarp>::value;
     static constexpr bool kGroup = !kWarp && !std::is_same<Granularity, PerBlock>::value;
     static constexpr bool kNested = Child::kNested;
     static constexpr bool kFromHost = std::is_same<Granularity, PerGridFromHost>::value;
-    using ChildBatch = typename Child::ChildBatch;
     using Pool = std::conditional_t<kNested, detail::PoolView, detail::NoPool>;
-    using Launchpad = std::conditional_t<kFromHost, detail::Launchpad*, detail::NoLaunchpad>;
 
 public:
     /// The arguments that differ between the launches.
     using Args = typename Child::Args;
+    /// Those that don't.
+    using Common = typename Child::Common;
+    /// The first parameter of `Kernel`.
+    using ChildBatch = typename Child::ChildBatch;
 
     /// Takes part of `arena`, and the child's arguments that are the same for all launches that are
     /// collected together. A barrier for the block.
+    // Where that part is, is computed when it's needed: a kernel that launches nothing doesn't pay for it, nor do registers
+    // hold it in the meantime.
     template <class... Uniform>
-    __device__ __forceinline__ explicit Aggregator(Arena& arena, Uniform... uniform) : uniform_(uniform...) {
+    __device__ __forceinline__ explicit Aggregator(Arena& arena, Uniform... uniform) : arena_(arena), uniform_(uniform...) {
         static_assert(sizeof...(Uniform) == Child::kUniform, "an Aggregator takes the arguments of its kernel that follow the batch");
         if (!arena.is_nested() && arena.memory_ == nullptr) detail::say_no_arena();
-        [[maybe_unused]] const unsigned index = arena.taken_;
-        const Arena::Slice slice = arena.take<Granularity>();
-        no_arena_ = kGroup ? slice.state == nullptr : arena.memory_ == nullptr;
-        group_ = slice.state;
-        if constexpr (kFromHost) launchpad_ = arena.launchpad_;
-        if constexpr (kNested) {
-            pool_ = arena.pool_;
-            lazy_ = arena.is_nested() && !kGroup;
-            no_arena_ = no_arena_ && !lazy_;
-            if (pool_ && !arena.is_nested()) {
-                hold(slice.memory, slice.bytes, true);
-            } else if (lazy_) {
-                // Room for one launch of each thread. The memory is taken when the first one comes.
-                const unsigned threads = kWarp ? detail::warp_threads() : detail::block_threads();
-                const unsigned long long wanted = sizeof(detail::Front) + 1ull * threads * (sizeof(Record) + sizeof(unsigned));
-                size_class_ = detail::PoolView::class_of(wanted);
-                hold(nullptr, detail::kUnit << size_class_, true);
-            } else {
-                hold(slice.memory, slice.bytes, false);
-            }
-        } else {
-            hold(slice.memory, slice.bytes, false);
-        }
+        ++arena.taken_;
         if constexpr (kGroup) {
             if (detail::linear_thread() == 0) {
                 left_in_block() = 0;
+                // All blocks of a nested kernel are one group, in a chunk of their own.
                 if constexpr (kNested) {
-                    if (arena.is_nested()) group_of_block() = join(arena.pool_, arena.front_, index);
+                    if (arena_.is_nested()) group_of_block() = join(arena_.pool_, arena_.front_, arena_.taken_);
                 }
             }
+            __syncthreads();
+        } else if constexpr (kWarp) {
+            if (detail::lane_of(detail::linear_thread()) == 0) state() = State{};
+            __syncwarp();
         } else {
-            if (kWarp ? detail::lane_of(detail::linear_thread()) == 0 : detail::linear_thread() == 0) state() = State{};
-        }
-        __syncthreads();
-        if constexpr (kGroup && kNested) {
-            // All blocks of a nested kernel are one group, in a chunk of their own.
-            if (arena.is_nested() && group_of_block() != nullptr) {
-                detail::Front* const front = group_of_block();
-                no_arena_ = false;
-                group_ = &front->state;
-                hold(reinterpret_cast<unsigned char*>(front), detail::kUnit << front->size_class, true);
-                of_pool_ = true;
-            }
+            if (detail::linear_thread() == 0) state() = State{};
+            __syncthreads();
         }
     }
 
@@ -995,37 +1026,35 @@ public:
     __device__ __forceinline__ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const Args& args) {
         if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
         const detail::Bytes<Args> bytes(args);
-        if (no_arena_) {
-            launch_alone(Common(uniform_), pool_, grid, block, shared_bytes, detail::Bytes<Args>(bytes));
-            return;
-        }
-        wrote_ = true;
-        if (detail::valid_grid(grid) && detail::valid_block(block) && shared_bytes <= detail::kMaxPlainShared &&
-            1ull * grid.x * grid.y * grid.z <= detail::kMaxCollected) {
-            const unsigned packed = detail::pack_block(block);
-            const unsigned long long at = reserve(grid.x * grid.y * grid.z, packed, static_cast<unsigned>(shared_bytes));
-            if (at != kNoRoom) {
-                Record record;
-                record.shape.grid_x = grid.x;
-                record.shape.grid_yz = (grid.y - 1) | (grid.z - 1) << 16;
-                record.shape.block = packed;
-                record.shape.shared_bytes = static_cast<unsigned>(shared_bytes);
-                record.args = bytes;
-                const unsigned slot = detail::launches_in(at);
-                records_[slot] = record;
-                reinterpret_cast<unsigned*>(records_ + capacity_)[slot] = static_cast<unsigned>(detail::blocks_in(at));
-                return;
+        if (!no_arena()) {
+            wrote_ = true;
+            if (detail::valid_grid(grid) && detail::valid_block(block) && shared_bytes <= detail::kMaxPlainShared &&
+                1ull * grid.x * grid.y * grid.z <= detail::kMaxCollected) {
+                const unsigned packed = detail::pack_block(block);
+                Room room;
+                const unsigned long long at = reserve(grid.x * grid.y * grid.z, packed, static_cast<unsigned>(shared_bytes), room);
+                if (at != kNoRoom) {
+                    Record record;
+                    record.shape.grid_x = grid.x;
+                    record.shape.grid_yz = (grid.y - 1) | (grid.z - 1) << 16;
+                    record.shape.block = packed;
+                    record.shape.shared_bytes = static_cast<unsigned>(shared_bytes);
+                    record.args = bytes;
+                    const unsigned slot = detail::launches_in(at);
+                    room.records[slot] = record;
+                    reinterpret_cast<unsigned*>(room.records + room.capacity)[slot] = static_cast<unsigned>(detail::blocks_in(at));
+                    return;
+                }
             }
-        }
-        if (!put_aside(state(), Aside{0, nullptr, grid, block, shared_bytes, bytes})) {
+            if (put_aside(state(), grid, block, shared_bytes, bytes)) return;
             detail::say_no_heap();
-            launch_alone(Common(uniform_), pool_, grid, block, shared_bytes, detail::Bytes<Args>(bytes));
         }
+        launch_alone(uniform_, pool(), grid, block, shared_bytes, bytes);
     }
 
     /// The thread leaves; the last one launches.
     __device__ __forceinline__ ~Aggregator() {
-        if (no_arena_) return;
+        if (no_arena()) return;
         // Threads of a warp that leave together count together. Release: what any of them wrote, its
         // records and everything before, comes before the count for whoever acquires it. That is a thread
         // of the same block, so the block's scope is enough; the one that launches fences for the device.
@@ -1040,18 +1069,14 @@ public:
             if ((before & (kSomeWrote - 1)) + threads == detail::block_threads()) leave_group(wrote || before >= kSomeWrote);
         } else {
             const unsigned all = kWarp ? detail::warp_threads() : detail::block_threads();
-            const unsigned before = atomicAdd(&state().left, threads | (wrote ? kSomeWrote : 0));
-            if ((before & (kSomeWrote - 1)) + threads == all && (wrote || before >= kSomeWrote)) {
-                if constexpr (kNested) {
-                    if (lazy_) adopt(detail::strong_read(state().chunk));
-                }
-                launch_all(state());
-            }
+            unsigned before = 0;
+            if (!kWarp || threads != all) before = atomicAdd(&state().left, threads | (wrote ? kSomeWrote : 0));   // warps mostly leave whole
+            if ((before & (kSomeWrote - 1)) + threads == all && (wrote || before >= kSomeWrote)) launch_all(state());
         }
     }
 
-    /// Launches what is in a batch, each with a grid of its own.
-    static __device__ __forceinline__ void launch_each(const Common& uniform, const ChildBatch& batch) {
+    /// Launches what is in a batch and what was put aside, each with a grid of its own.
+    static __device__ __forceinline__ void launch_each(const Common& uniform, const ChildBatch& batch, unsigned long long aside = 0) {
         Pool pool;
         if constexpr (kNested) pool = batch.own.pool_;
         for (unsigned slot = 0; slot < batch.count_; ++slot) {
@@ -1059,8 +1084,16 @@ public:
             launch_alone(uniform, pool, record.shape.grid(), detail::unpack_block(record.shape.block), record.shape.shared_bytes, record.args);
         }
         if constexpr (kNested) {
-            if (batch.chunk) pool.release(batch.own.front_);
+            if (batch.chunk && batch.count_ != 0) pool.release(batch.own.front_);
         }
+        unsigned put_aside = 0;
+        for (; aside != 0; ++put_aside) {
+            Aside* const next = reinterpret_cast<Aside*>(aside);
+            aside = next->next;
+            launch_alone(uniform, pool, next->grid, next->block, next->shared_bytes, next->args);
+            free(next->memory);
+        }
+        if (put_aside != 0) detail::say_aside(put_aside);
     }
 
 private:
@@ -1075,22 +1108,22 @@ private:
         detail::Bytes<Args> args;
     };
 
-    // What happens seldom is not inlined, and stays out of the way of the code around it: it takes references to copies that are
-    // made when it happens. A reference to the Aggregator would keep all of that in memory, in every thread; and parameters in
-    // registers count, as a kernel takes as many registers as the function that it calls with the most.
+    // What happens seldom is inlined, too, or done by another kernel: the functions that a kernel calls get registers above those that
+    // the kernel itself uses, as long as there are some, and the kernel then takes as many as they do, in every thread.
 
     // Out of memory: false.
-    static __device__ __noinline__ bool put_aside(State& state, const Aside& wanted) {
+    static __device__ __forceinline__ bool put_aside(State& state, dim3 grid, dim3 block, std::size_t shared_bytes,
+                                                     const detail::Bytes<Args>& args) {
         constexpr std::size_t alignment = alignof(Aside) > 16 ? alignof(Aside) : 16;   // malloc promises 16
         void* const memory = malloc(sizeof(Aside) + alignment - 16);
         if (memory == nullptr) return false;
         const std::uintptr_t address = (reinterpret_cast<std::uintptr_t>(memory) + alignment - 1) / alignment * alignment;
         Aside* const aside = reinterpret_cast<Aside*>(address);
-        // A word at a time: a copy at once would take a register for each.
-#pragma unroll 1
-        for (unsigned word = 0; word < sizeof(Aside) / sizeof(unsigned); ++word)
-            memcpy(reinterpret_cast<unsigned*>(aside) + word, reinterpret_cast<const unsigned*>(&wanted) + word, sizeof(unsigned));
         aside->memory = memory;
+        aside->grid = grid;
+        aside->block = block;
+        aside->shared_bytes = shared_bytes;
+        aside->args = args;
         aside->next = atomicExch(&state.aside, reinterpret_cast<unsigned long long>(aside));
         return true;
     }
@@ -1098,7 +1131,8 @@ private:
     // Of the calling thread's warp, block, or group of blocks.
     __device__ __forceinline__ State& state() const {
         if constexpr (kGroup) {
-            return *group_;
+            if (of_pool()) return group_of_block()->state;
+            return arena_.state<Granularity>(arena_.taken_);
         } else {
             __shared__ State instances[kWarp ? detail::kMaxBlockThreads / 32 : 1];
             return instances[kWarp ? detail::linear_thread() / 32 : 0];
@@ -1121,20 +1155,18 @@ private:
     __device__ __forceinline__ void leave_group(bool wrote) const {
         constexpr unsigned count = detail::Blocks<Granularity>::kCount;
         const unsigned long long blocks = 1ull * gridDim.x * gridDim.y * gridDim.z;
-        const bool of_pool = kNested && of_pool_;
-        const unsigned long long block = detail::linear_block();
-        const unsigned long long first = of_pool || (count == UINT_MAX && block < count) ? 0 : block / count * count;
-        const unsigned members = static_cast<unsigned>(!of_pool && count < blocks - first ? count : blocks - first);
+        const bool nested = of_pool();
+        const unsigned long long first = nested ? 0 : Arena::group<Granularity>() * count;
+        const unsigned members = static_cast<unsigned>(!nested && count < blocks - first ? count : blocks - first);
         if (wrote) __threadfence();
-        State& s = *group_;
+        State& s = state();
         const unsigned long long before = atomicAdd(&s.blocks_left, wrote ? 1ull << 32 | 1 : 1ull);
         if (static_cast<unsigned>(before) + 1 != members) return;
-        if (!of_pool && !wrote && before >> 32 == 0) {   // nothing to launch, and all but this is as it was
+        if (!nested && !wrote && before >> 32 == 0) {   // nothing to launch, and all but this is as it was
             detail::strong_write(s.blocks_left, 0ull);
             return;
         }
         launch_all(s);
-        if (!of_pool) s.reset();
     }
 
     // The group of all blocks of a nested kernel: the first block to come makes it. Null, for all of them, if there is no memory.
@@ -1160,19 +1192,56 @@ private:
         return there == detail::kNoGroup ? nullptr : reinterpret_cast<detail::Front*>(there);
     }
 
-    // The thread's group has this memory, perhaps with a Front.
-    __device__ __forceinline__ void hold(unsigned char* memory, unsigned long long bytes, bool front) {
-        const unsigned long long used = front ? sizeof(detail::Front) : 0;
-        const unsigned long long fit = bytes < used ? 0 : (bytes - used) / (sizeof(Record) + sizeof(unsigned));
-        capacity_ = static_cast<unsigned>(fit < detail::kMaxRecords ? fit : detail::kMaxRecords);
-        front_ = front ? reinterpret_cast<detail::Front*>(memory) : nullptr;
-        records_ = reinterpret_cast<Record*>(memory + used);
+    // Where the thread's group writes down its launches.
+    struct Room {
+        Record* records;
+        detail::Front* front;   // in front of the records, where the children may launch in their turn
+        unsigned capacity;
+
+        Room() = default;
+        __device__ __forceinline__ Room(unsigned char* memory, unsigned long long bytes, bool has_front) {
+            const unsigned long long used = has_front ? sizeof(detail::Front) : 0;
+            const unsigned long long fit = bytes < used ? 0 : (bytes - used) / (sizeof(Record) + sizeof(unsigned));
+            records = reinterpret_cast<Record*>(memory + used);
+            front = has_front ? reinterpret_cast<detail::Front*>(memory) : nullptr;
+            capacity = static_cast<unsigned>(fit < detail::kMaxRecords ? fit : detail::kMaxRecords);
+        }
+    };
+    // `chunk`: of a group that takes one.
+    __device__ __forceinline__ Room room(unsigned long long chunk) const {
+        if constexpr (kNested) {
+            if (takes_chunk()) return Room(reinterpret_cast<unsigned char*>(chunk), detail::kUnit << size_class(), true);
+            if (of_pool()) {
+                detail::Front* const front = group_of_block();
+                return Room(reinterpret_cast<unsigned char*>(front), detail::kUnit << front->size_class, true);
+            }
+        }
+        const Arena::Slice slice = arena_.slice<Granularity>(arena_.taken_);
+        return Room(slice.memory, slice.bytes, kNested && arena_.pool_);
     }
 
-    // The chunk that the group has taken, or 0.
-    __device__ __forceinline__ void adopt(unsigned long long chunk) {
-        front_ = reinterpret_cast<detail::Front*>(chunk);
-        records_ = reinterpret_cast<Record*>(chunk + sizeof(detail::Front));
+    // There is no memory: each launch goes out by itself.
+    __device__ __forceinline__ bool no_arena() const {
+        if constexpr (kNested) {
+            if (arena_.is_nested()) return kGroup && group_of_block() == nullptr;
+        }
+        return kGroup ? !arena_.has<Granularity>(arena_.taken_) : arena_.memory_ == nullptr;
+    }
+    // Of all blocks of a nested kernel, whose memory is a chunk.
+    __device__ __forceinline__ bool of_pool() const { return kNested && kGroup && arena_.is_nested(); }
+    // Of a warp or a block of a nested kernel: its memory is a chunk that is taken when the first launch comes.
+    __device__ __forceinline__ bool takes_chunk() const { return kNested && !kGroup && arena_.is_nested(); }
+    // Of that chunk: it has room for one launch of each thread.
+    __device__ __forceinline__ static unsigned size_class() {
+        const unsigned threads = kWarp ? detail::warp_threads() : detail::block_threads();
+        return detail::PoolView::class_of(sizeof(detail::Front) + 1ull * threads * (sizeof(Record) + sizeof(unsigned)));
+    }
+    __device__ __forceinline__ Pool pool() const {
+        if constexpr (kNested) {
+            return arena_.pool_;
+        } else {
+            return {};
+        }
     }
 
     // The chunk of the group, which the first thread to launch takes from the pool; 0 when there is none left.
@@ -1193,11 +1262,11 @@ private:
     static constexpr unsigned long long kNoRoom = ~0ull;
 
     // Moves the cursor by some launches and their blocks and returns where it was, or kNoRoom.
-    __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks) {
+    __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks, unsigned capacity) {
         const unsigned long long step = static_cast<unsigned long long>(launches) << detail::kBlockBits | blocks;
         const unsigned long long before = atomicAdd(&state().cursor, step);
-        if (fits(before + step, capacity_)) return before;
-        if (fits(before, capacity_))
+        if (fits(before + step, capacity)) return before;
+        if (fits(before, capacity))
             detail::strong_write(state().full_at, before);
         else
             atomicAdd(&state().cursor, 0 - step);
@@ -1215,9 +1284,9 @@ private:
         if (shared_bytes != 0) atomicMax(&s.shared_most, shared_bytes);
     }
 
-    // Slot and number of blocks before it, as in the cursor, or kNoRoom. The threads of a warp that happen
-    // to be here together move the cursor once.
-    __device__ __forceinline__ unsigned long long reserve(unsigned blocks, unsigned block, unsigned shared_bytes) {
+    // Slot and number of blocks before it, as in the cursor, or kNoRoom; `room_of_slot`: where the slot is. The threads of a warp that
+    // happen to be here together move the cursor once.
+    __device__ __forceinline__ unsigned long long reserve(unsigned blocks, unsigned block, unsigned shared_bytes, Room& room_of_slot) {
         const unsigned together = __activemask();
         const unsigned below = together & detail::lanes_below();
         int same = 0, same_blocks = 0, same_shared = 0;
@@ -1239,19 +1308,20 @@ private:
         [[maybe_unused]] unsigned long long chunk = 0;
         if (rank == 0) {
             if constexpr (kNested) {
-                if (lazy_) chunk = chunk_of_group(state(), pool_, size_class_);
+                if (takes_chunk()) chunk = chunk_of_group(state(), pool(), size_class());
             }
-            at = kNested && lazy_ && chunk == 0 ? kNoRoom : advance(__popc(together), sum);
+            at = takes_chunk() && chunk == 0 ? kNoRoom : advance(__popc(together), sum, room(chunk).capacity);
             if (at != kNoRoom && same && same_shared) widen(block, shared_bytes);
         }
         at = __shfl_sync(together, at, __ffs(together) - 1);
         if (at == kNoRoom) return at;
         if constexpr (kNested) {
-            if (lazy_) {
-                adopt(__shfl_sync(together, chunk, __ffs(together) - 1));
+            if (takes_chunk()) {
+                chunk = __shfl_sync(together, chunk, __ffs(together) - 1);
                 __syncwarp(together);   // what others have done with the chunk, of which the first thread knows, comes before
             }
         }
+        room_of_slot = room(chunk);
         if (!same || !same_shared) widen(block, shared_bytes);
         return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits | before);
     }
@@ -1263,7 +1333,7 @@ private:
         });
     }
 
-    static __device__ __noinline__ void launch_alone(const Common& uniform, Pool pool, dim3 grid, dim3 block, std::size_t shared_bytes,
+    static __device__ __forceinline__ void launch_alone(const Common& uniform, Pool pool, dim3 grid, dim3 block, std::size_t shared_bytes,
                                                      const detail::Bytes<Args>& args) {
         atomicAdd(&detail::direct_launches, 1ull);
         detail::Front* front = nullptr;
@@ -1274,66 +1344,65 @@ private:
         launch_kernel(uniform, grid, block, shared_bytes, ChildBatch(args, pool, front));
     }
 
-    // What nearly every group needs is inlined: a call costs more than it does.
-    __device__ __forceinline__ void launch_all(const State& s) const {
+    __device__ __forceinline__ void launch_all(State& s) const {
         __threadfence();   // acquire, see the destructor; and release, to the children
         unsigned long long cursor = detail::strong_read(s.cursor);
         const unsigned long long aside = detail::strong_read(s.aside);
-        if (!fits(cursor, capacity_)) cursor = detail::strong_read(s.full_at);
+        const Room room = this->room(takes_chunk() ? detail::strong_read(s.chunk) : 0);
+        if (!fits(cursor, room.capacity)) cursor = detail::strong_read(s.full_at);
         const unsigned least = ~detail::strong_read(s.block_least), most = detail::strong_read(s.block_most),
                        shared_bytes = detail::strong_read(s.shared_most);
         const unsigned count = detail::launches_in(cursor), blocks = static_cast<unsigned>(detail::blocks_in(cursor));
-        const bool chunk = kNested && front_ != nullptr && (lazy_ || of_pool_);
+        const bool chunk = room.front != nullptr && (takes_chunk() || of_pool());
+        if (kGroup && !of_pool()) s.reset();   // nobody needs it any more
         if constexpr (kFromHost && kNested) {
-            if (!of_pool_ && pool_) pool_.use(launchpad_);   // for what is launched from here
+            if (!of_pool() && arena_.pool_) arena_.pool_.use(arena_.launchpad_);   // for what is launched from here
         }
-        if (count != 0) {
+        bool together = count != 0;
+        if (together) {
             if constexpr (kNested) {
-                if (front_ != nullptr) front_->begin();
+                if (room.front != nullptr) room.front->begin();
             }
-            const ChildBatch batch(records_, reinterpret_cast<const unsigned*>(records_ + capacity_), count, pool_, front_, chunk);
-            if (order(batch, blocks, least, most, shared_bytes))
-                ;   // the host launches it
-            else if (least == most && shared_bytes == 0)
-                launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), 0, batch);
-            else
-                launch_mixed(Common(uniform_), ChildBatch(batch), blocks, least, most, shared_bytes);
         } else if constexpr (kNested) {
-            if (chunk) pool_.release(front_);
+            if (chunk) pool().release(room.front);
         }
-        if (aside != 0) launch_aside(Common(uniform_), pool_, aside);
-    }
-
-    // Where the launches differ, the largest block and the most shared memory may be too much together
-    // though none of them was by itself; and blocks may differ in more than one dimension.
-    static __device__ __noinline__ void launch_mixed(const Common& uniform, const ChildBatch& batch, unsigned blocks, unsigned least,
-                                                     unsigned most, unsigned shared_bytes) {
-        if (least == most || detail::packed_is_linear(most)) {
-            (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
-            launch_kernel(uniform, dim3(blocks), detail::unpack_block(most), shared_bytes, batch);
-            if (cudaGetLastError() == cudaSuccess) return;
+        ChildBatch batch(room.records, reinterpret_cast<const unsigned*>(room.records + room.capacity), count, pool(), room.front, chunk);
+        if (together && !order(batch, blocks, least, most, shared_bytes)) {   // else the host launches it
+            const bool plain = least == most && shared_bytes == 0;
+            together = least == most || detail::packed_is_linear(most);   // else blocks differ in more than one dimension
+            if (together) {
+                if (!plain) (void)cudaGetLastError();   // an error of the program's, which nothing can read any more
+                launch_kernel(uniform_, dim3(blocks), detail::unpack_block(most), shared_bytes, batch);
+                // The largest block and the most shared memory may be too much together though none of them was by itself.
+                if (!plain) together = cudaGetLastError() == cudaSuccess;
+            }
+        } else {
+            together = true;
         }
-        launch_each(uniform, batch);
+        if (!together || aside != 0) {
+            if (together) batch.count_ = 0;
+            detail::launch_rest<Aggregator><<<1, 1, 0, cudaStreamFireAndForget>>>(batch, aside, uniform_);
+        }
     }
 
     // Leaves a batch to the host; false if that can't launch it.
     __device__ __forceinline__ bool order(const ChildBatch& batch, unsigned blocks, unsigned least, unsigned most,
                                           unsigned shared_bytes) const {
         if constexpr (kFromHost) {
-            detail::Launchpad* launchpad = launchpad_;
+            detail::Launchpad* launchpad = arena_.launchpad_;
             if constexpr (kNested) {
-                if (of_pool_) launchpad = pool_.launchpad();
+                if (of_pool()) launchpad = arena_.pool_.launchpad();
             }
             const unsigned block = least == most || detail::packed_is_linear(most) ? most : 0;
             if (launchpad == nullptr) return false;
-            const bool left = leave_order(launchpad, Common(uniform_), ChildBatch(batch), blocks, block, shared_bytes);
+            const bool left = leave_order(launchpad, uniform_, batch, blocks, block, shared_bytes);
             if (!left) detail::say_not_left();
             return left;
         } else {
             return false;
         }
     }
-    static __device__ __noinline__ bool leave_order(detail::Launchpad* launchpad, const Common& uniform, const ChildBatch& batch,
+    static __device__ __forceinline__ bool leave_order(detail::Launchpad* launchpad, const Common& uniform, const ChildBatch& batch,
                                                     unsigned blocks, unsigned block, unsigned shared_bytes) {
         using Order = detail::Order<ChildBatch, Common>;
         constexpr unsigned bytes = sizeof(Order) <= detail::Launchpad::kBytes ? sizeof(Order) : detail::Launchpad::kBytes + 1;
@@ -1359,29 +1428,8 @@ private:
         return true;
     }
 
-    static __device__ __noinline__ void launch_aside(const Common& uniform, Pool pool, unsigned long long next) {
-        unsigned launches = 0;
-        while (next != 0) {
-            Aside* const aside = reinterpret_cast<Aside*>(next);
-            next = aside->next;
-            launch_alone(uniform, pool, aside->grid, aside->block, aside->shared_bytes, aside->args);
-            free(aside->memory);
-            ++launches;
-        }
-        detail::say_aside(launches);
-    }
-
-    Record* records_;
-    State* group_;            // for a group of blocks
-    detail::Front* front_;    // in front of the records, where the children may launch in their turn
-    Pool pool_;
-    unsigned capacity_;
-    unsigned size_class_ = 0;   // of the chunk that a warp or a block of a nested kernel takes
-    bool no_arena_;
-    bool lazy_;               // a warp or a block of a nested kernel: the chunk is taken when the first launch comes
-    bool of_pool_ = false;    // all blocks of a nested kernel
+    Arena arena_;           // as it was, so that `taken_` is the number of this Aggregator
     bool wrote_ = false;
-    Launchpad launchpad_;     // where the host launches
     Common uniform_;
 };
 
@@ -1492,9 +1540,9 @@ public:
                    std::size_t nested_bytes)
         : memory_(grid, block, stream, bytes_per_thread, aggregators, nested_bytes), stream_(stream) {
         // A graph runs without us: there the device launches.
-        if (memory_.arena_.memory_ == nullptr || !memory_.keep_) return;
+        if (memory_.arena_.memory_ == nullptr || !memory_.memory_.is_kept()) return;
         const cudaError_t before = cudaPeekAtLastError();
-        launchpad_ = detail::Launchpads::instance().take(memory_.device_, &list_);
+        launchpad_ = detail::Launchpads::instance().take(memory_.memory_.device(), &list_);
         if (launchpad_ == nullptr) launchpad_ = make();
         if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, only the device launches
     }
@@ -1519,7 +1567,7 @@ public:
 
 private:
     detail::Launchpad* make() const {
-        detail::Launchpad* const launchpad = detail::Launchpads::make(memory_.device_, &list_);
+        detail::Launchpad* const launchpad = detail::Launchpads::make(memory_.memory_.device(), &list_);
         if (launchpad == nullptr) return nullptr;
         unsigned long long* list = launchpad->kernels;
         void* arguments[] = {&list};
@@ -1729,6 +1777,824 @@ __device__ __forceinline__ dim3 coarsened(dim3 grid, unsigned factor) {
 __device__ __forceinline__ dim3 coarsened_to(dim3 grid, unsigned blocks) {
     if (detail::valid_grid(grid) && grid.x > blocks) grid.x = blocks;
     return grid;
+}
+
+// ------------------------------------------------------------------------------------- recursion
+
+template <auto Kernel>
+class Recursion;
+
+template <class Args>
+class Worklist;
+
+namespace detail {
+
+/// The counters of a worklist, each where nobody else disturbs it. All zero at first.
+struct WorkCounters {
+    alignas(kSliceAlignment) unsigned long long taken;   // tickets: every block that asks for work gets the next one
+    alignas(kSliceAlignment) unsigned long long added;   // records that have got a place
+    // Records that are not done, and -1 when the entry grid is done, too: what is left is one more than this.
+    alignas(kSliceAlignment) unsigned long long left;
+    unsigned long long entered;                          // blocks of the entry grid that are done
+    alignas(kSliceAlignment) unsigned done;              // nothing is left
+};
+
+/// One block that waits to be run.
+template <class Args>
+struct Work {
+    unsigned long long block;   // of its grid, counted in x first
+    unsigned grid_x;
+    unsigned grid_yz;           // y - 1 in the lower half, z - 1 in the upper
+    Bytes<Args> args;
+};
+
+/// What the type of a flattened kernel says.
+template <class Function>
+struct Flattened {
+    static_assert(sizeof(Function) == 0, "a flattened kernel is a void (gridfuse::Worklist<Args>, ...)");
+};
+template <class T, class... Uniform>
+struct Flattened<void (*)(Worklist<T>, Uniform...)> {
+    using Args = T;
+    using Common = Pack<Uniform...>;
+    static constexpr unsigned kUniform = sizeof...(Uniform);
+};
+
+constexpr unsigned kMostWorkAtOnce = 1u << 12;   // a grid of more blocks is worth a launch of its own
+
+}   // namespace detail
+
+/// Blocks that wait to be run, with arguments of type `Args`: the first parameter of a flattened kernel, made by
+/// launch_recursion. A view. A Worklist without memory stands for one grid that is launched by itself.
+template <class Args>
+class Worklist {
+    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+
+public:
+    Worklist() = default;
+
+private:
+    template <auto Kernel>
+    friend class Recursion;
+    template <auto Kernel, unsigned Bits>
+    friend class WorklistOwner;
+
+    using Work = detail::Work<Args>;
+
+    __host__ __device__ __forceinline__ explicit Worklist(const detail::Bytes<Args>& first) : first_(first) {}
+
+    // Behind the counters stands, for each place, twice how often it was emptied, plus one while it holds something; then what it
+    // holds.
+    __host__ __device__ __forceinline__ static unsigned* turns(detail::WorkCounters* counters) {
+        return reinterpret_cast<unsigned*>(counters + 1);
+    }
+    __host__ __device__ __forceinline__ static Work* places(detail::WorkCounters* counters, unsigned bits) {
+        return reinterpret_cast<Work*>(reinterpret_cast<unsigned char*>(counters) + bytes_in_front(bits));
+    }
+    __host__ __device__ __forceinline__ static constexpr std::size_t bytes_in_front(unsigned bits) {
+        return (sizeof(detail::WorkCounters) + (sizeof(unsigned) << bits) + detail::kSliceAlignment - 1) / detail::kSliceAlignment *
+               detail::kSliceAlignment;
+    }
+
+    detail::WorkCounters* counters_ = nullptr;
+    unsigned bits_ = 0;                   // there are 1 << bits_ places
+    unsigned grid_x_ = 0, grid_yz_ = 0;   // of the entry grid
+    detail::Bytes<Args> first_;           // its arguments
+};
+
+/// Runs a kernel that launches itself, in one grid that stays: its blocks take from a Worklist what is to be run, and write
+/// down there what is launched. Declared at the top of a flattened kernel, whose only further statement is for_each_block:
+///
+///     __global__ void walk_flattened(gridfuse::Worklist<walk_args> worklist, const Tree* tree) {
+///         gridfuse::Recursion<walk_flattened> walks(worklist, tree);
+///         walks.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const walk_args& args) {
+///             walk_body(walks, blockIdx, gridDim, blockDim, tree, args.node);   // calls walks.launch(1, blockDim, {child})
+///         });
+///     }
+///
+/// A block that finds nothing to do waits until there is something, or until all is done. It has a ticket for the place at which it
+/// waits, and whoever gets that place fills it at once; so what waits is never waited for, and it is enough that the blocks that
+/// have begun go on.
+template <auto Kernel>
+class Recursion {
+    using Args = typename detail::Flattened<decltype(Kernel)>::Args;
+    using Common = typename detail::Flattened<decltype(Kernel)>::Common;
+    using List = Worklist<Args>;
+    using Work = detail::Work<Args>;
+
+public:
+    /// `worklist`: the kernel's first argument, or `{}`, with which each launch goes out by itself. `uniform`: its further arguments.
+    template <class... Uniform>
+    __device__ __forceinline__ explicit Recursion(const List& worklist, const Uniform&... uniform)
+        : list_(worklist), uniform_(uniform...) {
+        static_assert(sizeof...(Uniform) == detail::Flattened<decltype(Kernel)>::kUniform, "an argument for each parameter behind the worklist");
+    }
+    Recursion(const Recursion&) = delete;
+    Recursion& operator=(const Recursion&) = delete;
+
+    /// Launches the kernel again: its blocks are written down, and run by blocks that have nothing else to do. A grid with blocks
+    /// of another size, with more shared memory, with very many blocks, or for which there is no room is launched by itself.
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) { launch(grid, block, 0, args); }
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const Args& args) {
+        if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+        const detail::Bytes<Args> bytes(args);
+        if (list_.counters_ != nullptr && write_down(list_.counters_, list_.bits_, grid, block, shared_bytes, bytes)) return;
+        launch_alone(Common(uniform_), grid, block, shared_bytes, bytes);
+    }
+
+    /// Runs `body(blockIdx, gridDim, blockDim, args)` for every block that there is to run. All threads call it, once. All
+    /// threads of the block, or none, must come to each barrier in `body`.
+    template <class Body>
+    __device__ __forceinline__ void for_each_block(Body&& body) const {
+        if (list_.counters_ == nullptr) {
+            body(blockIdx, gridDim, blockDim, list_.first_.value());
+            return;
+        }
+        Current& current = shared();
+        unsigned* const turns = List::turns(list_.counters_);
+        const unsigned thread = detail::linear_thread();
+        const bool first = thread == 0, last = thread == detail::block_threads() - 1;
+        unsigned long long ticket = 0;
+        if (first) {
+            ticket = atomicAdd(&list_.counters_->taken, 1ull);
+            current.kept = 0;
+        }
+        for (;;) {
+            if (first) take(current, ticket);
+            __syncthreads();
+            const Source source = current.source;
+            if (source == kNone) return;
+            Work work;
+            unsigned place = 0;
+            if (source == kEntry) {
+                work.block = current.ticket;
+                work.grid_x = list_.grid_x_;
+                work.grid_yz = list_.grid_yz_;
+                work.args = list_.first_;
+            } else if (source == kKept) {
+                work = current.work;
+            } else {
+                place = static_cast<unsigned>(current.ticket) & ((1u << list_.bits_) - 1);
+                work = List::places(list_.counters_, list_.bits_)[place];
+            }
+            __syncthreads();   // all have read it
+            if (last && source == kQueue) {
+                __threadfence();   // what was read there was read before
+                detail::strong_write(turns[place], 2 * static_cast<unsigned>(current.ticket >> list_.bits_) + 2);
+            }
+            const dim3 grid(work.grid_x, (work.grid_yz & 65535) + 1, (work.grid_yz >> 16) + 1);
+            uint3 block;
+            block.x = static_cast<unsigned>(work.block);
+            block.y = block.z = 0;
+            if (work.grid_yz != 0) {
+                const unsigned long long row = work.block / grid.x;
+                block.x = static_cast<unsigned>(work.block - row * grid.x);
+                block.y = static_cast<unsigned>(row % grid.y);
+                block.z = static_cast<unsigned>(row / grid.y);
+            }
+            body(block, grid, blockDim, work.args.value());
+            __syncthreads();   // shared memory is free for the next one
+            if (first && current.kept == 0) {
+                ticket = atomicAdd(&list_.counters_->taken, 1ull);
+                finish(current);
+            }
+        }
+    }
+
+private:
+    enum Source : unsigned { kNone, kEntry, kQueue, kKept };
+
+    // What the block runs.
+    struct Current {
+        Source source;
+        bool entered;                 // it goes back to a block of the entry grid
+        unsigned kept;                // the block has kept one of its launches for itself
+        unsigned long long ticket;    // the place, or the block of the entry grid
+        Work work;                    // the one it has kept
+    };
+    static __device__ __forceinline__ Current& shared() {
+        __shared__ Current current;
+        return current;
+    }
+
+    __device__ __forceinline__ unsigned long long entry_blocks() const {
+        return 1ull * list_.grid_x_ * ((list_.grid_yz_ & 65535) + 1) * ((list_.grid_yz_ >> 16) + 1);
+    }
+
+    // The next block to run.
+    __device__ __forceinline__ void take(Current& current, unsigned long long ticket) const {
+        if (current.kept != 0) {
+            current.kept = 0;
+            current.source = kKept;
+            return;
+        }
+        const unsigned long long entries = entry_blocks();
+        if (ticket < entries) {
+            current.source = kEntry;
+            current.entered = true;
+            current.ticket = ticket;
+            return;
+        }
+        ticket -= entries;
+        const unsigned place = static_cast<unsigned>(ticket) & ((1u << list_.bits_) - 1);
+        const unsigned turn = 2 * static_cast<unsigned>(ticket >> list_.bits_) + 1;
+        const unsigned& mark = List::turns(list_.counters_)[place];
+        current.source = kQueue;
+        current.entered = false;
+        current.ticket = ticket;
+        for (unsigned pause = 32; detail::strong_read(mark) != turn; pause = pause < 256 ? 2 * pause : pause) {
+            if (detail::strong_read(list_.counters_->done) != 0) {
+                current.source = kNone;
+                return;
+            }
+            __nanosleep(pause);
+        }
+        __threadfence();   // acquire: what the launching thread had written
+    }
+
+    // A block is done, and has launched nothing that it has kept.
+    __device__ __forceinline__ void finish(const Current& current) const {
+        detail::WorkCounters& counters = *list_.counters_;
+        if (current.entered && atomicAdd(&counters.entered, 1ull) + 1 != entry_blocks()) return;
+        if (atomicAdd(&counters.left, ~0ull) == 0) detail::strong_write(counters.done, 1u);
+    }
+
+    // Two functions, so that neither needs many registers: the kernel has as many as it takes to call them.
+    static __device__ __noinline__ void launch_alone(const Common& uniform, dim3 grid, dim3 block, std::size_t shared_bytes,
+                                                     const detail::Bytes<Args>& args) {
+        atomicAdd(&detail::direct_launches, 1ull);
+        uniform.apply([&](const auto&... values) {
+            Kernel<<<grid, block, shared_bytes, cudaStreamFireAndForget>>>(List(args), values...);
+        });
+    }
+    static __device__ __noinline__ bool write_down(detail::WorkCounters* counters, unsigned bits, dim3 grid, dim3 block,
+                                                   std::size_t shared_bytes, const detail::Bytes<Args>& args) {
+        const bool alike = block.x == blockDim.x && block.y == blockDim.y && block.z == blockDim.z;
+        if (!alike || !detail::valid_grid(grid) || shared_bytes > detail::dynamic_shared_bytes()) return false;
+        const unsigned long long all = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
+        if (all > detail::kMostWorkAtOnce) return false;
+        const unsigned count = static_cast<unsigned>(all);
+        const unsigned grid_yz = (grid.y - 1) | (grid.z - 1) << 16;
+        const unsigned capacity = 1u << bits;
+        unsigned* const turns = List::turns(counters);
+        Work* const places = List::places(counters, bits);
+        // The block runs one of them itself, the first time.
+        Current& current = shared();
+        const unsigned kept = atomicCAS(&current.kept, 0u, 1u) == 0 ? 1 : 0;
+        if (count > kept) {
+            const unsigned more = count - kept;
+            // One place stays empty, as one record more than `left` says may not be done.
+            if (atomicAdd(&counters->left, static_cast<unsigned long long>(more)) + more >= capacity) {
+                atomicAdd(&counters->left, ~static_cast<unsigned long long>(more) + 1);
+                if (kept != 0) atomicExch(&current.kept, 0u);
+                return false;
+            }
+            const unsigned long long begin = atomicAdd(&counters->added, static_cast<unsigned long long>(more));
+            if (begin + more > capacity) {
+                // Whoever had the place before has a ticket for it and is about to read it, or has done so.
+#pragma unroll 1
+                for (unsigned i = 0; i < more; ++i) {
+                    const unsigned long long at = begin + i;
+                    const unsigned turn = 2 * static_cast<unsigned>(at >> bits);
+                    while (detail::strong_read(turns[at & (capacity - 1)]) != turn) __nanosleep(32);
+                }
+                __threadfence();
+            }
+#pragma unroll 1
+            for (unsigned i = 0; i < more; ++i) {
+                Work& work = places[(begin + i) & (capacity - 1)];
+                work.block = kept + i;
+                work.grid_x = grid.x;
+                work.grid_yz = grid_yz;
+                work.args = args;
+            }
+            __threadfence();   // release: these, and what the launching thread has written or knows of
+#pragma unroll 1
+            for (unsigned i = 0; i < more; ++i) {
+                const unsigned long long at = begin + i;
+                detail::strong_write(turns[at & (capacity - 1)], 2 * static_cast<unsigned>(at >> bits) + 1);
+            }
+        }
+        if (kept != 0) {
+            current.work.block = 0;
+            current.work.grid_x = grid.x;
+            current.work.grid_yz = grid_yz;
+            current.work.args = args;
+        }
+        return true;
+    }
+
+    List list_;
+    Common uniform_;
+};
+
+/// Owns the memory of a worklist for one launch in a stream.
+template <auto Kernel, unsigned Bits>
+class WorklistOwner {
+
+    using Args = typename detail::Flattened<decltype(Kernel)>::Args;
+    using Work = detail::Work<Args>;
+
+public:
+    WorklistOwner(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, const Args& first)
+        : list_(detail::Bytes<Args>(first)) {
+        if (!detail::valid_grid(grid) || !detail::valid_block(block)) return;
+        const cudaError_t before = cudaPeekAtLastError();
+        if (!take(grid, block, shared_bytes, stream) && before == cudaSuccess) (void)cudaGetLastError();
+    }
+    WorklistOwner(const WorklistOwner&) = delete;
+    WorklistOwner& operator=(const WorklistOwner&) = delete;
+
+    const Worklist<Args>& list() const { return list_; }
+    unsigned blocks() const { return blocks_; }
+
+private:
+    bool take(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream) {
+        int device = 0, multiprocessors = 0, resident = 0;
+        if (cudaGetDevice(&device) != cudaSuccess ||
+            cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, Kernel, static_cast<int>(block.x * block.y * block.z),
+                                                          shared_bytes) != cudaSuccess ||
+            resident * multiprocessors <= 0)
+            return false;
+        constexpr std::size_t zeros = Worklist<Args>::bytes_in_front(Bits);
+        if (!memory_.take(stream, zeros, zeros + (sizeof(Work) << Bits))) return false;
+        memory_.spoil();
+        list_.counters_ = reinterpret_cast<detail::WorkCounters*>(memory_.memory());
+        list_.bits_ = Bits;
+        list_.grid_x_ = grid.x;
+        list_.grid_yz_ = (grid.y - 1) | (grid.z - 1) << 16;
+        blocks_ = static_cast<unsigned>(resident * multiprocessors);
+        return true;
+    }
+
+    Worklist<Args> list_;
+    detail::StreamMemory memory_;
+    unsigned blocks_ = 0;
+};
+
+namespace detail {
+
+template <auto Kernel, unsigned Bits, class Function = decltype(Kernel)>
+struct Launcher;
+template <auto Kernel, unsigned Bits, class T, class... Uniform>
+struct Launcher<Kernel, Bits, void (*)(Worklist<T>, Uniform...)> {
+    void operator()(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, const T& first, Uniform... uniform) const {
+        const WorklistOwner<Kernel, Bits> owner(grid, block, shared_bytes, stream, first);
+        Kernel<<<owner.blocks() != 0 ? dim3(owner.blocks()) : grid, block, shared_bytes, stream>>>(owner.list(), uniform...);
+    }
+};
+
+}   // namespace detail
+
+/// Launches a kernel that launches itself, flattened, in place of `kernel<<<grid, block, shared_bytes, stream>>>(...)`:
+///
+///     gridfuse::launch_recursion<walk_flattened>(1, 128, 0, stream, {root}, tree);
+///
+/// In braces stand the arguments that differ between its launches, behind them the others. As many blocks as the device can run
+/// at a time do the work of the grid and of all that it launches. 1 << `Bits` blocks may be waiting or running at a time, besides those of the
+/// grid. What is launched beyond that goes out by itself, and so does every launch without memory for a worklist.
+template <auto Kernel, unsigned Bits = 18>
+inline constexpr detail::Launcher<Kernel, Bits> launch_recursion{};
+
+// ------------------------------------------------------------------------------------------ chains
+
+namespace detail {
+
+/// What the blocks of a chain share. All zero at first, and again when the last block has left.
+struct ChainState {
+    static constexpr unsigned kQuarter = 2048;      // links; see RunningChain
+    static constexpr unsigned kRing = 4 * kQuarter;
+    static constexpr unsigned kMostSlots = 32;
+
+    alignas(kSliceAlignment) unsigned long long tickets;   // links that have been taken
+    alignas(kSliceAlignment) unsigned left;                // blocks that have left
+    alignas(kSliceAlignment) unsigned long long done[4];   // of a RunningChain: links of each quarter of the ring that know their value
+    alignas(kSliceAlignment) unsigned long long words[kRing];
+};
+
+}   // namespace detail
+
+/// Where the blocks of a chain meet. A kernel parameter; made by chain_for.
+class ChainMemory {
+public:
+    ChainMemory() = default;
+    __host__ __device__ explicit ChainMemory(detail::ChainState* state) : state_(state) {}
+    __device__ __forceinline__ detail::ChainState* state() const { return state_; }
+
+private:
+    detail::ChainState* state_ = nullptr;
+};
+
+namespace detail {
+
+/// Numbers for links: each block of the grid takes one after the other. The links before one that has a number have
+/// blocks that run or have run, so that a link may wait for them whatever else is resident.
+class Links {
+public:
+    /// The number of the block's link; the first is 0.
+    __device__ __forceinline__ unsigned long long number() const { return number_; }
+
+protected:
+    __device__ __forceinline__ explicit Links(ChainMemory memory) : state_(memory.state()) {}
+
+    /// Takes the next number, in one thread of the block.
+    __device__ __forceinline__ unsigned long long take() {
+        if (state_ != nullptr) return atomicAdd(&state_->tickets, 1ull);
+        return blockIdx.x != 0 ? ULLONG_MAX : began_ ? number_ + 1 : 0;   // without memory one block does everything
+    }
+
+    /// The next link, if all before it go on. All threads of the block, which need nothing of the last link any more.
+    template <class GoesOn>
+    __device__ __forceinline__ bool advance(const GoesOn& goes_on) {
+        __shared__ unsigned long long ticket;
+        const unsigned thread = linear_thread();
+        if (thread == 0) ticket = take();
+        __syncthreads();
+        const unsigned long long taken = ticket;
+        bool all = taken != ULLONG_MAX;
+        if (all)
+            for (unsigned long long link = checked_ + thread; all && link < taken; link += block_threads()) all = goes_on(link);
+        if (!__syncthreads_and(all)) return false;
+        checked_ = number_ = taken;
+        began_ = true;
+        return true;
+    }
+
+    /// The block has no further link. The last one leaves the state as it was at first, with so many words used.
+    __device__ __forceinline__ void leave(unsigned words) {
+        if (state_ == nullptr) return;
+        bool last = false;
+        __syncthreads();
+        if (linear_thread() == 0) {
+            __threadfence();   // release
+            last = atomicAdd(&state_->left, 1u) == gridDim.x - 1;
+            __threadfence();   // acquire
+        }
+        if (!__syncthreads_or(last)) return;
+        for (unsigned word = linear_thread(); word < words; word += block_threads()) state_->words[word] = 0;
+        if (linear_thread() == 0) {
+            for (unsigned long long& done : state_->done) done = 0;
+            state_->tickets = 0;
+            state_->left = 0;
+        }
+    }
+
+    ChainState* state_;
+    unsigned long long number_ = 0;
+    unsigned long long checked_ = 0;   // links before this one are known to go on
+    bool began_ = false;
+};
+
+struct NoArguments {};
+
+}   // namespace detail
+
+/// A kernel of one block that launches itself again, as one grid: each launch is a link of the chain, each block runs a link
+/// and then takes another one.
+///
+///     struct compact_args { int tile; int offset; };   // the arguments that differ between the links
+///
+///     __global__ void compact(const int* in, int* out, int n, int tile, int offset, gridfuse::ChainMemory memory) {
+///         gridfuse::Chain<compact_args> chain(memory, {tile, offset});
+///         while (chain.next())
+///             compact_link(chain, in, out, n, chain.args().tile, chain.args().offset);   // calls chain.launch({...}) to go on
+///     }
+///
+///     compact<<<gridfuse::chain_blocks<compact>(256), 256, 0, stream>>>(in, out, n, 0, 0, gridfuse::chain_for(stream));
+///
+/// A link begins when the one before launches it, and sees what the launching thread knew then. The rest of that one goes on
+/// beside it. With chain.next(goes_on), where `goes_on(number)` says whether link `number` launches another one, a link begins
+/// as soon as a block is there for it, and waits for being launched in chain.wait().
+///
+/// It can't hang, however few blocks are resident: a link waits only for the one before, whose number was taken
+/// before, by a block that runs.
+template <class Args = detail::NoArguments>
+class Chain : public detail::Links {
+    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+
+    // Each word of the arguments travels with the link's number: whoever sees that has the word, too.
+    static constexpr unsigned kWords = (sizeof(Args) + 3) / 4;
+    static constexpr unsigned kStride = (kWords + 15) / 16 * 16;   // slots share no cache line
+    static constexpr unsigned kFit = detail::ChainState::kRing / kStride;
+    static constexpr unsigned kSlots = kFit < detail::ChainState::kMostSlots ? kFit : detail::ChainState::kMostSlots;
+    static constexpr unsigned kEnd = UINT_MAX;
+    static_assert(kSlots > 0, "more arguments than a kernel can have");
+
+    struct Local {
+        detail::Bytes<Args> args;
+        detail::Bytes<Args> launched;   // without memory
+        bool end;
+    };
+
+public:
+    __device__ __forceinline__ explicit Chain(ChainMemory memory, const Args& first = Args()) : Links(memory), first_(first) {}
+
+    /// The next link for this block, when it has been launched; false when there is none. All threads of the block.
+    __device__ __forceinline__ bool next() {
+        if (began_ && !__syncthreads_or(launched_)) {
+            end();
+            return false;
+        }
+        if (!advance([](unsigned long long) { return true; })) return false;   // has no memory, nothing to leave
+        launched_ = false;
+        receive();
+        if (!local().end) return true;
+        leave(kSlots * kStride);
+        return false;
+    }
+
+    /// The next link for this block, which has not been launched perhaps; false when there is none. All threads of the block.
+    template <class GoesOn>
+    __device__ __forceinline__ bool next(const GoesOn& goes_on) {
+        if (began_) __syncthreads();
+        if (advance(goes_on)) return true;
+        leave(kSlots * kStride);
+        return false;
+    }
+
+    /// Waits until the link has been launched: its arguments. All threads of the block.
+    __device__ __forceinline__ Args wait() {
+        __syncthreads();   // with the fence: release, for launch_at_once
+        receive();
+        return args();
+    }
+
+    /// The arguments of the link, once it has been launched.
+    __device__ __forceinline__ Args args() const { return local().args.value(); }
+
+    /// Launches the next link. One thread of the block.
+    __device__ __forceinline__ void launch(const Args& args = Args()) {
+        __threadfence();   // release
+        launch_at_once(args);
+    }
+
+    /// The same for the first thread of the block, where no thread has touched memory that others see since wait(): what the link did
+    /// before is behind a fence already.
+    __device__ __forceinline__ void launch_at_once(const Args& args = Args()) {
+        launched_ = true;
+        if (state_ == nullptr) {
+            local().launched = detail::Bytes<Args>(args);
+            return;
+        }
+        unsigned words[kWords] = {};
+        memcpy(words, &args, sizeof(Args));
+        unsigned long long* const slot = slot_of(number_ + 1);
+        const unsigned long long tag = static_cast<unsigned long long>(tag_of(number_ + 1)) << 32;
+#pragma unroll
+        for (unsigned word = 0; word < kWords; ++word) detail::strong_write(slot[word], tag | words[word]);
+    }
+
+private:
+    static __device__ __forceinline__ Local& local() {
+        __shared__ Local local;
+        return local;
+    }
+    __device__ __forceinline__ unsigned long long* slot_of(unsigned long long number) const {
+        return state_->words + number % kSlots * kStride;
+    }
+    static __device__ __forceinline__ unsigned tag_of(unsigned long long number) { return static_cast<unsigned>(number % (kEnd - 1)) + 1; }
+
+    __device__ __forceinline__ void receive() {
+        const unsigned thread = detail::linear_thread();
+        if (number_ == 0 || state_ == nullptr) {
+            if (thread == 0) {
+                local().args = number_ == 0 ? detail::Bytes<Args>(first_) : local().launched;
+                local().end = false;
+            }
+        } else if (thread < 32) {
+            const unsigned long long* const slot = slot_of(number_);
+            const unsigned tag = tag_of(number_);
+            bool end = false;
+            for (unsigned word = thread; word < kWords; word += detail::warp_threads()) {
+                unsigned long long seen;
+                do {
+                    seen = detail::strong_read(slot[word]);
+                    end = seen >> 32 == kEnd;
+                } while (!end && seen >> 32 != tag);
+                const unsigned value = static_cast<unsigned>(seen);
+                const unsigned bytes = word + 1 == kWords ? sizeof(Args) - 4 * word : 4;
+                memcpy(reinterpret_cast<unsigned char*>(&local().args) + 4 * word, &value, bytes);
+            }
+            if (thread == 0) local().end = end;
+        }
+        if (thread < 32) __threadfence();   // acquire
+        __syncthreads();
+    }
+
+    // No link comes after this one. Those that wait for more have taken their numbers in vain.
+    __device__ __forceinline__ void end() {
+        if (state_ == nullptr) return;
+        for (unsigned word = detail::linear_thread(); word < kSlots * kStride; word += detail::block_threads())
+            detail::strong_write(state_->words[word], static_cast<unsigned long long>(kEnd) << 32);
+        leave(kSlots * kStride);
+    }
+
+    Args first_;
+    bool launched_ = false;
+};
+
+/// Operations of a RunningChain. In any order the result is the same.
+struct Sum {
+    template <class T>
+    __device__ __forceinline__ T operator()(T a, T b) const {
+        using Number = std::make_unsigned_t<T>;   // wraps around, as partial sums may where the whole doesn't
+        return static_cast<T>(static_cast<Number>(a) + static_cast<Number>(b));
+    }
+};
+struct Greatest {
+    template <class T>
+    __device__ __forceinline__ T operator()(T a, T b) const {
+        if constexpr (std::is_same<T, float>::value) return fmaxf(a, b);
+        else return a < b ? b : a;
+    }
+};
+struct Least {
+    template <class T>
+    __device__ __forceinline__ T operator()(T a, T b) const {
+        if constexpr (std::is_same<T, float>::value) return fminf(a, b);
+        else return b < a ? b : a;
+    }
+};
+
+/// A chain in which a link gets nothing from the one before but a running value, to which each adds its own. No link waits for
+/// the one before to be launched: it says what it adds, and looks back at what those before have said, until it comes to one
+/// that knows its own value (Merrill and Garland: Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016).
+///
+///     gridfuse::RunningChain<int, gridfuse::Sum> chain(memory, offset);
+///     while (chain.next([&](unsigned long long link) { return compact_goes_on(n, tile + link); }))
+///         compact_link(chain, in, out, n, tile + chain.number());   // calls chain.before(total)
+///
+/// A link sees behind before() what all links before it did in front of before(). It can't hang, however few blocks are
+/// resident: a link waits only for links before it, whose numbers were taken before, by blocks that run.
+///
+/// What links have said stands in a ring. A link of one quarter of it starts to look back when all links up to the quarter before the
+/// last are done: so it looks at this quarter, the one before and the last link of that before, and nobody looks any more
+/// at the quarter that it writes over.
+template <class T = unsigned, class Operation = Sum>
+class RunningChain : public detail::Links {
+    static_assert(sizeof(T) == 4 && std::is_trivially_copyable<T>::value, "a value travels with its state in a word of 64 bits");
+    static constexpr unsigned kRing = detail::ChainState::kRing, kQuarter = detail::ChainState::kQuarter;
+    enum : unsigned { kOwn = 1, kWhole = 2 };   // states: the link's own value; that of all up to it
+
+    struct Local {
+        T before;
+        T running;   // without memory
+    };
+
+public:
+    __device__ __forceinline__ explicit RunningChain(ChainMemory memory, T first = T()) : Links(memory), first_(first) {}
+
+    /// The next link for this block; false when there is none. All threads of the block.
+    template <class GoesOn>
+    __device__ __forceinline__ bool next(const GoesOn& goes_on) {
+        if (began_) __syncthreads();
+        if (advance(goes_on)) return true;
+        if (state_ != nullptr) {
+            const unsigned long long taken = detail::strong_read(state_->tickets);
+            leave(taken < kRing ? static_cast<unsigned>(taken) : kRing);
+        }
+        return false;
+    }
+
+    /// The running value in front of this link, to which it adds `own` (of the first thread). All threads of the block.
+    __device__ __forceinline__ T before(T own = T()) {
+        __shared__ Local local;
+        __syncthreads();   // release, with the fence below
+        if (state_ == nullptr) {
+            if (detail::linear_thread() == 0) {
+                local.before = number_ == 0 ? first_ : local.running;
+                local.running = Operation()(local.before, own);
+            }
+        } else if (detail::linear_thread() < 32) {
+            const T value = look_back(own);
+            if (detail::linear_thread() == 0) local.before = value;
+        }
+        __syncthreads();
+        return local.before;
+    }
+
+    /// Where the next link would be launched: it runs already.
+    __device__ __forceinline__ void launch() {}
+
+private:
+    static __device__ __forceinline__ unsigned bits(T value) {
+        unsigned word;
+        memcpy(&word, &value, sizeof word);
+        return word;
+    }
+    static __device__ __forceinline__ T value_of(unsigned long long status) {
+        const unsigned word = static_cast<unsigned>(status);
+        T value;
+        memcpy(&value, &word, sizeof value);
+        return value;
+    }
+    // Which time round the ring, above the state.
+    static __device__ __forceinline__ unsigned round_of(unsigned long long number) {
+        return static_cast<unsigned>(number / kRing) << 2;
+    }
+    __device__ __forceinline__ void say(unsigned state, T value) {
+        const unsigned long long status = static_cast<unsigned long long>(round_of(number_) | state) << 32 | bits(value);
+        detail::strong_write(state_->words[number_ % kRing], status);
+    }
+
+    // The first warp of the block.
+    __device__ __forceinline__ T look_back(T own) {
+        const unsigned lane = detail::linear_thread(), lanes = detail::warp_threads();
+        const unsigned everyone = lanes == 32 ? ~0u : (1u << lanes) - 1;
+        const unsigned long long quarter = number_ / kQuarter;
+        const Operation combine{};
+        if (lane == 0) {
+            if (quarter >= 2)
+                while (detail::strong_read(state_->done[(quarter - 2) % 4]) < ((quarter - 2) / 4 + 1) * kQuarter) {}
+            __threadfence();
+            if (number_ == 0) say(kWhole, combine(first_, own));
+            else say(kOwn, own);
+        }
+        T value = first_;
+        if (number_ != 0) {
+            // Nobody looks beyond the last link of the quarter before the last.
+            const unsigned long long limit = quarter >= 2 ? (quarter - 1) * kQuarter - 1 : 0;
+            bool some = false;
+            for (unsigned long long end = number_;;) {
+                const bool looks = end - limit > lane;
+                const unsigned long long at = looks ? end - 1 - lane : limit;
+                const unsigned limited = end - limit < lanes ? static_cast<unsigned>(end - limit) : lanes;
+                unsigned long long status;
+                unsigned last;   // the lane of the last link that is needed
+                bool whole;
+                for (;;) {
+                    status = detail::strong_read(state_->words[at % kRing]);
+                    const unsigned state = static_cast<unsigned>(status >> 32) ^ round_of(at);
+                    const unsigned wholes = __ballot_sync(everyone, looks && state == kWhole);
+                    const unsigned said = __ballot_sync(everyone, looks && (state == kWhole || state == kOwn));
+                    whole = wholes != 0;
+                    last = whole ? __ffs(wholes) - 1 : limited - 1;
+                    const unsigned needed = last == 31 ? ~0u : (1u << (last + 1)) - 1;
+                    // The one at the limit will know its value.
+                    if ((said & needed) == needed && (whole || end - limit > lanes)) break;
+                }
+                T part = value_of(status);
+                for (unsigned distance = 1; distance <= last; distance *= 2) {
+                    const T other = value_of(__shfl_down_sync(everyone, static_cast<unsigned long long>(bits(part)), distance));
+                    if (lane + distance <= last) part = combine(part, other);
+                }
+                value = some ? combine(part, value) : part;
+                some = true;
+                if (whole) break;
+                end -= lanes;
+            }
+        }
+        __threadfence();   // acquire
+        __syncwarp(everyone);
+        if (lane == 0) {
+            __threadfence();   // release, of what other lanes know as well
+            if (number_ != 0) say(kWhole, combine(value, own));
+            atomicAdd(&state_->done[quarter % 4], 1ull);
+        }
+        return value;   // of the first lane
+    }
+
+    T first_;
+};
+
+/// Owns the memory of a chain for one launch in a stream. What chain_for returns; converts to ChainMemory.
+class ChainOwner {
+public:
+    explicit ChainOwner(cudaStream_t stream) {
+        const cudaError_t before = cudaPeekAtLastError();
+        if (memory_.take(stream, sizeof(detail::ChainState), sizeof(detail::ChainState)))
+            chain_ = ChainMemory(reinterpret_cast<detail::ChainState*>(memory_.memory()));
+        if (before == cudaSuccess) (void)cudaGetLastError();   // the program has not failed, only one block does everything
+    }
+    ChainOwner(const ChainOwner&) = delete;
+    ChainOwner& operator=(const ChainOwner&) = delete;
+
+    operator ChainMemory() const { return chain_; }
+
+private:
+    ChainMemory chain_;
+    detail::StreamMemory memory_;
+};
+
+/// Makes the memory for one launch of a kernel with a Chain; written as the last argument of that launch. It is taken and given
+/// back in the order of the stream. Without memory the chain's links run one after the other.
+inline ChainOwner chain_for(cudaStream_t stream = 0) { return ChainOwner(stream); }
+
+/// How many blocks of a kernel with a Chain to launch: as many as can be resident, but no more than `most` per multiprocessor. Right
+/// with any number.
+template <auto Kernel>
+inline unsigned chain_blocks(dim3 block, std::size_t shared_bytes = 0, unsigned most = UINT_MAX) {
+    int device = 0, processors = 0, resident = 0;
+    const cudaError_t before = cudaPeekAtLastError();
+    const bool known = cudaGetDevice(&device) == cudaSuccess &&
+                       cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+                       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, Kernel, static_cast<int>(block.x * block.y * block.z),
+                                                                     shared_bytes) == cudaSuccess;
+    if (before == cudaSuccess) (void)cudaGetLastError();   // the launch will say what is wrong
+    if (!known || processors < 1 || resident < 1) return 1;
+    const unsigned each = static_cast<unsigned>(resident) < most ? static_cast<unsigned>(resident) : most;
+    return each * static_cast<unsigned>(processors);
 }
 
 // ---------------------------------------------------------------------------- allocating together

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 use gridfuse_analysis::launch::{LaunchId, Launchers, Stream, constant_value, launches};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::span::{FileRange, Span, TextRange};
 use gridfuse_analysis::summary::summary;
 use gridfuse_analysis::uniformity::Level;
 
@@ -420,8 +420,12 @@ fn refuse_what_needs_its_children(
     }
 }
 
-/// Assumptions or refusals because of the stream; a created stream that is to be removed.
-fn understand_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) -> Option<CreatedStream> {
+/// Assumptions or refusals because of the stream that a collected launch goes into; a created stream that is to be removed.
+pub(crate) fn understand_stream(
+    site: &Site<'_>,
+    refusals: &mut Refusals,
+    edit: &mut EditBuilder<'_>,
+) -> Option<CreatedStream> {
     let operand = site.facts.stream_operand.as_ref();
     let place = operand.map(|o| site.place(o.span));
     match &site.facts.stream {
@@ -510,7 +514,8 @@ fn is_linear(site: &Site<'_>, expr: ExprId) -> bool {
     }
 }
 
-fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, refusals: &mut Refusals) {
+/// Refuses a child whose body can't be run as some block of a larger grid. `collected`: its own launches are collected, too.
+pub(crate) fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, refusals: &mut Refusals) {
     let db = site.db;
     let name = &child.name;
     let worker = child.worker();
@@ -561,7 +566,7 @@ fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, refusals: &
 }
 
 /// The aggregator keeps its state in shared memory: an assumption, unless the parent is sure to leave enough.
-fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRange>) -> Option<Reason> {
+pub fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRange>) -> Option<Reason> {
     let place = used?;
     let body = &function.body;
     let mut bytes: i128 = 0;
@@ -952,7 +957,7 @@ impl<'db> Plan<'_, 'db> {
 }
 
 /// A name that is none of the child's parameters.
-fn local(child: &Child<'_>, wanted: &str) -> String {
+pub(crate) fn local(child: &Child<'_>, wanted: &str) -> String {
     let mut name = wanted.to_owned();
     while child.params.iter().any(|p| p.name == name) {
         name.insert_str(0, "launch_");
@@ -961,13 +966,13 @@ fn local(child: &Child<'_>, wanted: &str) -> String {
 }
 
 /// The template header of what is generated from a child, with its newline, or nothing.
-fn template_line(child: &Child<'_>) -> String {
+pub(crate) fn template_line(child: &Child<'_>) -> String {
     let template = child.template.as_ref();
     template.map_or(String::new(), |t| format!("{}\n", outline::one_line(t)))
 }
 
 /// The type of an argument that differs depends on a template parameter of the child.
-fn depends_on_template(child: &Child<'_>, split: &Split<'_>) -> bool {
+pub(crate) fn depends_on_template(child: &Child<'_>, split: &Split<'_>) -> bool {
     let names = &child.item.signature(child.db).template_names;
     split
         .varying()
@@ -1012,10 +1017,7 @@ fn declare(function: &Function<'_>, declarations: &[String], edit: &mut EditBuil
 }
 
 /// Replaces the launch expression by a call of the aggregator.
-fn replace_launch(site: &Site<'_>, split: &Split<'_>, aggregator: &str, edit: &mut EditBuilder<'_>) {
-    let style = edit.style(site.file);
-    let span = site.facts.span;
-    let place = site.place(span);
+pub(crate) fn replace_launch(site: &Site<'_>, split: &Split<'_>, aggregator: &str, edit: &mut EditBuilder<'_>) {
     let mut kept = vec![site.facts.grid.operand.span, site.facts.block.operand.span];
     let mut items: Vec<String> = kept.iter().map(|s| target::flat(site.source(*s))).collect();
     if let Some(shared) = &site.facts.shared {
@@ -1031,18 +1033,31 @@ fn replace_launch(site: &Site<'_>, split: &Split<'_>, aggregator: &str, edit: &m
     let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
     kept.extend(split.varying().filter_map(|p| Some(site.body.expr(p.arg?).span)));
     items.push(format!("{{{}}}", fields.join(", ")));
+    replace_by_call(site, &format!("{aggregator}.launch("), &items, &kept, edit);
+}
+
+/// Replaces a launch expression by a call. Comments between operands that aren't `kept` stay behind the statement.
+pub(crate) fn replace_by_call(
+    site: &Site<'_>,
+    prefix: &str,
+    items: &[String],
+    kept: &[Span],
+    edit: &mut EditBuilder<'_>,
+) {
+    let style = edit.style(site.file);
+    let span = site.facts.span;
+    let place = site.place(span);
     let start = place.range.start as usize;
     let line = style::line_start(&site.text, start);
     let before = site.text.get(line..start).unwrap_or("");
     let indent = style::indent_at(&site.text, start);
     let column = style::columns(indent) + before.chars().count() - indent.chars().count();
-    let code = style.list(column, &format!("{aggregator}.launch("), &items, ")");
+    let code = style.list(column, prefix, items, ")");
     // Aligned below the first item, wherever the statement begins in its line.
     let align = " ".repeat(before.chars().count() - indent.chars().count());
     let code = code.replace('\n', &format!("{}{indent}{align}", style.newline));
     edit.replace(place, code);
 
-    // Comments between operands that are gone stay behind the statement.
     let source = site.source(span).to_owned();
     let lost: Vec<String> = lex::comments(&source)
         .iter()

@@ -86,7 +86,7 @@ pub fn keep(
 }
 
 /// The number of threads of the largest block, if all are constant.
-fn largest_block(launches: &[Site<'_>]) -> Option<u64> {
+pub fn largest_block(launches: &[Site<'_>]) -> Option<u64> {
     let threads = |host: &Site<'_>| {
         let block = host.facts.block.constant?;
         Some(block.iter().fold(1u64, |n, x| n.saturating_mul(*x)))

@@ -24,6 +24,7 @@ mod names;
 mod order;
 mod outline;
 mod program;
+mod promotion;
 mod pure;
 pub mod rewrite;
 mod room;
@@ -34,6 +35,7 @@ mod style;
 mod target;
 pub mod undo;
 mod uniform;
+mod waits_anyway;
 
 #[cfg(test)]
 #[allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]

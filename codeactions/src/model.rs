@@ -8,6 +8,9 @@
 //!   is raised; an aggregated launch costs a record of some 20 bytes and an atomic addition for each warp. So what can be collected is.
 //! - A whole grid makes one launch, which was fastest in every search through a graph with many launchers, or as fast as the others
 //!   within a few percent. Where the parent has one block the block is the grid, and its state is in shared memory.
+//! - Where the host waits for the parent right behind its launch, it may as well launch the children: that took half the time for
+//!   some (`mstv`, `tc`), and the same for others. With other work in between, or with children that are run in the launcher, so that
+//!   often none is left, waiting once more cost a few percent (`bfs`, `gc`, `sssp`).
 //! - A warp of the child is the smallest unit that is worth another thread: grids of fewer than 32 threads run in the launcher, which
 //!   brought 0.068 ms to 0.050 for a power-law graph. That is so while a thread of the child has a few memory accesses to
 //!   do; where it loops, or computes a logarithm, one thread would do all of that one after the other, and it took up to ten times
@@ -31,6 +34,7 @@ use gridfuse_analysis::uniformity::Level;
 use crate::handlers::allocates;
 use crate::room::launches_at;
 use crate::site::Site;
+use crate::waits_anyway::host_waits_anyway;
 
 /// Child grids of fewer threads run in the launching thread.
 const THRESHOLD: u64 = 32;
@@ -80,7 +84,8 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
     }
     threshold(site, facts, count, &mut advice);
     coarsen(facts, count, &mut advice);
-    advice.steps.push(granularity(site));
+    let by_host = !advice.steps.iter().any(|step| step.ids == ["threshold"]) && host_waits_anyway(site.db, site.parent);
+    advice.steps.push(granularity(site, by_host));
     advice.otherwise = Some(Proposal {
         ids: vec!["fire-and-forget"],
         option: None,
@@ -144,14 +149,26 @@ fn coarsen(facts: &LaunchFacts<'_>, count: &LaunchCount, advice: &mut Advice) {
     }
 }
 
-fn granularity(site: &Site<'_>) -> Proposal {
+/// `by_host`: the host waits anyway, and has something to launch.
+fn granularity(site: &Site<'_>, by_host: bool) -> Proposal {
     let sizes: Vec<Option<[u64; 3]>> = launch_sites_of(site.db, site.parent)
         .into_iter()
         .filter_map(|id| launches(site.db, id.function).get(id.index as usize))
         .map(|facts| facts.grid.constant)
         .collect();
     let one_block = !sizes.is_empty() && sizes.iter().all(|s| *s == Some([1, 1, 1]));
-    let (ids, why) = if one_block {
+    let (ids, why) = if by_host {
+        (
+            vec![
+                "aggregate-grid-host",
+                "aggregate-grid",
+                "aggregate-multiblock",
+                "aggregate-block",
+                "aggregate-warp",
+            ],
+            "the host waits for the parent anyway, and launches the children sooner than the device",
+        )
+    } else if one_block {
         (
             vec!["aggregate-block", "aggregate-grid", "aggregate-warp"],
             "the parent has one block, whose launches become one",

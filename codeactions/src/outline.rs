@@ -140,7 +140,7 @@ fn moved_by_a_rewrite(child: &Child<'_>, place: FileRange) -> bool {
 }
 
 /// Inline assembly that computes, and asks for nothing that differs between a grid of its own and an aggregated one.
-fn is_plain_asm(child: &Child<'_>, place: FileRange) -> bool {
+pub fn is_plain_asm(child: &Child<'_>, place: FileRange) -> bool {
     const INSTRUCTIONS: [&str; 37] = [
         "abs", "add", "and", "atom", "bfe", "bfi", "brev", "clz", "cvt", "cvta", "div", "dp2a", "dp4a", "fence", "fma",
         "ld", "lop3", "mad", "max", "membar", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "red", "selp",
@@ -201,7 +201,7 @@ fn is_plain_asm(child: &Child<'_>, place: FileRange) -> bool {
 
 /// A built-in variable outside of all functions that are called by name, and outside of macros: what reads it may be run by
 /// the child though nothing in its text says so.
-fn implicit_read(child: &Child<'_>) -> Option<FileRange> {
+pub fn implicit_read(child: &Child<'_>) -> Option<FileRange> {
     let db = child.db;
     included_files(db, child.file).iter().find_map(|file| {
         let range = (*implicit_read_in(db, *file))?;
@@ -319,7 +319,7 @@ pub fn behind(edit: &mut EditBuilder<'_>, child: &Child<'_>) -> Behind {
 }
 
 /// Source text as generated code: the file's newline and the indentation of the child taken off.
-fn verbatim(source: &str, indent: &str) -> String {
+pub fn verbatim(source: &str, indent: &str) -> String {
     style::reindent(&source.replace("\r\n", "\n"), indent, "")
 }
 
@@ -452,7 +452,7 @@ pub fn outline_collecting(
 
 /// The parameter list as written, parentheses included, with names for unnamed parameters, and with or without the default
 /// arguments.
-fn written_params(child: &Child<'_>, defaults: bool) -> String {
+pub fn written_params(child: &Child<'_>, defaults: bool) -> String {
     let range = child.params_range();
     let mut out = String::new();
     let mut at = range.start;

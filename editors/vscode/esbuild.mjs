@@ -1,5 +1,5 @@
 // Bundles the extension and the scripts of its panels into dist/.
-import { readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
 const common = { bundle: true, minify: true, sourcemap: false, logLevel: "warning", legalComments: "none" };
@@ -29,3 +29,11 @@ await Promise.all([
 // The pictures lie outside of the package.
 const readme = readFileSync("README.md", "utf8");
 writeFileSync("dist/README.md", readme.replace(/^!\[.*\n\n?/gm, ""));
+
+// So do the licences, in a checkout.
+for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) {
+  const original = `../../${name}`;
+  if (existsSync(original)) {
+    copyFileSync(original, name);
+  }
+}

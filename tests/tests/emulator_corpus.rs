@@ -115,12 +115,21 @@ const POINTS: &[&str] = &[
     "--input skewed --points 300 --variant recursive",
 ];
 
+const KEYS: &[&str] = &[
+    "--input skewed --keys 1500",
+    "--input flat --keys 1200",
+    "--input flat --keys 900 --variant serial",
+];
+
 const BODIES: &[&str] = &["--input skewed --bodies 80", "--input flat --bodies 60"];
 
 const FORMULAS: &[&str] = &[
     "--input skewed --variables 40 --iterations 3",
     "--input flat --variables 20 --iterations 2",
 ];
+
+/// Chains of two and of four links: the last one is not full.
+const TILES: &[&str] = &["--elements 5000", "--elements 16384"];
 
 const CORPUS: &[Benchmark] = &[
     all_pairs("bfs.cu", SEARCHES),
@@ -130,11 +139,18 @@ const CORPUS: &[Benchmark] = &[
     some_pairs("bt_malloc.cu", CURVES),
     some_pairs("cc.cu", GRAPHS),
     some_pairs("gc.cu", GRAPHS),
+    some_pairs("los.cu", TILES),
     some_pairs("mstf.cu", GRAPHS),
     some_pairs("mstv.cu", GRAPHS),
+    some_pairs("pd.cu", TILES),
+    some_pairs("pt.cu", TILES),
+    some_pairs("qs.cu", KEYS),
     some_pairs("qt.cu", POINTS),
+    some_pairs("sc.cu", TILES),
     some_pairs("sp.cu", FORMULAS),
     some_pairs("tc.cu", GRAPHS),
+    some_pairs("unq.cu", TILES),
+    some_pairs("upd.cu", TILES),
 ];
 
 const fn all_pairs(file: &'static str, inputs: &'static [&'static str]) -> Benchmark {
@@ -172,7 +188,16 @@ fn the_corpus_agrees_with_its_references() {
         let (variants, mut failures) = build(variants);
         let seeds = if benchmark.all_pairs { 1..4 } else { 1..3 };
         for input in benchmark.inputs {
-            let arguments: Vec<&str> = input.split(' ').chain(["--threads", "64", "--repeat", "1"]).collect();
+            let threads: &[&str] = if benchmark.inputs == TILES {
+                &[]
+            } else {
+                &["--threads", "64"]
+            };
+            let arguments: Vec<&str> = input
+                .split(' ')
+                .chain(threads.iter().copied())
+                .chain(["--repeat", "1"])
+                .collect();
             failures += &run(&variants, seeds.clone(), &arguments, |outcome, _| {
                 let passed = outcome.is_success() && outcome.stdout.contains("\"verdict\":\"pass\"");
                 (!passed).then(|| "it does not pass".to_owned())
@@ -207,6 +232,7 @@ fn the_runtime_header_passes_its_test() {
         "threshold",
         "serial",
         "together",
+        "recursion",
     ];
     let failures = in_parallel(&groups, |group| {
         let variants = [(group.to_string(), executable.clone())];
@@ -216,6 +242,27 @@ fn the_runtime_header_passes_its_test() {
         })
     });
     let failures = failures.concat();
+    assert!(failures.is_empty(), "{failures}");
+}
+
+/// The same for chains of launches.
+#[test]
+fn the_chains_pass_their_test() {
+    let root = workspace::root();
+    let directories = [root.join("codeactions/runtime")];
+    let program = Program::load(&root.join("tests/gpu"), &["chain_test.cu"], &directories).expect("the program");
+    let executable = Emulator::get()
+        .build(&program)
+        .unwrap_or_else(|failure| panic!("{failure}"));
+    let failures = run(
+        &[("chains".to_owned(), executable)],
+        1..4,
+        &["--small"],
+        |outcome, _| {
+            let passed = outcome.is_success() && outcome.stdout.contains(" passed, 0 failed");
+            (!passed).then(|| "it does not pass".to_owned())
+        },
+    );
     assert!(failures.is_empty(), "{failures}");
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, directory};
-use gridfuse_tests::lsp_client::{Capabilities, Client, ResponseError, uri};
+use gridfuse_tests::lsp_client::{Capabilities, Client, ResponseError, apply_workspace_edit, uri};
 use gridfuse_tests::workspace;
 use serde_json::{Value, json};
 
@@ -22,9 +22,14 @@ struct Session {
 impl Session {
     fn new(fakes: &[(&str, &str)]) -> Session {
         let source = fs::read(workspace::root().join("tests/fixtures/measure/program.cu")).unwrap();
-        let files = directory(&[("program.cu", &source)]);
+        Session::of(&source, &capabilities(), fakes)
+    }
+
+    fn of(source: &[u8], capabilities: &Capabilities, fakes: &[(&str, &str)]) -> Session {
+        let files = directory(&[("program.cu", source)]);
         let home = Directory::new();
         fs::create_dir(home.file("bin")).unwrap();
+        fs::create_dir(home.file("tmp")).unwrap();
         let fake = workspace::root().join("tests/fixtures/measure/fake_nvcc.sh");
         std::os::unix::fs::symlink(fake, home.file("bin/nvcc")).unwrap();
         let mut path = home.file("bin").into_os_string();
@@ -36,10 +41,11 @@ impl Session {
             .env("PATH", path)
             .env("XDG_CACHE_HOME", home.file("cache"))
             .env("XDG_STATE_HOME", home.file("state"))
+            .env("TMPDIR", home.file("tmp"))
             .env("FAKE_PIDS", home.file("pids"))
             .envs(fakes.iter().copied());
         let mut client = Client::spawn_command(command);
-        client.initialize(Some(files.path()), &capabilities());
+        client.initialize(Some(files.path()), capabilities);
         let path = files.file("program.cu");
         client.open(&path, &files.read("program.cu"));
         Session {
@@ -87,6 +93,42 @@ impl Session {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+
+    /// No scratch file is left.
+    #[track_caller]
+    fn nothing_is_left(&self) {
+        let left = || -> Vec<_> {
+            let entries = fs::read_dir(self.home.file("tmp")).unwrap();
+            entries.map(|entry| entry.unwrap().file_name()).collect()
+        };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !left().is_empty() {
+            assert!(Instant::now() < deadline, "left behind: {:?}", left());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The server's process, or that of the measurement that it has started.
+    fn process(&self, command: &str) -> u32 {
+        let home = self.home.path().to_string_lossy().into_owned();
+        let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        processes
+            .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+            .find(|pid| {
+                let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+                let words = read("cmdline");
+                let mut words = words.split(|byte| *byte == 0);
+                let is_ours = String::from_utf8_lossy(&read("environ")).contains(&home);
+                is_ours && words.nth(1) == Some(command.as_bytes())
+            })
+            .unwrap_or_else(|| panic!("no process `gridfuse {command}`"))
+    }
+
+    fn kill(&self, command: &str) {
+        let pid = self.process(command);
+        let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
 }
 
 fn capabilities() -> Capabilities {
@@ -122,10 +164,7 @@ fn what_the_editor_shows_is_measured() {
     );
     assert!(!session.files.read("program.cu").contains("outer"));
 
-    // It may arrive a little behind the answer.
-    session
-        .client
-        .wait_notification("$/progress", |progress| progress["value"]["kind"] == "end");
+    // All of it arrives in front of the answer.
     let progress: Vec<Value> = session
         .client
         .notifications()
@@ -195,6 +234,147 @@ fn programs_end_with_the_server() {
     session.begin();
     session.client.hang_up();
     session.nothing_runs();
+    session.nothing_is_left();
+}
+
+#[test]
+fn nothing_is_left_of_a_killed_server() {
+    let mut session = Session::new(&[("FAKE_HANGS", ".*")]);
+    session.begin();
+    session.kill("lsp");
+    session.nothing_runs();
+    session.nothing_is_left();
+}
+
+#[test]
+fn nothing_is_left_of_a_killed_measurement() {
+    let mut session = Session::new(&[("FAKE_HANGS", ".*")]);
+    let params = json!({ "command": "gridfuse.measure", "arguments": [session.argument()] });
+    let id = session.client.send_request("workspace/executeCommand", params);
+    session.wait_for_program();
+    session.kill("measure");
+    let error = session.client.wait_response(id).unwrap_err();
+    assert!(error.message.contains("broke off"), "{error}");
+    session.nothing_runs();
+    session.nothing_is_left();
+    session.client.shutdown();
+}
+
+/// The compiler's errors that the client knows of, as soon as there are some, or none.
+#[track_caller]
+fn build_errors(session: &mut Session, pull: bool, some: bool) -> Vec<Value> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let path = session.path.clone();
+        let mut known = match pull {
+            true => session.client.pull_diagnostics(&path, None)["items"]
+                .as_array()
+                .unwrap()
+                .clone(),
+            false => session
+                .client
+                .published(&path)
+                .last()
+                .map_or_else(Vec::new, |last| last.diagnostics.clone()),
+        };
+        known.retain(|one| one["source"] == "gridfuse measure");
+        if known.is_empty() != some {
+            return known;
+        }
+        assert!(Instant::now() < deadline, "{known:#?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn compile_errors_stand_at_their_lines() {
+    let source = fs::read(workspace::root().join("tests/fixtures/measure/program.cu")).unwrap();
+    for pull in [false, true] {
+        let capabilities = Capabilities {
+            pull_diagnostics: pull,
+            ..capabilities()
+        };
+        let mut session = Session::of(&source, &capabilities, &[("FAKE_NO_BUILD", "printf(\\|Aggregator")]);
+        let path = session.path.clone();
+        let text = session.files.read("program.cu");
+        let argument = session.argument();
+        execute(&mut session.client, argument.clone()).unwrap();
+        if pull {
+            session
+                .client
+                .wait_server_request("workspace/diagnostic/refresh", |_| true);
+        }
+        let found = build_errors(&mut session, pull, true);
+        let printf = text.lines().position(|line| line.contains("printf(")).unwrap();
+        let own = found.iter().find(|error| error["range"]["start"]["line"] == printf);
+        let own = own.unwrap_or_else(|| panic!("{found:#?}"));
+        assert_eq!(
+            (&own["message"], &own["severity"]),
+            (&json!("expected a \";\""), &json!(1))
+        );
+        assert_eq!(own["range"]["start"]["character"], 4, "{own}");
+        // The variant's own error tells which one it is, and what is wrong.
+        let rewritten = found.iter().any(|error| {
+            let message = error["message"].as_str().unwrap();
+            message.contains("in what aggregate-block makes of this") && message.contains("Aggregator")
+        });
+        assert!(rewritten, "{found:#?}");
+        // An edit takes them away, and undoing it brings them back.
+        session.client.change_full(&path, &format!("// Changed.\n{text}"));
+        build_errors(&mut session, pull, false);
+        session.client.change_full(&path, &text);
+        assert_eq!(build_errors(&mut session, pull, true), found);
+        // The next measurement takes them away for good, whatever comes out of it.
+        let fixed = text.replace("printf(\"sum %lld\\n\", sum)", "puts(\"sum\")");
+        assert_ne!(fixed, text);
+        session.client.change_full(&path, &fixed);
+        let mut plain = argument;
+        plain["rewrites"] = json!(["threshold"]);
+        execute(&mut session.client, plain).unwrap();
+        session.client.change_full(&path, &text);
+        build_errors(&mut session, pull, false);
+        session.client.shutdown();
+    }
+}
+
+#[test]
+fn kernels_without_a_main() {
+    let source = fs::read_to_string(workspace::root().join("tests/fixtures/measure/program.cu")).unwrap();
+    let kernels = source.split("int main").next().unwrap();
+    let mut session = Session::of(kernels.as_bytes(), &capabilities(), &[]);
+    let path = session.path.clone();
+    let mut argument = session.argument();
+    argument["line"] = json!(kernels.lines().position(|line| line.contains("void parent")));
+    let error = execute(&mut session.client, argument.clone()).unwrap_err();
+    assert!(
+        error
+            .message
+            .contains("nothing says how the kernel `parent` is to be run"),
+        "{error}"
+    );
+    let title = "Insert a run specification for `parent`";
+    let at = session.client.find(&path, "parent(const");
+    let offered = |session: &mut Session, at: usize| {
+        let actions = session.client.code_actions(&session.path.clone(), at..at, &[], &[]);
+        actions.into_iter().find(|action| action["title"] == title)
+    };
+    let child = session.client.find(&path, "child(int");
+    assert!(offered(&mut session, child).is_none());
+    let action = offered(&mut session, at).expect("a proposal");
+    apply_workspace_edit(session.files.path(), &action["edit"], session.client.encoding()).unwrap();
+    let text = session.files.read("program.cu");
+    assert!(
+        text.contains("// gridfuse: run <<<(n + 255) / 256, 256>>>\n//   n = 16384\n"),
+        "{text}"
+    );
+    session.client.change_full(&path, &text);
+    let at = session.client.find(&path, "parent(const");
+    assert!(offered(&mut session, at).is_none());
+    argument["line"] = json!(text.lines().position(|line| line.contains("void parent")));
+    let report = execute(&mut session.client, argument).unwrap();
+    assert_eq!(report["kernel"]["kernel"], "parent", "{report:#}");
+    assert_eq!(report["variants"][0]["outcome"]["median_ms"], 0.5, "{report:#}");
+    session.client.shutdown();
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn includes() -> Vec<String> {
 /// The programs that are measured.
 fn programs() -> Vec<PathBuf> {
     let tests = workspace::root().join("tests");
-    let mut found = vec![tests.join("gpu/runtime_test.cu")];
+    let mut found = vec![tests.join("gpu/runtime_test.cu"), tests.join("gpu/chain_test.cu")];
     for directory in ["gpu/baselines", "corpus"] {
         let files = files_of(&tests.join(directory));
         found.extend(

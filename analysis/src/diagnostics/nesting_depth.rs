@@ -10,7 +10,7 @@ pub(super) const KIND: Kind = Kind {
     id: "nesting-depth",
     severity: Severity::Error,
     doc: DOC,
-    rewrites: &[],
+    rewrites: &["flatten-recursion"],
     find: nesting_depth,
 };
 
@@ -47,6 +47,8 @@ __global__ void refine(float* cells, int level) {
 
 void run(float* cells) { refine<<<1, 32>>>(cells, 0); }
 ```
+
+[flatten-recursion](../rewrites/flatten-recursion.md) makes one grid of a recursion of any depth.
 "#;
 
 fn nesting_depth<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {

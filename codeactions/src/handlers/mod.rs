@@ -8,7 +8,11 @@ mod aggregate_multiblock;
 mod aggregate_warp;
 mod coarsen;
 mod fire_and_forget;
+mod flatten_recursion;
 pub mod optimize;
+mod promote;
+mod promote_lookback;
+mod promote_overlap;
 mod threshold;
 
 pub(crate) use aggregate_malloc::allocates;
@@ -28,7 +32,11 @@ pub static REWRITES: &[Rewrite] = &[
     threshold::REWRITE,
     coarsen::REWRITE,
     fire_and_forget::REWRITE,
+    flatten_recursion::REWRITE,
     aggregate_malloc::REWRITE,
+    promote_lookback::REWRITE,
+    promote_overlap::REWRITE,
+    promote::REWRITE,
 ];
 
 /// The rewrite with this id.

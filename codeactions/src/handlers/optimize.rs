@@ -1,7 +1,7 @@
 //! `optimize`
 
 use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::LaunchId;
+use gridfuse_analysis::launch::{Child, LaunchId};
 
 use super::{rewrite_by_id, verdict};
 use crate::edit::SourceEdit;
@@ -30,18 +30,20 @@ a block is, whether a thread of the child has much to do. Its numbers come from 
 ([measurements](../measurements.md)):
 
 - What can be collected is: a child grid costs about 0.8 µs, one that is collected some 20 bytes.
-- All launches of a grid become one, except where the parent has only one block.
+- All launches of a grid become one, except where the parent has only one block. The host launches it where it waits for the parent anyway,
+  right behind the launch, and where no child grids are run in the launching thread.
 - Child grids of fewer than 32 threads run in the launching thread, if they differ in size and a thread of the child has little to do:
   it doesn't loop, and calls nothing that loops or computes logarithms and the like. Where a thread launches in a loop, grids of fewer
   than 8.
 - Threads that allocate memory and launch allocate together.
 - A block of the child with fewer than 128 threads takes over the work of several, if a child grid has more than one.
 - Where launches can't be collected, they go into `cudaStreamFireAndForget`.
+- A kernel of one block that launches itself becomes one grid, by `promote-lookback`, `promote-overlap` or `promote`.
 
 It can't know how skewed the data are. The numbers are constants in the result, to be tuned.
 
 ## Needs
-- A launch by many threads, by one of each warp or block, or in a loop.
+- A launch by many threads, by one of each warp or block, or in a loop; or one that can be promoted.
 - What the rewrites need that it applies; one that can't be applied is left out. It assumes what they assume.
 
 ## Before
@@ -132,6 +134,19 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     Plan::make(db, launch).map(|plan| plan.edit)
 }
 
+/// In the order in which they are tried, and why.
+const PROMOTIONS: [(&str, &str); 3] = [
+    (
+        "promote-lookback",
+        "links that only add to a running value run side by side",
+    ),
+    (
+        "promote-overlap",
+        "a link can begin before it gets what it needs from the one before",
+    ),
+    ("promote", "waiting for a flag takes a fraction of the time of a launch"),
+];
+
 /// What `optimize` does to a launch.
 #[derive(Debug)]
 pub struct Plan {
@@ -153,6 +168,9 @@ impl Plan {
         let mut refusals = Refusals::default();
         site.refuse_common(&mut refusals);
         refusals.check()?;
+        if let Some(plan) = Plan::promotion(db, &site) {
+            return Ok(plan);
+        }
         let advice = advise(&site).map_err(|why| refuse(why, Some(site.here())))?;
         let without = advice.without.iter().map(|(id, why)| ((*id).to_owned(), why.clone()));
         let mut plan = Plan {
@@ -181,6 +199,27 @@ impl Plan {
         plan.without.dedup();
         plan.edit = sequence.finish();
         Ok(plan)
+    }
+
+    /// What takes the place of a kernel's launches of itself.
+    fn promotion<'db>(db: &'db dyn Db, site: &Site<'db>) -> Option<Plan> {
+        if !matches!(site.facts.child, Child::Kernel(child) if child == site.parent) {
+            return None;
+        }
+        let mut without = Vec::new();
+        for (id, why) in PROMOTIONS {
+            match (rewrite_by_id(id)?.apply)(db, site.id, &Options::default()) {
+                Ok(edit) => {
+                    return Some(Plan {
+                        steps: vec![(id.to_owned(), why.to_owned())],
+                        without,
+                        edit,
+                    });
+                }
+                Err(Ineligible(reasons)) => without.extend(reasons.first().map(|r| (id.to_owned(), r.text.clone()))),
+            }
+        }
+        None
     }
 
     /// Applies the first rewrite of a proposal that can be; gives the refusal of the first otherwise.

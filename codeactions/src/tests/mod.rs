@@ -12,9 +12,11 @@ mod docs;
 mod fire_and_forget;
 mod fission;
 mod fixes;
+mod flatten_recursion;
 mod heads;
 mod nesting;
 mod optimize;
+mod promote;
 mod threshold;
 mod undo;
 

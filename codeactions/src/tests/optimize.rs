@@ -118,3 +118,35 @@ fn memory_is_allocated_together() {
         "gridfuse::PerGrid",
     ]);
 }
+
+#[test]
+fn a_host_that_waits_anyway_launches() {
+    let looping = "__global__ void child(int* out, int begin, int count) {\n    for (int k = 0; k < count; ++k) atomicAdd(&out[begin + k], 1);\n}\n";
+    let text = with_child(looping, "child<<<(count + 127) / 128, 128>>>(out, begin, count);");
+    let Some(at) = text.find("parent<<<") else {
+        panic!("{text}")
+    };
+    let Some(end) = text[at..].find(';') else {
+        panic!("{text}")
+    };
+    let behind = |more: &str| {
+        let (before, after) = text.split_at(at + end + 1);
+        rewrite(ID, &format!("{before}{more}{after}"))
+    };
+    let waits = [
+        " cudaDeviceSynchronize();",
+        " if (cudaGetLastError() != cudaSuccess) exit(1);\n int host; cudaMemcpy(&host, p, 4, cudaMemcpyDeviceToHost);",
+    ];
+    for wait in waits {
+        behind(wait).has(&["Aggregator<gridfuse::PerGridFromHost, child_aggregated>"]);
+    }
+    let goes_on = [
+        "",
+        " cudaGetLastError();",
+        " prepare(); cudaDeviceSynchronize();",
+        " for (int i = 0; i < 2; ++i) cudaDeviceSynchronize();",
+    ];
+    for more in goes_on {
+        behind(more).has(&["Aggregator<gridfuse::PerGrid, child_aggregated>"]);
+    }
+}

@@ -7,7 +7,7 @@ import { Explanations } from "./explain";
 import { LaunchGraph } from "./graph";
 import { Measurements } from "./measure";
 import { Rewriter } from "./rewrite";
-import { Server, SHOW_LAUNCHES } from "./server";
+import { SAVE_CREATED, Server, SHOW_LAUNCHES } from "./server";
 import { Status } from "./status";
 
 /** What can be asked for before a CUDA file was seen. */
@@ -68,6 +68,11 @@ export function start(context: vscode.ExtensionContext): Main {
   editorCommand("gridfuse.tune", (client, editor) => measurements.tune(client, editor.document));
   command("gridfuse.acceptPreview", async () => server.running && rewriter.accept(server.running));
   command("gridfuse.discardPreview", () => rewriter.discard());
+  command(SAVE_CREATED, async (...uris: vscode.Uri[]) => {
+    const created = uris.map((uri) => uri.toString());
+    const open = vscode.workspace.textDocuments.filter((document) => created.includes(document.uri.toString()));
+    await Promise.all(open.map((document) => document.save()));
+  });
   // A code lens of the server: all positions are the protocol's.
   command(SHOW_LAUNCHES, (uri: string, position: Position, locations: Location[]) => {
     const convert = server.running?.protocol2CodeConverter;
@@ -106,7 +111,7 @@ async function explainState(server: Server): Promise<void> {
   if (state.kind === "missing") {
     const choose = "Choose the Program…";
     const settings = "Open Settings";
-    const text = `${state.reason} Install it, or name it in the settings.`;
+    const text = `${state.reason} Build it with \`cargo install --path server\` in a checkout of gridfuse, or choose the program.`;
     const answer = await vscode.window.showErrorMessage(text, choose, "Get Started", settings);
     if (answer === choose) {
       await chooseServer();

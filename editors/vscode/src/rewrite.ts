@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { type LanguageClient, TextDocumentEdit, type TextEdit, type WorkspaceEdit } from "vscode-languageclient/node";
 import { assumptionsOf, editOf, offersAtCursor, type Offer } from "./actions";
+import { asWorkspaceEdit } from "./edit";
 
 const PREVIEW_SCHEME = "gridfuse-preview";
 
@@ -182,7 +183,7 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
   }
 
   private async write(client: LanguageClient, edit: WorkspaceEdit, title: string): Promise<void> {
-    const converted = await client.protocol2CodeConverter.asWorkspaceEdit(edit);
+    const converted = await asWorkspaceEdit(client, edit);
     const done = await vscode.workspace.applyEdit(converted, { isRefactoring: true });
     if (!done) {
       void vscode.window.showErrorMessage(`gridfuse: "${title}" could not be applied.`);

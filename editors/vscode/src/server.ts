@@ -19,6 +19,9 @@ import { locate } from "./locate";
 /** The command of the editor that the server's code lenses name. */
 export const SHOW_LAUNCHES = "gridfuse.showLaunches";
 
+/** Saves files that an edit has created: an unsaved one is empty on disk, where the compiler looks for it. */
+export const SAVE_CREATED = "gridfuse.saveCreated";
+
 /** The server crashed this often, this quickly: it isn't started again by itself. */
 const MAX_CRASHES = 4;
 const CRASH_MINUTES = 3;
@@ -59,24 +62,31 @@ export class Server implements vscode.Disposable {
     if (this.client !== undefined && this.current.kind !== "failed") {
       return this.starting ?? Promise.resolve();
     }
-    this.starting ??= this.launch().finally(() => {
-      this.starting = undefined;
+    const starting = this.launch().finally(() => {
+      if (this.starting === starting) {
+        this.starting = undefined;
+      }
     });
-    return this.starting;
+    this.starting = starting;
+    return starting;
   }
 
   async stop(): Promise<void> {
     const client = this.client;
     this.client = undefined;
+    this.starting = undefined;
     this.told.clear();
     this.enter({ kind: "stopped" });
     if (client !== undefined) {
-      await client.dispose().catch((error: unknown) => this.output.warn(`stopping the server: ${String(error)}`));
+      await this.end(client);
     }
   }
 
+  private async end(client: LanguageClient): Promise<void> {
+    await client.dispose().catch((error: unknown) => this.output.warn(`stopping the server: ${String(error)}`));
+  }
+
   async restart(): Promise<void> {
-    await this.starting?.catch(() => undefined);
     await this.stop();
     await this.start();
   }
@@ -109,8 +119,21 @@ export class Server implements vscode.Disposable {
     this.enter({ kind: "starting" });
     this.output.info(`starting ${located.found} (${located.by})`);
     const run = { command: located.found, args: ["lsp"] };
-    const client = new LanguageClient("gridfuse", "gridfuse", { run, debug: run }, this.options());
+    // The client goes on waiting for the answer of a program that has ended.
+    let giveUp = (_reason: Error) => {};
+    const ended = new Promise<never>((_, reject) => {
+      giveUp = reject;
+    });
+    let answered = false;
+    const closed = () => {
+      if (!answered) {
+        giveUp(new Error("it ended"));
+      }
+      return answered;
+    };
+    const client = new QuietClient("gridfuse", "gridfuse", { run, debug: run }, this.options(closed));
     client.registerFeature(knowsShowLaunches);
+    client.registerFeature(leavesCallsToOthers);
     client.onDidChangeState(({ newState }) => {
       if (this.client === client && newState === State.Stopped && this.current.kind === "running") {
         this.told.clear();
@@ -121,8 +144,12 @@ export class Server implements vscode.Disposable {
     });
     this.client = client;
     try {
-      await client.start();
-      if (this.client === client) {
+      await Promise.race([client.start(), ended]);
+      answered = true;
+      if (this.client !== client) {
+        // Stopped meanwhile.
+        await this.end(client);
+      } else {
         const state = runningState(client, located.found);
         this.output.info(`gridfuse ${state.version} is running`);
         if (this.current.kind !== "running") {
@@ -130,8 +157,9 @@ export class Server implements vscode.Disposable {
         }
       }
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.output.error(`the server did not start: ${reason}`);
+      const why = error instanceof Error ? error.message : String(error);
+      const reason = `${located.found} does not answer (${why}). Is it the gridfuse program?`;
+      this.output.error(reason);
       if (this.client === client) {
         this.client = undefined;
         this.enter({ kind: "failed", reason });
@@ -139,20 +167,26 @@ export class Server implements vscode.Disposable {
     }
   }
 
-  private options(): LanguageClientOptions {
+  /** `closed` is called when the server ends; it tells whether it may be started again. */
+  private options(closed: () => boolean): LanguageClientOptions {
     const crashes: number[] = [];
     return {
       documentSelector: SELECTOR,
       outputChannel: this.output,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
+      // The state says so.
+      initializationFailedHandler: () => false,
       diagnosticCollectionName: "gridfuse",
       initializationOptions: vscode.workspace.getConfiguration().get("gridfuse"),
       synchronize: { configurationSection: "gridfuse" },
       markdown: { isTrusted: false, supportHtml: false },
       diagnosticPullOptions: { onChange: true, onSave: false, onTabs: false },
       errorHandler: {
-        error: () => ({ action: ErrorAction.Continue }),
+        error: () => ({ action: ErrorAction.Continue, handled: true }),
         closed: () => {
+          if (!closed()) {
+            return { action: CloseAction.DoNotRestart, handled: true };
+          }
           const now = Date.now();
           crashes.push(now);
           const recent = crashes.filter((time) => now - time < CRASH_MINUTES * 60_000);
@@ -162,7 +196,7 @@ export class Server implements vscode.Disposable {
           const reason = `The server ended ${recent.length} times within ${CRASH_MINUTES} minutes.`;
           this.client = undefined;
           this.enter({ kind: "failed", reason });
-          return { action: CloseAction.DoNotRestart, message: reason };
+          return { action: CloseAction.DoNotRestart, message: reason, handled: true };
         },
       },
       middleware: this.middleware(),
@@ -208,6 +242,15 @@ export class Server implements vscode.Disposable {
       provideHover: (document, position, token, next) => (told(document) ? next(document, position, token) : nothing),
       provideCodeActions: (document, range, context, token, next) =>
         told(document) ? next(document, range, context, token) : nothing,
+      resolveCodeAction: async (item, token, next) => {
+        const resolved = await next(item, token);
+        const files = resolved?.edit?.entries().map(([uri]) => uri) ?? [];
+        const created = (await Promise.all(files.map(missing))).flat();
+        if (resolved && created.length > 0) {
+          resolved.command = { title: "Save", command: SAVE_CREATED, arguments: created };
+        }
+        return resolved;
+      },
       provideCodeLenses: (document, token, next) => (told(document) ? next(document, token) : nothing),
       provideInlayHints: (document, range, token, next) => (told(document) ? next(document, range, token) : nothing),
       prepareCallHierarchy: (document, position, token, next) =>
@@ -219,6 +262,39 @@ export class Server implements vscode.Disposable {
     };
   }
 }
+
+/** The file, if it isn't there. */
+async function missing(uri: vscode.Uri): Promise<vscode.Uri[]> {
+  try {
+    await vscode.workspace.fs.stat(uri);
+    return [];
+  } catch {
+    return [uri];
+  }
+}
+
+/** Writes to the output channel what goes wrong: the state tells the user, once. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+}
+
+/** Other extensions know all calls, and the editor asks a single one: the last that came. */
+const knowsCalls = ["llvm-vs-code-extensions.vscode-clangd", "ms-vscode.cpptools"];
+
+/** Leaves the hierarchy of calls to them. */
+const leavesCallsToOthers: StaticFeature = {
+  fillClientCapabilities: () => undefined,
+  preInitialize: (capabilities) => {
+    if (knowsCalls.some((id) => vscode.extensions.getExtension(id) !== undefined)) {
+      delete capabilities.callHierarchyProvider;
+    }
+  },
+  initialize: () => undefined,
+  getState: () => ({ kind: "static" }),
+  clear: () => undefined,
+};
 
 function runningState(client: LanguageClient, program: string): Extract<ServerState, { kind: "running" }> {
   const result = client.initializeResult;

@@ -3,9 +3,12 @@
 //
 // GRIDFUSE_TEST_SERVER names the real program, GRIDFUSE_TEST_RECORDING the report.
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
+if (process.argv[2] !== "lsp") {
+  process.exit(spawnSync(process.env.GRIDFUSE_TEST_SERVER, process.argv.slice(2), { stdio: "inherit" }).status ?? 1);
+}
 const MEASURE = "gridfuse.measure";
 const report = JSON.parse(readFileSync(process.env.GRIDFUSE_TEST_RECORDING, "utf8"));
 const server = spawn(process.env.GRIDFUSE_TEST_SERVER, process.argv.slice(2), { stdio: ["pipe", "pipe", "inherit"] });

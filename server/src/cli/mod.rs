@@ -67,6 +67,10 @@ enum Command {
     Measure(measure::MeasureArgs),
     /// Search the threshold, the coarsening factor and the granularity that are fastest on the GPU that is there
     Tune(tune::TuneArgs),
+    /// Clean up behind a measurement that is killed
+    #[cfg(unix)]
+    #[command(hide = true, name = crate::measure::guard::COMMAND)]
+    Guard,
     /// List all diagnostics and rewrites with their documentation
     List(list::ListArgs),
 }
@@ -134,6 +138,11 @@ pub fn main() -> ExitCode {
         Command::Rewrite(args) => rewrite::run(args, &mut out),
         Command::Measure(args) => measure::run(args, &mut out),
         Command::Tune(args) => tune::run(args, &mut out),
+        #[cfg(unix)]
+        Command::Guard => {
+            crate::measure::guard::watch();
+            Ok(CLEAN)
+        }
         Command::List(args) => list::run(args, &mut out),
     };
     let result = result.and_then(|code| out.flush().map(|()| code).map_err(CliError::from));

@@ -6,7 +6,7 @@ use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::span::{FileRange, TextRange};
-use gridfuse_codeactions::edit::SourceEdit;
+use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
 use gridfuse_codeactions::fixes::{FIXES, Fix, fix_by_id};
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite, Verdict};
@@ -23,6 +23,8 @@ use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
 use crate::launches::{Site, around, by_function, function_at, overlap, overlapping, place_in};
+use crate::line_index::line_index;
+use crate::measure::kernel::Sources;
 
 /// The protocol's code for a request that is right but cannot be fulfilled.
 const REQUEST_FAILED: i64 = -32803;
@@ -90,6 +92,7 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
     });
     if wanted(&CodeActionKind::EMPTY) {
         actions.extend(run_on_gpu(snapshot, uri, file, range, &here));
+        actions.extend(insert_run_spec(snapshot, file, range));
     }
     actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
 }
@@ -117,6 +120,48 @@ fn run_on_gpu(
         title: measure::TITLE.to_owned(),
         kind: Some(CodeActionKind::EMPTY),
         command: Some(measure::command(uri, Some(snapshot.range(place).start.line))),
+        ..CodeAction::default()
+    })
+}
+
+/// A proposal for how a kernel is run by itself, where nothing says it yet.
+fn insert_run_spec(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Option<CodeAction> {
+    let db = &snapshot.db;
+    let path = file.path(db);
+    let manifest = snapshot.manifests.of(path);
+    if !snapshot.session.runs_measure || manifest.is_some_and(|manifest| manifest.build.is_some()) {
+        return None;
+    }
+    let function = function_at(db, file, range.start)?;
+    let sources = Sources {
+        db,
+        file,
+        runs: manifest.and_then(|manifest| manifest.runs.as_ref()),
+        show: &|path: &std::path::Path| path.display().to_string(),
+    };
+    let comment = sources.missing_spec(function)?;
+    let at = function.start(db);
+    let text = file.text(db);
+    let (_, start) = line_index(db, file).line(at);
+    let indent = text
+        .get(start as usize..at as usize)
+        .filter(|before| before.trim().is_empty())?;
+    let comment: String = comment.lines().map(|line| format!("{line}\n{indent}")).collect();
+    let edit = SourceEdit {
+        edits: BTreeMap::from([(
+            path.to_path_buf(),
+            vec![TextEdit {
+                range: TextRange::empty(at),
+                insert: comment,
+            }],
+        )]),
+        ..SourceEdit::default()
+    };
+    let title = format!("Insert a run specification for `{}`", function.name(db));
+    Some(CodeAction {
+        edit: Some(snapshot.workspace_edit(&edit, &BTreeMap::new(), &title)?),
+        title,
+        kind: Some(CodeActionKind::EMPTY),
         ..CodeAction::default()
     })
 }

@@ -198,7 +198,7 @@ fn explanation(snapshot: &Snapshot, argument: &ExplainArgument) -> Option<Explan
     let text = match function {
         // Of a function everything: itself, and each of its launches.
         Some(function) if !sites.is_empty() => {
-            let mut text = kernel::markdown(snapshot, function);
+            let mut text = kernel::page(snapshot, function);
             for site in sites.iter().filter(|site| site.device_side()) {
                 let launch = describe(snapshot, |describe| launch::markdown(&describe.launch(site), snapshot));
                 text.push_str(&format!("\n---\n\n{launch}\n"));

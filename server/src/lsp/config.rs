@@ -53,6 +53,7 @@ impl Overrides {
 
 /// `null` and an empty text are what editors send for a setting that nobody has made.
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(rename_all = "camelCase", default)]
 struct Written {
     arch: Option<String>,
@@ -65,6 +66,7 @@ struct Written {
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
 #[serde(rename_all = "camelCase", default)]
 struct WrittenThresholds {
     tiny_grid: Option<u64>,
@@ -167,6 +169,53 @@ mod tests {
         );
         let out = config.absolute_compile_commands(Some(Path::new("/w")));
         assert_eq!(out, Some(PathBuf::from("/w/out")));
+    }
+
+    /// The names of all settings that the server reads: `thresholds.tinyGrid`.
+    fn known() -> Vec<String> {
+        let everything = Written {
+            inlay_hints: Some(WantedHints::default()),
+            thresholds: Some(WrittenThresholds::default()),
+            ..Written::default()
+        };
+        let written = serde_json::to_value(everything).unwrap_or_default();
+        let groups = written.as_object().into_iter().flatten();
+        let names = groups.flat_map(|(name, value)| match value.as_object() {
+            Some(group) => group.keys().map(|key| format!("{name}.{key}")).collect(),
+            None => vec![name.clone()],
+        });
+        names.collect()
+    }
+
+    #[test]
+    fn every_setting_can_be_made_in_vscode_and_is_documented() {
+        let editors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../editors");
+        let read = |name: &str| std::fs::read_to_string(editors.join(name)).unwrap_or_default();
+        let manifest: Value = serde_json::from_str(&read("vscode/package.json")).unwrap_or_default();
+        let pages = manifest["contributes"]["configuration"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        let settings = pages.flat_map(|page| page["properties"].as_object().into_iter().flatten());
+        // What the extension itself reads.
+        let own = ["enable", "server.path", "trace.server", "rewrite.confirmAssumptions"];
+        let mut offered: Vec<&str> = settings
+            .filter_map(|(name, _)| name.strip_prefix("gridfuse."))
+            .filter(|name| !own.contains(name))
+            .collect();
+        let mut known = known();
+        known.sort();
+        offered.sort_unstable();
+        assert_eq!(offered, known);
+        let documented = read("README.md");
+        let table = documented.split("## Settings").nth(1).unwrap_or_default();
+        for name in known {
+            let (group, last) = name.rsplit_once('.').unwrap_or(("", name.as_str()));
+            assert!(
+                table.contains(group) && table.contains(last),
+                "{name} is not in editors/README.md"
+            );
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ use tower_lsp_server::ls_types::{
 };
 
 use super::actions::failed;
+use super::build_errors::BuildErrors;
 use super::convert::path_of;
 use super::state::State;
 use super::tuned;
@@ -235,7 +236,11 @@ pub async fn execute(
             "save the document first: the compiler has to know where it is among the other files".to_owned(),
         ));
     }
-    let (command, unsaved) = prepare(state, what, &file, &argument)?;
+    let Prepared {
+        command,
+        unsaved,
+        directory,
+    } = prepare(state, what, &file, &argument)?;
     let (token, create) = match token {
         Some(token) => (Some(token), false),
         None => {
@@ -258,6 +263,8 @@ pub async fn execute(
         },
     )?;
     let guard = StopOnDrop(stop.clone());
+    show_build_errors(state, BuildErrors::default());
+    let measured = unsaved.clone();
     let worker = state.clone();
     // A task of its own: when the request is cancelled, the progress still has to come to its end.
     let task = tokio::spawn(async move {
@@ -270,6 +277,9 @@ pub async fn execute(
     drop(guard);
     if what == Task::Tune {
         return tuned::finish(state, outcome?, argument.show).await.map(Some);
+    }
+    if let Ok(Ok(report)) = outcome.as_ref().map(Report::deserialize) {
+        show_build_errors(state, BuildErrors::of(&report, &directory, &measured));
     }
     if outcome.is_ok() && state.session().refresh_lenses {
         // What was measured stands in them. Not awaited: a client may be slow to answer.
@@ -286,8 +296,31 @@ pub async fn execute(
     outcome.map(Some)
 }
 
+/// Shows what the compiler said, in place of what it said before.
+fn show_build_errors(state: &Arc<State>, errors: BuildErrors) {
+    let changed = state.update(|shared| {
+        let before = std::mem::replace(&mut shared.build_errors, Arc::new(errors));
+        !(before.is_empty() && shared.build_errors.is_empty())
+    });
+    let session = state.session();
+    if changed == Some(true) && session.pull_diagnostics && session.refresh_diagnostics {
+        let client = state.client.clone();
+        // Not awaited: a client may answer late or never.
+        tokio::spawn(async move { client.workspace_diagnostic_refresh().await });
+    }
+}
+
+/// What a measurement is started with.
+struct Prepared {
+    command: Command,
+    /// What the editor shows of the files.
+    unsaved: Unsaved,
+    /// Where it runs: the paths of its report count from there.
+    directory: PathBuf,
+}
+
 /// The process's command line, and what the editor shows of the files.
-fn prepare(state: &State, what: Task, file: &Path, argument: &Argument) -> Result<(Command, Unsaved)> {
+fn prepare(state: &State, what: Task, file: &Path, argument: &Argument) -> Result<Prepared> {
     // The one that runs, even when a newer one has taken its place on disk.
     let running = Path::new("/proc/self/exe");
     let program = if running.exists() {
@@ -317,9 +350,10 @@ fn prepare(state: &State, what: Task, file: &Path, argument: &Argument) -> Resul
     }
     let shared = state.lock();
     let folder = shared.project.folders.iter().find(|folder| file.starts_with(folder));
-    if let Some(directory) = folder.map(PathBuf::as_path).or(file.parent()) {
-        command.current_dir(directory);
-    }
+    let directory = folder.map(PathBuf::as_path).or(file.parent()).unwrap_or(Path::new("/"));
+    // As the process sees it: it knows where it is by its real path.
+    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_path_buf());
+    command.current_dir(&directory);
     for directory in shared.project.client_include_dirs.iter().filter(|dir| dir.is_dir()) {
         command.arg("-I").arg(directory);
     }
@@ -333,7 +367,11 @@ fn prepare(state: &State, what: Task, file: &Path, argument: &Argument) -> Resul
             unsaved.insert(path.clone(), document.text(shared.host.db()));
         }
     }
-    Ok((command, unsaved))
+    Ok(Prepared {
+        command,
+        unsaved,
+        directory,
+    })
 }
 
 /// Runs the process to its end, and passes on how far it is.
@@ -509,6 +547,9 @@ impl<'a> Progress<'a> {
         };
         let message = Some(message.to_owned());
         self.send(WorkDoneProgress::End(WorkDoneProgressEnd { message })).await;
+        if self.token.is_some() {
+            self.state.progress_ends.passed().await;
+        }
     }
 
     async fn send(&self, progress: WorkDoneProgress) {

@@ -1,6 +1,7 @@
 //! The language server: speaks the protocol on standard input and output.
 
 mod actions;
+mod build_errors;
 mod capabilities;
 mod commands;
 mod config;
@@ -15,6 +16,7 @@ mod markdown;
 mod measure;
 mod measured;
 mod pages;
+mod passage;
 mod project;
 mod publish;
 mod server;
@@ -30,6 +32,7 @@ use std::task::Poll;
 use tower_lsp_server::{LspService, Server};
 
 use self::input::Progress;
+use self::passage::Watched;
 use self::server::Backend;
 use self::state::State;
 
@@ -70,7 +73,11 @@ pub fn main() -> ExitCode {
         let Some(state): Option<Arc<State>> = state else {
             return false;
         };
-        let server = Server::new(input, tokio::io::stdout(), socket);
+        let server = Server::new(
+            input,
+            tokio::io::stdout(),
+            Watched::new(socket, state.progress_ends.clone()),
+        );
         let mut serve = pin!(server.concurrency_level(CONCURRENCY).serve(service));
         let mut pass = pin!(async {
             input::pass(tokio::io::stdin(), messages, state.as_ref()).await;

@@ -32,7 +32,8 @@ pub fn of_file(snapshot: &Snapshot, path: &std::path::Path) -> Vec<Diagnostic> {
         return Vec::new();
     };
     let found = diagnostics(&snapshot.db, file);
-    found.iter().map(|diagnostic| snapshot.diagnostic(diagnostic)).collect()
+    let own = found.iter().map(|diagnostic| snapshot.diagnostic(diagnostic));
+    own.chain(snapshot.build_errors.diagnostics(snapshot, path)).collect()
 }
 
 /// Works until the server ends. All pushing is done here, so that an older result never follows a newer one.

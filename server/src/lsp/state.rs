@@ -13,11 +13,13 @@ use tower_lsp_server::Client;
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{MessageType, Uri};
 
+use super::build_errors::BuildErrors;
 use super::capabilities::Session;
 use super::disk;
 use super::input::Progress;
 use super::measure::Running;
 use super::pages::Pages;
+use super::passage::ProgressEnds;
 use super::project::Project;
 use crate::hints::{Hints, WantedHints};
 use crate::manifests::Manifests;
@@ -41,6 +43,8 @@ pub struct Shared {
     pub documents: BTreeMap<PathBuf, Document>,
     /// What the project says about itself.
     pub project: Project,
+    /// What the compiler said in the last measurement.
+    pub build_errors: Arc<BuildErrors>,
     changes: u64,
 }
 
@@ -51,6 +55,7 @@ impl Shared {
             host: Host::new(),
             documents: BTreeMap::new(),
             project: Project::default(),
+            build_errors: Arc::default(),
             changes: 0,
         }
     }
@@ -76,6 +81,8 @@ pub struct State {
     pub disk_jobs: Mutex<Option<mpsc::UnboundedReceiver<disk::Job>>>,
     /// The measurement that is under way.
     pub measurement: Mutex<Option<Running>>,
+    /// Told of the end of each progress.
+    pub progress_ends: Arc<ProgressEnds>,
     pages: Arc<Pages>,
     shared: Mutex<Shared>,
     initialized: AtomicBool,
@@ -106,6 +113,8 @@ pub struct Snapshot {
     pub client_hints: WantedHints,
     /// Documentation to link to.
     pub pages: Arc<Pages>,
+    /// What the compiler said in the last measurement.
+    pub build_errors: Arc<BuildErrors>,
     changes: u64,
 }
 
@@ -171,6 +180,7 @@ impl State {
             disk,
             disk_jobs: Mutex::new(Some(jobs)),
             measurement: Mutex::new(None),
+            progress_ends: Arc::default(),
             pages: Arc::default(),
             shared: Mutex::new(Shared::new()),
             initialized: AtomicBool::new(false),
@@ -200,6 +210,7 @@ impl State {
             manifests: shared.project.manifests.clone(),
             client_hints: shared.project.client_hints,
             pages: self.pages.clone(),
+            build_errors: shared.build_errors.clone(),
             changes: shared.changes,
         }
     }

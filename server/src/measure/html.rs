@@ -195,6 +195,7 @@ mod tests {
                 ..Machine::default()
             },
             sites: Vec::new(),
+            kernel: None,
             left_out: vec![LeftOut {
                 path: evil.to_owned(),
                 line: 1,

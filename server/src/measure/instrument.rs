@@ -11,6 +11,7 @@ use gridfuse_codeactions::lex::{code_words, identifiers};
 
 use crate::launches::{Site, by_function, in_file};
 use crate::line_index::line_index;
+use crate::measure::Request;
 use crate::measure::report::{self, LeftOut};
 
 /// A host launch of a measured kernel: the same in all variants of a program.
@@ -34,13 +35,16 @@ pub struct Sites {
 
 impl Sites {
     /// The measured launches, with paths as they are shown.
-    pub fn shown(&self, show: &dyn Fn(&Path) -> String) -> Vec<report::Site> {
+    pub fn shown(&self, request: &Request, show: &dyn Fn(&Path) -> String) -> Vec<report::Site> {
         let places = self.places.iter();
         places
-            .map(|(site, path, line)| report::Site {
-                kernel: site.kernel.clone(),
-                path: show(path),
-                line: *line,
+            .map(|(site, path, line)| {
+                let (path, line) = request.place(path, *line);
+                report::Site {
+                    kernel: site.kernel.clone(),
+                    path: show(path),
+                    line,
+                }
             })
             .collect()
     }
@@ -90,10 +94,12 @@ pub fn launching_kernels(db: &Database, files: &[SourceFile]) -> BTreeSet<String
 }
 
 /// The edits of a program's files that time the host's launches of `kernels` and, on request, count device-side launches.
-/// New sites are numbered only in the original (`sites` empty); in a rewritten program, other launches stay as they are.
+/// New sites are numbered only in the original (`sites` empty); in a rewritten program, other launches stay as they are. `host`: only
+/// this file's launches by the host are measured.
 pub fn instrument(
     db: &Database,
     files: &[SourceFile],
+    host: Option<&Path>,
     kernels: &BTreeSet<String>,
     sites: &mut Sites,
     count_launches: bool,
@@ -119,7 +125,7 @@ pub fn instrument(
             }
             let Some(name) = &site.facts.kernel_name else { continue };
             let kernel = unqualified(name.split('<').next().unwrap_or(name)).trim().to_owned();
-            if !kernels.contains(&kernel) {
+            if !kernels.contains(&kernel) || host.is_some_and(|host| host != path) {
                 continue;
             }
             let nth = seen.entry(kernel.clone()).or_default();

@@ -9,9 +9,13 @@ mod build;
 mod build_messages;
 mod compare;
 pub mod fingerprint;
+#[cfg(unix)]
+pub mod guard;
+mod hand_written;
 pub mod history;
 pub mod html;
 mod instrument;
+pub mod kernel;
 mod lock;
 pub mod markdown;
 mod nvcc;
@@ -41,27 +45,36 @@ use gridfuse_analysis::span::TextRange;
 
 use self::build::{BuildFailure, Compiler, build};
 use self::instrument::{Sites, instrument, launching_kernels};
+use self::kernel::HostProgram;
 use self::place::Place;
 use self::probe::probe;
 use self::program::texts;
-use self::report::{Outcome, Report, VERSION, Variant};
+use self::report::{KernelRun, Outcome, Report, VERSION, Variant};
 use self::run::{Programs, Runner};
 use self::variant::Applied;
 use crate::cli::{Project, unified};
 
 pub use self::compare::Tolerance;
+pub use self::hand_written::HandWritten;
 pub use self::variant::{Recipe, targets};
+
+/// What the names of scratch directories begin with.
+const SCRATCH_PREFIX: &str = "gridfuse-measure-";
 
 const HEADER: &str = include_str!("measure.cuh");
 
 /// What is to be measured.
 pub struct Request {
-    /// The file with the launches; unless the project says how it's built, `main` is in it, too.
+    /// The file with the launches; unless the project says how it's built, or `host` is there, `main` is in it, too.
     pub file: PathBuf,
+    /// The generated program that launches a kernel, where no `main` does. It's among the files that are loaded.
+    pub host: Option<HostProgram>,
     /// The launches that are rewritten: those that touch this range, or all.
     pub within: Option<TextRange>,
     /// The rewritten programs.
     pub recipes: Vec<Recipe>,
+    /// Programs that the user has rewritten, beside them.
+    pub also: Vec<HandWritten>,
     /// Options of the rewrites.
     pub set: Vec<(String, String)>,
     /// Arguments of the program.
@@ -82,6 +95,25 @@ pub struct Request {
     pub include_dirs: Vec<PathBuf>,
     /// The command that leads to the machine with the GPU; `None`: it's this one.
     pub runner: Option<String>,
+}
+
+impl Request {
+    /// The file that is compiled.
+    fn main(&self) -> &Path {
+        self.host.as_ref().map_or(&self.file, |host| &host.path)
+    }
+
+    fn is_generated(&self, path: &Path) -> bool {
+        self.host.as_ref().is_some_and(|host| host.path == path)
+    }
+
+    /// Where something is for the user: what is in a generated program has its place where that is specified.
+    fn place<'a>(&'a self, path: &'a Path, line: u32) -> (&'a Path, u32) {
+        match &self.host {
+            Some(host) if host.path == path => (&host.place.0, host.place.1),
+            _ => (path, line),
+        }
+    }
 }
 
 /// Texts of the two programs of a variant.
@@ -129,7 +161,7 @@ pub fn measure(
     let place = connect(request, scratch.path(), progress)?;
     let mut compiler = compiler(&place, request, &project)?;
     place.send(&header)?;
-    let kernels = launching_kernels(project.host.db(), &program::files(&project, &request.file)?);
+    let kernels = launching_kernels(project.host.db(), &program::files(&project, request.main())?);
     if kernels.is_empty() {
         return Err(format!(
             "no kernel in {} launches another: there is nothing to measure",
@@ -148,7 +180,7 @@ pub fn measure(
                 let sources = sources(&project, request, &kernels, &mut sites)?;
                 prepared.push(Prepared {
                     rewrites: recipe.name.clone(),
-                    diff: diff(&project, &applied),
+                    diff: diff(&project, request, &applied),
                     creates: creates(&project, &applied),
                     assumptions: applied.assumptions,
                     sources: Ok(sources),
@@ -162,6 +194,21 @@ pub fn measure(
                 sources: Err(reasons),
             }),
         }
+    }
+
+    for own in &request.also {
+        project = load()?;
+        let diff = own.take_place(&mut project, &request.file)?;
+        let sources = sources(&project, request, &kernels, &mut sites)?;
+        prepared.push(Prepared {
+            rewrites: own.name.clone(),
+            assumptions: Vec::new(),
+            diff,
+            creates: Vec::new(),
+            sources: Ok(sources),
+        });
+        // What it includes from beside itself.
+        compiler.include_dirs.extend(own.file.parent().map(Path::to_path_buf));
     }
 
     progress(0, "looking for a GPU");
@@ -232,7 +279,12 @@ pub fn measure(
         file: project.show(&request.file),
         args: request.args.clone(),
         machine,
-        sites: sites.shown(&show),
+        sites: sites.shown(request, &show),
+        kernel: request.host.as_ref().map(|host| KernelRun {
+            kernel: host.kernel.clone(),
+            path: project.show(&host.place.0),
+            line: host.place.1,
+        }),
         left_out: sites.shown_left_out(&show),
         deterministic: baseline.deterministic(),
         original: baseline.outcome,
@@ -268,9 +320,11 @@ fn connect(request: &Request, scratch: &Path, progress: Progress<'_>) -> Result<
 /// A directory for all that is made, which goes when it's dropped, and in it what makes programs measure themselves.
 fn scratch() -> Result<(tempfile::TempDir, PathBuf), String> {
     let scratch = tempfile::Builder::new()
-        .prefix("gridfuse-measure-")
+        .prefix(SCRATCH_PREFIX)
         .tempdir()
         .map_err(|error| format!("cannot create a scratch directory: {error}"))?;
+    #[cfg(unix)]
+    guard::protect(scratch.path());
     let header = scratch.path().join("gridfuse_measure.cuh");
     write(&header, HEADER)?;
     Ok((scratch, header))
@@ -316,9 +370,10 @@ fn sources(
     sites: &mut Sites,
 ) -> Result<Sources, String> {
     let db = project.host.db();
-    let files = program::files(project, &request.file)?;
-    let timed = texts(project, &files, &instrument(db, &files, kernels, sites, false))?;
-    let checked = texts(project, &files, &instrument(db, &files, kernels, sites, true))?;
+    let files = program::files(project, request.main())?;
+    let host = request.host.as_ref().map(|host| host.path.as_path());
+    let timed = texts(project, &files, &instrument(db, &files, host, kernels, sites, false))?;
+    let checked = texts(project, &files, &instrument(db, &files, host, kernels, sites, true))?;
     let plain = texts(project, &files, &BTreeMap::new())?;
     Ok(Sources { plain, timed, checked })
 }
@@ -400,7 +455,7 @@ fn build_each(
                                 directory,
                                 compiler.limit,
                             ),
-                            None => build(place, compiler, texts, &request.file, header, directory),
+                            None => build(place, compiler, texts, request.main(), header, directory),
                         });
                     if let Some(place) = built.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index) {
                         *place = Some(result);
@@ -416,9 +471,11 @@ fn build_each(
 }
 
 /// What a variant changes, without the files that it adds.
-fn diff(project: &Project, applied: &Applied) -> String {
+fn diff(project: &Project, request: &Request, applied: &Applied) -> String {
     let changes = applied.changes.iter();
     changes
+        // A generated program is none of the user's.
+        .filter(|(path, _)| !request.is_generated(path))
         .filter_map(|(path, change)| {
             let before = change.before.as_deref()?;
             Some(unified(&project.show(path), Some(before), &change.after))

@@ -157,8 +157,11 @@ pub fn about(report: &Report) -> String {
         Outcome::Ran(run) => run.times_ms.len(),
         _ => 0,
     };
+    let alone = report.kernel.as_ref().map_or_else(String::new, |run| {
+        format!("{} run by itself as {}:{} says; ", run.kernel, run.path, run.line)
+    });
     format!(
-        "{}, driver for CUDA {}, built with CUDA {}; time of the launches of {} until all children are done, without each one's \
+        "{alone}{}, driver for CUDA {}, built with CUDA {}; time of the launches of {} until all children are done, without each one's \
          first, median of {} runs",
         machine.gpu,
         machine.driver,

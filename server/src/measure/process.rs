@@ -116,6 +116,8 @@ fn start(command: &mut Command) -> io::Result<Child> {
     }
     let child = command.spawn()?;
     running.groups.push(child.id());
+    #[cfg(unix)]
+    super::guard::begins(child.id());
     Ok(child)
 }
 
@@ -142,6 +144,8 @@ pub fn run(command: &mut Command, scratch: &Path, limit: Duration) -> io::Result
         }
     }
     running().groups.retain(|group| *group != child.id());
+    #[cfg(unix)]
+    super::guard::ends(child.id());
     Ok(Finished {
         status: ended?,
         stdout: printed(&out),
@@ -181,8 +185,9 @@ pub fn own_group(command: &mut Command) {
     command.process_group(0);
 }
 
+/// Kills what is left of a process group.
 #[cfg(unix)]
-fn kill_group(group: u32) {
+pub fn kill_group(group: u32) {
     signal_group(group, nix::sys::signal::Signal::SIGKILL);
 }
 

@@ -22,6 +22,9 @@ pub struct Report {
     pub machine: Machine,
     /// Measured launches of the host.
     pub sites: Vec<Site>,
+    /// The kernel that was run by itself, where no `main` runs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelRun>,
     /// Launches of the host that could not be measured, and why.
     pub left_out: Vec<LeftOut>,
     /// The program as it is.
@@ -53,6 +56,17 @@ pub struct Site {
     /// File.
     pub path: String,
     /// Line, from 1.
+    pub line: u32,
+}
+
+/// A kernel that a generated program has launched.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KernelRun {
+    /// The kernel.
+    pub kernel: String,
+    /// File with the run specification.
+    pub path: String,
+    /// Its line, from 1.
     pub line: u32,
 }
 

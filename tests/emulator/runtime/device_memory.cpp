@@ -87,6 +87,8 @@ void* dynamic_shared(std::size_t alignment) {
     return reinterpret_cast<void*>(block.dynamic_shared->begin);
 }
 
+unsigned dynamic_shared_bytes() { return current == nullptr ? 0 : static_cast<unsigned>(current->block->grid->shape.shared_bytes); }
+
 void* device_malloc(std::size_t bytes) { return current != nullptr ? heap_allocate(bytes, SITE) : std::malloc(bytes); }
 
 void device_free(void* address) {

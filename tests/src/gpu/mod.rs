@@ -2,12 +2,14 @@
 //!
 //! [`plan`] says what to measure of the corpus, [`bench`] does it, [`record`] is what is written down, and
 //! [`tables`] turns that into the tables of `docs/measurements.md`. [`conformance`] runs the programs that the
-//! emulator is compared with, and [`conformance_record`] keeps what they printed. [`tune_record`] reads what `gridfuse tune` has written.
+//! emulator is compared with, and [`conformance_record`] keeps what they printed. [`measured`] shows what `gridfuse measure` has
+//! noticed, [`tune_record`] what `gridfuse tune` has.
 
 pub mod bench;
 pub mod conformance;
 pub mod conformance_record;
 pub mod machine;
+pub mod measured;
 pub mod plan;
 pub mod process;
 pub mod record;

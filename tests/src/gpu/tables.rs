@@ -9,10 +9,10 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::conformance_record;
 use super::record::{BuildStatus, Results, Run, RunStatus};
 use super::summary;
 use super::tune_record::{self, Tuned};
+use super::{conformance_record, measured};
 
 /// What is in the table for one run.
 pub fn cell(run: Option<&Run>) -> String {
@@ -222,18 +222,24 @@ const NEW_DOCUMENT: &str = "# Measurements\n\n\
 const SUMMARY: &str = "summary";
 
 /// The document with its tables replaced by those of `results`; new ones go to the end.
-pub fn updated(document: &str, results: &[Results], tuned: &[(String, Tuned)]) -> Result<String> {
+pub fn updated(
+    document: &str,
+    results: &[Results],
+    measured: Option<String>,
+    tuned: &[(String, Tuned)],
+) -> Result<String> {
     let mut document = match document.is_empty() {
         true => NEW_DOCUMENT.to_owned(),
         false => document.to_owned(),
     };
     let mut sections: Vec<(&str, String)> = Vec::new();
     for results in results {
-        let taken = [SUMMARY, tune_record::SECTION].contains(&results.program.as_str());
-        ensure!(!taken, "a program can't be named `{}`", results.program);
+        let reserved = [SUMMARY, measured::DIRECTORY, tune_record::SECTION].contains(&results.program.as_str());
+        ensure!(!reserved, "a program can't be named `{}`", results.program);
         sections.push((&results.program, markdown(results)));
     }
     sections.extend(summary::markdown(results).map(|text| (SUMMARY, text)));
+    sections.extend(measured.map(|text| (measured::DIRECTORY, text)));
     sections.extend(tune_record::markdown(tuned).map(|text| (tune_record::SECTION, text)));
     for (name, table) in &sections {
         let begin = format!("<!-- begin gpu-tables: {name} -->\n");
@@ -275,7 +281,12 @@ pub fn generate(results: &Path, document: &Path, check: bool) -> Result<()> {
             return Err(error).with_context(|| format!("{} cannot be read", document.display()));
         }
     };
-    let new = updated(&old, &all, &tune_record::load_all(results)?)?;
+    let new = updated(
+        &old,
+        &all,
+        measured::markdown(results)?,
+        &tune_record::load_all(results)?,
+    )?;
     if new == old {
         return Ok(());
     }

@@ -1,16 +1,24 @@
 --- Rewriting and explaining the launch at the cursor.
 local M = {}
 
+--- A column as the server counts it.
+local function units(line, byte, encoding)
+  if encoding == 'utf-8' then
+    return byte
+  elseif vim.fn.has('nvim-0.11') == 1 then
+    return vim.str_utfindex(line, encoding, byte)
+  end
+  local utf32, utf16 = vim.str_utfindex(line, byte)
+  return encoding == 'utf-32' and utf32 or utf16
+end
+
 --- The place of the first `<<<` of a line, else the cursor: the launch of the line is what is meant wherever the cursor stands.
 local function launch_position(client, buffer)
   local row, column = unpack(vim.api.nvim_win_get_cursor(0))
   local line = vim.api.nvim_buf_get_lines(buffer, row - 1, row, false)[1] or ''
   local at = line:find('<<<', 1, true)
   local byte = at and at - 1 or column
-  local character = vim.str_byteindex and vim.fn.has('nvim-0.11') == 1
-      and vim.str_utfindex(line, client.offset_encoding, byte)
-    or byte
-  return { line = row - 1, character = character }
+  return { line = row - 1, character = units(line, byte, client.offset_encoding) }
 end
 
 --- Offers the rewrites of the launch of the cursor's line.
@@ -54,7 +62,7 @@ function M.explain()
   local buffer = vim.api.nvim_get_current_buf()
   local argument = { uri = vim.uri_from_bufnr(buffer), position = launch_position(client, buffer) }
   local params = { command = 'gridfuse.explain', arguments = { argument } }
-  client:request('workspace/executeCommand', params, function(error, text)
+  require('gridfuse').request(client, 'workspace/executeCommand', params, function(error, text)
     if error then
       vim.notify('gridfuse: ' .. error.message, vim.log.levels.ERROR)
     elseif not text or text == vim.NIL then

@@ -51,11 +51,48 @@ function M.setup(options)
   end
 end
 
+--- Sends a request, in Neovim 0.10 as well.
+---@param client vim.lsp.Client
+---@param method string
+---@param params table
+---@param handler fun(error: table?, result: any)
+---@param buffer integer?
+function M.request(client, method, params, handler, buffer)
+  if vim.fn.has('nvim-0.11') == 1 then
+    client:request(method, params, handler, buffer)
+  else
+    client.request(method, params, handler, buffer)
+  end
+end
+
+--- Leaves the hierarchy of calls to a server that knows all calls, not only launches: each function would be listed twice.
+local function leave_calls(buffer)
+  local ours, others
+  for _, client in ipairs(vim.lsp.get_clients({ bufnr = buffer })) do
+    if client.name == 'gridfuse' then
+      ours = client
+    else
+      others = others or client.server_capabilities.callHierarchyProvider
+    end
+  end
+  if ours and others then
+    ours.server_capabilities.callHierarchyProvider = false
+  end
+end
+
 --- Turns on what the server offers.
 ---@param client vim.lsp.Client
 ---@param buffer integer
 function M.attach(client, buffer)
   local options = config.options
+  leave_calls(buffer)
+  vim.api.nvim_create_autocmd('LspAttach', {
+    group = group,
+    buffer = buffer,
+    callback = function()
+      leave_calls(buffer)
+    end,
+  })
   if options.inlay_hints and vim.lsp.inlay_hint then
     vim.lsp.inlay_hint.enable(true, { bufnr = buffer })
   end
@@ -105,7 +142,11 @@ function M.restart()
     for buffer in pairs(client.attached_buffers) do
       table.insert(buffers, buffer)
     end
-    client:stop()
+    if vim.fn.has('nvim-0.11') == 1 then
+      client:stop()
+    else
+      client.stop()
+    end
   end
   vim.wait(3000, function()
     return #vim.lsp.get_clients({ name = 'gridfuse' }) == 0

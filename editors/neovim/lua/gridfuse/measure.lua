@@ -177,7 +177,7 @@ end
 local function apply(client, uri, line, rewrites)
   local argument = { uri = uri, rewrites = rewrites, line = line }
   local params = { command = 'gridfuse.rewrite', arguments = { argument } }
-  client:request('workspace/executeCommand', params, function(error, result)
+  require('gridfuse').request(client, 'workspace/executeCommand', params, function(error, result)
     if error then
       vim.notify('gridfuse: ' .. error.message, vim.log.levels.ERROR)
       return
@@ -203,7 +203,7 @@ function M.run(args, line)
   vim.cmd('silent update')
   local stop = progress('gridfuse: building and running')
   local params = { command = COMMAND, arguments = { { uri = uri, args = args, line = line } } }
-  client:request('workspace/executeCommand', params, function(error, report)
+  require('gridfuse').request(client, 'workspace/executeCommand', params, function(error, report)
     stop()
     if error then
       vim.notify('gridfuse: ' .. error.message, vim.log.levels.ERROR)

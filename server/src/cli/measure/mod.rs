@@ -16,18 +16,31 @@ use super::site::launches_at;
 use super::{CLEAN, CliError, CliResult, FINDINGS, USAGE_OR_IO};
 use crate::launches::{function_at, launching_function_headed_on};
 use crate::measure::history::{self, Entry};
+use crate::measure::kernel::Sources;
 use crate::measure::report::Report;
 use crate::measure::served::{self, Message, Unsaved};
-use crate::measure::{Progress, Recipe, Request, fingerprint, html, markdown, measure, process, targets};
+use crate::measure::{HandWritten, Progress, Recipe, Request, fingerprint, html, markdown, measure, process, targets};
 
 /// Arguments of `measure`.
 #[derive(Debug, Args)]
 pub struct MeasureArgs {
     #[command(flatten)]
     program: ProgramArgs,
-    /// What to compare with the original: rewrites, joined by + where one follows the other, or all
+    /// Run this kernel by itself, as its run specification says
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
+    /// Print a proposal for the run specification of a kernel, and measure nothing
+    #[arg(long)]
+    scaffold: bool,
+    /// Write the program that runs a kernel by itself into this file, and measure nothing
+    #[arg(long, value_name = "FILE", conflicts_with = "scaffold")]
+    write_main: Option<PathBuf>,
+    /// What to compare with the original: rewrites, joined by + where one follows the other, or all, or none
     #[arg(long, value_name = "ID[+ID],…", value_delimiter = ',', default_value = "all")]
     rewrites: Vec<String>,
+    /// Compare a program of your own, too: FILE takes the place of the measured file
+    #[arg(long, value_name = "NAME=FILE", value_parser = HandWritten::parse)]
+    also: Vec<HandWritten>,
     /// Option of a rewrite
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = super::rewrite::setting)]
     set: Vec<(String, String)>,
@@ -47,6 +60,9 @@ pub struct MeasureArgs {
 
 /// Runs `measure`.
 pub fn run(args: &MeasureArgs, out: &mut dyn Write) -> CliResult {
+    if args.scaffold || args.write_main.is_some() {
+        return prepare(args, out);
+    }
     end_on_interrupt();
     let result = if args.served {
         serve(args)
@@ -85,6 +101,39 @@ pub fn run(args: &MeasureArgs, out: &mut dyn Write) -> CliResult {
     Ok(if bad { FINDINGS } else { CLEAN })
 }
 
+/// Prints the proposal for a run specification, or writes the program that one describes.
+fn prepare(args: &MeasureArgs, out: &mut dyn Write) -> CliResult {
+    let project = args.program.load(&Unsaved::new())?;
+    let path = canonical(&args.program.file)?;
+    let at = within(args, &project)?;
+    let show = |path: &Path| project.show(path);
+    let sources = Sources::new(&project, &path, &show)?;
+    let name = args.kernel.as_deref();
+    let Some(target) = &args.write_main else {
+        write!(out, "{}", sources.scaffold(name, at)?)?;
+        return Ok(CLEAN);
+    };
+    let Some(host) = sources.host_program(name, at)? else {
+        let file = project.show(&path);
+        return Err(match sources.has_main() {
+            true => format!("{file} has a `main`: say with --kernel which of its kernels is to be run by itself"),
+            false => format!("no kernel in {file} launches another: there is nothing to run"),
+        }
+        .into());
+    };
+    if target.exists() {
+        return Err(format!("{} exists: move it away, or name another file", target.display()).into());
+    }
+    // It includes the file by its name, where it stands beside it.
+    let directory = target.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let text = match canonical(directory.unwrap_or(Path::new(".")))? == path.parent().unwrap_or(Path::new("")) {
+        true => host.text.to_string(),
+        false => host.text_elsewhere(&path),
+    };
+    std::fs::write(target, text).map_err(|error| format!("cannot write {}: {error}", target.display()))?;
+    Ok(CLEAN)
+}
+
 /// Writes a report in both forms.
 fn write_report(directory: &Path, report: &Report) -> Result<(), CliError> {
     let failed = |path: &Path, error: std::io::Error| format!("cannot write {}: {error}", path.display());
@@ -119,12 +168,22 @@ fn serve(args: &MeasureArgs) -> Result<Measurement, CliError> {
 
 fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Result<Measurement, CliError> {
     let recipes = recipes(args)?;
-    let load = || args.program.load(unsaved);
-    let project = load()?;
+    let project = args.program.load(unsaved)?;
+    let file = canonical(&args.program.file)?;
+    let at = within(args, &project)?;
+    let host = match args.kernel.is_none() && project.build.is_some() {
+        true => None,
+        false => {
+            let show = |path: &Path| project.show(path);
+            Sources::new(&project, &file, &show)?.host_program(args.kernel.as_deref(), at)?
+        }
+    };
     let request = Request {
+        within: at.or(host.as_ref().and_then(|host| host.within)),
+        also: also(args, &recipes)?,
         recipes,
         set: args.set.clone(),
-        within: within(args, &project)?,
+        host,
         ..args.program.request(&project)?
     };
     let (fingerprint, functions) = match project.host.file(&request.file) {
@@ -138,7 +197,16 @@ fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Resu
         }
         None => (0, Vec::new()),
     };
-    let load = || load().map_err(sentence);
+    let mut texts = unsaved.clone();
+    texts.extend(request.host.iter().map(|host| (host.path.clone(), host.text.clone())));
+    let load = || {
+        let mut project = args.program.load(&texts).map_err(sentence)?;
+        if request.host.is_some() {
+            // It's a program of its own, which the project's command doesn't build.
+            project.build = None;
+        }
+        Ok(project)
+    };
     Ok(Measurement {
         report: measure(&request, &load, progress)?,
         fingerprint,
@@ -149,10 +217,10 @@ fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Resu
 fn recipes(args: &MeasureArgs) -> Result<Vec<Recipe>, CliError> {
     let mut recipes: Vec<Recipe> = Vec::new();
     for name in &args.rewrites {
-        let more = if name.trim() == "all" {
-            Recipe::all()
-        } else {
-            vec![Recipe::parse(name)?]
+        let more = match name.trim() {
+            "all" => Recipe::all(),
+            "none" => Vec::new(),
+            _ => vec![Recipe::parse(name)?],
         };
         for recipe in more {
             if recipes.iter().all(|known| known.name != recipe.name) {
@@ -166,6 +234,22 @@ fn recipes(args: &MeasureArgs) -> Result<Vec<Recipe>, CliError> {
         }
     }
     Ok(recipes)
+}
+
+/// The programs of the user's own, by names that nothing else has.
+fn also(args: &MeasureArgs, recipes: &[Recipe]) -> Result<Vec<HandWritten>, CliError> {
+    let mut also: Vec<HandWritten> = Vec::new();
+    for own in &args.also {
+        let taken = own.name == "original" || recipes.iter().any(|recipe| recipe.name == own.name);
+        if taken || also.iter().any(|other| other.name == own.name) {
+            return Err(format!("--also {}: the name is taken", own.name).into());
+        }
+        also.push(HandWritten {
+            name: own.name.clone(),
+            file: canonical(&own.file)?,
+        });
+    }
+    Ok(also)
 }
 
 /// What `--at` names: a launch, or a function in whose head the line is.

@@ -18,7 +18,8 @@ pub const GIVEN_UP: u8 = 130;
 /// A program, and how it's built and run.
 #[derive(Debug, Args)]
 pub struct ProgramArgs {
-    /// File with the program's `main`; where gridfuse.toml says how the project is built, the one whose launches are rewritten
+    /// File with the program's `main`; where gridfuse.toml says how the project is built, the one whose launches are rewritten;
+    /// without either, one with a kernel and its run specification
     pub file: PathBuf,
     /// Rewrite the launch at this place only, or the launches of the function whose head is there
     #[arg(long, value_name = "LINE[:COL]")]
@@ -67,8 +68,10 @@ impl ProgramArgs {
         };
         Ok(Request {
             file: canonical(&self.file)?,
+            host: None,
             within: None,
             recipes: Vec::new(),
+            also: Vec::new(),
             set: Vec::new(),
             args: words("--args", &self.args)?,
             repeat: usize::from(self.repeat),

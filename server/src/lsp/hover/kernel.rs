@@ -14,8 +14,18 @@ use crate::launches::{Site, by_function, of_kernel};
 /// At most this many launches of a kernel are listed.
 const MAX_LISTED: usize = 20;
 
-/// The text about a kernel or another function that launches.
+/// The text about a kernel or another function that launches. Its head isn't in it: that is what a C++ server's hover shows, beside
+/// this one.
 pub fn markdown(snapshot: &Snapshot, kernel: FunctionItem<'_>) -> String {
+    text(snapshot, kernel, "")
+}
+
+/// The same with the function's head, for a page of its own.
+pub fn page(snapshot: &Snapshot, kernel: FunctionItem<'_>) -> String {
+    text(snapshot, kernel, &fenced(&head(snapshot, kernel)))
+}
+
+fn text(snapshot: &Snapshot, kernel: FunctionItem<'_>, head: &str) -> String {
     describe(snapshot, |describe| {
         let db = &snapshot.db;
         let own = describe.function(kernel);
@@ -26,7 +36,7 @@ pub fn markdown(snapshot: &Snapshot, kernel: FunctionItem<'_>) -> String {
             _ => "host function",
         };
         let mut out = format!("**{kind} `{}`** ({})\n", own.name, link(&own.place, home));
-        out.push_str(&fenced(&head(snapshot, kernel)));
+        out.push_str(head);
         if let Some(role) = generated::role(snapshot, kernel) {
             out.push_str(&format!("\n{role}\n"));
         }

@@ -52,6 +52,7 @@ namespace rt {
 bool in_kernel();
 void* shared(const SharedKey* key, std::size_t bytes, std::size_t alignment);
 void* dynamic_shared(std::size_t alignment);
+unsigned dynamic_shared_bytes();
 void* device_malloc(std::size_t bytes);
 void device_free(void* address);
 void copy(void* to, const void* from, std::size_t bytes);
@@ -143,6 +144,7 @@ EMU_INLINE unsigned lanemask_lt() { return (1u << rt::lane()) - 1; }
 EMU_INLINE unsigned lanemask_le() { return (2u << rt::lane()) - 1; }
 EMU_INLINE unsigned lanemask_gt() { return ~lanemask_le(); }
 EMU_INLINE unsigned lanemask_ge() { return ~lanemask_lt(); }
+EMU_INLINE unsigned dynamic_smem_size() { return rt::dynamic_shared_bytes(); }
 }   // namespace ptx
 
 }   // namespace emu

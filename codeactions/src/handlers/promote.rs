@@ -1,0 +1,128 @@
+//! `promote`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::launch::LaunchId;
+
+use super::verdict;
+use crate::edit::SourceEdit;
+use crate::promotion::{Promotion, promote};
+use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: "promote",
+    title: "Promote launches of itself to one grid",
+    doc: DOC,
+    options: &[],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Makes one grid of a kernel of one block that launches itself again, as scans do that go over their data tile by tile. Each launch
+becomes a link of a chain. The host launches many blocks; each runs one link after the other. A link begins when the one before
+launches it: then that one writes down the arguments that differ, and a flag (release); the block of the next one waits for this (acquire). What
+a link does behind the launch goes on beside the next link, as before.
+
+The chain may be of any length. One of launches inside each other breaks off where more of them are pending than may be (2048, if
+the program doesn't set `cudaLimitDevRuntimePendingLaunchCount`; CUDA's documentation allows 24).
+
+The dissertation has promotion (the next link is launched when a link begins, and waits) and, beyond that, aggregation of promoted
+kernels (so many links are launched at once, those behind the end of the chain give up, and the last one launches as many again). Blocks that
+take one link after the other do both, and no pool has to be launched: here, the two are one.
+
+## Why it can't hang
+Blocks take the numbers of links when they run, one number after the other. So a link that waits has before it only links whose blocks
+run or have run; the first of those that aren't done waits for nobody, and gets on as every running block of a grid does (compute
+capability 7.0 or newer: also where threads of its warp wait). It makes no difference how many blocks are resident: one is enough.
+Nothing is launched by the device any more, so it doesn't matter when, or whether, children of a running kernel run either.
+
+## Needs
+- A kernel that launches itself, once, not in a loop and into no stream of its own: always with one block, by one thread, with the
+  block size and shared memory of its own launch. It launches nothing else.
+- The launches of the first link are the host's, with one block, in sight.
+- Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
+  (barriers, shuffles), all of a block leave together.
+- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`).
+
+## Before
+```cuda
+__global__ void compact(const int* in, int* out, int* kept, int n, int tile, int offset) {
+    __shared__ int sums[256];
+    int i = tile * 256 + threadIdx.x;
+    int value = i < n ? in[i] : 0;
+    sums[threadIdx.x] = value != 0;
+    for (int distance = 1; distance < 256; distance *= 2) {
+        __syncthreads();
+        int before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0;
+        __syncthreads();
+        sums[threadIdx.x] += before;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if ((tile + 1) * 256 < n)
+            compact<<<1, 256>>>(in, out, kept, n, tile + 1, offset + sums[255]);
+        else
+            *kept = offset + sums[255];
+    }
+    if (value != 0) out[offset + sums[threadIdx.x] - 1] = value;
+}
+
+void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
+    compact<<<1, 256, 0, stream>>>(in, out, kept, n, 0, 0);
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+// What a link of the chain of compact gets from the one before.
+struct compact_args { int tile; int offset; };
+
+__device__ __forceinline__ void compact_link(gridfuse::Chain<compact_args>& chain, const int* in,
+                                             int* out, int* kept, int n, int tile, int offset) {
+    __shared__ int sums[256];
+    int i = tile * 256 + threadIdx.x;
+    int value = i < n ? in[i] : 0;
+    sums[threadIdx.x] = value != 0;
+    for (int distance = 1; distance < 256; distance *= 2) {
+        __syncthreads();
+        int before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0;
+        __syncthreads();
+        sums[threadIdx.x] += before;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if ((tile + 1) * 256 < n)
+            chain.launch({tile + 1, offset + sums[255]});
+        else
+            *kept = offset + sums[255];
+    }
+    if (value != 0) out[offset + sums[threadIdx.x] - 1] = value;
+}
+
+__global__ void compact(const int* in, int* out, int* kept, int n, int tile, int offset,
+                        gridfuse::ChainMemory memory) {
+    gridfuse::Chain<compact_args> chain(memory, {tile, offset});
+    while (chain.next()) {
+        const compact_args args = chain.args();
+        compact_link(chain, in, out, kept, n, args.tile, args.offset);
+    }
+}
+
+void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
+    compact<<<gridfuse::chain_blocks<compact>(256), 256, 0, stream>>>(in, out, kept, n, 0, 0, gridfuse::chain_for(stream));
+}
+```
+
+## Source
+El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Units, dissertation 2018, §4.1 (promotion) and §4.2 (aggregation of promoted kernels).
+"#;
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    promote(db, launch, &Promotion::Wait)
+}

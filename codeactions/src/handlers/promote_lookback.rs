@@ -1,0 +1,135 @@
+//! `promote-lookback`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::launch::LaunchId;
+
+use super::verdict;
+use crate::edit::SourceEdit;
+use crate::promotion::{Promotion, promote};
+use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: "promote-lookback",
+    title: "Promote launches of itself to one grid that looks back",
+    doc: DOC,
+    options: &[],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Does what [promote-overlap](promote-overlap.md) does where a link passes on nothing but a running value: a sum, or the largest or
+smallest so far. No link waits for the one before to be launched. Each says what it adds, and a warp looks back at 32 links at a
+time, adding up what they have said, until one knows its own value. So the links run side by side, and the time no longer grows with the
+length of the chain times the time that it takes to pass something on.
+
+Where nothing at all is passed on (a link only must not begin before the one before has read its data), it is used in the same way: a link
+goes on behind the point where all before it have passed it.
+
+The order in which values are combined is another one. That changes nothing for sums of integers, and for the largest or smallest.
+
+## Why it can't hang
+Blocks take the numbers of links when they run, one number after the other. So a link that waits has before it only links whose blocks
+run or have run; the first of those that aren't done waits for nobody, and gets on as every running block of a grid does (compute
+capability 7.0 or newer: also where threads of its warp wait). It makes no difference how many blocks are resident: one is enough. What links have said stands in a ring; a link that would
+write over what others may still look at waits for links further before, which wait for nothing behind.
+Nothing is launched by the device any more, so it doesn't matter when, or whether, children of a running kernel run either.
+
+## Needs
+- A kernel that launches itself, once, not in a loop and into no stream of its own: always with one block, by one thread, with the
+  block size and shared memory of its own launch. It launches nothing else.
+- The launches of the first link are the host's, with one block, in sight.
+- Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
+  (barriers, shuffles), all of a block leave together.
+- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`).
+- What `promote-overlap` needs. At most one argument is known only when the link before has run: a parameter of type `int`, `unsigned` or
+  `float` plus (integers only), or `max`, `min`, `fmaxf`, `fminf` with, what the first thread of the link has computed.
+- The launch comes directly behind what runs early, by the first thread of the block.
+
+## Before
+```cuda
+__global__ void compact(const int* in, int* out, int* kept, int n, int tile, int offset) {
+    __shared__ int sums[256];
+    int i = tile * 256 + threadIdx.x;
+    int value = i < n ? in[i] : 0;
+    sums[threadIdx.x] = value != 0;
+    for (int distance = 1; distance < 256; distance *= 2) {
+        __syncthreads();
+        int before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0;
+        __syncthreads();
+        sums[threadIdx.x] += before;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if ((tile + 1) * 256 < n)
+            compact<<<1, 256>>>(in, out, kept, n, tile + 1, offset + sums[255]);
+        else
+            *kept = offset + sums[255];
+    }
+    if (value != 0) out[offset + sums[threadIdx.x] - 1] = value;
+}
+
+void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
+    compact<<<1, 256, 0, stream>>>(in, out, kept, n, 0, 0);
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+__device__ __forceinline__ void compact_link(gridfuse::RunningChain<int, gridfuse::Sum>& chain,
+                                             const int* in, int* out, int* kept, int n, int tile) {
+    __shared__ int sums[256];
+    int i = tile * 256 + threadIdx.x;
+    int value = i < n ? in[i] : 0;
+    sums[threadIdx.x] = value != 0;
+    for (int distance = 1; distance < 256; distance *= 2) {
+        __syncthreads();
+        int before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0;
+        __syncthreads();
+        sums[threadIdx.x] += before;
+    }
+    __syncthreads();
+    int offset = chain.before(sums[255]);
+    if (threadIdx.x == 0) {
+        if ((tile + 1) * 256 < n)
+            chain.launch();
+        else
+            *kept = offset + sums[255];
+    }
+    if (value != 0) out[offset + sums[threadIdx.x] - 1] = value;
+}
+
+// Whether a link launches another one.
+__device__ __forceinline__ bool compact_goes_on(int n, int tile) {
+    return (tile + 1) * 256 < n;
+}
+
+__global__ void compact(const int* in, int* out, int* kept, int n, int tile, int offset,
+                        gridfuse::ChainMemory memory) {
+    gridfuse::RunningChain<int, gridfuse::Sum> chain(memory, offset);
+    auto goes_on = [&](unsigned long long link) {
+        return compact_goes_on(n, tile + static_cast<int>(link));
+    };
+    while (chain.next(goes_on))
+        compact_link(chain, in, out, kept, n, tile + static_cast<int>(chain.number()));
+}
+
+void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
+    compact<<<gridfuse::chain_blocks<compact>(256), 256, 0, stream>>>(in, out, kept, n, 0, 0, gridfuse::chain_for(stream));
+}
+```
+
+## Source
+El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Units, dissertation 2018, §4.3; Merrill and Garland: Single-pass Parallel Prefix Scan with
+Decoupled Look-back, NVIDIA technical report, 2016.
+"#;
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    promote(db, launch, &Promotion::Lookback)
+}

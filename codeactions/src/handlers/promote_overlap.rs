@@ -1,0 +1,135 @@
+//! `promote-overlap`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::launch::LaunchId;
+
+use super::verdict;
+use crate::edit::SourceEdit;
+use crate::promotion::{Promotion, promote};
+use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: "promote-overlap",
+    title: "Promote launches of itself to one grid, and overlap them",
+    doc: DOC,
+    options: &[],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Does what [promote](promote.md) does, and lets a link begin before it has been launched: what needs nothing of the link before runs at
+once, and only then the block waits for the arguments. While one link waits, its data is loaded already.
+
+Arguments that stay the same or change by a constant step are computed from the link's number, and so is whether there is such a link
+at all: no link begins that the original wouldn't have launched.
+
+What may run early is what stands at the front of the kernel, up to the first statement that uses an argument that is known only when the
+link before has run, or that writes memory that others see. Nothing that it reads is written before the launch by any link. What a link
+writes behind the launch is in no order with the next link in the original either, so a program without races doesn't read it there.
+
+## Why it can't hang
+Blocks take the numbers of links when they run, one number after the other. So a link that waits has before it only links whose blocks
+run or have run; the first of those that aren't done waits for nobody, and gets on as every running block of a grid does (compute
+capability 7.0 or newer: also where threads of its warp wait). It makes no difference how many blocks are resident: one is enough.
+Nothing is launched by the device any more, so it doesn't matter when, or whether, children of a running kernel run either.
+
+## Needs
+- A kernel that launches itself, once, not in a loop and into no stream of its own: always with one block, by one thread, with the
+  block size and shared memory of its own launch. It launches nothing else.
+- The launches of the first link are the host's, with one block, in sight.
+- Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
+  (barriers, shuffles), all of a block leave together.
+- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`).
+- Something at the front of the kernel that doesn't need the link before; the condition of the launch is made of arguments that stay the
+  same or change by a constant step. No memory is written before the launch.
+
+## Before
+```cuda
+__global__ void compact(const int* in, int* out, int* kept, int n, int tile, int offset) {
+    __shared__ int sums[256];
+    int i = tile * 256 + threadIdx.x;
+    int value = i < n ? in[i] : 0;
+    sums[threadIdx.x] = value != 0;
+    for (int distance = 1; distance < 256; distance *= 2) {
+        __syncthreads();
+        int before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0;
+        __syncthreads();
+        sums[threadIdx.x] += before;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if ((tile + 1) * 256 < n)
+            compact<<<1, 256>>>(in, out, kept, n, tile + 1, offset + sums[255]);
+        else
+            *kept = offset + sums[255];
+    }
+    if (value != 0) out[offset + sums[threadIdx.x] - 1] = value;
+}
+
+void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
+    compact<<<1, 256, 0, stream>>>(in, out, kept, n, 0, 0);
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+// What a link of the chain of compact gets from the one before.
+struct compact_args { int offset; };
+
+__device__ __forceinline__ void compact_link(gridfuse::Chain<compact_args>& chain, const int* in,
+                                             int* out, int* kept, int n, int tile) {
+    __shared__ int sums[256];
+    int i = tile * 256 + threadIdx.x;
+    int value = i < n ? in[i] : 0;
+    sums[threadIdx.x] = value != 0;
+    for (int distance = 1; distance < 256; distance *= 2) {
+        __syncthreads();
+        int before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0;
+        __syncthreads();
+        sums[threadIdx.x] += before;
+    }
+    __syncthreads();
+    int offset = chain.wait().offset;
+    if (threadIdx.x == 0) {
+        if ((tile + 1) * 256 < n)
+            chain.launch_at_once({offset + sums[255]});
+        else
+            *kept = offset + sums[255];
+    }
+    if (value != 0) out[offset + sums[threadIdx.x] - 1] = value;
+}
+
+// Whether a link launches another one.
+__device__ __forceinline__ bool compact_goes_on(int n, int tile) {
+    return (tile + 1) * 256 < n;
+}
+
+__global__ void compact(const int* in, int* out, int* kept, int n, int tile, int offset,
+                        gridfuse::ChainMemory memory) {
+    gridfuse::Chain<compact_args> chain(memory, {offset});
+    auto goes_on = [&](unsigned long long link) {
+        return compact_goes_on(n, tile + static_cast<int>(link));
+    };
+    while (chain.next(goes_on))
+        compact_link(chain, in, out, kept, n, tile + static_cast<int>(chain.number()));
+}
+
+void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
+    compact<<<gridfuse::chain_blocks<compact>(256), 256, 0, stream>>>(in, out, kept, n, 0, 0, gridfuse::chain_for(stream));
+}
+```
+
+## Source
+El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Units, dissertation 2018, §4.3 (overlap) and §4.4 (its combination with aggregation).
+"#;
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    promote(db, launch, &Promotion::Overlap)
+}

@@ -1,0 +1,386 @@
+//! What of a link can run before the link is launched, and how to tell without waiting that it will be.
+
+use std::collections::BTreeSet;
+
+use gridfuse_analysis::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, UnOp};
+use gridfuse_analysis::span::{FileRange, Span};
+use gridfuse_analysis::uniformity::{Level, uniformity};
+
+use super::chain::{Chain, Passed};
+use super::memory::{accesses_in, gaps_in, write_before};
+use crate::fission::uses::{all_exprs, all_stmts};
+use crate::pure::{self, is_plain_type};
+use crate::rewrite::Reason;
+use crate::site::Refusals;
+use crate::target;
+
+/// A split of the kernel.
+pub struct Overlap {
+    /// The first statement that waits for the launch.
+    pub waits: StmtId,
+    /// The statement that holds the launch comes directly behind what needn't wait.
+    pub directly: bool,
+    /// The condition under which there is a next link, as source, of the parameters that are known.
+    pub goes_on: String,
+    /// The parameters that occur in it.
+    pub asks: BTreeSet<usize>,
+}
+
+impl Overlap {
+    /// Finds it; says why there is none.
+    pub fn find(chain: &Chain<'_>, refusals: &mut Refusals) -> Option<Overlap> {
+        let site = &chain.site;
+        let root = site.body.root?;
+        let StmtKind::Block(stmts) = &site.body.stmt(root).kind else {
+            return None;
+        };
+        let path: Vec<StmtId> = site.places.around(site.facts.expr).collect();
+        let launching = stmts.iter().position(|s| path.contains(s))?;
+        let mut guard = Guard::default();
+        guard.around(chain, &path);
+        // A write before the launch is there when the next link begins; what would read it early must not.
+        if let Some(span) = write_before(site) {
+            refusals.add(
+                format!(
+                    "`{}` writes memory before the launch, which the next link may read before it is launched",
+                    site.parent_name()
+                ),
+                Some(chain.place(span)),
+            );
+        }
+        let mut early = 0;
+        let mut why = None;
+        for stmt in stmts.iter().take(launching) {
+            if guard.returns(chain, *stmt) {
+                early += 1;
+                continue;
+            }
+            why = must_wait(chain, *stmt);
+            if why.is_some() {
+                break;
+            }
+            early += 1;
+        }
+        // Whoever has returned doesn't launch.
+        let late = stmts.get(early..=launching).unwrap_or(&[]);
+        let returns = late.iter().flat_map(|s| all_stmts(&site.body, *s)).find(|s| {
+            let stmt = site.body.stmt(*s);
+            matches!(stmt.kind, StmtKind::Return(_)) && stmt.span.start < site.facts.span.start
+        });
+        if let Some(returns) = returns {
+            guard.unknown.get_or_insert(site.body.stmt(returns).span);
+        }
+        if early == 0 {
+            let why = why.unwrap_or_else(|| Reason {
+                text: format!("`{}` does nothing before the launch", site.parent_name()),
+                place: Some(site.here()),
+            });
+            refusals.add(format!("nothing can run before the launch: {}", why.text), why.place);
+        }
+        if let Some(span) = guard.unknown {
+            refusals.add(
+                "whether there is a next link is known only when this one has run: the condition must be made of parameters that stay the same, or change by a constant step",
+                Some(chain.place(span)),
+            );
+        } else if guard.conditions.is_empty() {
+            refusals.add("nothing says where the chain ends", Some(site.here()));
+        }
+        let waits = *stmts.get(early)?;
+        if !is_met_by_all(chain, waits) {
+            refusals.add(
+                "not all threads of the block come to where they would have to wait",
+                Some(chain.place(site.body.stmt(waits).span)),
+            );
+        }
+        if !refusals.is_empty() {
+            return None;
+        }
+        Some(Overlap {
+            waits,
+            directly: early == launching,
+            goes_on: guard.conditions.join(" && "),
+            asks: guard.asks,
+        })
+    }
+}
+
+/// Whether a parameter's value is known for every link without running those before.
+pub fn is_known(chain: &Chain<'_>, index: usize) -> bool {
+    chain.passed.get(index).is_some_and(|p| *p != Passed::New)
+}
+
+/// Why a statement can't run before the link is launched.
+fn must_wait(chain: &Chain<'_>, stmt: StmtId) -> Option<Reason> {
+    let site = &chain.site;
+    let body = &site.body;
+    let span = body.stmt(stmt).span;
+    let reason = |text: String, span: Span| {
+        Some(Reason {
+            text,
+            place: Some(chain.place(span)),
+        })
+    };
+    let given = |binding: BindingId| chain.parameter(binding).filter(|index| !is_known(chain, *index));
+    let needs = |index: usize, span: Span| {
+        let name = &chain.kernel.params[index].name;
+        reason(format!("this needs `{name}`, which the link before has to say"), span)
+    };
+    for expr in all_exprs(body, stmt) {
+        let at = body.expr(expr);
+        match &at.kind {
+            ExprKind::Name(Name::Local(binding)) => {
+                if let Some(index) = given(*binding) {
+                    return needs(index, at.span);
+                }
+            }
+            ExprKind::Lambda { .. } | ExprKind::Unknown { .. } | ExprKind::New(_) | ExprKind::Delete(_) => {
+                return reason("this is not understood".to_owned(), at.span);
+            }
+            // A parameter whose value in a link is computed from its number.
+            ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => {
+                if let ExprKind::Name(Name::Local(binding)) = body.expr(body.strip_parens(*place)).kind
+                    && chain.parameter(binding).is_some()
+                {
+                    return reason("this changes a parameter".to_owned(), at.span);
+                }
+            }
+            _ => {}
+        }
+    }
+    for inner in all_stmts(body, stmt) {
+        let at = body.stmt(inner).span;
+        match &body.stmt(inner).kind {
+            StmtKind::Return(_) => return reason("threads leave the kernel".to_owned(), at),
+            StmtKind::Asm { .. } => return reason("this is inline assembly".to_owned(), at),
+            _ => {}
+        }
+    }
+    if let Some(gap) = gaps_in(site, span).into_iter().next() {
+        let place = FileRange {
+            file: gap.function.file(site.db),
+            range: gap.span.shift(gap.function.start(site.db)),
+        };
+        return Some(Reason {
+            text: gap.reason.clone(),
+            place: Some(place),
+        });
+    }
+    let write = accesses_in(site, span)
+        .into_iter()
+        .find(|access| !access.kind.reads_only())?;
+    reason(
+        "this writes memory that the links before may need as it was".to_owned(),
+        body.expr(write.at).span,
+    )
+}
+
+/// The condition of the launch.
+#[derive(Default)]
+struct Guard {
+    conditions: Vec<String>,
+    asks: BTreeSet<usize>,
+    /// The first part that isn't known.
+    unknown: Option<Span>,
+}
+
+impl Guard {
+    /// The conditions around the launch.
+    fn around(&mut self, chain: &Chain<'_>, path: &[StmtId]) {
+        let body = &chain.site.body;
+        for (position, stmt) in path.iter().enumerate() {
+            let inner = position.checked_sub(1).and_then(|p| path.get(p));
+            match &body.stmt(*stmt).kind {
+                StmtKind::Block(_) | StmtKind::Expr(_) => {}
+                StmtKind::If {
+                    init: None,
+                    cond: Some(cond),
+                    then,
+                    ..
+                } => self.condition(chain, *cond, inner == Some(then)),
+                _ => {
+                    self.unknown.get_or_insert(body.stmt(*stmt).span);
+                }
+            }
+        }
+    }
+
+    /// `if (…) return;` for all threads: there the chain ends. False for other statements.
+    fn returns(&mut self, chain: &Chain<'_>, stmt: StmtId) -> bool {
+        let body = &chain.site.body;
+        let StmtKind::If {
+            init: None,
+            cond: Some(cond),
+            then,
+            otherwise: None,
+            ..
+        } = &body.stmt(stmt).kind
+        else {
+            return false;
+        };
+        let only = match &body.stmt(*then).kind {
+            StmtKind::Block(stmts) => match stmts.as_slice() {
+                [one] => *one,
+                _ => return false,
+            },
+            _ => *then,
+        };
+        let known = self.render(chain, *cond);
+        if !matches!(body.stmt(only).kind, StmtKind::Return(None)) || known.is_none() {
+            return false;
+        }
+        self.condition(chain, *cond, false);
+        true
+    }
+
+    fn condition(&mut self, chain: &Chain<'_>, cond: ExprId, outcome: bool) {
+        let body = &chain.site.body;
+        match &body.expr(cond).kind {
+            ExprKind::Paren(inner) => self.condition(chain, *inner, outcome),
+            ExprKind::Logical { and, lhs, rhs } if *and == outcome => {
+                self.condition(chain, *lhs, outcome);
+                self.condition(chain, *rhs, outcome);
+            }
+            ExprKind::Unary(UnOp::Not, inner) if first_thread(chain, cond, outcome).is_none() => {
+                self.condition(chain, *inner, !outcome);
+            }
+            // Every block has a thread 0.
+            _ if first_thread(chain, cond, outcome).is_some() => {}
+            _ => match self.render(chain, cond) {
+                Some(text) => {
+                    let simple = matches!(&body.expr(cond).kind, ExprKind::Binary(..));
+                    self.conditions.push(match (outcome, simple) {
+                        (true, true) => text,
+                        (true, false) => format!("({text})"),
+                        (false, _) => format!("!({text})"),
+                    });
+                }
+                None => {
+                    self.unknown.get_or_insert(body.expr(cond).span);
+                }
+            },
+        }
+    }
+
+    /// The source of an expression with the values of local variables in their place; `None`: not known.
+    fn render(&mut self, chain: &Chain<'_>, expr: ExprId) -> Option<String> {
+        let mut asks = BTreeSet::new();
+        let text = render(chain, expr, &mut asks, 0)?;
+        self.asks.extend(asks);
+        Some(text)
+    }
+}
+
+fn render(chain: &Chain<'_>, expr: ExprId, asks: &mut BTreeSet<usize>, depth: u32) -> Option<String> {
+    let site = &chain.site;
+    let body = &site.body;
+    let mut text = site.expr_source(expr).to_owned();
+    let start = body.expr(expr).span.start;
+    let mut locals = Vec::new();
+    let mut todo = vec![expr];
+    while let Some(next) = todo.pop() {
+        let at = body.expr(next);
+        match &at.kind {
+            ExprKind::Name(Name::Local(binding)) => match chain.parameter(*binding) {
+                Some(index) => {
+                    if !is_known(chain, index) || !chain.holds(next, &|i| is_known(chain, i)) {
+                        return None;
+                    }
+                    asks.insert(index);
+                }
+                None => {
+                    let ty = &body.binding(*binding).ty;
+                    let init = initialiser(chain, *binding)?;
+                    if depth > 8 || !ty.is_value() || !is_plain_type(&ty.base) {
+                        return None;
+                    }
+                    let value = render(chain, init, asks, depth + 1)?;
+                    locals.push((at.span, format!("static_cast<{}>({value})", ty.base)));
+                }
+            },
+            ExprKind::Paren(e) | ExprKind::Unary(_, e) => todo.push(*e),
+            ExprKind::Binary(op, a, b) => {
+                let divides = matches!(op, BinOp::Div | BinOp::Rem);
+                if divides && !chain.holds(next, &|i| is_known(chain, i)) {
+                    return None;
+                }
+                todo.extend([*a, *b]);
+            }
+            ExprKind::Logical { lhs, rhs, .. } => todo.extend([*lhs, *rhs]),
+            ExprKind::Conditional { cond, then, otherwise } => todo.extend([*cond, *then, *otherwise]),
+            ExprKind::Cast {
+                ty,
+                operand,
+                reinterpret: false,
+            } if is_plain_type(ty) => todo.push(*operand),
+            _ if chain.holds(next, &|i| is_known(chain, i)) => {}
+            _ => return None,
+        }
+    }
+    locals.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    for (span, value) in locals {
+        let (from, to) = ((span.start - start) as usize, (span.end - start) as usize);
+        text.get(from..to)?;
+        text.replace_range(from..to, &value);
+    }
+    Some(target::flat(&text))
+}
+
+/// What a variable is declared with and keeps.
+fn initialiser(chain: &Chain<'_>, binding: BindingId) -> Option<ExprId> {
+    let site = &chain.site;
+    let body = &site.body;
+    if !pure::keeps_first_value(site.db, site.file, body, binding) {
+        return None;
+    }
+    body.stmts.iter().find_map(|stmt| match &stmt.kind {
+        StmtKind::Decl(decls) => decls.iter().find(|d| d.binding == binding)?.init,
+        _ => None,
+    })
+}
+
+/// Where the condition has this outcome, the thread's number in one dimension is 0: says which dimension.
+pub fn first_thread(chain: &Chain<'_>, cond: ExprId, outcome: bool) -> Option<char> {
+    let body = &chain.site.body;
+    let is_zero = |e: ExprId| matches!(body.expr(body.strip_parens(e)).kind, ExprKind::Literal(Literal::Int(0)));
+    match &body.expr(body.strip_parens(cond)).kind {
+        ExprKind::Binary(op, a, b) => {
+            let equal = *op == BinOp::Eq && outcome || *op == BinOp::Ne && !outcome;
+            let number = if is_zero(*b) { *a } else { *b };
+            (equal && (is_zero(*a) || is_zero(*b))).then(|| thread_number(chain, number))?
+        }
+        ExprKind::Unary(UnOp::Not, inner) if outcome => thread_number(chain, *inner),
+        ExprKind::Field { .. } if !outcome => thread_number(chain, cond),
+        _ => None,
+    }
+}
+
+/// `threadIdx.x`, or a variable that holds it.
+fn thread_number(chain: &Chain<'_>, expr: ExprId) -> Option<char> {
+    let body = &chain.site.body;
+    match &body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Field {
+            base,
+            field,
+            arrow: false,
+        } => {
+            let of_thread = matches!(
+                body.expr(body.strip_parens(*base)).kind,
+                ExprKind::Name(Name::Builtin(Builtin::ThreadIdx))
+            );
+            field.chars().next().filter(|_| of_thread && field.len() == 1)
+        }
+        ExprKind::Name(Name::Local(binding)) if chain.parameter(*binding).is_none() => {
+            thread_number(chain, initialiser(chain, *binding)?)
+        }
+        _ => None,
+    }
+}
+
+/// All threads of a block come to a statement, or none does.
+fn is_met_by_all(chain: &Chain<'_>, stmt: StmtId) -> bool {
+    let levels = uniformity(chain.site.db, chain.site.parent);
+    levels
+        .divergence
+        .get(&stmt)
+        .is_some_and(|u| u.level <= Level::Block && u.assumes.is_empty())
+}

@@ -1,0 +1,189 @@
+//! `flatten-recursion`
+
+use super::{refuses, rewrite};
+
+const ID: &str = "flatten-recursion";
+
+/// A program whose kernel contains `launches`, in its thread 0.
+fn program(launches: &str) -> String {
+    with_kernel(&format!(
+        "__global__ void walk(const int* next, int* out, int node, int depth) {{\n    \
+         if (threadIdx.x == 0) {{\n        out[node] = depth;\n        {launches}\n    }}\n}}\n"
+    ))
+}
+
+/// A program with a kernel `walk`.
+fn with_kernel(kernel: &str) -> String {
+    format!(
+        "__global__ void other(int* out) {{ out[0] = 1; }}\n\n{kernel}\n\
+         void run(const int* next, int* out, int threads, cudaStream_t stream) {{\n    \
+         walk<<<1, threads, 0, stream>>>(next, out, 0, 0);\n}}\n"
+    )
+}
+
+const AGAIN: &str = "walk<<<2, blockDim.x, 0, cudaStreamFireAndForget>>>(next, out, next[node], depth + 1);";
+
+#[test]
+fn uniform_arguments_are_passed_once() {
+    let result = rewrite(ID, &program(AGAIN));
+    result.has(&[
+        "struct walk_args { int node; int depth; };\n\n\
+         __global__ void __launch_bounds__(1024) walk_flattened(\n    \
+         gridfuse::Worklist<walk_args> worklist, const int* next, int* out);\n",
+        "void walk_body(gridfuse::Recursion<walk_flattened>& walks,\n",
+        "walks.launch(2, blockDim.x, {next[node], depth + 1});",
+        "gridfuse::Recursion<walk_flattened> walks({}, next, out);\n    walk_body(walks, blockIdx, gridDim, blockDim, next, out, node, depth);",
+        "gridfuse::Recursion<walk_flattened> walks(worklist, next, out);\n",
+        "walk_body(walks, blockIdx, gridDim, blockDim, next, out, args.node, args.depth);",
+        "gridfuse::launch_recursion<walk_flattened>(1, threads, 0, stream, {0, 0}, next, out);",
+    ]);
+    assert_eq!(result.assumes, Vec::<String>::new());
+}
+
+#[test]
+fn arguments_that_change_are_written_down() {
+    // Swapped, changed before the launch, or passed on by one launch only.
+    let launches = "walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node, 1);\n        \
+                    walk<<<1, 32, 0, cudaStreamFireAndForget>>>(out, out, node + 1, depth);";
+    rewrite(ID, &program(launches)).has(&[
+        "struct walk_args { const int* next; int node; int depth; };",
+        "walks.launch(1, 32, {next, node, 1});\n        walks.launch(1, 32, {out, node + 1, depth});",
+        "walk_flattened>(1, threads, 0, stream, {next, 0, 0}, out);",
+    ]);
+    let launches = "out += 1;\n        walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node, depth);";
+    rewrite(ID, &program(launches)).has(&["struct walk_args { int* out; };", "0, stream, {out}, next, 0, 0);"]);
+}
+
+#[test]
+fn a_kernel_without_restrict_reads_what_it_has_written() {
+    let kernel = "__global__ void walk(const int* __restrict__ next, int* __restrict__ out, int node, int depth) {\n    \
+                  walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);\n}\n";
+    rewrite(ID, &with_kernel(kernel))
+        .has(&["walk_flattened(\n    gridfuse::Worklist<walk_args> worklist, const int* next, int* out,"]);
+}
+
+#[test]
+fn streams_for_one_launch_are_removed() {
+    let launches = "cudaStream_t s;\n        cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n        \
+                    walk<<<1, 32, 0, s>>>(next, out, next[node], depth + 1);\n        cudaStreamDestroy(s);\n        \
+                    cudaStream_t t;\n        cudaStreamCreateWithFlags(&t, cudaStreamNonBlocking);\n        \
+                    walk<<<1, 32, 0, t>>>(next, out, node + 1, depth + 1);\n        cudaStreamDestroy(t);";
+    let result = rewrite(ID, &program(launches));
+    result.has(&["out[node] = depth;\n        walks.launch(1, 32, {next[node], depth + 1});\n        walks.launch(1, 32, {node + 1, depth + 1});\n    }"]);
+    assert_eq!(result.assumes, Vec::<String>::new());
+}
+
+#[test]
+fn the_order_of_the_null_stream_is_assumed_away() {
+    let twice =
+        "walk<<<1, 32>>>(next, out, next[node], depth + 1);\n        walk<<<1, 32>>>(next, out, node + 1, depth + 1);";
+    let result = rewrite(ID, &program(twice));
+    assert!(
+        result
+            .assumes
+            .iter()
+            .any(|a| a.contains("of those that `walk` launches into the NULL stream")),
+        "{:?}",
+        result.assumes
+    );
+    let once = rewrite(ID, &program("walk<<<1, 32>>>(next, out, next[node], depth + 1);"));
+    assert_eq!(once.assumes, Vec::<String>::new());
+    refuses(
+        ID,
+        &program("walk<<<1, 32>>>(next, out, node + 1, depth);\n        other<<<1, 1>>>(out);"),
+        "the NULL stream runs this behind a grid of `walk`",
+    );
+    let either = "if (node > 5) walk<<<1, 32>>>(next, out, node + 1, depth);\n        else other<<<1, 1>>>(out);";
+    rewrite(ID, &program(either))
+        .has(&["if (node > 5) walks.launch(1, 32, {node + 1});\n        else other<<<1, 1>>>(out);"]);
+}
+
+#[test]
+fn templates() {
+    let kernel = "template <class T, int N>\n__global__ void walk(const int* next, T* out, T node, int depth) {\n    \
+                  walk<T, N><<<1, N, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);\n}\n";
+    let text = with_kernel(kernel).replace("walk<<<1, threads", "walk<int, 32><<<1, 32");
+    rewrite(ID, &text).has(&[
+        "template <class T, int N>\nstruct walk_args { T node; };",
+        "template <class T, int N>\n__global__ void walk_flattened(gridfuse::Worklist<walk_args<T, N>>",
+        "template <class T, int N, class Launches>\n__device__ __forceinline__ void walk_body(Launches& walks,",
+        "gridfuse::launch_recursion<walk_flattened<int, 32>>(1, 32, 0, stream, {0}, next, out, 0);",
+    ]);
+    let other = with_kernel(&kernel.replace("walk<T, N><<<", "walk<T, N / 2><<<"));
+    refuses(ID, &other, "another instance");
+}
+
+#[test]
+fn host_launches() {
+    let again = "walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);";
+    let text = program(again);
+    let short = text.replace(
+        "walk<<<1, threads, 0, stream>>>(next, out, 0, 0);",
+        "walk<<<dim3(3, 2), 512>>>(next, out, threads, 0);",
+    );
+    rewrite(ID, &short).has(&[
+        "gridfuse::launch_recursion<walk_flattened>(dim3(3, 2), 512, 0, 0, {threads}, next, out, 0);",
+        "__global__ void __launch_bounds__(512) walk_flattened(",
+    ]);
+    // What can't be changed stays; with nothing else there is nothing to gain.
+    let both = format!("{text}__global__ void start(int* out) {{ walk<<<1, 32>>>(out, out, 5, 0); }}\n");
+    rewrite(ID, &both).has(&[
+        "launch_recursion<walk_flattened>(1, threads",
+        "void start(int* out) { walk<<<1, 32>>>(out, out, 5, 0); }",
+    ]);
+    refuses(
+        ID,
+        text.split("void run").next().unwrap_or(""),
+        "no launch of `walk` by the host was found",
+    );
+    let device = text.replace("void run(", "__global__ void run(");
+    refuses(ID, &device, "launches `walk` from the device");
+    let attribute = text.replace(
+        "    walk<<<1, threads",
+        "    cudaFuncSetAttribute(walk, cudaFuncAttributeMaxDynamicSharedMemorySize, 99);\n    walk<<<1, threads",
+    );
+    refuses(ID, &attribute, "is mentioned where it isn't launched");
+}
+
+#[test]
+fn what_would_change_its_meaning_is_refused() {
+    let refused = |launches: &str, why: &str| refuses(ID, &program(launches), why);
+    refused(
+        "other<<<1, 1>>>(out);",
+        "`walk` isn't a kernel that launches itself here",
+    );
+    refused(
+        "walk<<<1, 32, 0, cudaStreamTailLaunch>>>(next, out, node + 1, depth);",
+        "a tail launch runs after the launching grid",
+    );
+    refused(
+        &format!("{AGAIN}\n        other<<<1, 1, 0, cudaStreamTailLaunch>>>(out);"),
+        "a stream that depends on which grid launches",
+    );
+    refused(
+        &format!("{AGAIN}\n        if (cudaGetLastError() != cudaSuccess) return;"),
+        "cudaGetLastError",
+    );
+    refused(
+        &format!("{AGAIN}\n        while (atomicAdd(out, 0) == 0) {{}}"),
+        "may wait for another thread",
+    );
+    let barrier = "__global__ void walk(const int* next, int* out, int node, int depth) {\n    __shared__ int sum;\n    \
+                   if (threadIdx.x > out[0]) return;\n    sum = 0;\n    __syncthreads();\n    out[node] = sum;\n    \
+                   walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);\n}\n";
+    refuses(
+        ID,
+        &with_kernel(barrier),
+        "not all threads of a block of `walk` reach this",
+    );
+    let function = format!(
+        "__global__ void walk(const int* next, int* out, int node, int depth);\n\
+         __device__ void again(const int* next, int* out, int node, int depth) {{\n    $0{AGAIN}\n}}\n\
+         __global__ void walk(const int* next, int* out, int node, int depth) {{\n    again(next, out, node, depth);\n}}\n"
+    );
+    refuses(
+        ID,
+        &with_kernel(&function),
+        "`again` isn't a kernel that launches itself here",
+    );
+}

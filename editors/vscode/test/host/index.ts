@@ -1,0 +1,52 @@
+// The entry that the extension host calls. GRIDFUSE_TEST_ONLY, part of a name, picks tests.
+
+import * as activation from "./activation.test";
+import { ask, closeAll, set, type Test } from "./harness";
+import * as language from "./language.test";
+import * as panels from "./panels.test";
+import * as rewrite from "./rewrite.test";
+import * as server from "./server.test";
+
+/** Tests that hang are given up. */
+const LIMIT_MS = 120_000;
+
+function say(text: string): void {
+  // test/host.mjs prints what begins like this.
+  console.log(`gridfuse test: ${text}`);
+}
+
+async function limited(test: Test): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done after ${LIMIT_MS} ms`)), LIMIT_MS);
+  });
+  try {
+    await Promise.race([test.run(), limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export async function run(): Promise<void> {
+  // The first one activates the extension.
+  const all = [activation, server, language, rewrite, panels].flatMap(({ tests }) => tests);
+  const part = process.env.GRIDFUSE_TEST_ONLY ?? "";
+  const tests = all.filter(({ name }) => name.includes(part));
+  const failed: string[] = [];
+  await set("server.path", process.env.GRIDFUSE_TEST_SERVER);
+  for (const test of tests) {
+    const start = performance.now();
+    try {
+      await limited(test);
+      say(`ok ${test.name} (${Math.round(performance.now() - start)} ms)`);
+    } catch (error) {
+      failed.push(test.name);
+      await ask("picture");
+      say(`FAILED ${test.name}: ${error instanceof Error ? error.stack : String(error)}`);
+    }
+    await closeAll();
+  }
+  if (failed.length > 0) {
+    throw new Error(`failed: ${failed.join(", ")}`);
+  }
+}

@@ -1,0 +1,129 @@
+// Previewing and applying rewrites, through what the user sees.
+
+import assert from "node:assert/strict";
+import * as vscode from "vscode";
+import { answering, ask, bfs, diagnostics, edit, putCursor, set, type Test, until, workspaceFile } from "./harness";
+
+const AGGREGATOR = "gridfuse::Aggregator<gridfuse::PerBlock, expand_aggregated>";
+
+async function preview(name: string, row: string): Promise<vscode.TextEditor> {
+  const editor = await bfs(name);
+  await diagnostics(editor.document);
+  putCursor(editor, "expand<<<");
+  // What the editor does meanwhile may take the focus, which closes the list.
+  await until("the list of rewrites", async () => {
+    const shown = vscode.commands.executeCommand("gridfuse.previewRewrite");
+    const chosen = await ask<boolean>("choose", row);
+    await (chosen ? shown : undefined);
+    return chosen;
+  });
+  return editor;
+}
+
+function difference(): vscode.TabInputTextDiff | undefined {
+  const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+  return tabs.map((tab) => tab.input).find((input) => input instanceof vscode.TabInputTextDiff);
+}
+
+export const tests: Test[] = [
+  {
+    name: "a preview is a difference that changes nothing, and can be discarded",
+    async run() {
+      const { document } = await preview("discarded.cu", "Aggregate launches per block");
+      const before = document.getText();
+      const shown = await until("the difference", difference);
+      assert.equal(shown.original.toString(), document.uri.toString());
+      const after = await vscode.workspace.openTextDocument(shown.modified);
+      assert.ok(after.getText().includes(AGGREGATOR));
+      assert.equal(document.getText(), before);
+      const said = await ask<string>("message", "Assumes:");
+      assert.match(said, /independent of each other/);
+      await vscode.commands.executeCommand("gridfuse.discardPreview");
+      assert.equal(difference(), undefined);
+      assert.equal(document.getText(), before);
+      assert.equal(document.isDirty, false);
+    },
+  },
+  {
+    name: "accepting a preview writes what was shown, with the header, and can be undone",
+    async run() {
+      const { document } = await preview("accepted.cu", "Aggregate launches per block");
+      const before = document.getText();
+      const shown = await until("the difference", difference);
+      const after = (await vscode.workspace.openTextDocument(shown.modified)).getText();
+      await vscode.commands.executeCommand("gridfuse.acceptPreview");
+      assert.equal(document.getText(), after);
+      assert.equal(difference(), undefined, "the preview is gone");
+      assert.ok(await document.save());
+      const saved = Buffer.from(await vscode.workspace.fs.readFile(workspaceFile("accepted.cu"))).toString();
+      assert.equal(saved, after);
+      const header = Buffer.from(await vscode.workspace.fs.readFile(workspaceFile("gridfuse.cuh"))).toString();
+      assert.match(header, /namespace gridfuse/);
+      // The rewritten launch is no launch of its own any more.
+      await until("the diagnostic is gone", () =>
+        vscode.languages
+          .getDiagnostics(document.uri)
+          .every((one) => (one.code as { value: string }).value !== "serialized-launches"),
+      );
+      await vscode.window.showTextDocument(document);
+      await vscode.commands.executeCommand("undo");
+      await until("the original text", () => document.getText() === before);
+      await vscode.commands.executeCommand("redo");
+      await until("the rewritten text", () => document.getText() === after);
+      await vscode.workspace.saveAll();
+      const again = Buffer.from(await vscode.workspace.fs.readFile(workspaceFile("gridfuse.cuh"))).toString();
+      assert.equal(again, header);
+    },
+  },
+  {
+    name: "a preview of a text that has changed since is not applied",
+    async run() {
+      const editor = await preview("changed.cu", "Aggregate launches per block");
+      await until("the difference", difference);
+      const change = new vscode.WorkspaceEdit();
+      change.insert(editor.document.uri, new vscode.Position(0, 0), "// another line\n");
+      assert.ok(await vscode.workspace.applyEdit(change));
+      const changed = editor.document.getText();
+      await vscode.commands.executeCommand("gridfuse.acceptPreview");
+      await ask("message", "the text changed since the preview");
+      assert.equal(editor.document.getText(), changed);
+    },
+  },
+  {
+    name: "the best rewrite asks before it assumes, and is applied when told to",
+    async run() {
+      const editor = await bfs("best.cu");
+      await diagnostics(editor.document);
+      const before = editor.document.getText();
+      putCursor(editor, "expand<<<");
+      const best = () => Promise.resolve(vscode.commands.executeCommand("gridfuse.applyBestRewrite"));
+      const question = await answering(undefined, best);
+      assert.match(question, /It is right if this holds:[^]*independent of each other/);
+      assert.equal(editor.document.getText(), before);
+      await answering("Apply", best);
+      assert.match(editor.document.getText(), /gridfuse::Aggregator<gridfuse::PerGrid/);
+      await vscode.workspace.saveAll();
+    },
+  },
+  {
+    name: "who doesn't want to be asked isn't",
+    async run() {
+      const editor = await bfs("unasked.cu");
+      await diagnostics(editor.document);
+      putCursor(editor, "expand<<<");
+      await set("rewrite.confirmAssumptions", false);
+      await vscode.commands.executeCommand("gridfuse.applyBestRewrite");
+      assert.match(editor.document.getText(), /gridfuse::Aggregator</);
+      await set("rewrite.confirmAssumptions", undefined);
+    },
+  },
+  {
+    name: "where there is nothing to rewrite, it is said",
+    async run() {
+      const editor = await edit("nothing.cu", "__global__ void alone(int* p) { *p = 1; }\n");
+      await vscode.commands.executeCommand("gridfuse.previewRewrite");
+      await ask("message", "no kernel launches another here");
+      assert.equal(editor.document.isDirty, false);
+    },
+  },
+];

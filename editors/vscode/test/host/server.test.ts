@@ -1,0 +1,98 @@
+// Finding, starting and restarting the server, and what the status bar says about it.
+
+import assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as os from "node:os";
+import * as path from "node:path";
+import * as vscode from "vscode";
+import { ask, bfs, diagnostics, set, status, type Test } from "./harness";
+
+const program = process.env.GRIDFUSE_TEST_SERVER ?? "";
+
+/** Runs with another PATH. */
+async function withPath(value: string, run: () => Promise<void>): Promise<void> {
+  const before = process.env.PATH;
+  process.env.PATH = value;
+  try {
+    await run();
+  } finally {
+    process.env.PATH = before;
+  }
+}
+
+export const tests: Test[] = [
+  {
+    name: "a wrong setting is told, with what to do, and mended without a restart",
+    async run() {
+      await bfs("setting.cu");
+      await set("server.path", "/no/such/program");
+      const text = await ask<string>("message", "/no/such/program");
+      assert.match(text, /gridfuse\.server\.path names \/no\/such\/program/);
+      assert.match(text, /Choose the Program….*Get Started.*Open Settings/s);
+      const { warning, label } = await status(/no server/);
+      assert.ok(warning, label);
+      await set("server.path", program);
+      assert.equal((await status(/running, version \d+\.\d+\.\d+/)).warning, false);
+    },
+  },
+  {
+    name: "without a setting, the program on PATH is taken; without one there, the message says how to get it",
+    async run() {
+      const { document } = await bfs("path.cu");
+      const bin = fs.mkdtempSync(path.join(os.tmpdir(), "gridfuse-path-"));
+      fs.symlinkSync(program, path.join(bin, "gridfuse"));
+      try {
+        await withPath("/nowhere", async () => {
+          await set("server.path", undefined);
+          const text = await ask<string>("message", "none is on PATH");
+          assert.match(text, /cargo install --path server/);
+          assert.equal((await status(/no server/)).warning, true);
+        });
+        await withPath(`${bin}${path.delimiter}${process.env.PATH}`, async () => {
+          await vscode.commands.executeCommand("gridfuse.restartServer");
+          await status(/running/);
+          await diagnostics(document);
+        });
+      } finally {
+        fs.rmSync(bin, { recursive: true });
+        await set("server.path", program);
+      }
+      await status(/running/);
+    },
+  },
+  {
+    name: "a program that is no server is told as a failure",
+    async run() {
+      await bfs("failure.cu");
+      await set("server.path", "/bin/false");
+      const text = await ask<string>("message", "the server failed");
+      assert.match(text, /Restart.*Show Output/s);
+      assert.equal((await status(/the server failed/)).warning, true);
+      await set("server.path", program);
+      await status(/running/);
+    },
+  },
+  {
+    name: "restarting the server brings everything back",
+    async run() {
+      const { document } = await bfs("restart.cu");
+      const before = (await diagnostics(document)).map((one) => one.message);
+      await vscode.commands.executeCommand("gridfuse.restartServer");
+      await status(/running/);
+      assert.deepEqual((await diagnostics(document)).map((one) => one.message), before);
+    },
+  },
+  {
+    name: "switched off, nothing runs",
+    async run() {
+      const { document } = await bfs("off.cu");
+      await diagnostics(document);
+      await set("enable", false);
+      await status(/not running/);
+      assert.deepEqual(vscode.languages.getDiagnostics(document.uri), []);
+      await set("enable", undefined);
+      await status(/running/);
+      await diagnostics(document);
+    },
+  },
+];
