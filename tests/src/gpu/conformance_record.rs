@@ -54,6 +54,9 @@ pub struct Program {
     pub build_s: f64,
     /// How long each run took.
     pub wall_s: Vec<f64>,
+    /// The commit whose program ran, if it isn't the record's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 /// How a program ended.
@@ -112,6 +115,23 @@ impl Conformance {
         std::fs::write(&unfinished, text)
             .and_then(|()| std::fs::rename(&unfinished, &path))
             .with_context(|| format!("{} cannot be written", path.display()))
+    }
+
+    /// Takes over the programs of a record that was made later on the same machine, in the same way.
+    pub fn adopt(&mut self, later: Conformance) -> Result<()> {
+        ensure!(
+            later.machine == self.machine && later.command == self.command,
+            "the records are of different machines, or of programs that were compiled otherwise"
+        );
+        for mut program in later.programs {
+            if later.commit != self.commit {
+                program.commit.get_or_insert_with(|| later.commit.clone());
+            }
+            self.programs.retain(|known| known.name != program.name);
+            self.programs.push(program);
+        }
+        self.programs.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(())
     }
 
     /// What a program printed on the GPU.
@@ -198,6 +218,7 @@ mod tests {
             message: None,
             build_s: 0.0,
             wall_s: Vec::new(),
+            commit: None,
         };
         let record = Conformance {
             schema: SCHEMA,
@@ -213,6 +234,26 @@ mod tests {
         assert_eq!(expected("a").unwrap(), "a\n");
         assert!(expected("b").unwrap_err().contains("varies"));
         assert!(expected("c").unwrap_err().contains("never ran"));
+        let later = |machine| Conformance {
+            commit: "later".to_owned(),
+            machine,
+            programs: vec![program("c", Status::Ok), program("b", Status::Ok)],
+            ..record.clone()
+        };
+        let mut grown = record.clone();
+        grown.adopt(later(Machine::default())).unwrap();
+        let names: Vec<(&str, Option<&str>)> = grown
+            .programs
+            .iter()
+            .map(|p| (p.name.as_str(), p.commit.as_deref()))
+            .collect();
+        assert_eq!(names, [("a", None), ("b", Some("later")), ("c", Some("later"))]);
+        assert_eq!(grown.expected(root.path(), "b").unwrap(), "b\n");
+        let other = Machine {
+            cores: Some(3),
+            ..Machine::default()
+        };
+        assert!(grown.adopt(later(other)).is_err());
         assert_ne!(record.programs[0].source_hash, record.programs[1].source_hash);
         write("common.cuh", "// two\n");
         assert!(expected("a").unwrap_err().contains("not the program"));
