@@ -65,7 +65,7 @@ export function start(context: vscode.ExtensionContext): Main {
   editorCommand("gridfuse.explainLaunch", (client, editor) => explanations.show(client, editor));
   editorCommand("gridfuse.showLaunchGraph", (client, editor) => graph.show(client, editor.document));
   editorCommand("gridfuse.runOnGpu", (client, editor) => measurements.run(client, editor.document));
-  editorCommand("gridfuse.tune", (client, editor) => measurements.tune(client, editor.document));
+  editorCommand("gridfuse.tuneOnGpu", (client, editor) => measurements.tune(client, editor.document));
   command("gridfuse.acceptPreview", async () => server.running && rewriter.accept(server.running));
   command("gridfuse.discardPreview", () => rewriter.discard());
   command(SAVE_CREATED, async (...uris: vscode.Uri[]) => {
