@@ -290,7 +290,7 @@ const NO_RESULT: [&str; 2] = ["array_parameter.cu", "recursive.cu"];
 
 /// Gives a program of the fixtures data to work on.
 fn with_data(program: &Program) -> Program {
-    let arguments = Regex::new(r">> ?>\s*\([^)]*\)").expect("an expression");
+    let arguments = Regex::new(r"(?:>> ?>|launch_recursion<\w+>)\s*\([^)]*\)").expect("an expression");
     let data = fs::read_to_string(workspace::root().join("tests/fixtures/emulator/data.hpp")).expect("data.hpp");
     let mut changed = program.clone();
     for (path, text) in program.files() {
