@@ -352,8 +352,8 @@ fn rewritten_fixtures_print_what_the_originals_print() {
     let asked_for = jobs.into_iter().filter(|(name, _)| is_asked_for(name));
     let numbered: Vec<_> = asked_for.enumerate().collect();
     let failures = in_parallel(&numbered, |(number, (name, program))| {
-        // A quarter of the sequences for each program, and other ones for the next program: it is compiling that takes time.
-        let variants: Vec<_> = variants(program, |sequence| sequence % 4 == number % 4)
+        // A sixth of the sequences for each program, and other ones for the next program: it is compiling that takes time.
+        let variants: Vec<_> = variants(program, |sequence| sequence % 6 == number % 6)
             .iter()
             .map(|(what, program)| (format!("{name}: {what}"), with_data(program)))
             .collect();
