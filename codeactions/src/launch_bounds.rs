@@ -1,7 +1,7 @@
 //! `__launch_bounds__` of parents that collect launches: what those that are there allow, and where they are needed.
 //!
-//! A kernel takes as many registers as the function that it calls with the most, and the functions of the runtime that launch what
-//! doesn't fit take two for each word that a launch needs. ptxas keeps to the launch bounds of the kernel itself, and refuses to
+//! A kernel takes as many registers as the function that it calls with the most; a launch takes some for each word of its arguments,
+//! and the functions of the runtime that hand out memory to nested launches take their own. ptxas keeps to the launch bounds of the kernel itself, and refuses to
 //! let it call functions that need more than these leave. Without launch bounds a kernel of large blocks may come to need more than
 //! there are: then its launch fails ("too many resources requested").
 
@@ -21,8 +21,9 @@ use crate::site::{Refusals, Site};
 /// Registers of a multiprocessor, on every GPU that the runtime supports.
 const REGISTERS: u64 = 65536;
 
-/// The most registers that a function of the runtime needs to launch a child with arguments of these types, as ptxas counts for
-/// sm_90: found by trying, for arguments of 8 to 200 bytes. `nested`: the child launches in its turn. `None`: a type isn't known.
+/// The most registers that it takes to launch a child with arguments of these types, as ptxas counts for sm_90: found by trying, for
+/// arguments of 8 to 200 bytes, when the runtime still had functions of its own for launches that don't fit. It is inlined there now and
+/// takes fewer (`docs/overhead.md`), so this is on the safe side. `nested`: the child launches in its turn. `None`: a type isn't known.
 pub fn needed<'a>(arguments: impl Iterator<Item = &'a Type>, nested: bool) -> Option<u64> {
     let sizes: Option<Vec<u64>> = arguments.map(|ty| Some(size_of(ty)?.0.div_ceil(4))).collect();
     let words: u64 = sizes?.iter().sum();
