@@ -56,6 +56,10 @@ type('gs')
 type(' k')
 wait('the hover', sees('launch of expand'))
 type('\27')
+-- Escape and a space at once would be Alt-space.
+wait('the hover is closed', function()
+  return not sees('launch of expand')()
+end)
 type(' a')
 wait('the actions', sees('Aggregate launches per block'))
 local above
