@@ -24,4 +24,5 @@ pub mod span;
 pub mod streams;
 pub mod summary;
 pub mod suppress;
+mod tree_cache;
 pub mod uniformity;

@@ -7,6 +7,7 @@ use tree_sitter::{Parser, Tree};
 use crate::db::{Db, SourceFile};
 use crate::mask::{Masked, edited_tree, mask_with};
 use crate::preprocess::{branches, specifier_macros};
+use crate::tree_cache::tree_of;
 
 /// A parsed file; equal when it is the very same.
 #[derive(Clone, Debug)]
@@ -50,8 +51,16 @@ pub fn parse(db: &dyn Db, file: SourceFile) -> Parsed {
     Parsed(Arc::new(ParsedData { masked, tree }))
 }
 
-/// Parses a masked text.
+/// Parses a masked text, where `old` is what an edit left of the tree of a similar one.
 pub fn parse_text(masked: &str, old: Option<&Tree>) -> Tree {
+    match old {
+        Some(old) => parse_anew(masked, Some(old)),
+        None => tree_of(masked, || parse_anew(masked, None)),
+    }
+}
+
+/// The same without asking whether it was parsed before.
+pub(crate) fn parse_anew(masked: &str, old: Option<&Tree>) -> Tree {
     let mut parser = Parser::new();
     // Both calls fail only when the grammar's ABI doesn't fit the library (a build error that every test would show)
     // or when a cancellation callback was set (none is).

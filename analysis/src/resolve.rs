@@ -566,6 +566,8 @@ fn mentions_in(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mention>> {
         note_words(&mut found, inactive.text(&original), *inactive);
     }
     let mut cursor = parsed.tree().walk();
+    // Whether each node around the cursor is a function's declarator: `Node::parent` would search for it from the root.
+    let mut declarators: Vec<bool> = Vec::new();
     loop {
         let node = cursor.node();
         if node.child_count() == 0 {
@@ -579,7 +581,7 @@ fn mentions_in(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mention>> {
                     let mention = Mention {
                         range,
                         identifier: kind == "identifier",
-                        declared: node.parent().is_some_and(|p| p.kind() == "function_declarator"),
+                        declared: declarators.last().copied().unwrap_or_default(),
                     };
                     found.entry(leaf.to_owned()).or_default().push(mention);
                 }
@@ -587,11 +589,13 @@ fn mentions_in(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mention>> {
             }
         }
         if node.kind() != "comment" && cursor.goto_first_child() {
+            declarators.push(node.kind() == "function_declarator");
             continue;
         }
         let mut done = false;
         while !done && !cursor.goto_next_sibling() {
             done = !cursor.goto_parent();
+            declarators.pop();
         }
         if done {
             break;

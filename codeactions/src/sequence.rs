@@ -85,8 +85,9 @@ impl<'db> Sequence<'db> {
         Ok(())
     }
 
-    /// Reasons with places in the workspace itself: later steps speak of texts that nobody has seen.
+    /// Reasons with places and lines of the workspace itself: later steps speak of texts that nobody has seen.
     fn here(&self, reasons: &[Reason]) -> Vec<Reason> {
+        let lines = if self.steps > 0 { self.lines() } else { BTreeMap::new() };
         let files = Workspace::try_get(self.db)
             .map(|w| w.files(self.db))
             .unwrap_or_default();
@@ -98,10 +99,28 @@ impl<'db> Sequence<'db> {
             Some(FileRange { file, ..place })
         };
         let map = |reason: &Reason| Reason {
-            text: reason.text.clone(),
+            text: match self.steps {
+                0 => reason.text.clone(),
+                _ => with_lines(&reason.text, &lines),
+            },
             place: reason.place.and_then(place),
         };
         reasons.iter().map(map).collect()
+    }
+
+    /// The numbers of the lines that have stayed the same: as they are now, and as they were.
+    fn lines(&self) -> BTreeMap<usize, usize> {
+        let now = self.host.file(&self.path).map(|file| file.text(self.host.db()));
+        let before = self.origin.file.text(self.db);
+        let now = now.unwrap_or_else(|| before.clone());
+        let (old, new): (Vec<&str>, Vec<&str>) = (
+            before.split_inclusive('\n').collect(),
+            now.split_inclusive('\n').collect(),
+        );
+        anchors(&old, &new)
+            .into_iter()
+            .map(|(old, new)| (new + 1, old + 1))
+            .collect()
     }
 
     /// All steps as one edit.
@@ -139,6 +158,28 @@ pub fn edit_between(db: &dyn Db, host: &Host) -> BTreeMap<PathBuf, Vec<TextEdit>
         }
     }
     edits
+}
+
+/// A text with other numbers where it speaks of lines of the launch's file; of a line that wasn't there, it says so.
+fn with_lines(text: &str, lines: &BTreeMap<usize, usize>) -> String {
+    let mut pieces = text.split("line ");
+    let mut result = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let digits = piece.len() - piece.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, rest) = piece.split_at(digits);
+        // Not a part of a longer word.
+        let is_word = !result.ends_with(|c: char| c.is_alphanumeric());
+        result += &match number.parse::<usize>() {
+            // `line 12 of kernels.cuh` is another file's.
+            Ok(now) if is_word && !rest.starts_with(" of ") => match lines.get(&now) {
+                Some(before) => format!("line {before}"),
+                None => format!("line {now} of the rewritten code"),
+            },
+            _ => format!("line {number}"),
+        };
+        result += rest;
+    }
+    result
 }
 
 fn launch_at<'a>(db: &'a dyn Db, file: SourceFile, target: TextRange) -> Option<LaunchId<'a>> {
@@ -233,6 +274,25 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    #[test]
+    fn lines_of_the_original() {
+        let lines = BTreeMap::from([(12, 7)]);
+        for (text, wanted) in [
+            (
+                "line 12 writes `*out`, line 13 reads it",
+                "line 7 writes `*out`, line 13 of the rewritten code reads it",
+            ),
+            (
+                "an underline 12, a line of code; line 12",
+                "an underline 12, a line of code; line 7",
+            ),
+            ("the guideline line", "the guideline line"),
+            ("line 12 of a.cuh", "line 12 of a.cuh"),
+        ] {
+            assert_eq!(with_lines(text, &lines), wanted);
+        }
+    }
 
     #[test]
     fn differences() {

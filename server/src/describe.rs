@@ -14,7 +14,7 @@ use gridfuse_analysis::span::{FileRange, Span, TextRange};
 use gridfuse_analysis::uniformity::{self, Cause, Level, assumed_uniformity};
 use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::{REWRITES, optimize};
-use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite, Verdict};
+use gridfuse_codeactions::rewrite::{Ineligible, Options, Reason, Rewrite, Verdict};
 
 use crate::launches::{Site, around, place_in};
 use crate::line_index::line_index;
@@ -427,13 +427,18 @@ impl<'a> Describe<'a> {
         REWRITES
             .iter()
             .map(|rewrite| {
-                let (verdict, reasons) = verdict_parts((rewrite.check)(self.db, site.id, &Options::default()));
+                let (verdict, plan) = if rewrite.id == optimize::ID {
+                    self.plan(site)
+                } else {
+                    ((rewrite.check)(self.db, site.id, &Options::default()), None)
+                };
+                let (verdict, reasons) = verdict_parts(verdict);
                 schema::RewriteVerdict {
                     rewrite: rewrite.id,
                     title: rewrite.title,
                     verdict,
                     reasons: self.reasons(&reasons),
-                    plan: (rewrite.id == optimize::ID).then(|| self.plan(site)).flatten(),
+                    plan,
                 }
             })
             .collect()
@@ -460,16 +465,25 @@ impl<'a> Describe<'a> {
         })
     }
 
-    fn plan(&self, site: &Site<'_>) -> Option<schema::Plan> {
-        let plan = optimize::Plan::make(self.db, site.id).ok()?;
+    /// The verdict on `optimize`, and what it would do.
+    fn plan(&self, site: &Site<'_>) -> (Verdict, Option<schema::Plan>) {
+        let plan = match optimize::Plan::make(self.db, site.id) {
+            Ok(plan) => plan,
+            Err(Ineligible(reasons)) => return (Verdict::Ineligible(reasons), None),
+        };
+        let verdict = match plan.edit.assumptions.is_empty() {
+            true => Verdict::Eligible,
+            false => Verdict::Assumes(plan.edit.assumptions),
+        };
         let steps = |steps: Vec<(String, String)>| {
             let step = |(rewrite, why)| schema::Step { rewrite, why };
             steps.into_iter().map(step).collect()
         };
-        Some(schema::Plan {
+        let plan = schema::Plan {
             steps: steps(plan.steps),
             without: steps(plan.without),
-        })
+        };
+        (verdict, Some(plan))
     }
 
     /// The rewrites that mend a diagnostic and can be applied, best first.

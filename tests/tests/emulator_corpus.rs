@@ -15,16 +15,12 @@ use gridfuse_tests::fixture::is_asked_for;
 use gridfuse_tests::workspace;
 use regex::Regex;
 
-/// A program with what gridfuse makes of it, each once: names and texts, the original first. Of sequences of rewrites only
+/// A program with what gridfuse makes of it, each once: names and texts, the original first. Of pairs of rewrites only
 /// those for whose number `wanted` holds.
 fn variants(program: &Program, wanted: impl Fn(usize) -> bool) -> Vec<(String, Program)> {
     let mut found = vec![("the original".to_owned(), program.clone())];
     for site in device_launches(program) {
-        let mut sequences = 0..;
-        for rewritten in offered(program, &site) {
-            if rewritten.ids.len() > 1 && !sequences.next().is_some_and(&wanted) {
-                continue;
-            }
+        for rewritten in offered(program, &site, &wanted) {
             if found.iter().any(|(_, known)| *known == rewritten.program) {
                 continue;
             }

@@ -59,7 +59,7 @@ fn programs_that_came_out_wrong() {
         let program = Program::new(&name, String::from_utf8(bytes).unwrap());
         let mut variants = vec![("as it is".to_owned(), program.clone())];
         for site in device_launches(&program) {
-            let offered = offered(&program, &site).into_iter();
+            let offered = offered(&program, &site, |_| true).into_iter();
             variants.extend(offered.map(|r| (format!("line {}: {}", site.line, r.ids.join(",")), r.program)));
         }
         let programs: Vec<&Program> = variants.iter().map(|(_, program)| program).collect();

@@ -44,7 +44,7 @@ fn rewrites_are_taken_back() {
     let results = in_parallel(&programs, |(name, program)| {
         let (mut exact, mut same, mut failures) = (0, 0, String::new());
         for site in device_launches(program) {
-            for rewritten in offered(program, &site) {
+            for rewritten in offered(program, &site, |_| true) {
                 if rewritten.ids.contains(&"fire-and-forget") {
                     continue;
                 }

@@ -105,11 +105,19 @@ pub fn rewrite(program: &Program, site: &Site, id: &str) -> Result<Rewritten, St
     untouched(program, site).and(id)
 }
 
-/// Everything that gridfuse offers at a launch: each rewrite alone, and each pair of different ones, one after the other.
-pub fn offered(program: &Program, site: &Site) -> Vec<Rewritten> {
-    let mut found = untouched(program, site).each(&[]);
-    for first in found.clone() {
-        found.extend(first.each(&first.ids));
+/// What gridfuse offers at a launch: each rewrite alone, and pairs of different ones, one after the other: those for whose number
+/// `wanted` holds. The numbers are those of all pairs of rewrites, offered or not.
+pub fn offered(program: &Program, site: &Site, wanted: impl Fn(usize) -> bool) -> Vec<Rewritten> {
+    let mut found = untouched(program, site).each(|_| true);
+    for first in 0..found.len() {
+        let first = found[first].clone();
+        let row = REWRITES
+            .iter()
+            .position(|rewrite| first.ids == [rewrite.id])
+            .unwrap_or_default();
+        let pairs =
+            first.each(|second| REWRITES[second].id != REWRITES[row].id && wanted(row * REWRITES.len() + second));
+        found.extend(pairs);
     }
     found
 }
@@ -154,11 +162,12 @@ impl Rewritten {
         Ok(program)
     }
 
-    /// What each rewrite makes of it, where it can be applied.
-    fn each(&self, without: &[&str]) -> Vec<Rewritten> {
+    /// What each rewrite makes of it, where it can be applied; of those for whose number `wanted` holds.
+    fn each(&self, wanted: impl Fn(usize) -> bool) -> Vec<Rewritten> {
         let host = host(&self.program);
-        let others = REWRITES.iter().filter(|rewrite| !without.contains(&rewrite.id));
-        others.filter_map(|rewrite| self.apply(&host, rewrite).ok()).collect()
+        let numbered = REWRITES.iter().enumerate().filter(|(number, _)| wanted(*number));
+        let applied = numbered.map(|(_, rewrite)| self.apply(&host, rewrite));
+        applied.filter_map(Result::ok).collect()
     }
 
     fn apply(&self, host: &Host, rewrite: &'static Rewrite) -> Result<Rewritten, String> {
@@ -212,7 +221,7 @@ mod tests {
         let sites = device_launches(&program);
         assert_eq!(sites.len(), 1);
         assert_eq!(sites[0].line, 3);
-        let offered = offered(&program, &sites[0]);
+        let offered = offered(&program, &sites[0], |_| true);
         let ids: Vec<String> = offered.iter().map(|rewritten| rewritten.ids.join(",")).collect();
         for wanted in [
             "aggregate-block",

@@ -207,7 +207,7 @@ impl Generator {
             context.locals.push(name);
         }
         if self.random.chance(15) {
-            self.change_parameter(&mut context, &spec, &mut inner);
+            self.change_parameter(&mut context, &spec, "child changes a parameter", &mut inner);
         }
         let depth = 1 + self.random.below(2) as u32;
         for _ in 0..self.random.range(1, 2) {
@@ -274,6 +274,7 @@ impl Generator {
             });
             stmts.extend(inner);
         } else {
+            let thread = i.clone();
             let cond = if self.random.chance(80) {
                 binary(atom(i), "<", count)
             } else {
@@ -285,6 +286,14 @@ impl Generator {
                 otherwise: Vec::new(),
                 braces: false,
             });
+            if self.random.chance(20) {
+                self.feature("child does something behind its guard");
+                context.scope.values.clear();
+                context.scope.tables.clear();
+                context.scope.values.push(Value::variable(&thread, 0, 4095));
+                context.locals.clear();
+                stmts.extend(self.accumulate(&mut context, &spec));
+            }
         }
         stmts
     }
@@ -420,7 +429,13 @@ impl Generator {
     }
 
     /// Changes a parameter as if it were a variable.
-    fn change_parameter(&mut self, context: &mut Context, spec: &Kernel, inner: &mut Vec<Stmt>) {
+    pub fn change_parameter(
+        &mut self,
+        context: &mut Context,
+        spec: &Kernel,
+        feature: &'static str,
+        inner: &mut Vec<Stmt>,
+    ) {
         let ints: Vec<(String, i64, i64)> = spec
             .params
             .iter()
@@ -432,7 +447,7 @@ impl Generator {
         if ints.is_empty() {
             return;
         }
-        self.feature("child changes a parameter");
+        self.feature(feature);
         let (name, low, high) = self.random.pick(&ints).clone();
         let value = context.scope.within(&mut self.random, 1, low, high);
         inner.push(assign(atom(name), "=", value.expr));

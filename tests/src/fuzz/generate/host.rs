@@ -238,7 +238,10 @@ impl Generator {
         let mut before = Vec::new();
         let mut config = Vec::new();
         let mut kernel = spec.name.clone();
-        if spec.by_block {
+        if let Some(threads) = spec.one_block_of {
+            config.push(int(1));
+            config.push(int(threads));
+        } else if spec.by_block {
             config.push(count.clone());
             config.push(int(*self.random.pick(&[2, 8, 32])));
         } else if spec.dims == 2 {

@@ -63,7 +63,7 @@ impl Generator {
             return self.launch_here(context, child);
         }
         let values = context.scope.values.len();
-        let choice = self.random.weighted(&[24, 16, 8, 14, 5, 4, 6, 4, 5, 3, 2]);
+        let choice = self.random.weighted(&[24, 16, 8, 14, 5, 4, 6, 4, 5, 7, 2]);
         let many = context.launches_left;
         let result = match choice {
             0 | 1 => {

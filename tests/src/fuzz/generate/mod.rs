@@ -12,6 +12,7 @@ mod ordered;
 mod parent;
 mod plan;
 mod scope;
+mod selves;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +26,7 @@ pub fn generate(seed: u64) -> Program {
     let mut generator = Generator::new(seed);
     generator.plan();
     generator.ordered();
+    generator.selves();
     generator.bodies();
     generator.main();
     generator.finish()

@@ -29,7 +29,7 @@ struct March {
 impl Generator {
     /// Adds, to some programs, a parent whose children are ordered.
     pub fn ordered(&mut self) {
-        if !self.random.chance(24) {
+        if !self.random.chance(28) {
             return;
         }
         let len = *self.random.pick(&[4, 7, 16, 24]);
@@ -181,9 +181,9 @@ impl Generator {
 
     fn marching(&mut self, march: &March, unit: Unit, kind: usize) {
         let len = march.len;
-        let (stream, mut before, mut after) = match self.random.below(4) {
+        let (stream, mut before, mut after) = match self.random.below(5) {
             0 => (Some(atom("0")), Vec::new(), Vec::new()),
-            1 if kind != 5 && kind != 4 => (
+            1 | 2 if kind != 5 && kind != 4 => (
                 Some(atom("steps")),
                 vec![
                     text("cudaStream_t steps;"),

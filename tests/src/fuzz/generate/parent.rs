@@ -3,7 +3,7 @@
 use super::Generator;
 use super::plan::Role;
 use super::scope::Value;
-use crate::fuzz::ast::{Expr, Stmt, assign, atom, binary, call, declare, index, int, member, text, unary, when};
+use crate::fuzz::ast::{Expr, Stmt, assign, atom, binary, call, cast, declare, index, int, member, text, unary, when};
 
 impl Generator {
     pub fn parent_body(&mut self, kernel: usize) -> Vec<Stmt> {
@@ -19,6 +19,10 @@ impl Generator {
             .map_or_else(|| int(self.n), |p| atom(p.name.clone()));
         context.scope.values.push(Value::new(n.clone(), 1, self.n));
         context.number = (atom(v.clone()), self.n);
+        for (builtin, most) in [("threadIdx", 63), ("blockIdx", 15)] {
+            let x = member(atom(builtin), "x");
+            context.scope.values.push(Value::new(cast("int", x), 0, most));
+        }
         let v_value = Value::variable(&v, 0, self.n - 1);
 
         // The body under its guard.
@@ -45,6 +49,9 @@ impl Generator {
         }
         if self.random.chance(40) {
             inner.extend(self.effect(&mut context, 1));
+        }
+        if self.random.chance(30) {
+            self.change_parameter(&mut context, &spec, "parent changes a parameter", &mut inner);
         }
         let who = self.random.weighted(&[66, 16, 7, 6, 5]);
         let mut reduced = Vec::new();

@@ -110,6 +110,8 @@ pub(super) struct Kernel {
     pub template_type: Option<bool>,
     /// Each of its blocks, rather than of its threads, has a number.
     pub by_block: bool,
+    /// Its grids have one block, of so many threads.
+    pub one_block_of: Option<i64>,
     /// Its statements, where they don't follow from the rest.
     pub body: Option<Vec<Stmt>>,
 }
@@ -134,6 +136,7 @@ impl Kernel {
             template_block: None,
             template_type: None,
             by_block: false,
+            one_block_of: None,
             body: None,
         }
     }
@@ -213,7 +216,7 @@ impl Generator {
         if self.random.chance(8) {
             self.recursive();
         }
-        if self.random.chance(18) {
+        if self.random.chance(14) {
             self.middle();
         }
         let parents = 1 + self.random.weighted(&[72, 28]);
@@ -295,7 +298,7 @@ impl Generator {
             self.text(format!("#define {name} {body}"));
             self.global_id.push(name);
         }
-        if self.random.chance(6) {
+        if self.random.chance(14) {
             let name = self.fresh("global_index");
             self.text(format!(
                 "__device__ int {name}() {{ return blockIdx.x * blockDim.x + threadIdx.x; }}"
@@ -645,7 +648,7 @@ impl Generator {
         if kernel.notes.is_some() {
             numbers.push(plain(Role::Owner, "owner"));
         }
-        for number in 0..self.random.weighted(&[30, 40, 20, 10]) {
+        for number in 0..self.random.weighted(&[15, 40, 30, 15]) {
             let name = ["k", "scale", "flag"][number.min(2)];
             if self.random.chance(15) {
                 let ty = *self.random.pick(&["float", "double"]);
@@ -782,7 +785,7 @@ impl Generator {
         kernel.parent = true;
         kernel.most = self.n;
         kernel.dims = 1 + self.random.weighted(&[90, 10]);
-        let sites = 1 + self.random.weighted(&[72, 20, 8]);
+        let sites = 1 + self.random.weighted(&[80, 15, 5]);
         if sites > 1 {
             self.feature("several launch sites");
         }
@@ -822,9 +825,14 @@ impl Generator {
             self.pointer_param(&mut kernel, 0);
             self.pointer_param(&mut kernel, 1);
         }
-        let scalars = self.random.below(3);
+        let scalars = self.random.weighted(&[20, 45, 35]);
         for number in 0..scalars {
-            let (ty, low, high) = *self.random.pick(&SCALAR_TYPES[..6]);
+            let types = if self.random.chance(60) {
+                &SCALAR_TYPES[..2]
+            } else {
+                &SCALAR_TYPES[..6]
+            };
+            let (ty, low, high) = *self.random.pick(types);
             kernel.params.push(KernelParam {
                 role: Role::Scalar(low, high),
                 ty: ty.to_owned(),
