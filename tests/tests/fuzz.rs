@@ -25,6 +25,7 @@ fn random_programs() {
     let plan = Plan {
         seed: 0,
         programs: Some(PROGRAMS),
+        features: Vec::new(),
         time: None,
         jobs: 2,
         keep,

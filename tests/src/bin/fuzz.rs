@@ -25,9 +25,12 @@ struct Arguments {
     /// Stop after this many seconds
     #[arg(long, value_name = "N")]
     seconds: Option<u64>,
-    /// Stop after this many programs (default without --seconds: 100)
+    /// Stop after this many seeds (default without --seconds: 100)
     #[arg(long, value_name = "N")]
     programs: Option<u64>,
+    /// Of the seeds' programs try only those with this feature, or with one of several; --details names them
+    #[arg(long = "feature", value_name = "NAME")]
+    features: Vec<String>,
     /// The first seed
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
@@ -119,6 +122,7 @@ fn plan(arguments: &Arguments) -> Plan {
     let unlimited = arguments.seconds.is_none() && arguments.programs.is_none();
     Plan {
         seed: arguments.seed,
+        features: arguments.features.clone(),
         programs: if unlimited { Some(100) } else { arguments.programs },
         time: arguments.seconds.map(Duration::from_secs),
         jobs: arguments.jobs.unwrap_or(cores),

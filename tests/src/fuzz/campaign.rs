@@ -25,8 +25,10 @@ use crate::emulator::Emulator;
 pub struct Plan {
     /// The first seed.
     pub seed: u64,
-    /// Stop after so many programs.
+    /// Stop after so many seeds.
     pub programs: Option<u64>,
+    /// Of the seeds' programs only those with one of these features; all of them if it is empty.
+    pub features: Vec<String>,
     /// Stop after so long.
     pub time: Option<Duration>,
     /// Threads.
@@ -110,6 +112,10 @@ pub fn run(plan: &Plan, emulator: Option<&Emulator>) -> io::Result<(Summary, Vec
                         return;
                     }
                     let program = generate(seed);
+                    let wanted = |feature: &&str| plan.features.iter().any(|wanted| wanted == feature);
+                    if !plan.features.is_empty() && !program.features.iter().any(wanted) {
+                        continue;
+                    }
                     let checked = match emulator {
                         Some(emulator) => check(&mut session, emulator, &program, seed, &plan.settings),
                         None => dry(&mut session, &program, seed, &plan.settings),
