@@ -44,6 +44,8 @@ pub struct CompileCommand {
     pub relocatable: bool,
     /// The command links as well, and leaves CUDA's device runtime out: `-cudadevrt none`.
     pub without_device_runtime: bool,
+    /// All pointers that kernels get are `__restrict__`: `--restrict`.
+    pub restrict: bool,
     /// Major and minor version of the toolkit, where the compiler's path names it.
     pub cuda: Option<(u32, u32)>,
 }

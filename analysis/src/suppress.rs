@@ -1,4 +1,5 @@
-//! Comments that keep diagnostics quiet: `// gridfuse: allow(launch-in-loop) only a few iterations`.
+//! Comments that are addressed to gridfuse: those that keep diagnostics quiet, `// gridfuse: allow(launch-in-loop) only a few iterations`,
+//! and those that say what no analysis can find out, `// gridfuse: independent`.
 
 use tree_sitter::Node;
 
@@ -29,24 +30,65 @@ impl Allow {
 /// The name that a comment must begin with.
 const ADDRESS: &str = "gridfuse:";
 
+const INDEPENDENT: &str = "independent";
+
+/// A comment `// gridfuse: independent` and why: the statement that begins on the line that it is about has nothing to do with what
+/// other launches of a chain of launches do to memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub struct Independent {
+    /// The comment.
+    pub place: TextRange,
+    /// What to delete so that nothing is said any more.
+    pub removal: TextRange,
+    /// The line that it is about: the comment's own, or, when nothing else stands there, the next one with code.
+    pub covers: TextRange,
+}
+
 /// The comment says how a kernel is run to be measured: `// gridfuse: run <<<…>>>`. It's understood by those who measure.
 pub fn is_run_specification(comment: &str) -> bool {
+    begins_with(comment, "run")
+}
+
+/// What the comment says to gridfuse begins with this word.
+fn begins_with(comment: &str, word: &str) -> bool {
     let inside = comment.trim_start_matches(['/', '*', '!']).trim_start();
     let rest = inside.strip_prefix(ADDRESS).map(str::trim_start);
-    let behind = rest.and_then(|rest| rest.strip_prefix("run"));
+    let behind = rest.and_then(|rest| rest.strip_prefix(word));
     behind.is_some_and(|behind| !behind.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// Everything that a file's comments say to be independent, in order.
+#[salsa::tracked]
+pub fn independent(db: &dyn Db, file: SourceFile) -> Vec<Independent> {
+    let text = file.text(db);
+    let comments = comments_if_addressed(db, file);
+    let said = comments
+        .iter()
+        .filter(|comment| begins_with(comment.text(&text), INDEPENDENT));
+    said.map(|comment| Independent {
+        place: *comment,
+        removal: whole_comment(&text, *comment),
+        covers: covered_line(&text, *comment, &comments),
+    })
+    .collect()
+}
+
+/// The comments of a file, by place; none, where nothing is addressed to gridfuse.
+fn comments_if_addressed(db: &dyn Db, file: SourceFile) -> Vec<TextRange> {
+    if !file.text(db).contains(ADDRESS) {
+        return Vec::new();
+    }
+    let parsed = parse(db, file);
+    let mut comments = comments(parsed.tree().root_node());
+    comments.sort_unstable();
+    comments
 }
 
 /// Everything that a file's comments allow, in order.
 #[salsa::tracked]
 pub fn allowed(db: &dyn Db, file: SourceFile) -> Vec<Allow> {
     let text = file.text(db);
-    if !text.contains(ADDRESS) {
-        return Vec::new();
-    }
-    let parsed = parse(db, file);
-    let mut comments = comments(parsed.tree().root_node());
-    comments.sort_unstable();
+    let comments = comments_if_addressed(db, file);
     let mut found = Vec::new();
     for comment in &comments {
         read(&text, *comment, &comments, &mut found);
@@ -78,7 +120,7 @@ fn read(text: &str, comment: TextRange, comments: &[TextRange], found: &mut Vec<
     let Some(rest) = inside.strip_prefix(ADDRESS) else {
         return;
     };
-    if is_run_specification(written) {
+    if is_run_specification(written) || begins_with(written, INDEPENDENT) {
         return;
     }
     let covers = covered_line(text, comment, comments);

@@ -84,6 +84,8 @@ fn waiting() {
         "again: if (atomicCAS(flag, 0, 1)) goto again;",
         "do { mystery(n); } while (mystery(n));",
         "while (*(volatile int*)flag) {}",
+        "int x; do { asm volatile(\"ld.acquire.gpu.s32 %0, [%1];\" : \"=r\"(x) : \"l\"(flag)); } while (x == 0);",
+        "for (;;) { int x; asm(\"{\\n\\tatom.global.exch.b32 %0, [%1], 1;}\" : \"=r\"(x) : \"l\"(flag)); if (!x) break; }",
     ] {
         assert!(waits(loop_), "{loop_}");
     }
@@ -91,6 +93,8 @@ fn waiting() {
         "for (int i = 0; i < n; i++) atomicAdd(flag, 1);",
         "for (int i = flag[0]; i < flag[1]; i++) flag[i] = 0;",
         "while (n > 0) n /= 2;",
+        "while (n > 0) { int x; asm(\"shr.b32 %0, %1, 1;\" : \"=r\"(x) : \"r\"(n)); n = x; }",
+        "while (n > 0) { int x; asm(\"ld.global.s32 %0, [%1];\" : \"=r\"(x) : \"l\"(flag)); n /= 2; flag[0] = x; }",
     ] {
         assert!(!waits(loop_), "{loop_}");
     }

@@ -66,6 +66,9 @@
 // Chains. A kernel of one block that launches itself again becomes one grid, whose blocks take the launches one
 // after the other: Chain, and RunningChain where only a running value is passed on.
 //
+// Loops. A kernel that ends by launching itself into cudaStreamTailLaunch is an iteration: the launches become one grid that stays.
+// Loop runs the blocks of one iteration after the other, launch_loop starts it. BlockLoop does so within one block.
+//
 // Allocating together. malloc_together gives threads that allocate at the same time parts of one
 // allocation; free_together frees that when the last part is given back.
 
@@ -2163,13 +2166,12 @@ namespace detail {
 
 /// What the blocks of a chain share. All zero at first, and again when the last block has left.
 struct ChainState {
-    static constexpr unsigned kQuarter = 2048;      // links; see RunningChain
-    static constexpr unsigned kRing = 4 * kQuarter;
+    static constexpr unsigned kRing = 8192;   // words
     static constexpr unsigned kMostSlots = 32;
 
     alignas(kSliceAlignment) unsigned long long tickets;   // links that have been taken
     alignas(kSliceAlignment) unsigned left;                // blocks that have left
-    alignas(kSliceAlignment) unsigned long long done[4];   // of a RunningChain: links of each quarter of the ring that know their value
+    alignas(kSliceAlignment) unsigned long long done[4];   // see RunningChain
     alignas(kSliceAlignment) unsigned long long words[kRing];
 };
 
@@ -2394,18 +2396,23 @@ private:
     bool launched_ = false;
 };
 
-/// Operations of a RunningChain. In any order the result is the same.
+/// Operations of a RunningChain. In any order the result is the same, but for sums of floating-point numbers, whose rounding differs.
 struct Sum {
     template <class T>
     __device__ __forceinline__ T operator()(T a, T b) const {
-        using Number = std::make_unsigned_t<T>;   // wraps around, as partial sums may where the whole doesn't
-        return static_cast<T>(static_cast<Number>(a) + static_cast<Number>(b));
+        if constexpr (std::is_floating_point<T>::value) {
+            return a + b;
+        } else {
+            using Number = std::make_unsigned_t<T>;   // wraps around, as partial sums may where the whole doesn't
+            return static_cast<T>(static_cast<Number>(a) + static_cast<Number>(b));
+        }
     }
 };
 struct Greatest {
     template <class T>
     __device__ __forceinline__ T operator()(T a, T b) const {
         if constexpr (std::is_same<T, float>::value) return fmaxf(a, b);
+        else if constexpr (std::is_same<T, double>::value) return fmax(a, b);
         else return a < b ? b : a;
     }
 };
@@ -2413,6 +2420,7 @@ struct Least {
     template <class T>
     __device__ __forceinline__ T operator()(T a, T b) const {
         if constexpr (std::is_same<T, float>::value) return fminf(a, b);
+        else if constexpr (std::is_same<T, double>::value) return fmin(a, b);
         else return b < a ? b : a;
     }
 };
@@ -2431,10 +2439,14 @@ struct Least {
 /// What links have said stands in a ring. A link of one quarter of it starts to look back when all links up to the quarter before the
 /// last are done: so it looks at this quarter, the one before and the last link of that before, and nobody looks any more
 /// at the quarter that it writes over.
+///
+/// Each half of a value of 64 bits has a word of its own, with the state: who sees it in both has a value that belongs together.
 template <class T = unsigned, class Operation = Sum>
 class RunningChain : public detail::Links {
-    static_assert(sizeof(T) == 4 && std::is_trivially_copyable<T>::value, "a value travels with its state in a word of 64 bits");
-    static constexpr unsigned kRing = detail::ChainState::kRing, kQuarter = detail::ChainState::kQuarter;
+    static_assert((sizeof(T) == 4 || sizeof(T) == 8) && std::is_trivially_copyable<T>::value,
+                  "each 32 bits of a value travel with its state in a word of 64 bits");
+    static constexpr unsigned kWords = sizeof(T) / 4;
+    static constexpr unsigned kRing = detail::ChainState::kRing / kWords, kQuarter = kRing / 4;   // links
     enum : unsigned { kOwn = 1, kWhole = 2 };   // states: the link's own value; that of all up to it
 
     struct Local {
@@ -2452,7 +2464,7 @@ public:
         if (advance(goes_on)) return true;
         if (state_ != nullptr) {
             const unsigned long long taken = detail::strong_read(state_->tickets);
-            leave(taken < kRing ? static_cast<unsigned>(taken) : kRing);
+            leave((taken < kRing ? static_cast<unsigned>(taken) : kRing) * kWords);
         }
         return false;
     }
@@ -2478,24 +2490,53 @@ public:
     __device__ __forceinline__ void launch() {}
 
 private:
-    static __device__ __forceinline__ unsigned bits(T value) {
-        unsigned word;
-        memcpy(&word, &value, sizeof word);
-        return word;
+    // A value in words of 32 bits.
+    struct Parts {
+        unsigned part[kWords];
+    };
+    static __device__ __forceinline__ Parts parts_of(T value) {
+        Parts parts;
+        memcpy(&parts, &value, sizeof parts);
+        return parts;
     }
-    static __device__ __forceinline__ T value_of(unsigned long long status) {
-        const unsigned word = static_cast<unsigned>(status);
+    static __device__ __forceinline__ T value_of(const Parts& parts) {
         T value;
-        memcpy(&value, &word, sizeof value);
+        memcpy(&value, &parts, sizeof value);
         return value;
     }
     // Which time round the ring, above the state.
     static __device__ __forceinline__ unsigned round_of(unsigned long long number) {
         return static_cast<unsigned>(number / kRing) << 2;
     }
+    __device__ __forceinline__ unsigned long long* words_of(unsigned long long number) const {
+        return state_->words + number % kRing * kWords;
+    }
     __device__ __forceinline__ void say(unsigned state, T value) {
-        const unsigned long long status = static_cast<unsigned long long>(round_of(number_) | state) << 32 | bits(value);
-        detail::strong_write(state_->words[number_ % kRing], status);
+        unsigned long long* const words = words_of(number_);
+        const unsigned long long tag = static_cast<unsigned long long>(round_of(number_) | state) << 32;
+        const Parts parts = parts_of(value);
+#pragma unroll
+        for (unsigned word = 0; word < kWords; ++word) detail::strong_write(words[word], tag | parts.part[word]);
+    }
+    // What a link has said: its state, and the value that belongs to it.
+    __device__ __forceinline__ unsigned look_at(unsigned long long number, Parts& parts) const {
+        const unsigned long long* const words = words_of(number);
+        unsigned state = 0;
+#pragma unroll
+        for (unsigned word = 0; word < kWords; ++word) {
+            const unsigned long long said = detail::strong_read(words[word]);
+            const unsigned its = static_cast<unsigned>(said >> 32) ^ round_of(number);
+            parts.part[word] = static_cast<unsigned>(said);
+            state = word == 0 || its == state ? its : 0;
+        }
+        return state;
+    }
+    // The value of the lane that is so far up.
+    static __device__ __forceinline__ T from_above(unsigned everyone, T value, unsigned distance) {
+        Parts parts = parts_of(value);
+#pragma unroll
+        for (unsigned word = 0; word < kWords; ++word) parts.part[word] = __shfl_down_sync(everyone, parts.part[word], distance);
+        return value_of(parts);
     }
 
     // The first warp of the block.
@@ -2520,23 +2561,22 @@ private:
                 const bool looks = end - limit > lane;
                 const unsigned long long at = looks ? end - 1 - lane : limit;
                 const unsigned limited = end - limit < lanes ? static_cast<unsigned>(end - limit) : lanes;
-                unsigned long long status;
+                Parts said;
                 unsigned last;   // the lane of the last link that is needed
                 bool whole;
                 for (;;) {
-                    status = detail::strong_read(state_->words[at % kRing]);
-                    const unsigned state = static_cast<unsigned>(status >> 32) ^ round_of(at);
+                    const unsigned state = look_at(at, said);
                     const unsigned wholes = __ballot_sync(everyone, looks && state == kWhole);
-                    const unsigned said = __ballot_sync(everyone, looks && (state == kWhole || state == kOwn));
+                    const unsigned known = __ballot_sync(everyone, looks && (state == kWhole || state == kOwn));
                     whole = wholes != 0;
                     last = whole ? __ffs(wholes) - 1 : limited - 1;
                     const unsigned needed = last == 31 ? ~0u : (1u << (last + 1)) - 1;
                     // The one at the limit will know its value.
-                    if ((said & needed) == needed && (whole || end - limit > lanes)) break;
+                    if ((known & needed) == needed && (whole || end - limit > lanes)) break;
                 }
-                T part = value_of(status);
+                T part = value_of(said);
                 for (unsigned distance = 1; distance <= last; distance *= 2) {
-                    const T other = value_of(__shfl_down_sync(everyone, static_cast<unsigned long long>(bits(part)), distance));
+                    const T other = from_above(everyone, part, distance);
                     if (lane + distance <= last) part = combine(part, other);
                 }
                 value = some ? combine(part, value) : part;
@@ -2596,6 +2636,397 @@ inline unsigned chain_blocks(dim3 block, std::size_t shared_bytes = 0, unsigned 
     const unsigned each = static_cast<unsigned>(resident) < most ? static_cast<unsigned>(resident) : most;
     return each * static_cast<unsigned>(processors);
 }
+
+// ------------------------------------------------------------------------------------------ loops
+
+/// A kernel of one block that ends by launching itself into cudaStreamTailLaunch, as a loop in that block:
+///
+///     struct relax_args { int round; };   // the arguments that differ between the iterations
+///
+///     __global__ void relax(float* x, int n, int round) {
+///         gridfuse::BlockLoop<relax_args> relaxes({round});
+///         while (relaxes.next())
+///             relax_body(relaxes, x, n, relaxes.args().round);   // calls relaxes.launch({round + 1}) to go on
+///     }
+///
+/// An iteration begins when all threads of the block are done with the one before, and sees what they have written.
+template <class Args = detail::NoArguments>
+class BlockLoop {
+    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+
+public:
+    __device__ __forceinline__ explicit BlockLoop(const Args& first = Args()) : args_(first) {}
+    BlockLoop(const BlockLoop&) = delete;
+    BlockLoop& operator=(const BlockLoop&) = delete;
+
+    /// Whether there is another iteration. All threads of the block.
+    __device__ __forceinline__ bool next() {
+        if (!began_) return began_ = true;
+        if (!__syncthreads_or(launched_)) return false;
+        args_ = handed_over()[odd_];
+        launched_ = false;
+        odd_ = !odd_;
+        return true;
+    }
+
+    /// The arguments of the iteration.
+    __device__ __forceinline__ Args args() const { return args_.value(); }
+
+    /// Launches the next iteration. One thread of the block.
+    __device__ __forceinline__ void launch(const Args& args = Args()) {
+        handed_over()[odd_] = detail::Bytes<Args>(args);
+        launched_ = true;
+    }
+
+private:
+    // Two of them: a thread may read the one when another thread writes the other already, and is behind a barrier before the
+    // one is written again.
+    static __device__ __forceinline__ detail::Bytes<Args>* handed_over() {
+        __shared__ detail::Bytes<Args> both[2];
+        return both;
+    }
+
+    detail::Bytes<Args> args_;
+    bool began_ = false;
+    bool launched_ = false;
+    bool odd_ = false;
+};
+
+template <auto Kernel>
+class Loop;
+
+template <class Args>
+class Iterations;
+
+namespace detail {
+
+/// What the type of a looping kernel says.
+template <class Function>
+struct Looping {
+    static_assert(sizeof(Function) == 0, "a looping kernel is a void (gridfuse::Iterations<Args>, ...)");
+};
+template <class T, class... Uniform>
+struct Looping<void (*)(Iterations<T>, Uniform...)> {
+    using Args = T;
+    using Common = Pack<Uniform...>;
+    static constexpr unsigned kUniform = sizeof...(Uniform);
+};
+
+/// Where the blocks of a loop meet, each word where it disturbs no other. All zero at first.
+struct LoopCounters {
+    static constexpr unsigned long long kOver = ULLONG_MAX;
+
+    alignas(kSliceAlignment) unsigned long long taken;   // tickets: each block of the grid takes one after the other
+    alignas(kSliceAlignment) unsigned long long done;    // tickets whose blocks have been run
+    // Tickets of iterations that have begun, without those of the first one; kOver when there are no more iterations.
+    alignas(kSliceAlignment) unsigned long long open;
+    alignas(kSliceAlignment) unsigned long long number;  // of the iteration, from 0
+};
+
+/// An iteration.
+template <class Args>
+struct Round {
+    unsigned launched;          // whether anybody has launched it
+    unsigned grid_x;
+    unsigned grid_yz;           // y - 1 in the lower half, z - 1 in the upper
+    unsigned long long first;   // its first ticket
+    Bytes<Args> args;
+
+    __device__ __forceinline__ dim3 grid() const { return dim3(grid_x, (grid_yz & 65535) + 1, (grid_yz >> 16) + 1); }
+};
+
+__host__ __device__ constexpr unsigned long long blocks_of(dim3 grid) { return 1ull * grid.x * grid.y * grid.z; }
+
+/// How many blocks a ticket stands for: where a grid has many, a block of the loop takes several at a time.
+__host__ __device__ constexpr unsigned long long blocks_each(unsigned long long blocks, unsigned resident) {
+    const unsigned long long each = blocks / (8ull * resident);
+    return each == 0 ? 1 : each;
+}
+
+/// The tickets of an iteration with so many blocks.
+__host__ __device__ constexpr unsigned long long tickets_for(unsigned long long blocks, unsigned resident) {
+    return (blocks - 1) / blocks_each(blocks, resident) + 1;
+}
+
+}   // namespace detail
+
+/// The iterations of a kernel that launches itself into cudaStreamTailLaunch, with arguments of type `Args`: the first parameter of
+/// a looping kernel, made by launch_loop. A view. Without memory it stands for one grid, whose launch goes out by itself.
+template <class Args>
+class Iterations {
+    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+
+public:
+    Iterations() = default;
+
+private:
+    template <auto Kernel>
+    friend class Loop;
+    template <auto Kernel>
+    friend class LoopOwner;
+
+    struct alignas(detail::kSliceAlignment) Memory {
+        detail::LoopCounters counters;
+        struct alignas(detail::kSliceAlignment) {
+            detail::Round<Args> round;
+        } rounds[2];   // the even and the odd ones, the first one excepted: an iteration launches while its own is read
+    };
+
+    __host__ __device__ __forceinline__ explicit Iterations(const detail::Bytes<Args>& first) : first_(first) {}
+
+    Memory* memory_ = nullptr;
+    unsigned grid_x_ = 0, grid_yz_ = 0;   // of the first iteration
+    detail::Bytes<Args> first_;           // its arguments
+};
+
+/// Runs a kernel that ends by launching itself into cudaStreamTailLaunch as one grid that stays: its blocks run the blocks of one
+/// iteration after the other. Declared at the top of a looping kernel, whose only further statement is for_each_block:
+///
+///     __global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, float* x, int n) {
+///         gridfuse::Loop<relax_loop> relaxes(iterations, x, n);
+///         relaxes.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const relax_args& args) {
+///             relax_body(relaxes, blockIdx, gridDim, blockDim, x, n, args.round);   // calls relaxes.launch(gridDim, blockDim, {round + 1})
+///         });
+///     }
+///
+/// An iteration begins when all blocks of the one before are done, and sees what they have written. A block waits for tickets that
+/// were taken before its own, so for blocks that run: it can't hang, however few blocks are resident.
+template <auto Kernel>
+class Loop {
+    using Args = typename detail::Looping<decltype(Kernel)>::Args;
+    using Common = typename detail::Looping<decltype(Kernel)>::Common;
+    using Rounds = Iterations<Args>;
+    using Round = detail::Round<Args>;
+    using Counters = detail::LoopCounters;
+
+public:
+    /// `iterations`: the kernel's first argument, or `{}`, with which a launch goes out by itself. `uniform`: its further arguments.
+    template <class... Uniform>
+    __device__ __forceinline__ explicit Loop(const Rounds& iterations, const Uniform&... uniform)
+        : iterations_(iterations), uniform_(uniform...) {
+        static_assert(sizeof...(Uniform) == detail::Looping<decltype(Kernel)>::kUniform, "an argument for each parameter behind the iterations");
+    }
+    Loop(const Loop&) = delete;
+    Loop& operator=(const Loop&) = delete;
+
+    /// Launches the next iteration. One thread of the grid. With blocks of another size, or more shared memory than the first
+    /// iteration has, it is launched by itself, and so are all those behind it.
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) { launch(grid, block, 0, args); }
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const Args& args) {
+        if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
+        const detail::Bytes<Args> bytes(args);
+        if (!hand_over(grid, block, shared_bytes, bytes)) launch_alone(Common(uniform_), grid, block, shared_bytes, bytes);
+    }
+
+    /// Runs `body(blockIdx, gridDim, blockDim, args)` for every block of every iteration. All threads call it, once. All threads of
+    /// the block, or none, must come to each barrier in `body`.
+    template <class Body>
+    __device__ __forceinline__ void for_each_block(Body&& body) const {
+        if (iterations_.memory_ == nullptr) {
+            body(blockIdx, gridDim, blockDim, iterations_.first_.value());
+            return;
+        }
+        Current& current = shared();
+        Counters& counters = iterations_.memory_->counters;
+        const bool first = detail::linear_thread() == 0;
+        unsigned long long ticket = 0;
+        if (first) ticket = atomicAdd(&counters.taken, 1ull);
+        for (;;) {
+            if (first) wait(current, ticket);
+            __syncthreads();
+            if (current.over) return;
+            const Round round = round_of(current.number);
+            const dim3 grid = round.grid();
+            const unsigned long long blocks = detail::blocks_of(grid);
+            const unsigned long long each = detail::blocks_each(blocks, gridDim.x);
+            unsigned long long block = (current.ticket - round.first) * each;
+            const unsigned long long end = blocks - block < each ? blocks : block + each;
+            for (; block < end; ++block) {
+                uint3 index;
+                index.x = static_cast<unsigned>(block);
+                index.y = index.z = 0;
+                if (round.grid_yz != 0) {
+                    const unsigned long long row = block / grid.x;
+                    index.x = static_cast<unsigned>(block - row * grid.x);
+                    index.y = static_cast<unsigned>(row % grid.y);
+                    index.z = static_cast<unsigned>(row / grid.y);
+                }
+                body(index, grid, blockDim, round.args.value());
+                __syncthreads();   // shared memory is free for the next block
+            }
+            if (first) {
+                ticket = atomicAdd(&counters.taken, 1ull);
+                finish(current.number, round.first + detail::tickets_for(blocks, gridDim.x));
+            }
+        }
+    }
+
+private:
+    // What the block is at.
+    struct Current {
+        unsigned long long ticket;
+        unsigned long long number;   // of the iteration
+        bool over;
+    };
+    static __device__ __forceinline__ Current& shared() {
+        __shared__ Current current;
+        return current;
+    }
+
+    __device__ __forceinline__ Round round_of(unsigned long long number) const {
+        if (number != 0) return iterations_.memory_->rounds[number & 1].round;
+        Round round;
+        round.launched = 1;
+        round.grid_x = iterations_.grid_x_;
+        round.grid_yz = iterations_.grid_yz_;
+        round.first = 0;
+        round.args = iterations_.first_;
+        return round;
+    }
+
+    __device__ __forceinline__ unsigned long long first_tickets() const {
+        const dim3 grid(iterations_.grid_x_, (iterations_.grid_yz_ & 65535) + 1, (iterations_.grid_yz_ >> 16) + 1);
+        return detail::tickets_for(detail::blocks_of(grid), gridDim.x);
+    }
+
+    // Waits until the ticket's iteration begins, or for the end.
+    __device__ __forceinline__ void wait(Current& current, unsigned long long ticket) const {
+        const Counters& counters = iterations_.memory_->counters;
+        const unsigned long long beyond_first = ticket - first_tickets();   // very many, where it is one of the first
+        current.ticket = ticket;
+        current.over = false;
+        if (ticket < first_tickets()) {
+            current.number = 0;
+            return;
+        }
+        for (unsigned pause = 32;; pause = pause < 128 ? 2 * pause : pause) {
+            const unsigned long long open = detail::strong_read(counters.open);
+            if (open == Counters::kOver) {
+                current.over = true;
+                return;
+            }
+            if (beyond_first < open) break;
+            __nanosleep(pause);
+        }
+        __threadfence();   // acquire: what all blocks of the iterations before have written
+        current.number = counters.number;
+    }
+
+    // The blocks of a ticket are done; `all`: the tickets up to the end of this iteration. The last block begins the next one.
+    __device__ __forceinline__ void finish(unsigned long long number, unsigned long long all) const {
+        Counters& counters = iterations_.memory_->counters;
+        __threadfence();   // release: what the threads of the block have written, which have met at a barrier
+        if (atomicAdd(&counters.done, 1ull) + 1 != all) return;
+        __threadfence();   // acquire: what the other blocks have
+        Round& next = iterations_.memory_->rounds[(number + 1) & 1].round;
+        if (next.launched == 0) {
+            detail::strong_write(counters.open, Counters::kOver);
+            return;
+        }
+        iterations_.memory_->rounds[number & 1].round.launched = 0;
+        next.first = all;
+        counters.number = number + 1;
+        const unsigned long long more = detail::tickets_for(detail::blocks_of(next.grid()), gridDim.x);
+        __threadfence();   // release
+        detail::strong_write(counters.open, all + more - first_tickets());
+    }
+
+    __device__ __forceinline__ bool hand_over(dim3 grid, dim3 block, std::size_t shared_bytes, const detail::Bytes<Args>& args) const {
+        if (iterations_.memory_ == nullptr) return false;
+        const bool alike = block.x == blockDim.x && block.y == blockDim.y && block.z == blockDim.z;
+        if (!alike || !detail::valid_grid(grid) || shared_bytes > detail::dynamic_shared_bytes()) return false;
+        Round& next = iterations_.memory_->rounds[(shared().number + 1) & 1].round;
+        // A second launch, which there shouldn't be, is done when the grid is, as it would have been.
+        if (atomicExch(&next.launched, 1u) != 0) return false;
+        next.grid_x = grid.x;
+        next.grid_yz = (grid.y - 1) | (grid.z - 1) << 16;
+        next.args = args;
+        return true;
+    }
+
+    // A function, so that the kernel has no more registers than it takes to call it.
+    static __device__ __noinline__ void launch_alone(const Common& uniform, dim3 grid, dim3 block, std::size_t shared_bytes,
+                                                     const detail::Bytes<Args>& args) {
+        atomicAdd(&detail::direct_launches, 1ull);
+        uniform.apply([&](const auto&... values) {
+            Kernel<<<grid, block, shared_bytes, cudaStreamTailLaunch>>>(Rounds(args), values...);
+        });
+    }
+
+    Rounds iterations_;
+    Common uniform_;
+};
+
+/// Owns the memory of a loop for one launch in a stream.
+template <auto Kernel>
+class LoopOwner {
+    using Args = typename detail::Looping<decltype(Kernel)>::Args;
+    using Memory = typename Iterations<Args>::Memory;
+
+public:
+    LoopOwner(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, const Args& first, bool grows)
+        : iterations_(detail::Bytes<Args>(first)) {
+        if (!detail::valid_grid(grid) || !detail::valid_block(block)) return;
+        const cudaError_t before = cudaPeekAtLastError();
+        if (!take(grid, block, shared_bytes, stream, grows) && before == cudaSuccess) (void)cudaGetLastError();
+    }
+    LoopOwner(const LoopOwner&) = delete;
+    LoopOwner& operator=(const LoopOwner&) = delete;
+
+    const Iterations<Args>& iterations() const { return iterations_; }
+    unsigned blocks() const { return blocks_; }
+
+private:
+    bool take(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, bool grows) {
+        int device = 0, multiprocessors = 0, resident = 0;
+        if (cudaGetDevice(&device) != cudaSuccess ||
+            cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, Kernel, static_cast<int>(block.x * block.y * block.z),
+                                                          shared_bytes) != cudaSuccess ||
+            resident * multiprocessors <= 0)
+            return false;
+        if (!memory_.take(stream, sizeof(Memory), sizeof(Memory))) return false;
+        memory_.spoil();
+        iterations_.memory_ = reinterpret_cast<Memory*>(memory_.memory());
+        iterations_.grid_x_ = grid.x;
+        iterations_.grid_yz_ = (grid.y - 1) | (grid.z - 1) << 16;
+        blocks_ = static_cast<unsigned>(resident * multiprocessors);
+        const unsigned long long wanted = detail::blocks_of(grid);
+        if (!grows && wanted < blocks_) blocks_ = static_cast<unsigned>(wanted);
+        return true;
+    }
+
+    Iterations<Args> iterations_;
+    detail::StreamMemory memory_;
+    unsigned blocks_ = 0;
+};
+
+namespace detail {
+
+template <auto Kernel, bool Grows, class Function = decltype(Kernel)>
+struct LoopLauncher;
+template <auto Kernel, bool Grows, class T, class... Uniform>
+struct LoopLauncher<Kernel, Grows, void (*)(Iterations<T>, Uniform...)> {
+    void operator()(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, const T& first, Uniform... uniform) const {
+        const LoopOwner<Kernel> owner(grid, block, shared_bytes, stream, first, Grows);
+        Kernel<<<owner.blocks() != 0 ? dim3(owner.blocks()) : grid, block, shared_bytes, stream>>>(owner.iterations(), uniform...);
+    }
+};
+
+}   // namespace detail
+
+/// Launches a kernel with a Loop, in place of `kernel<<<grid, block, shared_bytes, stream>>>(...)`:
+///
+///     gridfuse::launch_loop<relax_loop>(blocks, 256, 0, stream, {0}, x, n);
+///
+/// In braces stand the arguments that differ between the iterations, behind them the others. As many blocks as the device can run at a
+/// time, and no more than the grid has, run all iterations. Without memory each iteration is launched by the one before.
+template <auto Kernel>
+inline constexpr detail::LoopLauncher<Kernel, false> launch_loop{};
+
+/// The same where the grids of later iterations may have more blocks than the first one.
+template <auto Kernel>
+inline constexpr detail::LoopLauncher<Kernel, true> launch_growing_loop{};
 
 // ---------------------------------------------------------------------------- allocating together
 

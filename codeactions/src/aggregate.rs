@@ -528,21 +528,7 @@ pub(crate) fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, 
     if child.file != site.file {
         target::refuse_unseen(site, child, refusals);
     }
-    for (list, what) in [
-        (&effects.waits, "may wait for another thread"),
-        (&effects.events, "uses events"),
-    ] {
-        if let Some(first) = list.first() {
-            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
-        }
-    }
-    if let Some(span) = summary(db, worker).may_wait.filter(|_| effects.waits.is_empty()) {
-        let place = FileRange {
-            file: worker.file(db),
-            range: span.shift(worker.start(db)),
-        };
-        refusals.add(format!("`{name}` may wait for another thread"), Some(place));
-    }
+    refuse_waits(child, &effects, refusals);
     if collected {
         return;
     }
@@ -562,6 +548,26 @@ pub(crate) fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, 
     } else if effects.launches.len() > own.len() {
         let place = effects.launches.last().map(|l| l.place);
         refusals.add(format!("`{name}` calls functions that launch"), place);
+    }
+}
+
+/// Refuses a child that waits for other threads or uses events. `effects` are those of its worker.
+pub(crate) fn refuse_waits(child: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
+    let (db, name, worker) = (child.db, &child.name, child.worker());
+    for (list, what) in [
+        (&effects.waits, "may wait for another thread"),
+        (&effects.events, "uses events"),
+    ] {
+        if let Some(first) = list.first() {
+            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
+        }
+    }
+    if let Some(span) = summary(db, worker).may_wait.filter(|_| effects.waits.is_empty()) {
+        let place = FileRange {
+            file: worker.file(db),
+            range: span.shift(worker.start(db)),
+        };
+        refusals.add(format!("`{name}` may wait for another thread"), Some(place));
     }
 }
 

@@ -9,7 +9,7 @@ use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::launch::statement_places;
 use gridfuse_analysis::resolve::functions_named;
 use gridfuse_analysis::span::FileRange;
-use gridfuse_analysis::uniformity::{Level, uniformity};
+use gridfuse_analysis::uniformity::{Level, settled_uniformity, uniformity};
 
 use crate::calls::{self, Library};
 use crate::effects::{Effects, effects};
@@ -23,10 +23,12 @@ pub fn refuse_divergent<'db>(
     worker: FunctionItem<'db>,
     name: &str,
     effects: &Effects,
+    settled: bool,
     refusals: &mut Refusals,
 ) -> Vec<Reason> {
     let mut search = Search {
         db,
+        settled,
         met: HashSet::new(),
         done: HashSet::new(),
         divergent: Vec::new(),
@@ -62,6 +64,7 @@ pub fn refuse_divergent<'db>(
 
 struct Search<'db> {
     db: &'db dyn Db,
+    settled: bool,
     /// Places of the barriers and exchanges that were looked at.
     met: HashSet<FileRange>,
     done: HashSet<FunctionItem<'db>>,
@@ -124,7 +127,12 @@ impl<'db> Search<'db> {
                 );
                 whole && !under_a_condition(&body, ExprId(index as u32))
             });
-            let divergence = statement.and_then(|s| levels.divergence.get(&s));
+            let mut divergence = statement.and_then(|s| levels.divergence.get(&s)).cloned();
+            if self.settled && divergence.as_ref().is_some_and(|found| found.level > needed) {
+                let believed = settled_uniformity(db, function);
+                let settled = statement.and_then(|s| believed.divergence.get(&s));
+                divergence = settled.filter(|found| found.level <= needed).cloned().or(divergence);
+            }
             match divergence {
                 Some(found) if found.level <= needed => {
                     self.assumes.extend(found.assumes.iter().map(|cause| Reason {
@@ -138,9 +146,8 @@ impl<'db> Search<'db> {
                 Some(found) => {
                     let why = found
                         .why
-                        .as_ref()
-                        .map_or("it stands under a condition", |w| w.text.as_str());
-                    self.divergent.push((place, why.to_owned()));
+                        .map_or_else(|| "it stands under a condition".to_owned(), |why| why.text);
+                    self.divergent.push((place, why));
                 }
                 None => self.divergent.push((place, "it stands under a condition".to_owned())),
             }

@@ -251,7 +251,9 @@ impl<'db> EditBuilder<'db> {
 
     /// Notes something that the result takes for granted.
     pub fn assume(&mut self, reason: Reason) {
-        self.assumptions.push(reason);
+        if !self.assumptions.contains(&reason) {
+            self.assumptions.push(reason);
+        }
     }
 
     /// The finished edit; refused when two edits want the same bytes.

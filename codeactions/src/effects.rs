@@ -50,8 +50,10 @@ pub struct Effects {
     pub unknown: Vec<Found>,
     /// Functions that call themselves.
     pub recursion: Vec<Found>,
-    /// Loads of memory that nothing may write while the kernel runs: `__ldg`.
+    /// Loads of memory that nothing may write while the kernel runs: `__ldg`, `ld.global.nc`, textures and surfaces.
     pub read_only: Vec<Found>,
+    /// `__restrict__` pointers of functions that it calls, and of variables: loads through them may be of that kind, too.
+    pub restricts: Vec<Found>,
     /// `__func__` and the like.
     pub own_name: Vec<Found>,
 }
@@ -138,6 +140,17 @@ impl<'db> Scan<'db> {
             }
         }
         let file = function.file(db);
+        for binding in lowered.bindings.iter().filter(|b| b.ty.restrict) {
+            let own = function == self.root && binding.storage == Storage::Param;
+            if !own {
+                let what = format!("`{}`, which is __restrict__", binding.name);
+                let range = binding.span.shift(function.start(db));
+                self.found.restricts.push(Found {
+                    what,
+                    place: FileRange { file, range },
+                });
+            }
+        }
         let signature = function.signature(db);
         let context = Context {
             function,
@@ -220,6 +233,9 @@ impl<'db> Scan<'db> {
                 }
                 "asm" | "__asm__" | "__asm" => {
                     self.found.asm.push(found("inline assembly"));
+                    if loads_read_only(code, &tokens, index) {
+                        self.found.read_only.push(found("ld.global.nc"));
+                    }
                     continue;
                 }
                 "__func__" | "__FUNCTION__" | "__PRETTY_FUNCTION__" => {
@@ -339,7 +355,8 @@ impl<'db> Scan<'db> {
         if !called {
             return;
         }
-        if last == "__ldg" || last.starts_with("tex") && calls::library(name).is_some() {
+        let cached = last.starts_with("tex") || last.starts_with("surf") && last.ends_with("read");
+        if last == "__ldg" || cached && calls::library(name).is_some() {
             let what = format!("{last}()");
             self.found.read_only.push(Found { what, place });
         }
@@ -423,6 +440,15 @@ fn qualified(code: &str, tokens: &[Token], index: usize) -> String {
         name = format!("{}::{name}", text(at));
     }
     name
+}
+
+/// The `asm` at `index` loads by way of a cache that doesn't see what is written meanwhile: `ld.global.nc.u32`, or may do so, as its text
+/// isn't seen.
+fn loads_read_only(code: &str, tokens: &[Token], index: usize) -> bool {
+    let statement = tokens.iter().skip(index + 1).take_while(|t| t.text(code) != ";");
+    let strings = statement.filter(|t| t.kind == TokenKind::Text).map(|t| t.text(code));
+    let mut strings = strings.peekable();
+    strings.peek().is_none() || strings.any(|text| [".nc", "tex.", "tld4."].iter().any(|part| text.contains(part)))
 }
 
 /// `while (…)` with an atomic exchange or a volatile load in its condition.

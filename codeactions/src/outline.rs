@@ -336,6 +336,10 @@ pub struct Collecting {
     pub arena: Option<String>,
     /// Statements of the kernel, in front of the call.
     pub declarations: Vec<String>,
+    /// The parameters of the function with the body aren't `__restrict__`. It is called in a loop, where what one call has
+    /// written another one reads; and where nvcc inlines it, it loads through `const T* __restrict__` as if nothing in all of the
+    /// kernel wrote there (`ld.global.nc`).
+    pub unrestricted: bool,
 }
 
 /// Moves the child's body out, unless an earlier rewrite has done so. The kernel that calls it is the first thing in `behind`.
@@ -394,7 +398,10 @@ pub fn outline_collecting(
     }
     let written = child.params_range().text(&child.text);
     let params = if lex::comments(written).is_empty() {
-        let declarations = child.params.iter().map(|p| one_line(&p.decl));
+        let declarations = child.params.iter().map(|p| match collecting.unrestricted {
+            true => one_line(&without_restrict(&p.decl)),
+            false => one_line(&p.decl),
+        });
         let all: Vec<String> = builtins.iter().cloned().chain(declarations).collect();
         let brace = behind.style.open_brace();
         let list = behind.style.list(behind.column(), &head, &all, &format!("){brace}"));
@@ -403,6 +410,9 @@ pub fn outline_collecting(
         let mut own = verbatim(&written_params(child, false), &indent);
         if child.params.is_empty() {
             own = ")".to_owned();
+        }
+        if collecting.unrestricted {
+            own = without_restrict(&own);
         }
         let comma = if child.params.is_empty() { "" } else { ", " };
         format!("{head}{}{comma}{}", builtins.join(", "), own.trim_start_matches('('))
@@ -468,6 +478,22 @@ pub fn written_params(child: &Child<'_>, defaults: bool) -> String {
         }
     }
     out.push_str(TextRange::new(at, range.end).text(&child.text));
+    out
+}
+
+/// Declarations without `__restrict__`.
+pub fn without_restrict(code: &str) -> String {
+    let mut out = String::new();
+    let mut copied = 0;
+    let restricts = lex::code_tokens(code)
+        .into_iter()
+        .filter(|t| matches!(t.text(code), "__restrict__" | "__restrict" | "restrict"));
+    for token in restricts {
+        out.push_str(code.get(copied..token.start).unwrap_or(""));
+        let behind = code.get(token.end..).unwrap_or("");
+        copied = token.end + behind.len() - behind.trim_start_matches([' ', '\t']).len();
+    }
+    out.push_str(code.get(copied..).unwrap_or(""));
     out
 }
 

@@ -7,6 +7,7 @@ use gridfuse_analysis::resolve::visible_names;
 
 use crate::child::{Child, Param};
 use crate::ctype;
+use crate::instance;
 use crate::lex;
 use crate::pure;
 use crate::site::{Refusals, Site};
@@ -46,8 +47,28 @@ impl<'a> Split<'a> {
     /// The arguments of a launch; `uniform` says for each parameter whether it is the same for all launches that are
     /// collected together. What can't be passed on is refused.
     pub fn of(site: &Site<'_>, child: &'a Child<'_>, uniform: &[bool], refusals: &mut Refusals) -> Split<'a> {
-        let mut parts = Vec::new();
         let template_args = template_arguments(site, child, refusals);
+        Split::with(site, child, uniform, &template_args, refusals)
+    }
+
+    /// The same where the child's template arguments may be deduced.
+    pub fn of_instance(site: &Site<'_>, child: &'a Child<'_>, uniform: &[bool], refusals: &mut Refusals) -> Split<'a> {
+        match instance::deduced(site, child) {
+            Some(values) if child.template.is_some() && site.launch.template_args.is_none() => {
+                Split::with(site, child, uniform, &values, refusals)
+            }
+            _ => Split::of(site, child, uniform, refusals),
+        }
+    }
+
+    fn with(
+        site: &Site<'_>,
+        child: &'a Child<'_>,
+        uniform: &[bool],
+        template_args: &[(String, String)],
+        refusals: &mut Refusals,
+    ) -> Split<'a> {
+        let mut parts = Vec::new();
         for (index, param) in child.params.iter().enumerate() {
             let Some(arg) = site.launch.args.get(index) else {
                 let value = target::plain_default(site.db, child.item, index).unwrap_or_default();
@@ -68,7 +89,7 @@ impl<'a> Split<'a> {
             let uniform = uniform.get(index).is_some_and(|u| *u);
             let source = target::flat(site.expr_source(*arg));
             let mut initialiser = source.clone();
-            if !uniform && let Some(wanted) = narrowing(site, child, param, *arg, &template_args) {
+            if !uniform && let Some(wanted) = narrowing(site, child, param, *arg, template_args) {
                 if !pure::is_plain_type(&wanted) && !target::qualified(site, child, "").is_empty() {
                     refusals.add(
                         format!(
@@ -203,7 +224,7 @@ fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusal
 }
 
 /// Names of a child's template parameters with the arguments that are written at a launch.
-fn written_values(site: &Site<'_>, child: FunctionItem<'_>) -> Vec<(String, String)> {
+pub fn written_values(site: &Site<'_>, child: FunctionItem<'_>) -> Vec<(String, String)> {
     let Some(span) = site.launch.template_args else {
         return Vec::new();
     };

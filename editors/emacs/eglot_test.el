@@ -11,11 +11,13 @@
 (setq gridfuse-program (getenv "GRIDFUSE_TEST_SERVER"))
 ;; Candidates are read, not shown in a menu.
 (setq last-nonmenu-event ?a)
-(setq eglot-sync-connect 60 eglot-connect-timeout 120 eglot-confirm-server-initiated-edits nil)
+(setq eglot-sync-connect 120 eglot-connect-timeout 120 eglot-confirm-server-initiated-edits nil)
+;; On a busy machine, answers take much longer than usual.
+(setq jsonrpc-default-request-timeout 120)
 
 (defun gridfuse-test-wait (what condition)
   "Wait until CONDITION holds; fail with WHAT if it never does."
-  (let ((deadline (+ (float-time) 60)) done)
+  (let ((deadline (+ (float-time) 120)) done)
     (while (not (or (setq done (funcall condition)) (> (float-time) deadline)))
       (accept-process-output nil 0.1))
     (unless done (error "Waited in vain: %s" what))

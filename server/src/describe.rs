@@ -13,7 +13,7 @@ use gridfuse_analysis::launch::{
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 use gridfuse_analysis::uniformity::{self, Cause, Level, assumed_uniformity};
 use gridfuse_codeactions::fixes::fix_by_id;
-use gridfuse_codeactions::handlers::{REWRITES, optimize};
+use gridfuse_codeactions::handlers::{REWRITES, Subject, allocates, optimize, subject};
 use gridfuse_codeactions::rewrite::{Ineligible, Options, Reason, Rewrite, Verdict};
 
 use crate::launches::{Site, around, place_in};
@@ -208,6 +208,7 @@ impl<'a> Describe<'a> {
             divergent: divergence.level > Level::Block,
             divergence: self.uniformity(function, divergence, facts.divergence.level),
             recursive: in_recursion(self.db, site.id),
+            allocates: site.device_side() && allocates(self.db, function),
             sync: waits_after(self.db, function)
                 .get(site.id.index as usize)
                 .copied()
@@ -567,6 +568,20 @@ pub fn clamp(text: &str, range: TextRange) -> std::ops::Range<usize> {
     let start = text.floor_char_boundary(range.start as usize);
     let end = text.ceil_char_boundary(range.end as usize);
     start..end.max(start)
+}
+
+/// The verdicts of a launch that say something to a reader: that a launch which isn't part of a recursion can't be flattened doesn't.
+pub fn told_rewrites(launch: &schema::Launch) -> impl Iterator<Item = &schema::RewriteVerdict> {
+    let wait = launch.sync.as_ref().and_then(|sync| sync.replace.as_ref());
+    let told = launch
+        .rewrites
+        .iter()
+        .filter(move |rewrite| match subject(rewrite.rewrite) {
+            Subject::Launch => true,
+            Subject::Recursion => launch.recursive,
+            Subject::Allocation => launch.allocates,
+        });
+    wait.into_iter().chain(told)
 }
 
 /// A row of a launch's table of dependences.

@@ -64,7 +64,7 @@ const STYLE: &str = "
   .dashed { stroke-dasharray: 5 4 }
   .head { fill: var(--soft) }
   text { font-family: ui-monospace, Menlo, Consolas, monospace; text-anchor: middle; dominant-baseline: central; fill: var(--ink) }
-  .label { fill: var(--soft); paint-order: stroke; stroke: var(--paper); stroke-width: 3px }
+  .label { fill: var(--soft); paint-order: stroke; stroke: var(--paper); stroke-width: 10px; stroke-linejoin: round }
 ";
 
 /// Draws a graph. `Err`: why it can't.

@@ -31,8 +31,19 @@ pub struct Manifest {
     pub build: Option<ProjectBuild>,
     /// The command that leads to the machine on which programs are measured; `None`: it's this one.
     pub runner: Option<String>,
+    /// The files that programs read, to be sent there.
+    pub inputs: Option<Inputs>,
     /// How kernels are run by themselves.
     pub runs: Option<KernelRuns>,
+}
+
+/// The files that programs read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inputs {
+    /// The directory of the `gridfuse.toml`.
+    pub root: PathBuf,
+    /// Patterns of paths in it, like those of `.gitignore`.
+    pub patterns: Vec<String>,
 }
 
 /// The entries `[[measure.kernel]]`, with what is needed to speak of their places.
@@ -125,6 +136,7 @@ struct WrittenMeasure {
     build: Option<Spanned<String>>,
     program: Option<Spanned<PathBuf>>,
     runner: Option<Spanned<String>>,
+    inputs: Vec<Spanned<String>>,
     kernel: Vec<WrittenRun>,
 }
 
@@ -234,6 +246,14 @@ pub fn severity(text: &str) -> Result<Option<Severity>, String> {
     }
 }
 
+/// The text is a command that may lead to another machine.
+pub fn runner(text: &str) -> Result<(), String> {
+    match shlex::split(text) {
+        Some(words) if !words.is_empty() => Ok(()),
+        _ => Err("the runner is no command: write it like `ssh host` or `srun --gpus=1`".to_owned()),
+    }
+}
+
 impl Manifest {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Manifest, ManifestError> {
@@ -304,18 +324,30 @@ impl Manifest {
             }
             (None, None) => None,
         };
-        if let Some(runner) = &written.measure.runner
-            && shlex::split(runner.get_ref()).is_none_or(|words| words.is_empty())
-        {
-            let message = "the runner is no command: write it like `ssh host` or `srun --gpus=1`".to_owned();
-            return Err(at(runner, message));
+        if let Some(written) = &written.measure.runner {
+            runner(written.get_ref()).map_err(|message| at(written, message))?;
         }
+        for pattern in &written.measure.inputs {
+            let text = pattern.get_ref().trim();
+            let up = Path::new(text).components().any(|part| part == Component::ParentDir);
+            if text.is_empty() || text.starts_with('!') || up {
+                let message =
+                    "inputs are patterns of files in the directory of this file, or below it: `data/*.bin`".to_owned();
+                return Err(at(pattern, message));
+            }
+        }
+        let inputs = written.measure.inputs.into_iter().map(Spanned::into_inner);
+        let inputs: Vec<String> = inputs.collect();
         let runs = written.measure.kernel.into_iter().map(|run| run.understood(home));
         let runs: Vec<KernelRun> = runs
             .collect::<Result<_, _>>()
             .map_err(|(span, message)| error(Some(span), message))?;
         Ok(Manifest {
             runner: written.measure.runner.map(Spanned::into_inner),
+            inputs: (!inputs.is_empty()).then(|| Inputs {
+                root: home.to_path_buf(),
+                patterns: inputs,
+            }),
             runs: (!runs.is_empty()).then(|| KernelRuns {
                 path: path.to_path_buf(),
                 text: text.to_owned(),
@@ -349,7 +381,7 @@ mod tests {
              [severity]\nlaunch-in-loop = 'off'\npartial-warp = 'error'\n\
              [inlay-hints]\nconfig = false\n\
              [thresholds]\ntiny-grid = 64\npending-launches = 4096\nnesting-depth = 8\n\
-             [measure]\nbuild = 'make -j4'\nprogram = 'out/app'\nrunner = 'ssh gpu'\n",
+             [measure]\nbuild = 'make -j4'\nprogram = 'out/app'\nrunner = 'ssh gpu'\ninputs = ['data/*.bin']\n",
         )?;
         let settings = manifest.settings;
         assert_eq!((settings.arch, settings.cuda), (Some(90), Some((12, 4))));
@@ -371,6 +403,11 @@ mod tests {
         };
         assert_eq!(manifest.build, Some(build));
         assert_eq!(manifest.runner.as_deref(), Some("ssh gpu"));
+        let inputs = Inputs {
+            root: "/w".into(),
+            patterns: vec!["data/*.bin".to_owned()],
+        };
+        assert_eq!(manifest.inputs, Some(inputs));
         assert_eq!(manifest.runs, None);
         let text = "[[measure.kernel]]\nname = 'k'\nfile = 'a/k.cu'\ngrid = '(n + 255) / 256'\nblock = [16, 16]\n\
                     [measure.kernel.arguments]\nn = 1000\n'data[0]' = 0.5\n";
@@ -406,6 +443,8 @@ mod tests {
             ("[measure]\nprogram = 'app'", (2, 11), "`build`"),
             ("[measure]\nbuild = 'make'\nprogram = '../app'", (3, 11), "below it"),
             ("[measure]\nrunner = ' '", (2, 10), "no command"),
+            ("[measure]\ninputs = ['a', '../b']", (2, 16), "below it"),
+            ("[measure]\ninputs = ['!a']", (2, 11), "below it"),
             (
                 "[[measure.kernel]]\nname = 'k'\ngrid = 1\nblock = true",
                 (4, 9),

@@ -370,6 +370,8 @@ pub struct Launch {
     pub divergence: Uniformity,
     /// It is part of a recursion: the child may come to run this launch again, over however many kernels and functions.
     pub recursive: bool,
+    /// The parent allocates memory of the device's heap itself.
+    pub allocates: bool,
     /// The launching thread waits for its child grids later in this function; `null`: it doesn't.
     pub sync: Option<Sync>,
     /// It stands in an alternative of `#if`.

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "gridfuse.cuh"
@@ -117,6 +118,7 @@ void test_running(const std::string& name, unsigned length, unsigned blocks, uns
     T running = first;
     for (unsigned i = 0; i < length; ++i) {
         values[i] = T(int(mix(i, 5) % 2001) - 1000);
+        if (std::is_integral<T>::value && sizeof(T) == 8) values[i] *= T(0x10000001);   // in both halves
         expected[i] = running;
         running = combine(running, values[i]);
     }
@@ -157,6 +159,15 @@ void test(unsigned length, unsigned blocks, unsigned threads, bool with) {
     test_running<int, gridfuse::Sum>("sum: " + name, length, blocks, threads, with, -5, [](int a, int b) { return a + b; });
     test_running<float, gridfuse::Greatest>("greatest: " + name, length, blocks, threads, with, -3000.0f,
                                             [](float a, float b) { return a < b ? b : a; });
+    test_running<long long, gridfuse::Sum>("sum of 64 bits: " + name, length, blocks, threads, with, -5ll << 40,
+                                           [](long long a, long long b) { return a + b; });
+    test_running<unsigned long long, gridfuse::Greatest>(
+        "greatest of 64 bits: " + name, length, blocks, threads, with, 3ull,
+        [](unsigned long long a, unsigned long long b) { return a < b ? b : a; });
+    // Sums of small integers, which no order rounds.
+    test_running<double, gridfuse::Sum>("sum of doubles: " + name, length, blocks, threads, with, 0.5, [](double a, double b) { return a + b; });
+    test_running<double, gridfuse::Least>("least double: " + name, length, blocks, threads, with, 3000.0,
+                                          [](double a, double b) { return b < a ? b : a; });
     test_running<int, gridfuse::Least>("least: " + name, length, blocks, threads, with, 3000, [](int a, int b) { return b < a ? b : a; });
     {
         const size_t count = size_t(length) * threads, moved = threads / 2 + 1;

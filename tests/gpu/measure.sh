@@ -1,35 +1,140 @@
 #!/bin/sh
-# Measures on a GPU what `gridfuse measure` has to notice: a rewrite that is broken on purpose, and how long 200,000 tiny launches
-# take, rewritten or not. Writes the reports to tests/gpu/results/measured/ (or another directory), from which gpu-tables makes a section of
-# docs/measurements.md.
+# Shows on a GPU what `gridfuse measure` and `gridfuse tune` have to do there, in one go, and checks each:
 #
-#   tests/gpu/measure.sh [GRIDFUSE [DIRECTORY]]
+#   table             a table of all rewrites of breadth-first search
+#   broken-rewrite    a rewrite that is broken on purpose is caught, and the difference located
+#   many-launches     200,000 tiny launches of one grid, and their rewrites
+#   serial-launches   200,704 launches that do not finish in time, while their rewrites do
+#   tune              a search ends within 5 % of the best of all combinations, in a quarter of the time that measuring all takes, on
+#                     three programs
 #
-# In the root of the repository; needs nvcc and an NVIDIA GPU.
+# Writes the reports to tests/gpu/results/measured/ and tests/gpu/results/tune_*.json (or below another directory), from which gpu-tables
+# makes sections of docs/measurements.md. What was interrupted goes on where STATE (a directory) still holds what was known.
+#
+#   tests/gpu/measure.sh [--only NAME[,NAME…]] [GRIDFUSE [DIRECTORY [STATE]]]
+#
+# In the root of the repository; needs nvcc, python3 and an NVIDIA GPU. The exit code is 1 when something was not as it has to be.
 set -eu
+only=table,broken-rewrite,many-launches,serial-launches,tune-bfs,tune-gc,tune-sssp
+if [ "${1:-}" = --only ]; then
+    only=$2
+    shift 2
+fi
 gridfuse=${1:-gridfuse}
-out=${2:-tests/gpu/results/measured}
+results=${2:-tests/gpu/results}
+out=$results/measured
+[ -n "${3:-}" ] && export XDG_STATE_HOME="$3"
 mkdir -p "$out"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+bad=0
 
-# The rewrite itself is right; then the child forgets the last neighbour of each vertex.
-cp tests/corpus/bfs.cu "$scratch/aggregated.cu"
-line=$(grep -n 'expand<<<' "$scratch/aggregated.cu" | head -n 1 | cut -d : -f 1)
-"$gridfuse" rewrite "$scratch/aggregated.cu" --at "$line" --apply aggregate-block --in-place > /dev/null
-sed 's/if (i < count) {/if (i < count - 1) {/' "$scratch/aggregated.cu" > "$scratch/broken.cu"
-if cmp -s "$scratch/aggregated.cu" "$scratch/broken.cu"; then
-    echo 'measure.sh: nothing was broken' >&2
-    exit 2
-fi
+wanted() {
+    case ",$only," in *",$1,"*) return 0 ;; *) return 1 ;; esac
+}
+
+# NAME EXPRESSION: whether an expression of Python holds for the report `r`; `v` are its variants' outcomes by name.
+holds() {
+    if python3 - "$1" "$2" <<'PYTHON'
+import json, sys
+r = json.load(open(sys.argv[1]))
+v = {one["rewrites"]: one["outcome"] for one in r.get("variants", [])}
+ran = lambda name: v[name]["outcome"] == "ran"
+agrees = lambda name: ran(name) and v[name]["agreement"]["agreement"] == "agrees"
+try:
+    sys.exit(0 if eval(sys.argv[2]) else 1)
+except (KeyError, TypeError):
+    sys.exit(1)
+PYTHON
+    then
+        echo "  as it has to be: $2"
+    else
+        echo "  NOT as it has to be: $2" >&2
+        bad=1
+    fi
+}
+
+timed() {
+    name=$1
+    begin=$(date +%s)
+    shift
+    status=0
+    "$@" || status=$?
+    echo "$name: exit code $status after $(($(date +%s) - begin)) s"
+}
+
 measure() {
     name=$1
     shift
-    status=0
-    "$gridfuse" measure "$@" --no-history --json > "$out/$name.json" || status=$?
-    echo "$name: exit code $status"
+    timed "$name" "$gridfuse" measure "$@" --no-history --json > "$scratch/$name.log" 2> "$scratch/$name.errors" ||
+        true
+    # The report, and what was said behind it.
+    sed '/^}$/q' "$scratch/$name.log" > "$out/$name.json"
+    sed '1,/^}$/d' "$scratch/$name.log"
+    grep -v '^ *[0-9.]* s  *[0-9]* %' "$scratch/$name.errors" >&2 || true
 }
-measure broken-rewrite tests/corpus/bfs.cu --args '--input rmat --repeat 1' --repeat 3 --rewrites aggregate-block \
-    --also "drops the last neighbour=$scratch/broken.cu"
-measure many-launches tests/gpu/many_launches.cu --timeout 20 --repeat 3 \
-    --rewrites threshold,aggregate-block,aggregate-grid
+
+if wanted table; then
+    measure table tests/corpus/bfs.cu --args '--variant naive --input rmat --vertices 16384 --repeat 1' --repeat 3 --rewrites all
+    holds "$out/table.json" 'r["original"]["outcome"] == "ran" and all(agrees(name) for name in v if ran(name))'
+    holds "$out/table.json" 'sum(map(ran, v)) >= 10'
+fi
+
+if wanted broken-rewrite; then
+    # The rewrite itself is right; then the child forgets the last neighbour of each vertex.
+    cp tests/corpus/bfs.cu "$scratch/aggregated.cu"
+    line=$(grep -n 'expand<<<' "$scratch/aggregated.cu" | head -n 1 | cut -d : -f 1)
+    "$gridfuse" rewrite "$scratch/aggregated.cu" --at "$line" --apply aggregate-block --in-place > /dev/null
+    sed 's/if (i < count) {/if (i < count - 1) {/' "$scratch/aggregated.cu" > "$scratch/broken.cu"
+    if cmp -s "$scratch/aggregated.cu" "$scratch/broken.cu"; then
+        echo 'measure.sh: nothing was broken' >&2
+        exit 2
+    fi
+    measure broken-rewrite tests/corpus/bfs.cu --args '--input rmat --repeat 1' --repeat 3 --rewrites aggregate-block \
+        --also "drops the last neighbour=$scratch/broken.cu"
+    holds "$out/broken-rewrite.json" 'agrees("aggregate-block")'
+    holds "$out/broken-rewrite.json" 'v["drops the last neighbour"]["agreement"]["element"] is not None'
+fi
+
+if wanted many-launches; then
+    measure many-launches tests/gpu/many_launches.cu --timeout 20 --repeat 3 --rewrites threshold,aggregate-block,aggregate-grid
+    holds "$out/many-launches.json" 'all(map(agrees, v))'
+fi
+
+if wanted serial-launches; then
+    measure serial-launches tests/gpu/serial_launches.cu --timeout 20 --repeat 2 \
+        --rewrites aggregate-block,aggregate-multiblock,aggregate-grid
+    holds "$out/serial-launches.json" 'r["original"] == {"outcome": "timed-out", "seconds": 20.0}'
+    holds "$out/serial-launches.json" 'all(map(ran, v)) and all(one["agreement"]["code"] == 0 for one in v.values())'
+    holds "$out/serial-launches.json" 'all(one["agreement"]["difference"] is None for one in v.values())'
+fi
+
+tune() {
+    program=$1
+    shift
+    wanted "tune-$program" || return 0
+    echo "tune-$program"
+    timed "tune-$program" "$gridfuse" tune "tests/corpus/$program.cu" "$@" --no-history --exhaustive --json \
+        > "$scratch/$program.log"
+    if ! grep -q '^}$' "$scratch/$program.log"; then
+        cat "$scratch/$program.log"
+        bad=1
+        return 0
+    fi
+    sed '/^}$/q' "$scratch/$program.log" > "$results/tune_$program.json"
+    sed '1,/^}$/d' "$scratch/$program.log"
+    holds "$results/tune_$program.json" 'r["exhaustive"]["excess"] <= 0.05'
+    holds "$results/tune_$program.json" 'r["exhaustive"]["share"]["seconds"] <= 0.25'
+    holds "$results/tune_$program.json" 'r["exhaustive"]["share"]["run_seconds"] <= 0.25'
+}
+
+# shellcheck disable=SC2086
+{
+    space='--thresholds none,16,64,256 --factors none,2,8 --granularities warp,block,multiblock,grid --repeat 5 --timeout 10'
+    tune bfs --args '--variant naive --input rmat --vertices 8192 --repeat 5' $space
+    tune gc --args '--variant naive --input rmat --repeat 3' $space
+    tune sssp --args '--variant naive --input rmat --vertices 4096 --repeat 3' $space
+}
+exit "$bad"

@@ -1160,6 +1160,177 @@ void test_recursion() {
                 });
 }
 
+// ------------------------------------------------------------------------------------------- loops
+
+struct pass_args { int id; };
+__global__ void pass_loop(gridfuse::Iterations<pass_args> iterations, const Launch* rounds, int count, unsigned* runs, unsigned* marks, unsigned* wrong);
+
+__host__ __device__ inline unsigned blocks_in(const Launch& round) { return round.grid.x * round.grid.y * round.grid.z; }
+
+// Each block of a round leaves a mark, when it has seen that all blocks of the round before have been run.
+__device__ __forceinline__ void pass_body(gridfuse::Loop<pass_loop>& passes, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const Launch* rounds,
+                                          int count, unsigned* runs, unsigned* marks, unsigned* wrong, int id) {
+    extern __shared__ unsigned dynamic[];
+    __shared__ unsigned here;
+    const unsigned thread = threadIdx.x + blockDim.x * threadIdx.y, threads = blockDim.x * blockDim.y;
+    const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    const Launch& round = rounds[id];
+    if (thread == 0) here = 0;
+    if (round.shared > 0) dynamic[thread] = id + thread;
+    __syncthreads();
+    atomicAdd(&here, 1u);
+    __syncthreads();
+    bool right = here == threads && gridDim.x * gridDim.y * gridDim.z == blocks_in(round) && block < blocks_in(round);
+    if (round.shared > 0) right = right && dynamic[threads - 1 - thread] == id + threads - 1 - thread;
+    if (id > 0) right = right && runs[id - 1] == blocks_in(rounds[id - 1]) && marks[rounds[id - 1].offset] == 1;
+    if (!right) atomicAdd(wrong, 1u);
+    // In front of what it does last, and not by the first block.
+    if (block == blocks_in(round) - 1 && thread == threads - 1 && id + 1 < count) {
+        const Launch& next = rounds[id + 1];
+        if (next.shared > 0) passes.launch(next.grid, next.block, next.shared, {id + 1});
+        else passes.launch(next.grid, next.block, {id + 1});
+    }
+    if (thread != threads / 2) return;
+    marks[round.offset + block] += 1;
+    atomicAdd(&runs[id], 1u);
+}
+
+__global__ void pass_loop(gridfuse::Iterations<pass_args> iterations, const Launch* rounds, int count, unsigned* runs, unsigned* marks, unsigned* wrong) {
+    gridfuse::Loop<pass_loop> passes(iterations, rounds, count, runs, marks, wrong);
+    passes.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const pass_args& args) {
+        pass_body(passes, blockIdx, gridDim, blockDim, rounds, count, runs, marks, wrong, args.id);
+    });
+}
+
+__global__ void pass_alone(const Launch* rounds, int count, unsigned* runs, unsigned* marks, unsigned* wrong) {
+    gridfuse::Loop<pass_loop> passes({}, rounds, count, runs, marks, wrong);
+    pass_body(passes, blockIdx, gridDim, blockDim, rounds, count, runs, marks, wrong, 0);
+}
+
+enum class Start { kFixed, kGrowing, kAlone };
+
+void check_rounds(const std::string& name, int count, const std::function<Launch(int)>& launch, Start start, Direct direct) {
+    std::vector<Launch> rounds;
+    long long all = 0;
+    for (int id = 0; id < count; ++id) {
+        rounds.push_back(launch(id));
+        rounds.back().id = id;
+        rounds.back().offset = all;
+        all += blocks_in(rounds.back());
+    }
+    Launch* there;
+    unsigned *runs, *marks, *wrong;
+    CHECK(cudaMalloc(&there, count * sizeof(Launch)));
+    CHECK(cudaMalloc(&runs, count * sizeof(unsigned)));
+    CHECK(cudaMalloc(&marks, all * sizeof(unsigned)));
+    CHECK(cudaMalloc(&wrong, sizeof(unsigned)));
+    CHECK(cudaMemcpy(there, rounds.data(), count * sizeof(Launch), cudaMemcpyHostToDevice));
+    CHECK(cudaMemset(runs, 0, count * sizeof(unsigned)));
+    CHECK(cudaMemset(marks, 0, all * sizeof(unsigned)));
+    CHECK(cudaMemset(wrong, 0, sizeof(unsigned)));
+    const Launch& first = rounds[0];
+    const unsigned long long before = gridfuse::direct_launches();
+    if (start == Start::kFixed)
+        gridfuse::launch_loop<pass_loop>(first.grid, first.block, first.shared, 0, {0}, there, count, runs, marks, wrong);
+    else if (start == Start::kGrowing)
+        gridfuse::launch_growing_loop<pass_loop>(first.grid, first.block, first.shared, 0, {0}, there, count, runs, marks, wrong);
+    else
+        pass_alone<<<first.grid, first.block, first.shared>>>(there, count, runs, marks, wrong);
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    const bool by_themselves = gridfuse::direct_launches() != before;
+    std::vector<unsigned> found(all);
+    unsigned mistakes = 0;
+    CHECK(cudaMemcpy(found.data(), marks, all * sizeof(unsigned), cudaMemcpyDeviceToHost));
+    CHECK(cudaMemcpy(&mistakes, wrong, sizeof mistakes, cudaMemcpyDeviceToHost));
+    bool right = mistakes == 0 && by_themselves == (direct == Direct::kSome);
+    for (unsigned mark : found) right = right && mark == 1;
+    verdict("loop: " + name, right);
+    CHECK(cudaFree(there));
+    CHECK(cudaFree(runs));
+    CHECK(cudaFree(marks));
+    CHECK(cudaFree(wrong));
+}
+
+struct turn_args { unsigned seed; int round; };
+
+// Every thread reads what all others have left in the round before.
+__device__ __forceinline__ void turn_body(gridfuse::BlockLoop<turn_args>& turns, unsigned* values, int last, unsigned seed, int round) {
+    __shared__ unsigned sum;
+    if (threadIdx.x == 0) sum = seed;
+    __syncthreads();
+    const unsigned value = values[(threadIdx.x * 7 + 5) % blockDim.x];
+    if (threadIdx.x == blockDim.x - 1 && round < last) turns.launch({seed * 3 + 1, round + 1});
+    atomicAdd(&sum, value);
+    __syncthreads();
+    if (threadIdx.x % 5 == 3) return;
+    values[threadIdx.x] = value + sum;
+}
+
+__global__ void turn(unsigned* values, int last, unsigned seed, int round) {
+    gridfuse::BlockLoop<turn_args> turns({seed, round});
+    while (turns.next()) {
+        const turn_args args = turns.args();
+        turn_body(turns, values, last, args.seed, args.round);
+    }
+}
+
+void check_turns(int threads, int last) {
+    std::vector<unsigned> expected(threads), next(threads), found(threads);
+    for (int t = 0; t < threads; ++t) expected[t] = next[t] = t * t;
+    unsigned* values;
+    CHECK(cudaMalloc(&values, threads * sizeof(unsigned)));
+    CHECK(cudaMemcpy(values, expected.data(), threads * sizeof(unsigned), cudaMemcpyHostToDevice));
+    turn<<<1, threads>>>(values, last, 11, 0);
+    CHECK(cudaGetLastError());
+    CHECK(cudaDeviceSynchronize());
+    unsigned seed = 11;
+    for (int round = 0; round <= last; ++round, seed = seed * 3 + 1) {
+        unsigned sum = seed;
+        for (int t = 0; t < threads; ++t) sum += expected[(t * 7 + 5) % threads];
+        for (int t = 0; t < threads; ++t) next[t] = t % 5 == 3 ? expected[t] : expected[(t * 7 + 5) % threads] + sum;
+        expected = next;
+    }
+    CHECK(cudaMemcpy(found.data(), values, threads * sizeof(unsigned), cudaMemcpyDeviceToHost));
+    CHECK(cudaFree(values));
+    verdict("loop: one block of " + std::to_string(threads) + " threads", found == expected);
+}
+
+void test_loop() {
+    const auto plain = [](dim3 grid, dim3 block) {
+        return [=](int) {
+            Launch launch;
+            launch.grid = grid;
+            launch.block = block;
+            return launch;
+        };
+    };
+    check_turns(unless_small(1024, 64), unless_small(500, 7));
+    check_turns(33, 20);
+    check_turns(1, 5);
+    check_rounds("one block", unless_small(1000, 12), plain(1, 64), Start::kFixed, Direct::kNone);
+    check_rounds("one iteration", 1, plain(7, 64), Start::kFixed, Direct::kNone);
+    check_rounds("a grid", unless_small(1000, 10), plain(unless_small(100, 9), 32), Start::kFixed, Direct::kNone);
+    check_rounds("three dimensions", unless_small(300, 8), plain(dim3(3, 2, 2), dim3(16, 4)), Start::kFixed, Direct::kNone);
+    check_rounds("large blocks", unless_small(200, 3), plain(unless_small(300, 2), 1024), Start::kFixed, Direct::kNone);
+    check_rounds("very many blocks", unless_small(20, 3), plain(unless_small(100000, 300), 32), Start::kFixed, Direct::kNone);
+    const auto sizes = [&](int id) { return plain(dim3(1 + id * 37 % unless_small(900, 20), 1 + id % 2), 64)(id); };
+    check_rounds("grids of several sizes", unless_small(500, 9), sizes, Start::kGrowing, Direct::kNone);
+    check_rounds("grids of several sizes, with few blocks", unless_small(500, 9), sizes, Start::kFixed, Direct::kNone);
+    check_rounds("shared memory", unless_small(200, 9), [&](int id) {
+        Launch launch = plain(5, 64)(id);
+        launch.shared = id % 3 == 1 ? 0 : 64 * sizeof(unsigned);
+        return launch;
+    }, Start::kFixed, Direct::kNone);
+    check_rounds("more shared memory", unless_small(20, 9), [&](int id) {
+        Launch launch = plain(5, 64)(id);
+        launch.shared = id >= 4 ? 128 * sizeof(unsigned) : 64 * sizeof(unsigned);
+        return launch;
+    }, Start::kFixed, Direct::kSome);
+    check_rounds("other blocks", unless_small(20, 9), [&](int id) { return plain(5, id >= 3 ? 48 : 64)(id); }, Start::kFixed, Direct::kSome);
+    check_rounds("without memory", unless_small(20, 9), plain(6, 64), Start::kAlone, Direct::kSome);
+}
+
 template <class G>
 void run_groups(const char* granularity, bool quick, const std::string& only) {
     std::printf("%s\n", granularity);
@@ -1187,6 +1358,7 @@ int main(int argc, char** argv) {
     if (only.empty() || only == "serial") test_serial();
     if (only.empty() || only == "together") test_together();
     if (only.empty() || only == "recursion") test_recursion();
+    if (only.empty() || only == "loop") test_loop();
     run_groups<gridfuse::PerWarp>("per warp", quick, only);
     run_groups<gridfuse::PerBlock>("per block", quick, only);
     run_groups<gridfuse::PerMultiBlock<2>>("per 2 blocks", quick, only);

@@ -27,6 +27,7 @@ pub mod gpu;
 pub mod lsp_client;
 pub mod nvcc;
 pub mod overhead;
+pub mod processes;
 #[cfg(unix)]
 pub mod remote_hosts;
 pub mod screens;

@@ -82,7 +82,7 @@ fn the_documented_configuration_of_helix_is_the_tested_one() {
 
 #[cfg(feature = "editors")]
 mod real {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::process::Command;
 
     use gridfuse_tests::cli::Directory;
@@ -94,22 +94,45 @@ mod real {
     /// Largest size of the package: it holds no server.
     const PACKAGE_BYTES: u64 = 1 << 20;
 
+    /// Tries once more what has failed: an editor that isn't ours may lose a key or a window on a busy machine. What fails twice, fails.
+    fn at_most_twice(test: impl Fn() + std::panic::RefUnwindSafe) {
+        if std::panic::catch_unwind(&test).is_err() {
+            println!("once more, as it failed");
+            test();
+        }
+    }
+
     fn workspace_with_bfs(directory: &Directory) {
         let source = fs::read(workspace::root().join("tests/corpus/bfs.cu")).unwrap();
         directory.write("workspace/bfs.cu", &source);
     }
 
-    fn compiles(directory: &Directory) {
-        let source = directory.file("workspace/bfs.cu");
+    /// A program for a compiler and a GPU that are faked at the process boundary, and a directory with this compiler.
+    fn fake_cuda(directory: &Directory) -> PathBuf {
+        let root = workspace::root();
+        let source = fs::read(root.join("tests/fixtures/measure/program.cu")).unwrap();
+        directory.write("workspace/program.cu", &source);
+        let fake = directory.file("fake-cuda");
+        fs::create_dir(&fake).unwrap();
+        std::os::unix::fs::symlink(root.join("tests/fixtures/measure/fake_nvcc.sh"), fake.join("nvcc")).unwrap();
+        fake
+    }
+
+    /// What a test has left in the workspace is rewritten, and is a program.
+    fn compiles(directory: &Directory, name: &str, granularity: &str) {
+        let source = directory.file("workspace").join(name);
         let text = fs::read_to_string(&source).unwrap();
-        assert!(text.contains("gridfuse::Aggregator<gridfuse::PerBlock"), "{text}");
+        assert!(
+            text.contains(&format!("gridfuse::Aggregator<gridfuse::{granularity}")),
+            "{name}: {text}"
+        );
         Nvcc::get()
             .check_compiles(&source)
             .unwrap_or_else(|failure| panic!("{failure}"));
     }
 
     /// A server that has measured before: see the comment in it.
-    fn recording() -> (&'static str, std::path::PathBuf, std::path::PathBuf) {
+    fn recording() -> (&'static str, PathBuf, PathBuf) {
         let test = workspace::root().join("editors/vscode/test");
         (
             "GRIDFUSE_TEST_RECORDING",
@@ -157,37 +180,40 @@ mod real {
             ("GRIDFUSE_TEST_SCREENSHOTS", screenshots),
         ];
         script("ui.mjs", &directory, &environment);
-        compiles(&directory);
+        compiles(&directory, "bfs.cu", "PerBlock");
     }
 
     #[test]
     fn the_extension_works_in_the_extension_host() {
-        let directory = Directory::new();
-        workspace_with_bfs(&directory);
-        script("host.mjs", &directory, &[]);
-        // What the tests have accepted and saved.
-        for name in ["accepted.cu", "best.cu", "applied.cu"] {
-            let source = directory.file("workspace").join(name);
-            assert!(
-                fs::read_to_string(&source).unwrap().contains("gridfuse::Aggregator<"),
-                "{name}"
-            );
-            Nvcc::get()
-                .check_compiles(&source)
-                .unwrap_or_else(|failure| panic!("{failure}"));
-        }
+        at_most_twice(|| {
+            let directory = Directory::new();
+            workspace_with_bfs(&directory);
+            let fake = fake_cuda(&directory);
+            script("host.mjs", &directory, &[("GRIDFUSE_TEST_FAKE_CUDA", &fake)]);
+            // What the tests have accepted and saved.
+            for (name, granularity) in [
+                ("accepted.cu", "PerBlock"),
+                ("best.cu", "PerGrid"),
+                ("applied.cu", "PerGrid"),
+                ("program.cu", "PerBlock"),
+            ] {
+                compiles(&directory, name, granularity);
+            }
+        });
     }
 
     /// With `GRIDFUSE_TEST_SCREENSHOTS=1` the pictures of docs/ are taken anew.
     #[test]
     fn the_package_works_in_visual_studio_code() {
-        if std::env::var_os("GRIDFUSE_TEST_SCREENSHOTS").is_some_and(|wanted| wanted == "1") {
-            let docs = workspace::root().join("docs/screenshots");
-            browse("light", Some(&docs));
-            browse("dark", Some(&docs));
-        } else {
-            browse("light", None);
-        }
+        at_most_twice(|| {
+            if std::env::var_os("GRIDFUSE_TEST_SCREENSHOTS").is_some_and(|wanted| wanted == "1") {
+                let docs = workspace::root().join("docs/screenshots");
+                browse("light", Some(&docs));
+                browse("dark", Some(&docs));
+            } else {
+                browse("light", None);
+            }
+        });
     }
 
     /// A script of the plugin's tests in a Neovim.
@@ -215,18 +241,27 @@ mod real {
         // For the recording server.
         node().unwrap();
         let (name, report, server) = recording();
-        neovim.env("GRIDFUSE_TEST_COMMAND", server).env(name, report);
+        let mut path = vec![fake_cuda(&directory)];
+        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        neovim
+            .env("GRIDFUSE_TEST_COMMAND", server)
+            .env(name, report)
+            .env("PATH", std::env::join_paths(path).unwrap())
+            .env("FAKE_TIME", "0.1 + abs(g - 3) + abs(log2(t + 1) - log2(65)) / 10");
         in_neovim(neovim, "plugin_test.lua", &directory);
-        compiles(&directory);
+        compiles(&directory, "bfs.cu", "PerBlock");
+        compiles(&directory, "program.cu", "PerBlock");
     }
 
     #[test]
     fn the_plugin_works_in_neovim() {
-        plugin_works_in(Command::new(neovim().unwrap()));
+        at_most_twice(|| {
+            plugin_works_in(Command::new(neovim().unwrap()));
+        });
     }
 
     /// A command of words.
-    fn command(words: &[std::path::PathBuf]) -> Command {
+    fn command(words: &[PathBuf]) -> Command {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
         command
@@ -234,90 +269,98 @@ mod real {
 
     #[test]
     fn the_plugin_works_in_neovim_0_10() {
-        let Some(debian) = Debian::unpack("neovim", &["neovim"]).unwrap() else {
-            println!("not tried: there is no apt here");
-            return;
-        };
-        let mut neovim = command(&debian.command("usr/bin/nvim").unwrap());
-        neovim.env("VIMRUNTIME", debian.file("usr/share/nvim/runtime"));
-        let version = run(command(&debian.command("usr/bin/nvim").unwrap()).arg("--version")).unwrap();
-        assert!(String::from_utf8_lossy(&version.stdout).starts_with("NVIM v0.10."));
-        plugin_works_in(neovim);
+        at_most_twice(|| {
+            let Some(debian) = Debian::unpack("neovim", &["neovim"]).unwrap() else {
+                println!("not tried: there is no apt here");
+                return;
+            };
+            let mut neovim = command(&debian.command("usr/bin/nvim").unwrap());
+            neovim.env("VIMRUNTIME", debian.file("usr/share/nvim/runtime"));
+            let version = run(command(&debian.command("usr/bin/nvim").unwrap()).arg("--version")).unwrap();
+            assert!(String::from_utf8_lossy(&version.stdout).starts_with("NVIM v0.10."));
+            plugin_works_in(neovim);
+        });
     }
 
     #[test]
     fn clangd_and_gridfuse_say_nothing_twice() {
-        let directory = Directory::new();
-        workspace_with_bfs(&directory);
-        let cuda = Nvcc::get().root();
-        // A header that the packages of CUDA leave out.
-        directory.write("headers/curand_mtgp32_kernel.h", b"");
-        let flags = [
-            "-xcuda".to_owned(),
-            "-std=c++17".to_owned(),
-            format!("--cuda-path={}", cuda.display()),
-            "--cuda-gpu-arch=sm_90".to_owned(),
-            "-fgpu-rdc".to_owned(),
-            format!("-I{}", cuda.join("include/cccl").display()),
-            format!("-I{}", directory.file("headers").display()),
-        ];
-        directory.write("workspace/compile_flags.txt", flags.join("\n").as_bytes());
-        let mut editor = Command::new(neovim().unwrap());
-        editor
-            .env("GRIDFUSE_TEST_COMMAND", workspace::gridfuse_bin())
-            .env("GRIDFUSE_TEST_CLANGD", clangd().unwrap());
-        in_neovim(editor, "clangd_test.lua", &directory);
+        at_most_twice(|| {
+            let directory = Directory::new();
+            workspace_with_bfs(&directory);
+            let cuda = Nvcc::get().root();
+            // A header that the packages of CUDA leave out.
+            directory.write("headers/curand_mtgp32_kernel.h", b"");
+            let flags = [
+                "-xcuda".to_owned(),
+                "-std=c++17".to_owned(),
+                format!("--cuda-path={}", cuda.display()),
+                "--cuda-gpu-arch=sm_90".to_owned(),
+                "-fgpu-rdc".to_owned(),
+                format!("-I{}", cuda.join("include/cccl").display()),
+                format!("-I{}", directory.file("headers").display()),
+            ];
+            directory.write("workspace/compile_flags.txt", flags.join("\n").as_bytes());
+            let mut editor = Command::new(neovim().unwrap());
+            editor
+                .env("GRIDFUSE_TEST_COMMAND", workspace::gridfuse_bin())
+                .env("GRIDFUSE_TEST_CLANGD", clangd().unwrap());
+            in_neovim(editor, "clangd_test.lua", &directory);
+        });
     }
 
     #[test]
     fn helix_applies_a_rewrite() {
-        let Some(debian) = Debian::unpack("helix", &["hx"]).unwrap() else {
-            println!("not tried: there is no apt here");
-            return;
-        };
-        let directory = Directory::new();
-        workspace_with_bfs(&directory);
-        let configuration = fs::read(workspace::root().join("editors/helix/languages.toml")).unwrap();
-        directory.write("config/helix/languages.toml", &configuration);
-        let helix: Vec<String> = debian
-            .command("usr/lib/hx/hx")
-            .unwrap()
-            .iter()
-            .map(|word| word.display().to_string())
-            .collect();
-        let mut path = vec![workspace::gridfuse_bin().parent().unwrap().to_path_buf()];
-        path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
-        // Neovim is the terminal.
-        let mut terminal = Command::new(neovim().unwrap());
-        terminal
-            .args(["--headless", "-u", "NONE", "-i", "NONE", "-n", "-l"])
-            .arg(workspace::root().join("editors/helix/helix_test.lua"))
-            .current_dir(directory.file("workspace"))
-            .env("GRIDFUSE_TEST_HELIX", helix.join("\n"))
-            .env("HELIX_RUNTIME", debian.file("usr/lib/hx/runtime"))
-            .env("PATH", std::env::join_paths(path).unwrap())
-            .env("HOME", directory.path())
-            .env("XDG_CONFIG_HOME", directory.file("config"))
-            .env("XDG_STATE_HOME", directory.file("state"))
-            .env("XDG_CACHE_HOME", directory.file("cache"));
-        let done = run(&mut terminal).unwrap_or_else(|error| panic!("{error}"));
-        println!("{}", String::from_utf8_lossy(&done.stderr));
-        compiles(&directory);
+        at_most_twice(|| {
+            let Some(debian) = Debian::unpack("helix", &["hx"]).unwrap() else {
+                println!("not tried: there is no apt here");
+                return;
+            };
+            let directory = Directory::new();
+            workspace_with_bfs(&directory);
+            let configuration = fs::read(workspace::root().join("editors/helix/languages.toml")).unwrap();
+            directory.write("config/helix/languages.toml", &configuration);
+            let helix: Vec<String> = debian
+                .command("usr/lib/hx/hx")
+                .unwrap()
+                .iter()
+                .map(|word| word.display().to_string())
+                .collect();
+            let mut path = vec![workspace::gridfuse_bin().parent().unwrap().to_path_buf()];
+            path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+            // Neovim is the terminal.
+            let mut terminal = Command::new(neovim().unwrap());
+            terminal
+                .args(["--headless", "-u", "NONE", "-i", "NONE", "-n", "-l"])
+                .arg(workspace::root().join("editors/helix/helix_test.lua"))
+                .current_dir(directory.file("workspace"))
+                .env("GRIDFUSE_TEST_HELIX", helix.join("\n"))
+                .env("HELIX_RUNTIME", debian.file("usr/lib/hx/runtime"))
+                .env("PATH", std::env::join_paths(path).unwrap())
+                .env("HOME", directory.path())
+                .env("XDG_CONFIG_HOME", directory.file("config"))
+                .env("XDG_STATE_HOME", directory.file("state"))
+                .env("XDG_CACHE_HOME", directory.file("cache"));
+            let done = run(&mut terminal).unwrap_or_else(|error| panic!("{error}"));
+            println!("{}", String::from_utf8_lossy(&done.stderr));
+            compiles(&directory, "bfs.cu", "PerBlock");
+        });
     }
 
     #[test]
     fn eglot_applies_a_rewrite_in_emacs() {
-        let directory = Directory::new();
-        workspace_with_bfs(&directory);
-        let mut command = Command::new(system_program(&["emacs"]).unwrap());
-        command
-            .args(["--batch", "-l"])
-            .arg(workspace::root().join("editors/emacs/eglot_test.el"))
-            .current_dir(directory.file("workspace"))
-            .env("GRIDFUSE_TEST_SERVER", workspace::gridfuse_bin())
-            .env("XDG_CACHE_HOME", directory.file("cache"))
-            .env("HOME", directory.path());
-        run(&mut command).unwrap_or_else(|error| panic!("{error}"));
-        compiles(&directory);
+        at_most_twice(|| {
+            let directory = Directory::new();
+            workspace_with_bfs(&directory);
+            let mut command = Command::new(system_program(&["emacs"]).unwrap());
+            command
+                .args(["--batch", "-l"])
+                .arg(workspace::root().join("editors/emacs/eglot_test.el"))
+                .current_dir(directory.file("workspace"))
+                .env("GRIDFUSE_TEST_SERVER", workspace::gridfuse_bin())
+                .env("XDG_CACHE_HOME", directory.file("cache"))
+                .env("HOME", directory.path());
+            run(&mut command).unwrap_or_else(|error| panic!("{error}"));
+            compiles(&directory, "bfs.cu", "PerBlock");
+        });
     }
 }

@@ -205,14 +205,15 @@ fn searches_have_a_table() {
     let record = r#"{
   "args": ["--input", "rmat"], "machine": { "gpu": "NVIDIA H200" }, "original": { "outcome": "ran", "median_ms": 10.0 },
   "search": { "possible": 80, "tried": 20, "seconds": 30.0, "best": "threshold=32+aggregate-grid" },
-  "exhaustive": { "seconds": 150.0, "best": "threshold=64+aggregate-grid", "best_ms": 0.1, "found_ms": 0.103 }
+  "exhaustive": { "seconds": 150.0, "best": "threshold=64+aggregate-grid", "best_ms": 0.1, "found_ms": 0.103,
+    "share": { "seconds": 0.2, "builds": 0.25, "run_seconds": 0.14 } }
 }"#;
     fs::write(results.join("tune_bfs.json"), record).unwrap();
     fs::write(results.join("bfs.json"), RESULTS).unwrap();
     assert!(gpu_tables(root, &[]).status.success());
     let text = fs::read_to_string(root.join("docs/measurements.md")).unwrap();
     let row = "| bfs `--input rmat` | 10.0 | 20 of 80 | threshold=32+aggregate-grid | 0.103 | threshold=64+aggregate-grid | 0.100 | \
-               3.0 % | 30 of 150 s, 20 % |";
+               3.0 % | 30 of 150 s, 20 % (14 % of the GPU's time, 25 % of the programs) |";
     assert!(
         text.contains("<!-- begin gpu-tables: tune -->") && text.contains(row),
         "{text}"

@@ -3,12 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, directory};
 use gridfuse_tests::lsp_client::{Capabilities, Client, ResponseError, apply_workspace_edit, uri};
+use gridfuse_tests::processes;
 use gridfuse_tests::workspace;
 use serde_json::{Value, json};
 
@@ -86,7 +87,7 @@ impl Session {
     #[track_caller]
     fn nothing_runs(&self) {
         let pids = fs::read_to_string(self.home.file("pids")).expect("a program has run");
-        let alive = || pids.lines().any(|pid| Path::new("/proc").join(pid).exists());
+        let alive = || pids.lines().any(processes::runs);
         let deadline = Instant::now() + Duration::from_secs(20);
         while alive() {
             assert!(Instant::now() < deadline, "still alive: {pids}");
@@ -125,9 +126,13 @@ impl Session {
     }
 
     fn kill(&self, command: &str) {
-        let pid = self.process(command);
-        let killed = Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap();
-        assert!(killed.success());
+        self.signal(command, "KILL");
+    }
+
+    fn signal(&self, command: &str, signal: &str) {
+        let pid = self.process(command).to_string();
+        let sent = Command::new("kill").args(["-s", signal, &pid]).status().unwrap();
+        assert!(sent.success());
     }
 }
 
@@ -241,6 +246,33 @@ fn programs_end_with_the_server() {
 fn nothing_is_left_of_a_killed_server() {
     let mut session = Session::new(&[("FAKE_HANGS", ".*")]);
     session.begin();
+    session.kill("lsp");
+    session.nothing_runs();
+    session.nothing_is_left();
+}
+
+#[test]
+fn nothing_is_left_of_a_server_that_is_told_to_end() {
+    for (signal, number) in [("TERM", 15), ("HUP", 1), ("INT", 2)] {
+        if processes::ignores(number) {
+            println!("not tried: {signal} is ignored here");
+            continue;
+        }
+        let mut session = Session::new(&[("FAKE_HANGS", ".*")]);
+        session.begin();
+        session.signal("lsp", signal);
+        session.nothing_runs();
+        session.nothing_is_left();
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_killed_search() {
+    let mut session = Session::new(&[("FAKE_HANGS", ".*"), ("FAKE_TIME", "1")]);
+    let argument = json!({ "uri": uri(&session.path) });
+    let params = json!({ "command": "gridfuse.tune", "arguments": [argument] });
+    session.client.send_request("workspace/executeCommand", params);
+    session.wait_for_program();
     session.kill("lsp");
     session.nothing_runs();
     session.nothing_is_left();
@@ -533,6 +565,43 @@ fn what_is_fastest_is_applied_on_request() {
         !session.files.read("program.cu").contains("PerBlock"),
         "the client applies it"
     );
+    // It's remembered, for the code as it is and as it is with the edit.
+    session
+        .client
+        .wait_server_request("workspace/codeLens/refresh", |_| true);
+    let shown = |session: &mut Session, needle: &str| {
+        let lenses = session.client.code_lenses(&session.path.clone());
+        let lens = session
+            .client
+            .request("codeLens/resolve", lenses[lenses.len() - 1].clone());
+        let at = session.client.find(&session.path.clone(), needle) + 1;
+        let hover = session.client.hover(&session.path.clone(), at);
+        let title = lens["command"]["title"].as_str().unwrap().to_owned();
+        [title, hover["contents"]["value"].as_str().unwrap().to_owned()]
+    };
+    let fresh = |text: &String| {
+        text.contains("tuned: ")
+            && text.contains("block, ")
+            && text.contains("× on Fake GPU")
+            && text.contains("unchanged since")
+    };
+    let before = shown(&mut session, "outer(const");
+    assert!(
+        before.iter().all(fresh) && before[0].starts_with("Run on GPU"),
+        "{before:#?}"
+    );
+    session.files.write("program.cu", edited.as_bytes());
+    apply_workspace_edit(session.files.path(), &report["edit"], session.client.encoding()).unwrap();
+    let rewritten = session.files.read("program.cu");
+    session.client.change_full(&path, &rewritten);
+    let after = shown(&mut session, "outer(const");
+    assert!(
+        after.iter().all(fresh) && after[0].starts_with("Tune on GPU"),
+        "{after:#?}"
+    );
+    session.client.change_full(&path, &rewritten.replace("+= 1", "+= 2"));
+    let stale = shown(&mut session, "outer(const");
+    assert!(stale.iter().all(|text| text.contains("stale")), "{stale:#?}");
 
     let wrong = json!({ "uri": uri(&path), "rewrites": ["threshold"] });
     let params = json!({ "command": "gridfuse.tune", "arguments": [wrong] });
@@ -555,5 +624,16 @@ fn a_search_can_be_cancelled() {
     let error = session.client.wait_response(id).unwrap_err();
     assert_eq!(error.code, ResponseError::REQUEST_CANCELLED);
     session.nothing_runs();
+    session.client.shutdown();
+}
+
+#[test]
+fn the_client_may_name_the_machine_that_measures() {
+    let mut session = Session::new(&[]);
+    let settings = json!({ "settings": { "gridfuse": { "measure": { "runner": "no-such-runner gpu-server" } } } });
+    session.client.notify("workspace/didChangeConfiguration", settings);
+    let argument = session.argument();
+    let error = execute(&mut session.client, argument).unwrap_err();
+    assert!(error.message.contains("no-such-runner"), "{}", error.message);
     session.client.shutdown();
 }

@@ -52,6 +52,50 @@ fn contains(text: &str, parts: &[&str]) {
 
 const LAUNCH: &str = "expand<<<(count + 127) / 128, 128>>>(col, dist, deepest, level, begin, count)";
 
+/// A launch that isn't part of a recursion can't be flattened, and where nothing is allocated nothing can be allocated together: that goes
+/// without saying.
+#[test]
+fn rewrites_for_another_sort_of_launch_are_not_listed() {
+    let of_recursion = [
+        ("flatten-recursion", "Flatten the recursion"),
+        ("promote", "Promote launches of itself to one grid"),
+    ];
+    let of_allocation = [("aggregate-malloc", "Allocate device memory for several threads")];
+    let root = corpus();
+    for (name, launch, listed) in [
+        ("bfs.cu", LAUNCH, &[][..]),
+        ("sc.cu", "compact<<<1, kThreads>>>(in", &of_recursion[..]),
+        ("bt_malloc.cu", "place<<<", &of_allocation[..]),
+    ] {
+        let mut client = start(root.path(), &Capabilities::default());
+        let path = root.file(name);
+        let text = root.read(name);
+        client.open(&path, &text);
+        let (hover, _) = hover(&mut client, &path, launch, 1);
+        let at = client.find(&path, launch) + 1;
+        let actions = client.code_actions(&path, at..at, &["quickfix", "refactor"], &[]);
+        let place = format!("{name}:{}", text[..at].lines().count());
+        let printed = gridfuse(root.path(), &["explain", &place]).expect_code(0).stdout;
+        let json = gridfuse(root.path(), &["explain", &place, "--format", "json"])
+            .expect_code(0)
+            .json();
+        for rewrite in of_recursion.iter().chain(&of_allocation) {
+            let (id, title) = *rewrite;
+            let wanted = listed.contains(rewrite);
+            let offered = actions
+                .iter()
+                .any(|action| action["title"].as_str().unwrap().starts_with(title));
+            assert_eq!(hover.contains(title), wanted, "{name}: {title}\n{hover}");
+            assert_eq!(offered, wanted, "{name}: {title}\n{actions:#?}");
+            assert_eq!(printed.contains(&format!("│ {id} ")), wanted, "{name}: {id}\n{printed}");
+            // Programs get all verdicts.
+            let verdicts = json["launches"][0]["rewrites"].as_array().unwrap();
+            assert!(verdicts.iter().any(|verdict| verdict["rewrite"] == id), "{name}: {id}");
+        }
+        client.shutdown();
+    }
+}
+
 #[test]
 fn hover_on_a_launch_and_its_operands() {
     let (_root, mut client, path) = bfs();

@@ -123,7 +123,7 @@ fn what_goes_wrong_is_a_result() {
     assert_eq!(report["deterministic"], Value::Null);
     let outcome = &variant(&report, "aggregate-block")["outcome"];
     assert_eq!(outcome["outcome"], "ran", "{report:#}");
-    assert_eq!(outcome["agreement"]["agreement"], "unknown");
+    assert_eq!(outcome["agreement"]["agreement"], "not-shown");
 
     let run = measure(
         &["--rewrites", "aggregate-block", "--json"],
@@ -175,6 +175,79 @@ fn what_goes_wrong_is_a_result() {
         let outcome = &variant(&report, "aggregate-block")["outcome"];
         assert_eq!(outcome["agreement"]["unstable"], 1, "{report:#}");
     }
+}
+
+#[test]
+fn rewrites_of_what_does_not_finish_are_compared_with_each_other() {
+    let (files, home) = (program(), directory(&[]));
+    let out = home.file("report");
+    let common = ["--timeout", "1", "--report", out.to_str().unwrap(), "--rewrites"];
+    let names = "aggregate-block,aggregate-grid,aggregate-warp";
+    let hangs = ("FAKE_HANGS", "child<<<");
+    let fakes = [hangs, ("FAKE_TIME", "g == 5 ? 1 : 2"), ("FAKE_SECONDS", "0")];
+    let start = Instant::now();
+    let report = measure_in(&files, &home, &[&common[..], &[names, "--json"]].concat(), &fakes)
+        .expect_code(0)
+        .json();
+    // It's waited for once.
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    assert_eq!(
+        report["original"],
+        serde_json::json!({"outcome": "timed-out", "seconds": 1.0})
+    );
+    let agreement = |report: &Value, name: &str| variant(report, name)["outcome"]["agreement"].clone();
+    let first = agreement(&report, "aggregate-block");
+    assert_eq!(
+        (&first["peer"], &first["code"]),
+        (&Value::Null, &0.into()),
+        "{report:#}"
+    );
+    for name in ["aggregate-grid", "aggregate-warp"] {
+        let other = agreement(&report, name);
+        assert_eq!(
+            (&other["peer"], &other["compared"]),
+            (&"aggregate-block".into(), &1.into()),
+            "{report:#}"
+        );
+        assert_eq!(
+            (&other["difference"], &other["says"]),
+            (&Value::Null, &"arguments:".into())
+        );
+    }
+    for page in ["report/report.md", "report/report.html"] {
+        let page = home.read(page);
+        for part in [
+            "did not finish in 1 s on Fake GPU, aggregate-grid takes 1.00 ms",
+            "could not be shown",
+            "agrees with aggregate-block (1 buffers); ends with exit code 0",
+        ] {
+            assert!(page.replace('\\', "").contains(part), "{part}: {page}");
+        }
+    }
+    let kept = fs::read_dir(home.file("gridfuse/measurements")).unwrap();
+    let kept: String = kept
+        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+        .collect();
+    assert!(kept.contains("\"original_timed_out\":1.0"), "{kept}");
+
+    // One of two that differ is wrong; nobody knows which.
+    let wrong = [&fakes[..], &[("FAKE_WRONG", "gridfuse::PerGrid,")]].concat();
+    let run = measure_in(&files, &home, &[&common[..], &[names]].concat(), &wrong).expect_code(1);
+    let joined: String = run.stdout.split_whitespace().collect();
+    let expected =
+        "DIFFERS from aggregate-block, so that one of the two is wrong: after launch 1 of parent (program.cu:23)";
+    assert!(joined.contains(&expected.replace(' ', "")), "{}", run.story());
+    // What breaks off is nothing to compare with.
+    let broken = [&fakes[..], &[("FAKE_CRASHES", "gridfuse::PerBlock,")]].concat();
+    let report = measure_in(&files, &home, &[&common[..], &[names, "--json"]].concat(), &broken)
+        .expect_code(1)
+        .json();
+    assert_eq!(variant(&report, "aggregate-block")["outcome"]["outcome"], "failed");
+    assert_eq!(
+        agreement(&report, "aggregate-warp")["peer"],
+        "aggregate-grid",
+        "{report:#}"
+    );
 }
 
 #[test]

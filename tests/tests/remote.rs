@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, Run, directory};
+use gridfuse_tests::processes;
 use gridfuse_tests::remote_hosts::{SlurmCluster, SshServer};
 use gridfuse_tests::workspace;
 use serde_json::Value;
@@ -90,7 +91,7 @@ fn nothing_is_left(tmp: &Path, pids: &Path) {
     };
     let alive = || {
         let pids = fs::read_to_string(pids).unwrap_or_default();
-        pids.lines().filter(|pid| Path::new("/proc").join(pid).exists()).count()
+        pids.lines().filter(|pid| processes::runs(pid)).count()
     };
     while !files().is_empty() || alive() > 0 {
         assert!(Instant::now() < deadline, "left: {:?}, {} programs", files(), alive());
@@ -198,6 +199,42 @@ fn measures_and_cleans_up(laptop: &Laptop, runner: &str, tmp: &Path, pids: &Path
     let report = laptop.run("tune", runner, &arguments).expect_code(0).json();
     assert_eq!(report["search"]["best_ms"], 1.0, "{report:#}");
     nothing_is_left(tmp, pids);
+}
+
+#[test]
+fn inputs_are_sent_along() {
+    let (tmp, pids) = (Directory::new(), Directory::new());
+    let laptop = Laptop::new(vec![("TMPDIR".to_owned(), tmp.path().display().to_string())]);
+    laptop.files.write("data/graph.txt", b"0 1\n");
+    laptop.files.write("data/it's big.bin", &vec![7; 3 << 20]);
+    laptop.files.write(".gitignore", b"data\n");
+    let good = compiler(&[("FAKE_READS", "data/graph.txt")]);
+    let path = nvcc(&good);
+    let arguments = ["--nvcc", &path, "--repeat", "1", "--json", "--rewrites", "threshold"];
+    // A shell on this machine, which has a directory of the same name.
+    let manifest = |inputs: &str| {
+        let text = format!("[measure]\nrunner = 'env'\ninputs = [{inputs}]\n");
+        laptop.files.write("gridfuse.toml", text.as_bytes());
+    };
+    manifest("'data/*'");
+    let run = laptop.run("measure", "env", &arguments).expect_code(0);
+    assert_eq!(variant(&run.json(), "threshold")["outcome"], "ran", "{}", run.story());
+    assert!(
+        run.stderr.contains("sending data/graph.txt, file 1 of 2"),
+        "{}",
+        run.story()
+    );
+    // Programs have read the copy, and written to it.
+    assert_eq!(laptop.files.read("data/graph.txt"), "0 1\n");
+    nothing_is_left(tmp.path(), &pids.file("pids"));
+
+    manifest("'data/*.bin'");
+    let report = laptop.run("measure", "env", &arguments).expect_code(1).json();
+    assert_eq!(report["original"]["outcome"], "failed", "{report:#}");
+    manifest("'data/graph.txt', 'none/*'");
+    let run = laptop.run("measure", "env", &arguments).expect_code(2);
+    assert!(run.stderr.contains("`none/*` names no file"), "{}", run.story());
+    nothing_is_left(tmp.path(), &pids.file("pids"));
 }
 
 #[test]

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, Run, directory};
+use gridfuse_tests::processes;
 use gridfuse_tests::workspace;
 use serde_json::Value;
 
@@ -65,7 +65,7 @@ fn nothing_runs(home: &Directory) {
     let runs = home.read("runs");
     let pids: Vec<&str> = runs.lines().filter_map(|line| line.rsplit(' ').next()).collect();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while pids.iter().any(|pid| Path::new("/proc").join(pid).exists()) {
+    while pids.iter().any(|pid| processes::runs(pid)) {
         assert!(Instant::now() < deadline, "still alive: {runs}");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -271,4 +271,152 @@ fn all_combinations_on_request_on_all_gpus() {
     for gpu in ["gpu=3 ", "gpu=GPU-7 "] {
         assert!(log.matches(gpu).count() > 20, "{log}");
     }
+}
+
+/// Measured on an H200, roughly: breadth-first search over a power-law graph, by the threshold and the granularity.
+const LIKE_BFS: &str = "(0.14 + (t > 16 ? 0.026 * log2(t / 16) : 0) + (g == 2 ? 0.327 : g == 3 ? 0.14 : g == 4 ? 0.062 : g == 5 ? 0.034 : 9) \
+                        * exp(-t / 14)) * (1 + 0.01 * abs(log2(c) - 1))";
+
+/// The same for a colouring, which is fastest without a threshold.
+const LIKE_COLOURING: &str = "(5.7 + 0.9 * log2(1 + t / 12) + (g == 2 ? 4.2 : g == 3 ? 4 : g == 4 ? 2.6 : g == 5 ? 0.24 : 20) * exp(-t / 20)) \
+                              * (1 + 0.01 * log2(c))";
+
+/// Thresholds, factors and granularities that are worth a try.
+const SOME: [&str; 6] = [
+    "--thresholds",
+    "none,16,64,256",
+    "--factors",
+    "none,2,8",
+    "--granularities",
+    "warp,block,multiblock,grid",
+];
+
+#[test]
+fn a_search_takes_a_quarter_of_measuring_all() {
+    let arguments = [&SOME[..], &["--json", "--exhaustive", "--repeat", "2"]].concat();
+    for time in [LIKE_BFS, LIKE_COLOURING] {
+        let (files, home) = (program(), directory(&[]));
+        let fakes = [("FAKE_TIME", time), ("FAKE_SECONDS", "0.05"), ("FAKE_BUILD", "0.1")];
+        let run = tune(&files, &home, &arguments, &fakes).expect_code(0);
+        let report = run.json();
+        let all = &report["exhaustive"];
+        // The guess has a threshold of its own.
+        assert_eq!(all["points"], 60, "{report:#}");
+        assert!(all["excess"].as_f64().unwrap() <= 0.05, "{report:#}");
+        let share = |what: &str| all["share"][what].as_f64().unwrap();
+        for what in ["runs", "run_seconds"] {
+            assert!(share(what) <= 0.25, "{what}: {all:#} {}", run.story());
+        }
+        // Cores that are free build what may be asked for; they have nothing else to do.
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let most = if cores <= 4 { 0.25 } else { 0.35 };
+        assert!(share("builds") <= most, "{all:#}");
+        // Other processes may have been busy at the same time.
+        assert!(share("seconds") <= 0.35, "{all:#}");
+        let cost = |stage: &Value, what: &str| stage[what].as_f64().unwrap();
+        let (setup, search) = (&report["setup"], &report["search"]["cost"]);
+        let whole = cost(setup, "seconds") + cost(search, "seconds");
+        assert!((whole - report["search"]["seconds"].as_f64().unwrap()).abs() < 0.01);
+        assert_eq!(
+            (cost(setup, "builds"), cost(&all["cost"], "builds")),
+            (2.0, 63.0),
+            "{report:#}"
+        );
+        assert_eq!(
+            cost(&all["cost"], "runs"),
+            123.0,
+            "two of each, and the finalists' checks"
+        );
+        // What goes on is told without a terminal, too.
+        for part in [
+            "looking for a GPU",
+            "threshold=32+coarsen=2+aggregate-grid: 0.",
+            "all combinations, 60 of 60",
+        ] {
+            let told = run.stderr.contains(part) || time == LIKE_COLOURING;
+            assert!(told, "{part}: {}", run.story());
+        }
+        assert!(run.stderr.lines().count() > 120, "{}", run.story());
+    }
+}
+
+#[test]
+fn measuring_all_goes_on_where_it_was_interrupted() {
+    let (files, home) = (program(), directory(&[]));
+    let arguments = [&FEW[..], &["--json", "--exhaustive", "--repeat", "1"]].concat();
+    let fakes = [("FAKE_TIME", AT_BLOCK), ("FAKE_SECONDS", "0.05")];
+    let errors = home.file("errors");
+    let mut child = command(&files, &home, &arguments, &fakes)
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(&errors).unwrap())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !home.read("errors").contains("all combinations, 5 of 36") {
+        assert!(Instant::now() < deadline, "{}", home.read("errors"));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-s", "TERM", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(home.read("errors").contains("goes on where this one was interrupted"));
+    nothing_runs(&home);
+    let before: usize = runs(&home).values().sum();
+    let run = tune(&files, &home, &arguments, &fakes).expect_code(0);
+    let report = run.json();
+    assert!(report["search"]["resumed"].as_u64().unwrap() > 0, "{report:#}");
+    assert_eq!(report["exhaustive"]["points"], 36);
+    assert_eq!(report["exhaustive"]["best"], report["search"]["best"]);
+    // One run of the search and one of all, one more of what was under way; the program as it is runs anew.
+    let after = runs(&home);
+    let more = after.iter().filter(|(constants, _)| *constants != "t=0 c=1 g=0");
+    assert!(more.clone().all(|(_, runs)| *runs <= 3), "{after:#?}");
+    assert!(more.filter(|(_, runs)| **runs == 3).count() <= 1, "{after:#?}");
+    let again = after.values().sum::<usize>() - before;
+    assert!(again <= 36, "{again} runs after {before}");
+}
+
+#[test]
+fn what_was_tuned_is_remembered() {
+    let (files, home) = (program(), directory(&[]));
+    let arguments = [&FEW[..], &["--repeat", "1"]].concat();
+    let kept = |home: &Directory| -> Vec<String> {
+        let all = fs::read_dir(home.file("gridfuse/measurements"));
+        let paths = all.into_iter().flatten().map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+            .map(|path| fs::read_to_string(path).unwrap())
+            .collect()
+    };
+    let fakes = [("FAKE_TIME", AT_BLOCK)];
+    tune(&files, &home, &[&arguments[..], &["--no-history"]].concat(), &fakes).expect_code(0);
+    assert!(kept(&home).is_empty());
+    tune(&files, &home, &arguments, &fakes).expect_code(0);
+    let [history]: [String; 1] = kept(&home).try_into().unwrap();
+    assert!(history.contains("threshold 256, coarsening 4, block"), "{history}");
+}
+
+#[test]
+fn programs_of_a_directory_may_have_the_same_names() {
+    let source = fs::read(workspace::root().join("tests/fixtures/measure/program.cu")).unwrap();
+    let files = directory(&[("program.cu", &source), ("other.cu", &source)]);
+    let home = directory(&[]);
+    let arguments = [&FEW[..], &["--write", "--repeat", "1"]].concat();
+    tune(&files, &home, &arguments, &[("FAKE_TIME", AT_BLOCK)]).expect_code(0);
+    // Another program, rewritten in the same way: the same names of kernels, structures and constants.
+    fs::copy(files.file("program.cu"), files.file("other.cu")).unwrap();
+    let at_grid = "1 + abs(t - 16) / 100 + abs(c - 4) + abs(g - 5)";
+    let run = tune(&files, &home, &arguments, &[("FAKE_TIME", at_grid)]).expect_code(0);
+    assert!(
+        files.read("program.cu").contains("gridfuse::PerGrid,"),
+        "{}",
+        run.story()
+    );
+    assert!(files.read("other.cu").contains("gridfuse::PerBlock,"));
 }

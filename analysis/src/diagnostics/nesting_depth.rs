@@ -48,7 +48,8 @@ __global__ void refine(float* cells, int level) {
 void run(float* cells) { refine<<<1, 32>>>(cells, 0); }
 ```
 
-[flatten-recursion](../rewrites/flatten-recursion.md) makes one grid of a recursion of any depth.
+[persistent-loop](../rewrites/persistent-loop.md) makes a loop of such launches, and
+[flatten-recursion](../rewrites/flatten-recursion.md) one grid of a recursion of any depth.
 "#;
 
 fn nesting_depth<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {

@@ -3,9 +3,12 @@
 use super::KINDS;
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Diagnostic, Edit, Kind, Severity};
+use crate::hir::{StmtKind, body};
+use crate::items::{FunctionItem, items};
+use crate::launch::{Child, launches};
 use crate::settings::settings;
 use crate::span::FileRange;
-use crate::suppress::allowed;
+use crate::suppress::{allowed, independent};
 
 pub(super) const KIND: Kind = Kind {
     id: "unused-suppression",
@@ -16,11 +19,14 @@ pub(super) const KIND: Kind = Kind {
     find: |_, _| Vec::new(),
 };
 
-const DOC: &str = r#"A comment that keeps a diagnostic quiet which isn't reported there.
+const DOC: &str = r#"A comment that keeps a diagnostic quiet which isn't reported there, or says something of nothing.
 
 ## What it does
 Finds ids in `// gridfuse: allow(id)` that keep nothing quiet. A diagnostic that `gridfuse.toml` switches off is left out: nobody
 knows whether it would be reported.
+
+Finds comments `// gridfuse: independent`, too, that aren't about a statement in the body of a kernel that launches itself, in front of
+that launch (see [promote-overlap](../rewrites/promote-overlap.md)).
 
 ## Why is this bad
 The code was mended and the comment stayed. It tells the reader of a problem that there isn't, and hides the next one of that
@@ -55,7 +61,7 @@ pub(super) fn unused_suppressions(
     findings: &[Diagnostic],
 ) -> Vec<Diagnostic> {
     let settings = settings(db, file);
-    let mut found = Vec::new();
+    let mut found = unused_markers(db, file, severity);
     for allow in allowed(db, file) {
         let Some(id) = &allow.id else { continue };
         let Some(kind) = KINDS.iter().find(|kind| kind.id == id.as_str()) else {
@@ -90,3 +96,70 @@ pub(super) fn unused_suppressions(
     }
     found
 }
+
+/// `// gridfuse: independent` where no rewrite asks for it.
+fn unused_markers(db: &dyn Db, file: SourceFile, severity: Severity) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    let markers = independent(db, file);
+    if markers.is_empty() {
+        return found;
+    }
+    let lines: Vec<u32> = items(db, file)
+        .functions
+        .iter()
+        .flat_map(|function| markable(db, *function))
+        .collect();
+    for marker in markers {
+        let covers = |start: &u32| marker.covers.start <= *start && *start < marker.covers.end;
+        if lines.iter().any(covers) {
+            continue;
+        }
+        found.push(Diagnostic {
+            id: KIND.id,
+            severity,
+            place: FileRange {
+                file,
+                range: marker.place,
+            },
+            message: "no statement begins here that a kernel runs before it launches itself: this comment says nothing"
+                .to_owned(),
+            label: "says nothing".to_owned(),
+            related: Vec::new(),
+            help: Some("remove it, or put it in front of such a statement".to_owned()),
+            rewrites: KIND.rewrites,
+            edit: Some(Edit {
+                title: "Remove this comment",
+                range: marker.removal,
+                insert: String::new(),
+            }),
+        });
+    }
+    found
+}
+
+/// Where the statements of a kernel's body begin that come before a launch of itself. What was a kernel before it was promoted keeps
+/// its comments.
+fn markable<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<u32> {
+    let body = body(db, function);
+    let Some(StmtKind::Block(stmts)) = body.root.map(|root| &body.stmt(root).kind) else {
+        return Vec::new();
+    };
+    let own = launches(db, function)
+        .iter()
+        .filter(|facts| matches!(facts.child, Child::Kernel(kernel) if kernel == function));
+    let last = own.map(|facts| facts.span.start).max();
+    let first = body.params.first().map(|p| &body.binding(*p).ty.base);
+    let promoted = first.is_some_and(|base| {
+        PROMOTED
+            .iter()
+            .any(|name| base.trim_start_matches("::").starts_with(name))
+    });
+    let starts = stmts.iter().map(|stmt| body.stmt(*stmt).span);
+    starts
+        .filter(|span| promoted || last.is_some_and(|last| span.end <= last))
+        .map(|span| span.start + function.start(db))
+        .collect()
+}
+
+/// The types of the first parameter of what `promote-overlap` and `promote-lookback` make of a kernel's body.
+const PROMOTED: [&str; 2] = ["gridfuse::Chain<", "gridfuse::RunningChain<"];

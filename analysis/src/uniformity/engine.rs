@@ -32,6 +32,8 @@ pub(super) enum Mode {
 pub(super) enum Trust {
     /// Only what is proved, but that no other grid writes what is read.
     Proved,
+    /// The same, but that of memory which the function itself writes, all threads of a block find the same at one place.
+    Settled,
     /// Also what every reader of the code takes for granted: different pointer parameters lead to different memory, functions
     /// that can't be seen take their arguments by value, a device function is called from where calls can be seen.
     Assumed,

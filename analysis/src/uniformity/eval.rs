@@ -341,7 +341,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 let parameter = self.immutable.contains(&b);
                 // An object that stands for a pointer.
                 let object = ty.pointers == 0 && ty.array.is_empty();
-                if ty.reference || ty.volatile || ty.complex || object && self.trust == Trust::Proved {
+                if ty.reference || ty.volatile || ty.complex || object && self.trust != Trust::Assumed {
                     return self.varying(format!("loaded through {name}"), span);
                 }
                 if parameter && ty.const_base && ty.restrict && ty.pointers == 1 {
@@ -383,7 +383,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
     fn origins(&self, e: ExprId) -> Origins {
         match self.trust {
             Trust::Assumed => origins(self.db, self.function, self.body, e),
-            Trust::Proved => Origins::default(),
+            Trust::Proved | Trust::Settled => Origins::default(),
         }
     }
 
@@ -416,6 +416,9 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             .map(|w| w.span);
         let mut apart = "";
         if let Some(write) = clash {
+            if self.trust == Trust::Settled {
+                return self.settled(value, name, span);
+            }
             if self.trust == Trust::Proved || from.meets(&self.written) {
                 return self.varying(
                     format!("loaded through {name}, while this may write such memory"),
@@ -425,7 +428,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             apart = ", nor does what the other parameters lead to overlap with it";
         }
         match self.trust {
-            Trust::Proved => drop(self.loads.insert(class)),
+            Trust::Proved | Trust::Settled => drop(self.loads.insert(class)),
             Trust::Assumed => self.sources.add(from),
         }
         self.assuming(
@@ -447,10 +450,20 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         }
     }
 
+    /// What is loaded from memory that the function writes, as long as no thread of the block does so meanwhile.
+    fn settled(&mut self, value: Value, name: &str, span: Span) -> Value {
+        let read = self.value(Level::Block, format!("loaded through {name}"), span);
+        self.assuming(
+            value.join(read),
+            format!("all threads of a block find the same in {name}: none of them writes it before all have read it"),
+            span,
+        )
+    }
+
     fn construct(&mut self, ty: &str, args: &[ExprId], span: Span) -> Value {
         let templates = &self.function.signature(self.db).template_types;
         let opaque = !ty.contains('*') && self.places.class_kind(ty, templates) == Class::Opaque;
-        match ty.contains('&') || opaque && self.trust == Trust::Proved {
+        match ty.contains('&') || opaque && self.trust != Trust::Assumed {
             true => self.varying(format!("constructs {ty}"), span),
             false => self.all(args),
         }
@@ -477,7 +490,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
 
     /// The result of a member function, by the standards of [`Trust::Assumed`].
     fn method(&mut self, target: ExprId, args: &[ExprId], span: Span) -> Option<Value> {
-        if self.trust == Trust::Proved {
+        if self.trust != Trust::Assumed {
             return None;
         }
         let body = self.body;
@@ -523,7 +536,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         span: Span,
     ) -> Value {
         let flow = match self.trust {
-            Trust::Proved => super::result_flow(self.db, f),
+            Trust::Proved | Trust::Settled => super::result_flow(self.db, f),
             Trust::Assumed => super::assumed_result_flow(self.db, f),
         };
         let mut v = Value {
@@ -591,8 +604,14 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 .iter()
                 .find(|w| w.class.may_alias(*class))
                 .map(|w| w.span);
-            if let Some(write) = clash {
-                value = value.join(self.varying(format!("{label} loads memory that may be written here"), write));
+            match clash {
+                Some(_) if self.trust == Trust::Settled => {
+                    value = self.settled(value, &format!("what {label} reads"), span);
+                }
+                Some(write) => {
+                    value = value.join(self.varying(format!("{label} loads memory that may be written here"), write));
+                }
+                None => {}
             }
         }
         value

@@ -46,6 +46,13 @@ pub fn uniformity<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Func
     analyse(db, function, Trust::Proved)
 }
 
+/// The same, as far as all threads of a block find the same where they read memory at one place that the function itself writes. Each
+/// level says which reads these are.
+#[salsa::tracked(returns(clone))]
+pub fn settled_uniformity<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<FunctionUniformity> {
+    analyse(db, function, Trust::Settled)
+}
+
 /// The same with what every reader of the code takes for granted and no compiler can know: that different pointer parameters
 /// lead to different memory, that functions without a visible definition don't change the variables handed to them, that a
 /// device function is called from where its calls can be seen alone. Each level says which of these it needs.

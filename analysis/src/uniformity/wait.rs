@@ -12,19 +12,20 @@ use crate::span::Span;
 use crate::summary::{Callee, callee};
 
 /// Spans of the loops of a function whose end may depend on what another thread does: on an atomic's result, a volatile
-/// load, a call of which that can't be excluded, or on memory that the loop reads again and again.
+/// load, a call or inline assembly of which that can't be excluded, or on memory that the loop reads again and again.
 pub(crate) fn waiting_loops(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span> {
     let body = body(db, function);
     let mut found = Vec::new();
     let suspicious: Vec<bool> = (0..body.exprs.len() as u32)
         .map(|i| others_decide(db, function, &body, ExprId(i), true))
         .collect();
-    let any = suspicious.iter().any(|s| *s);
+    let asking = asking_assembly(db, function, &body);
+    let any = suspicious.iter().any(|s| *s) || !asking.is_empty();
     for (i, stmt) in body.stmts.iter().enumerate() {
         let id = StmtId(i as u32);
         let waits = match &stmt.kind {
             StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::For { .. } => {
-                loop_waits(&body, id, &suspicious)
+                loop_waits(&body, id, &suspicious, &asking)
             }
             StmtKind::Goto(_) => any,
             _ => false,
@@ -62,9 +63,32 @@ fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId
 fn asks_others<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
     let body = body(db, function);
     (0..body.exprs.len() as u32).any(|i| others_decide(db, function, &body, ExprId(i), false))
+        || !asking_assembly(db, function, &body).is_empty()
 }
 
-fn loop_waits(body: &Body, id: StmtId, suspicious: &[bool]) -> bool {
+/// Inline assembly that may load what another thread writes, with the variables that occur in it.
+fn asking_assembly(db: &dyn Db, function: FunctionItem<'_>, body: &Body) -> Vec<(StmtId, HashSet<BindingId>)> {
+    let text = function.text(db);
+    let asks = |code: &str| {
+        // What comes out of a macro isn't seen.
+        !code.contains("asm")
+            || code
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .any(|word| matches!(word, "ld" | "nld" | "tld" | "atom" | "natom" | "tatom" | "mbarrier"))
+    };
+    let stmts = body.stmts.iter().enumerate();
+    stmts
+        .filter_map(|(i, stmt)| {
+            let StmtKind::Asm { mentions, .. } = &stmt.kind else {
+                return None;
+            };
+            let code = text.get(stmt.span.start as usize..stmt.span.end as usize).unwrap_or("");
+            asks(code).then(|| (StmtId(i as u32), mentions.iter().copied().collect()))
+        })
+        .collect()
+}
+
+fn loop_waits(body: &Body, id: StmtId, suspicious: &[bool], asking: &[(StmtId, HashSet<BindingId>)]) -> bool {
     let Some(region) = Region::of_loop(body, id) else {
         return false;
     };
@@ -112,6 +136,11 @@ fn loop_waits(body: &Body, id: StmtId, suspicious: &[bool]) -> bool {
         changes |= assigned.contains(b);
         if !variables.insert(*b) {
             continue;
+        }
+        let asked =
+            |(stmt, mentions): &(StmtId, HashSet<BindingId>)| mentions.contains(b) && region.stmts.contains(stmt);
+        if asking.iter().any(asked) {
+            return true;
         }
         stack.extend(
             guards

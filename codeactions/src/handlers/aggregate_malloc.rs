@@ -217,7 +217,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
 }
 
 /// A function allocates device memory itself.
-pub(crate) fn allocates(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+pub fn allocates(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     calls(db, function).iter().any(|call| call.allocates)
 }
 

@@ -252,7 +252,7 @@ fn refuse_child<'db>(child: &Child<'db>, refusals: &mut Refusals, edit: &mut Edi
             }),
         );
     }
-    for reason in barriers::refuse_divergent(db, worker, name, &effects, refusals) {
+    for reason in barriers::refuse_divergent(db, worker, name, &effects, false, refusals) {
         edit.assume(reason);
     }
 }

@@ -2,31 +2,26 @@
 
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::hir::{ExprId, StmtKind};
-use gridfuse_analysis::launch::{Child as Launched, LaunchFacts, LaunchId, Stream, launches};
-use gridfuse_analysis::resolve::{launch_sites_of, other_mentions};
+use gridfuse_analysis::launch::{LaunchId, Stream, launches};
+use gridfuse_analysis::resolve::other_mentions;
 use gridfuse_analysis::span::FileRange;
 
 use super::{finish, verdict};
-use crate::aggregate::{
-    depends_on_template, local, refuse_child, replace_by_call, replace_launch, template_line, understand_stream,
-};
+use crate::aggregate::{refuse_child, replace_launch, understand_stream};
 use crate::barriers;
 use crate::child::Child;
-use crate::cluster::{Function, parameter};
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::effects;
 use crate::include::{HEADER_NAME, Header};
-use crate::launch_bounds;
-use crate::lex;
-use crate::names::{Names, plural};
+use crate::names::Names;
 use crate::order::CreatedStream;
-use crate::outline::{self, Behind, Collecting, Form};
-use crate::pure;
-use crate::rewrite::{Ineligible, Options, Reason, Rewrite, Verdict};
-use crate::room::stands_behind;
+use crate::read_only;
+use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+use crate::self_launch::{
+    Plan, Runtime, bounds, entries, launches_kernel, own_launches, refuse_other_instance, uniform,
+};
 use crate::site::{Refusals, Site, refuse};
 use crate::split::Split;
-use crate::style;
 use crate::target;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -36,6 +31,14 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     options: &[],
     check,
     apply,
+};
+
+const RUNTIME: Runtime = Runtime {
+    kernel: "flattened",
+    memory: "Worklist",
+    variable: "worklist",
+    runner: "Recursion",
+    without: "Without a worklist each launch goes out by itself.",
 };
 
 const DOC: &str = r#"Runs a kernel that launches itself as a single grid, whose blocks take from a worklist what is left to do.
@@ -58,7 +61,12 @@ another size than that of the first grid or has more dynamic shared memory, and 
 - Fire-and-forget launches, launches into the NULL stream, or into streams that are created for one launch each (these are removed).
   No tail launches, by the kernel or by what it calls: they wait for the launching grid, which is now the only one.
 - Every barrier is reached by all threads of a block or by none, as the blocks' threads wait for each other between two records.
+  Where that depends on memory that the kernel writes itself (`if (nodes[which].count <= kLeaf) return;`), it is assumed that all threads of a
+  block find the same there: none of them writes it before all have read it.
 - A kernel that doesn't wait for its children or for other blocks, nor use events or `cudaGetLastError`.
+- Nothing is written through a pointer by which the kernel loads as if nobody wrote (`__ldg`, `ld.global.nc`): within one grid such a load
+  may miss it. That it doesn't get there in other ways (another pointer, a texture) is assumed. `__restrict__` does no harm: the
+  flattened kernel goes without it.
 - A launch by the host that can be changed.
 
 It assumes that grids that the NULL stream would run one after the other are independent of each other, unless that is proven. Where
@@ -183,9 +191,9 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     let uniform = uniform(&sites, &child);
     let splits: Vec<Split<'_>> = sites
         .iter()
-        .map(|site| Split::of(site, &child, &uniform, &mut refusals))
+        .map(|site| Split::of_instance(site, &child, &uniform, &mut refusals))
         .collect();
-    let entries = entries(&child, &uniform, &mut refusals);
+    let entries = entries(&child, &uniform, &RUNTIME, &mut refusals);
     refusals.check()?;
     let Some(split) = splits.first() else {
         return Err(refuse("the launch is not understood", Some(asked.here())));
@@ -193,14 +201,8 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     for (host, _) in &entries {
         names.add_file(db, host.file);
     }
-    let plan = Plan {
-        child: &child,
-        split,
-        record: names.fresh(&format!("{}_args", child.name)),
-        kernel: names.fresh(&format!("{}_flattened", child.name)),
-        launches: names.fresh(&plural(&child.name)),
-        bounds: bounds(&child, split, &entries, &mut refusals, &mut edit),
-    };
+    let bounds = bounds(&child, split, &entries, &mut refusals, &mut edit);
+    let plan = Plan::new(&child, split, &RUNTIME, bounds, &mut names);
     refusals.check()?;
     header.include_in(db, &mut edit, child.file);
     plan.generate(&mut names, &mut edit);
@@ -212,45 +214,9 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     }
     for (host, split) in &entries {
         header.include_in(db, &mut edit, host.file);
-        plan.replace_entry(host, split, &mut edit);
+        plan.replace_entry("launch_recursion", host, split, &mut edit);
     }
     finish(edit)
-}
-
-/// The launches of a kernel by itself that stand in its body.
-fn own_launches<'db>(db: &'db dyn Db, child: &Child<'db>) -> Vec<Site<'db>> {
-    let own = launches(db, child.item).iter().enumerate();
-    own.filter(|(_, facts)| launches_kernel(facts, child))
-        .filter_map(|(index, _)| {
-            let function = child.item;
-            Site::new(
-                db,
-                LaunchId {
-                    function,
-                    index: index as u32,
-                },
-            )
-            .ok()
-        })
-        .collect()
-}
-
-fn launches_kernel(facts: &LaunchFacts<'_>, child: &Child<'_>) -> bool {
-    matches!(facts.child, Launched::Kernel(kernel) if kernel == child.item)
-}
-
-/// A template that launches another instance of itself.
-fn refuse_other_instance(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) {
-    let written = site.launch.template_args.map_or("", |t| site.source(t));
-    if child.template.is_some() && lex::code_words(written) != lex::code_words(&child.template_args) {
-        refusals.add(
-            format!(
-                "`{}` may launch another instance of the template than its own",
-                child.name
-            ),
-            Some(site.place(site.launch.name_span)),
-        );
-    }
 }
 
 /// Refuses a kernel that can't be run block by block by a grid that stays.
@@ -265,18 +231,10 @@ fn refuse_kernel<'db>(
     let name = &child.name;
     let effects = effects(db, child.item);
     refuse_child(asked, child, true, refusals);
-    for reason in barriers::refuse_divergent(db, child.item, name, &effects, refusals) {
+    for reason in barriers::refuse_divergent(db, child.item, name, &effects, true, refusals) {
         edit.assume(reason);
     }
-    if let Some(load) = effects.read_only.first() {
-        edit.assume(Reason {
-            text: format!(
-                "`{name}` writes nothing that it reads by {}, which may miss what the same kernel has written",
-                load.what
-            ),
-            place: Some(load.place),
-        });
-    }
+    read_only::refuse_written(db, child.item, name, &effects, refusals, edit);
     if child.template.as_ref().is_some_and(|t| t.contains('=')) {
         refusals.add(
             format!("`{name}` has default template arguments, and its kernel has to be declared twice"),
@@ -343,317 +301,11 @@ fn excludes(site: &Site<'_>, other: ExprId) -> bool {
     })
 }
 
-/// For each parameter whether it is the same in the whole recursion: every launch passes it on as it is.
-fn uniform(sites: &[Site<'_>], child: &Child<'_>) -> Vec<bool> {
-    let passed_on = |site: &Site<'_>, index: usize| {
-        let arg = site.launch.args.get(index).copied();
-        arg.is_some_and(|arg| {
-            parameter(&site.body, arg).is_some_and(|(at, binding)| {
-                at == index && pure::is_immutable_parameter(site.db, site.file, &site.body, binding)
-            })
-        })
-    };
-    (0..child.params.len())
-        .map(|index| sites.iter().all(|site| passed_on(site, index)))
-        .collect()
-}
-
-/// The launches by the host that become launches of the flattened kernel. The others stay as they are.
-fn entries<'a, 'db>(child: &'a Child<'db>, uniform: &[bool], refusals: &mut Refusals) -> Vec<(Site<'db>, Split<'a>)> {
-    let db = child.db;
-    let mut found = Vec::new();
-    let mut problem = None;
-    for id in launch_sites_of(db, child.item) {
-        if id.function == child.item {
-            continue;
-        }
-        let Ok(host) = Site::new(db, id) else { continue };
-        let mut why = Refusals::default();
-        refuse_entry(&host, child, &mut why);
-        let split = Split::of(&host, child, uniform, &mut why);
-        match why.check() {
-            Ok(()) => found.push((host, split)),
-            Err(Ineligible(reasons)) => problem = problem.or(reasons.into_iter().next()),
-        }
-    }
-    if found.is_empty() {
-        match problem {
-            Some(reason) => refusals.add(reason.text, reason.place),
-            None => refusals.add(
-                format!(
-                    "no launch of `{}` by the host was found, which would have to launch the flattened kernel",
-                    child.name
-                ),
-                Some(child.place()),
-            ),
-        }
-    }
-    found
-}
-
-fn refuse_entry(host: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) {
-    let name = &child.name;
-    let here = Some(host.here());
-    let signature = host.parent.signature(host.db);
-    if signature.kernel || signature.device {
-        refusals.add(
-            format!(
-                "`{}` launches `{name}` from the device, where no worklist can be made",
-                host.parent_name()
-            ),
-            here,
-        );
-    }
-    if !launches_kernel(host.facts, child) {
-        refusals.add(format!("whether this launches `{name}` isn't clear"), here);
-    }
-    if host.facts.from_macro {
-        refusals.add(format!("the host launches `{name}` in a macro"), here);
-    }
-    if host.launch.config.len() < 2 || host.launch.config.len() > 4 {
-        refusals.add("the configuration of this host launch is not understood", here);
-    }
-    if host.launch.args.len() != child.params.len() {
-        refusals.add("this host launch leaves out arguments that have default values", here);
-    }
-    if child.template.is_some() && host.launch.template_args.is_none() {
-        refusals.add(format!("the template arguments of `{name}` are deduced"), here);
-    }
-    if !stands_behind(host, child, child.start) {
-        refusals.add(
-            format!("the flattened kernel isn't declared before this launch of `{name}` by the host"),
-            here,
-        );
-    }
-    for operand in host.launch.config.iter().chain(&host.launch.args) {
-        if let Some(part) = pure::unknown_part(&host.body, *operand) {
-            let place = host.place(host.body.expr(part).span);
-            refusals.add("an operand of this host launch is not understood", Some(place));
-        }
-    }
-    for arg in host.launch.args.iter().filter(|arg| pure::assigns(&host.body, **arg)) {
-        let place = host.place(host.body.expr(*arg).span);
-        refusals.add("an argument of this host launch changes a variable", Some(place));
-    }
-    for (span, reason) in &host.body.problems {
-        if span.start < host.facts.span.end && host.facts.span.start < span.end {
-            refusals.add(
-                format!("this host launch is not understood: {reason}"),
-                Some(host.place(*span)),
-            );
-        }
-    }
-}
-
-/// The launch bounds of the flattened kernel, with a space, or nothing: those of the kernel. Where it has none, and blocks of 64
-/// registers a thread may be too large, those that the host launches, so that it doesn't come to need more registers than there are.
-fn bounds<'db>(
-    child: &Child<'db>,
-    split: &Split<'_>,
-    entries: &[(Site<'db>, Split<'_>)],
-    refusals: &mut Refusals,
-    edit: &mut EditBuilder<'db>,
-) -> String {
-    let needed = launch_bounds::needed(split.varying().map(|p| &p.param.ty), false);
-    if let Some(bounds) = &child.launch_bounds {
-        let function = Function::new(child.db, child.item);
-        launch_bounds::keep(&function, None, needed, refusals, edit);
-        return format!("{} ", outline::one_line(bounds));
-    }
-    let sizes = entries
-        .iter()
-        .map(|(host, _)| launch_bounds::largest_block(std::slice::from_ref(host)));
-    let largest = sizes
-        .collect::<Option<Vec<u64>>>()
-        .and_then(|sizes| sizes.into_iter().max());
-    match (largest, needed) {
-        (Some(threads), _) if threads <= 256 => String::new(),
-        (threads, Some(needed)) if needed <= 64 => format!("__launch_bounds__({}) ", threads.unwrap_or(1024).min(1024)),
-        _ => {
-            edit.assume(Reason {
-                text: format!(
-                    "blocks of `{}` are small enough to have as many registers as its launches take",
-                    child.name
-                ),
-                place: Some(child.place()),
-            });
-            String::new()
-        }
-    }
-}
-
 /// Takes away the streams that were there for one launch each.
 fn remove<'db>(site: &Site<'db>, streams: &[CreatedStream], edit: &mut EditBuilder<'db>) {
     for stream in streams {
         for stmt in stream.declaration.iter().chain(&stream.create).chain(&stream.destroy) {
             edit.delete_lines(site.place(site.body.stmt(*stmt).span));
         }
-    }
-}
-
-/// The names of what is generated.
-struct Plan<'a, 'db> {
-    child: &'a Child<'db>,
-    split: &'a Split<'a>,
-    /// The struct of the arguments that differ.
-    record: String,
-    /// The flattened kernel.
-    kernel: String,
-    /// The variable of type `gridfuse::Recursion`.
-    launches: String,
-    /// `__launch_bounds__(…) `
-    bounds: String,
-}
-
-impl<'db> Plan<'_, 'db> {
-    /// The struct as the flattened kernel has to name it.
-    fn record_type(&self) -> String {
-        let args = if depends_on_template(self.child, self.split) {
-            self.child.template_args.as_str()
-        } else {
-            ""
-        };
-        format!("{}{args}", self.record)
-    }
-
-    fn recursion(&self) -> String {
-        format!("gridfuse::Recursion<{}{}>", self.kernel, self.child.template_args)
-    }
-
-    /// Head and parameters of the flattened kernel. They aren't `__restrict__`: what one block has written another one of the same
-    /// grid reads.
-    fn head(&self, worklist: &str) -> (String, Vec<String>) {
-        let is_static = if self.child.is_static { "static " } else { "" };
-        let head = format!(
-            "{}{is_static}__global__ void {}{}(",
-            template_line(self.child),
-            self.bounds,
-            self.kernel
-        );
-        let mut params = vec![format!("gridfuse::Worklist<{}> {worklist}", self.record_type())];
-        params.extend(self.split.uniform().map(|p| outline::one_line(&p.param.field)));
-        (head, params)
-    }
-
-    /// The statement that declares the recursion.
-    fn declaration(&self, worklist: &str, behind: &Behind) -> String {
-        let mut items = vec![worklist.to_owned()];
-        items.extend(self.split.uniform().map(|p| p.param.name.clone()));
-        behind.call(1, &format!("{} {}(", self.recursion(), self.launches), &items, ");")
-    }
-
-    /// Writes what stands before the kernel, its new head, and what stands behind it.
-    fn generate(&self, names: &mut Names, edit: &mut EditBuilder<'db>) {
-        let child = self.child;
-        let mut behind = outline::behind(edit, child);
-        let worklist = local(child, "worklist");
-        self.declare(&worklist, &behind, edit);
-
-        let mut collecting = Collecting {
-            args: vec![self.launches.clone()],
-            declarations: vec![
-                "// Without a worklist each launch goes out by itself.".to_owned(),
-                self.declaration("{}", &behind).trim_start().to_owned(),
-            ],
-            ..Collecting::default()
-        };
-        if child.template.is_some() {
-            // A template argument that names a kernel by parameters of another template isn't understood by nvcc.
-            let ty = names.fresh("Launches");
-            collecting.params = vec![format!("{ty}& {}", self.launches)];
-            collecting.template_params = vec![format!("class {ty}")];
-        } else {
-            collecting.params = vec![format!("{}& {}", self.recursion(), self.launches)];
-        }
-        let worker = outline::outline_collecting(edit, &mut behind, child, Form::Block, &collecting, names);
-        let args = local(child, "args");
-        let values = self.split.parts.iter().map(|p| {
-            if p.uniform {
-                p.param.name.clone()
-            } else {
-                format!("{args}.{}", p.param.name)
-            }
-        });
-        let (prefix, items) = worker.call(child, values);
-        let call = behind.call(2, &prefix, &items, ");");
-        let declaration = self.declaration(&worklist, &behind);
-        let body = format!(
-            "{declaration}\n\t{}.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const {}& {args}) {{\n{call}\n\t}});",
-            self.launches,
-            self.record_type()
-        );
-        let (head, params) = self.head(&worklist);
-        let code = behind.function(&head, &params, &body);
-        behind.add(code);
-        behind.finish(edit, child);
-    }
-
-    /// The struct of the arguments, and the flattened kernel's declaration, which the body needs.
-    fn declare(&self, worklist: &str, behind: &Behind, edit: &mut EditBuilder<'db>) {
-        let child = self.child;
-        let fields: Vec<String> = self
-            .split
-            .varying()
-            .map(|p| format!("{};", outline::one_line(&p.param.field)))
-            .collect();
-        let template = if depends_on_template(child, self.split) {
-            template_line(child)
-        } else {
-            String::new()
-        };
-        let line = format!("struct {} {{ {} }};", self.record, fields.join(" "));
-        let wide = behind.column() + line.chars().count() > behind.style().width;
-        let structure = if fields.is_empty() {
-            format!(
-                "// All launches of {} have the same arguments.\nstruct {} {{}};",
-                child.name, self.record
-            )
-        } else {
-            let comment = format!("// The arguments of {} that differ between its launches.", child.name);
-            if wide || behind.style().brace_on_own_line {
-                let open = behind.style().open_brace();
-                format!(
-                    "{comment}\n{template}struct {}{open}\n\t{}\n}};",
-                    self.record,
-                    fields.join("\n\t")
-                )
-            } else {
-                format!("{comment}\n{template}{line}")
-            }
-        };
-        let (head, params) = self.head(worklist);
-        let (before, last) = head.rsplit_once('\n').map_or(("", head.as_str()), |(b, l)| (b, l));
-        let newline = if before.is_empty() { "" } else { "\n" };
-        let list = behind.style().list(behind.column(), last, &params, ");");
-        let at = target::above_comment(child.db, child.file, child.front() as usize);
-        let indent = style::indent_at(&child.text, at).to_owned();
-        let code = format!("{structure}\n\n{before}{newline}{list}\n\n");
-        let text = format!("{}{indent}", edit.style(child.file).fit(&code, &indent));
-        edit.insert(child.file, at as u32, text);
-    }
-
-    /// `gridfuse::launch_recursion<…>(…)` in place of a launch by the host.
-    fn replace_entry(&self, host: &Site<'db>, split: &Split<'_>, edit: &mut EditBuilder<'db>) {
-        let mut kept = Vec::new();
-        let mut items = Vec::new();
-        for index in 0..4 {
-            match host.launch.config.get(index) {
-                Some(operand) => {
-                    kept.push(host.body.expr(*operand).span);
-                    items.push(target::flat(host.expr_source(*operand)));
-                }
-                None => items.push("0".to_owned()),
-            }
-        }
-        let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
-        items.push(format!("{{{}}}", fields.join(", ")));
-        for part in split.uniform() {
-            items.push(part.initialiser.clone());
-        }
-        kept.extend(split.parts.iter().filter_map(|p| Some(host.body.expr(p.arg?).span)));
-        let template_args = host.launch.template_args.map_or("", |t| host.source(t));
-        let name = target::qualified(host, self.child, &self.kernel);
-        let prefix = format!("gridfuse::launch_recursion<{name}{template_args}>(");
-        replace_by_call(host, &prefix, &items, &kept, edit);
     }
 }

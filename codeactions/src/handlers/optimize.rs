@@ -38,12 +38,13 @@ a block is, whether a thread of the child has much to do. Its numbers come from 
 - Threads that allocate memory and launch allocate together.
 - A block of the child with fewer than 128 threads takes over the work of several, if a child grid has more than one.
 - Where launches can't be collected, they go into `cudaStreamFireAndForget`.
-- A kernel of one block that launches itself becomes one grid, by `promote-lookback`, `promote-overlap` or `promote`.
+- A kernel of one block that launches itself becomes one grid, by `promote-lookback`, `promote-overlap` or `promote`; one that
+  launches itself into `cudaStreamTailLaunch` becomes a loop, by `persistent-loop`.
 
 It can't know how skewed the data are. The numbers are constants in the result, to be tuned.
 
 ## Needs
-- A launch by many threads, by one of each warp or block, or in a loop; or one that can be promoted.
+- A launch by many threads, by one of each warp or block, or in a loop; or one that can be promoted or made a loop.
 - What the rewrites need that it applies; one that can't be applied is left out. It assumes what they assume.
 
 ## Before
@@ -135,7 +136,11 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
 }
 
 /// In the order in which they are tried, and why.
-const PROMOTIONS: [(&str, &str); 3] = [
+const PROMOTIONS: [(&str, &str); 4] = [
+    (
+        "persistent-loop",
+        "an iteration that waits in the kernel for the one before begins sooner than a launch",
+    ),
     (
         "promote-lookback",
         "links that only add to a running value run side by side",

@@ -41,7 +41,9 @@ Nothing is launched by the device any more, so it doesn't matter when, or whethe
 - The launches of the first link are the host's, with one block, in sight.
 - Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
   (barriers, shuffles), all of a block leave together.
-- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`).
+- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces).
+- A template launches the instance that it is. Its launches by the host name the template arguments, or these are deduced from variables
+  of types that can be written down.
 
 ## Before
 ```cuda

@@ -25,7 +25,9 @@ length of the chain times the time that it takes to pass something on.
 Where nothing at all is passed on (a link only must not begin before the one before has read its data), it is used in the same way: a link
 goes on behind the point where all before it have passed it.
 
-The order in which values are combined is another one. That changes nothing for sums of integers, and for the largest or smallest.
+The order in which values are combined is another one, and depends on which links know their values when others look. That changes nothing
+for sums of integers, and for the largest or smallest. Sums of `float`s and `double`s are rounded otherwise, and in each run otherwise: whether that is
+all right is for you to say (it is an assumption); with `promote-overlap` they stay the same to the last bit.
 
 ## Why it can't hang
 Blocks take the numbers of links when they run, one number after the other. So a link that waits has before it only links whose blocks
@@ -40,9 +42,12 @@ Nothing is launched by the device any more, so it doesn't matter when, or whethe
 - The launches of the first link are the host's, with one block, in sight.
 - Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
   (barriers, shuffles), all of a block leave together.
-- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`).
-- What `promote-overlap` needs. At most one argument is known only when the link before has run: a parameter of type `int`, `unsigned` or
-  `float` plus (integers only), or `max`, `min`, `fmaxf`, `fminf` with, what the first thread of the link has computed.
+- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces).
+- A template launches the instance that it is. Its launches by the host name the template arguments, or these are deduced from variables
+  of types that can be written down.
+- What `promote-overlap` needs. At most one argument is known only when the link before has run: a parameter of an integer type of 32 or
+  64 bits, or `float` or `double`, plus, or `max`, `min`, `fmax`, `fmin`… with, what the first thread of the link has computed (of the
+  same type; sums may add integers of any size).
 - The launch comes directly behind what runs early, by the first thread of the block.
 
 ## Before

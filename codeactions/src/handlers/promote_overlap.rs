@@ -27,6 +27,25 @@ What may run early is what stands at the front of the kernel, up to the first st
 link before has run, or that writes memory that others see. Nothing that it reads is written before the launch by any link. What a link
 writes behind the launch is in no order with the next link in the original either, so a program without races doesn't read it there.
 
+## What only you know
+A statement in front of which (or behind which, on its first line) a comment `// gridfuse: independent` stands runs early although it
+writes memory, or calls what isn't known. Statements that read need the comment where a link writes memory before the launch.
+The comment says: this statement touches no memory that other links of the chain write, and writes none that they touch. What is
+taken for granted for it is shown with the line of the comment. It is refused where it can't be: the statement needs what the link before has to say,
+or touches a place that is the same one in each link, and that they write.
+
+```cuda
+__global__ void walk(const int* in, int* sums, int* state, int n, int tile) {
+    // gridfuse: independent (each link has its own part of sums)
+    atomicAdd(&sums[tile], in[tile * 128 + threadIdx.x]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        *state = *state * 31 + sums[tile];
+        if (tile + 1 < n) walk<<<1, 128>>>(in, sums, state, n, tile + 1);
+    }
+}
+```
+
 ## Why it can't hang
 Blocks take the numbers of links when they run, one number after the other. So a link that waits has before it only links whose blocks
 run or have run; the first of those that aren't done waits for nobody, and gets on as every running block of a grid does (compute
@@ -39,9 +58,12 @@ Nothing is launched by the device any more, so it doesn't matter when, or whethe
 - The launches of the first link are the host's, with one block, in sight.
 - Nothing in the kernel asks for `blockIdx` or `gridDim`, or waits for other threads in a loop. Where threads wait for each other
   (barriers, shuffles), all of a block leave together.
-- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`).
+- No writes before the launch in a kernel that loads as if nobody wrote (`__restrict__`, `__ldg`, `ld.global.nc`, textures, surfaces).
+- A template launches the instance that it is. Its launches by the host name the template arguments, or these are deduced from variables
+  of types that can be written down.
 - Something at the front of the kernel that doesn't need the link before; the condition of the launch is made of arguments that stay the
-  same or change by a constant step. No memory is written before the launch.
+  same or change by a constant step. No memory is written before the launch, or else nothing that runs early reads memory, or comments
+  say that it has nothing to do with that.
 
 ## Before
 ```cuda

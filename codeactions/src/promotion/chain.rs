@@ -3,9 +3,7 @@
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{
-    Child as Launched, LaunchFacts, LaunchId, Launchers, Stream, constant_value, who_launches,
-};
+use gridfuse_analysis::launch::{Child as Launched, LaunchId, Launchers, Stream, constant_value, who_launches};
 use gridfuse_analysis::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
 use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::summary::summary;
@@ -18,11 +16,14 @@ use crate::cluster::Function;
 use crate::ctype;
 use crate::effects::{Effects, effects};
 use crate::include::HEADER_NAME;
+use crate::instance;
 use crate::lex;
 use crate::names::Names;
 use crate::outline;
 use crate::pure::{self, Top};
+use crate::read_only::all_restrict;
 use crate::rewrite::Ineligible;
+use crate::self_launch::{keeps_block_size, shared_bytes};
 use crate::site::{Refusals, Site, refuse};
 use crate::target;
 
@@ -109,6 +110,12 @@ impl<'db> Chain<'db> {
         }
         refuse_configurations(&site, &entries, &mut refusals);
         if let Some(kernel) = &kernel {
+            for entry in entries.iter().filter(|e| instance::arguments(e, kernel).is_none()) {
+                refusals.add(
+                    format!("the template arguments of `{}` are deduced", kernel.name),
+                    Some(entry.place(entry.launch.name_span)),
+                );
+            }
             refuse_body(&site, kernel, &found, &mut refusals);
         }
         refusals.check()?;
@@ -270,19 +277,8 @@ fn refuse_configurations(site: &Site<'_>, entries: &[Site<'_>], refusals: &mut R
             refusals.add(format!("the grid isn't known to be one block of `{name}`"), Some(place));
         }
     }
-    let own = site.facts.block.operand.expr;
-    let one_dimensional = |f: &LaunchFacts<'_>| {
-        let flat = f.block.components.is_some_and(|c| c[1].is_none() && c[2].is_none());
-        flat || f.block.constant.is_some_and(|c| c[1] == 1 && c[2] == 1)
-    };
-    let whole = is_block_dim(site, own);
-    let in_x = matches!(&site.body.expr(site.body.strip_parens(own)).kind,
-        ExprKind::Field { base, field, arrow: false } if field == "x" && is_block_dim(site, *base));
     for entry in entries {
-        let same = whole
-            || in_x && one_dimensional(entry.facts)
-            || entry.facts.block.constant.is_some() && entry.facts.block.constant == site.facts.block.constant;
-        if !same {
+        if !keeps_block_size(site, entry) {
             refusals.add(
                 format!("the next `{name}` isn't known to have the block size of this one"),
                 Some(site.place(site.facts.block.operand.span)),
@@ -298,24 +294,20 @@ fn refuse_configurations(site: &Site<'_>, entries: &[Site<'_>], refusals: &mut R
     }
 }
 
-fn is_block_dim(site: &Site<'_>, expr: ExprId) -> bool {
-    let expr = site.body.expr(site.body.strip_parens(expr));
-    matches!(expr.kind, ExprKind::Name(Name::Builtin(Builtin::BlockDim)))
-}
-
-/// The dynamic shared memory of a launch, when constant.
-fn shared_bytes(site: &Site<'_>) -> Option<i128> {
-    match &site.facts.shared {
-        None => Some(0),
-        Some(shared) => constant_value(site.db, site.parent, &site.body, shared.expr),
-    }
-}
-
 /// What the kernel may not do when one block runs several links, as one of many.
 fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
     let (db, name) = (site.db, &kernel.name);
-    if kernel.template.is_some() {
-        refusals.add(format!("`{name}` is a template"), Some(kernel.place()));
+    if !instance::is_own(site, kernel) {
+        refusals.add(
+            format!("`{name}` may launch another instance of the template than its own"),
+            Some(site.place(site.launch.name_span)),
+        );
+    }
+    if kernel.template.as_ref().is_some_and(|t| t.contains('=')) {
+        refusals.add(
+            format!("`{name}` has default template arguments, which may stand only once"),
+            Some(kernel.place()),
+        );
     }
     if kernel.outlined.is_some() || kernel.params.iter().any(|p| p.ty.base.contains("gridfuse::")) {
         refusals.add(format!("`{name}` has been rewritten already"), Some(kernel.place()));
@@ -407,13 +399,19 @@ fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
         }
     }
     // Within a grid nothing orders such loads behind the writes of other blocks.
-    let restrict = body.params.iter().any(|p| body.binding(*p).ty.restrict);
-    if (restrict || !effects.read_only.is_empty())
+    let restrict = body.params.iter().map(|p| body.binding(*p)).find(|p| p.ty.restrict);
+    let load = match (effects.read_only.first().or(effects.restricts.first()), restrict) {
+        (Some(load), _) => Some((load.what.clone(), load.place)),
+        (None, Some(param)) => Some(("__restrict__".to_owned(), site.place(param.decl_span))),
+        (None, None) => all_restrict(db, site.file).then(|| ("--restrict".to_owned(), kernel.place())),
+    };
+    if let Some((what, place)) = load
         && let Some(span) = write_before(site)
     {
+        let write = target::flat(site.source(span));
         refusals.add(
-            format!("`{name}` writes memory before the launch, and loads as if nobody wrote (`__restrict__`, `__ldg`)"),
-            Some(site.place(span)),
+            format!("`{name}` loads as if nobody wrote ({what}), so it may miss what an earlier link of the same grid has written: `{write}`"),
+            Some(place),
         );
     }
 }
@@ -485,6 +483,11 @@ pub fn is_wide_integer(base: &str) -> bool {
 }
 
 fn is_integer(site: &Site<'_>, expr: ExprId) -> bool {
-    ctype::type_of(site, expr).is_some_and(|ty| !matches!(ty.as_str(), "float" | "double"))
+    let signature = site.parent.signature(site.db);
+    // A template parameter that is no type.
+    let template_constant = matches!(&site.body.expr(site.body.strip_parens(expr)).kind,
+        ExprKind::Name(Name::Other(name)) if signature.template_names.contains(name) && !signature.template_types.contains(name));
+    template_constant
+        || ctype::type_of(site, expr).is_some_and(|ty| !matches!(ty.as_str(), "float" | "double"))
         || constant_value(site.db, site.parent, &site.body, expr).is_some()
 }

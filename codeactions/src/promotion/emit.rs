@@ -5,8 +5,10 @@ use gridfuse_analysis::span::{FileRange, TextRange};
 
 use super::chain::{Chain, Passed};
 use super::{Form, running};
+use crate::aggregate::template_line;
 use crate::edit::EditBuilder;
 use crate::include::Header;
+use crate::instance;
 use crate::lex;
 use crate::names::Names;
 use crate::outline::{self, Behind, one_line, verbatim, written_params};
@@ -114,10 +116,30 @@ impl Writer<'_, '_> {
         self.indices().any(|i| self.travels(i))
     }
 
+    /// The type of an argument that travels depends on a template parameter of the kernel.
+    fn record_is_template(&self) -> bool {
+        let kernel = &self.chain.kernel;
+        let names = &kernel.item.signature(kernel.db).template_names;
+        self.indices()
+            .filter(|i| self.travels(*i))
+            .filter_map(|i| kernel.params.get(i))
+            .any(|p| lex::identifiers(&p.field).any(|word| names.iter().any(|n| n == word)))
+    }
+
+    /// The struct of what travels, as the kernel has to name it.
+    fn record_type(&self) -> String {
+        let args = if self.record_is_template() {
+            self.chain.kernel.template_args.as_str()
+        } else {
+            ""
+        };
+        format!("{}{args}", self.names.record)
+    }
+
     fn chain_type(&self) -> String {
         match &self.form {
             Form::Running(_, running) => running.chain_type.clone(),
-            _ if self.has_record() => format!("gridfuse::Chain<{}>", self.names.record),
+            _ if self.has_record() => format!("gridfuse::Chain<{}>", self.record_type()),
             _ => "gridfuse::Chain<>".to_owned(),
         }
     }
@@ -142,8 +164,14 @@ impl Writer<'_, '_> {
             blocks.push(source(shared.expr));
         }
         let name = entry.source(entry.launch.name_span);
-        let grid = format!("gridfuse::chain_blocks<{name}>({})", blocks.join(", "));
+        let template_args = instance::arguments(entry, &self.chain.kernel).unwrap_or_default();
+        let grid = format!("gridfuse::chain_blocks<{name}{template_args}>({})", blocks.join(", "));
         edit.replace(entry.place(entry.facts.grid.operand.span), grid);
+        if entry.launch.template_args.is_none() && !template_args.is_empty() {
+            // As in the line's other half, which can't leave them to be deduced.
+            let behind_name = entry.place(entry.launch.name_span).range.end;
+            edit.insert(entry.file, behind_name, template_args);
+        }
         let literal = |e| matches!(entry.body.expr(entry.body.strip_parens(e)).kind, ExprKind::Literal(_));
         let stream = entry.facts.stream_operand.as_ref().filter(|o| !literal(o.expr));
         let stream = stream.map_or(String::new(), |o| target::flat(entry.source(o.span)));
@@ -163,8 +191,13 @@ impl Writer<'_, '_> {
                 .filter_map(|i| kernel.params.get(i))
                 .map(|p| format!("{}; ", one_line(&p.field)))
                 .collect();
+            let template = if self.record_is_template() {
+                template_line(kernel)
+            } else {
+                String::new()
+            };
             let code = format!(
-                "// What a link of the chain of {} gets from the one before.\nstruct {} {{ {fields}}};\n\n",
+                "// What a link of the chain of {} gets from the one before.\n{template}struct {} {{ {fields}}};\n\n",
                 kernel.name, self.names.record
             );
             let at = target::above_comment(self.chain.site.db, kernel.file, kernel.front() as usize);
@@ -233,7 +266,7 @@ impl Writer<'_, '_> {
             (None, [one]) => format!("{} = {chain}.wait().{};", decl(*one), self.name(*one)),
             (None, several) => {
                 let args = &self.names.args;
-                let mut code = format!("const {} {args} = {chain}.wait();", self.names.record);
+                let mut code = format!("const {} {args} = {chain}.wait();", self.record_type());
                 for index in several {
                     code.push_str(&format!("\n{} = {args}.{};", decl(*index), self.name(*index)));
                 }
@@ -258,7 +291,11 @@ impl Writer<'_, '_> {
         };
         let kernel = &self.chain.kernel;
         let is_static = if kernel.is_static { "static " } else { "" };
-        let head = format!("{is_static}__device__ __forceinline__ bool {}(", self.names.goes_on);
+        let template = template_line(kernel);
+        let head = format!(
+            "{template}{is_static}__device__ __forceinline__ bool {}(",
+            self.names.goes_on
+        );
         let params: Vec<String> = overlap
             .asks
             .iter()
@@ -297,7 +334,13 @@ impl Writer<'_, '_> {
         let names = &self.names;
         let indent = style::indent_at(&kernel.text, kernel.start as usize).to_owned();
         let name_end = kernel.item.signature(kernel.db).name_span.end + kernel.start;
-        let head = verbatim(TextRange::new(kernel.head_start, name_end).text(&kernel.text), &indent);
+        let mut head = String::new();
+        if kernel.template.is_some() {
+            let end = kernel.item.signature(kernel.db).head_span.start + kernel.start;
+            head.push_str(TextRange::new(kernel.start, end).text(&kernel.text));
+        }
+        head.push_str(TextRange::new(kernel.head_start, name_end).text(&kernel.text));
+        let head = verbatim(&head, &indent);
         let memory = format!("{MEMORY} {}{}", names.memory, self.default());
         let params = verbatim(&written_params(kernel, true), &indent);
         let comma = if kernel.params.is_empty() { "(" } else { ", " };
@@ -335,7 +378,7 @@ impl Writer<'_, '_> {
             given.collect::<Vec<_>>().join(", ")
         ));
         let chain = &names.chain;
-        let prefix = format!("{}(", names.link);
+        let prefix = format!("{}{}(", names.link, kernel.template_args);
         let mut items = vec![chain.clone()];
         match self.form {
             Form::Wait => {
@@ -351,7 +394,8 @@ impl Writer<'_, '_> {
                     body.push_str(&format!("\twhile ({chain}.next()) {{\n"));
                     body.push_str(&format!(
                         "\t\tconst {} {} = {chain}.args();\n",
-                        names.record, names.args
+                        self.record_type(),
+                        names.args
                     ));
                     body.push_str(&behind.call(2, &prefix, &items, ");"));
                     body.push_str("\n\t}");
@@ -372,7 +416,8 @@ impl Writer<'_, '_> {
                     "\tauto {} = [&](unsigned long long {}) {{\n",
                     names.says, names.number
                 ));
-                body.push_str(&behind.call(2, &format!("return {}(", names.goes_on), &asked, ");"));
+                let asks = format!("return {}{}(", names.goes_on, kernel.template_args);
+                body.push_str(&behind.call(2, &asks, &asked, ");"));
                 body.push_str(&format!("\n\t}};\n\twhile ({chain}.next({}))\n", names.says));
                 body.push_str(&behind.call(2, &prefix, &items, ");"));
             }

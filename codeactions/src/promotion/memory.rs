@@ -28,7 +28,13 @@ pub fn gaps_in<'db>(site: &Site<'db>, part: Span) -> Vec<Gap<'db>> {
 
 /// Where the kernel first may write memory that other blocks see before it launches the next link.
 pub fn write_before(site: &Site<'_>) -> Option<Span> {
-    let before = Span::new(0, site.facts.span.start);
+    writes_before(site).into_iter().next()
+}
+
+/// All such places.
+pub fn writes_before(site: &Site<'_>) -> Vec<Span> {
+    // Its arguments are part of it.
+    let before = Span::new(0, site.facts.span.end);
     let others = other_branches(site);
     let writes = accesses_in(site, before)
         .into_iter()
@@ -37,10 +43,15 @@ pub fn write_before(site: &Site<'_>) -> Option<Span> {
     let gaps = gaps_in(site, before)
         .into_iter()
         .filter(|gap| !gap.prints)
-        .map(|gap| gap.at.map_or(site.facts.span, |at| site.body.expr(at).span));
+        .map(|gap| match gap.at {
+            Some(at) => site.body.expr(at).span,
+            None if gap.function == site.parent => gap.span,
+            None => site.facts.span,
+        });
     writes
         .chain(gaps)
-        .find(|span| !others.iter().any(|other| other.contains(*span)))
+        .filter(|span| !others.iter().any(|other| other.contains(*span)))
+        .collect()
 }
 
 /// The branches of the `if`s around the launch that don't lead to it.

@@ -3,6 +3,7 @@
 
 mod chain;
 mod emit;
+mod marker;
 mod memory;
 mod overlap;
 mod running;
@@ -57,7 +58,7 @@ pub fn promote<'db>(db: &'db dyn Db, launch: LaunchId<'db>, promotion: &Promotio
         }),
     };
     let same: Vec<bool> = chain.passed.iter().map(|p| *p == Passed::Same).collect();
-    let split = Split::of(&chain.site, &chain.kernel, &same, &mut refusals);
+    let split = Split::of_instance(&chain.site, &chain.kernel, &same, &mut refusals);
     let header = Header::for_file(db, chain.site.file)
         .map_err(|r| refusals.add(r.text, r.place))
         .ok();
@@ -66,6 +67,12 @@ pub fn promote<'db>(db: &'db dyn Db, launch: LaunchId<'db>, promotion: &Promotio
         return Err(refuse("the launch is not understood", Some(chain.site.here())));
     };
     let mut edit = EditBuilder::new(db);
+    if let Form::Overlap(overlap) | Form::Running(overlap, _) = &form {
+        overlap.assumes.iter().cloned().for_each(|reason| edit.assume(reason));
+    }
+    if let Form::Running(_, running) = &form {
+        running.assumes.iter().cloned().for_each(|reason| edit.assume(reason));
+    }
     // The number of the link, and its arguments twice.
     let needed = 32 + 32 * chain.passed.len() as u32;
     let used = effects(db, chain.function.item).shared.first().map(|s| s.place);

@@ -7,7 +7,8 @@ use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::uniformity::{Level, uniformity};
 
 use super::chain::{Chain, Passed};
-use super::memory::{accesses_in, gaps_in, write_before};
+use super::marker::{assumption, contradiction, marker_of};
+use super::memory::{accesses_in, gaps_in, writes_before};
 use crate::fission::uses::{all_exprs, all_stmts};
 use crate::pure::{self, is_plain_type};
 use crate::rewrite::Reason;
@@ -24,6 +25,8 @@ pub struct Overlap {
     pub goes_on: String,
     /// The parameters that occur in it.
     pub asks: BTreeSet<usize>,
+    /// What has to be taken for granted, as the programmer says it.
+    pub assumes: Vec<Reason>,
 }
 
 impl Overlap {
@@ -38,8 +41,50 @@ impl Overlap {
         let launching = stmts.iter().position(|s| path.contains(s))?;
         let mut guard = Guard::default();
         guard.around(chain, &path);
+        let mut early = 0;
+        let mut why = None;
+        let mut assumes = Vec::new();
+        let mut reads_early = false;
+        let mut marked: Vec<Span> = Vec::new();
+        for stmt in stmts.iter().take(launching) {
+            if guard.returns(chain, *stmt) {
+                early += 1;
+                continue;
+            }
+            let span = site.body.stmt(*stmt).span;
+            let found = must_wait(chain, *stmt);
+            let reads = !accesses_in(site, span).is_empty() || !gaps_in(site, span).is_empty();
+            match (found, marker_of(chain, *stmt)) {
+                (Some(Wait { reason, memory: false }), Some(_)) => {
+                    refusals.add(
+                        format!("this is marked as independent of the other links: {}", reason.text),
+                        reason.place,
+                    );
+                    why = Some(reason);
+                    break;
+                }
+                (found, Some(marker)) => {
+                    if let Some(reason) = contradiction(chain, *stmt) {
+                        refusals.add(reason.text, reason.place);
+                    }
+                    if found.is_some() || reads {
+                        assumes.push((found.is_some(), assumption(chain, *stmt, &marker)));
+                    }
+                    marked.push(span);
+                }
+                (Some(found), None) => {
+                    why = Some(found.reason);
+                    break;
+                }
+                (None, None) => reads_early |= reads,
+            }
+            early += 1;
+        }
         // A write before the launch is there when the next link begins; what would read it early must not.
-        if let Some(span) = write_before(site) {
+        let written = writes_before(site)
+            .into_iter()
+            .find(|write| !marked.iter().any(|span| span.contains(*write)));
+        if let Some(span) = written.filter(|_| reads_early) {
             refusals.add(
                 format!(
                     "`{}` writes memory before the launch, which the next link may read before it is launched",
@@ -48,19 +93,8 @@ impl Overlap {
                 Some(chain.place(span)),
             );
         }
-        let mut early = 0;
-        let mut why = None;
-        for stmt in stmts.iter().take(launching) {
-            if guard.returns(chain, *stmt) {
-                early += 1;
-                continue;
-            }
-            why = must_wait(chain, *stmt);
-            if why.is_some() {
-                break;
-            }
-            early += 1;
-        }
+        // Of statements that only read, nothing has to be believed where nothing is written before the launch.
+        assumes.retain(|(always, _)| *always || written.is_some());
         // Whoever has returned doesn't launch.
         let late = stmts.get(early..=launching).unwrap_or(&[]);
         let returns = late.iter().flat_map(|s| all_stmts(&site.body, *s)).find(|s| {
@@ -100,6 +134,7 @@ impl Overlap {
             directly: early == launching,
             goes_on: guard.conditions.join(" && "),
             asks: guard.asks,
+            assumes: assumes.into_iter().map(|(_, reason)| reason).collect(),
         })
     }
 }
@@ -110,20 +145,31 @@ pub fn is_known(chain: &Chain<'_>, index: usize) -> bool {
 }
 
 /// Why a statement can't run before the link is launched.
-fn must_wait(chain: &Chain<'_>, stmt: StmtId) -> Option<Reason> {
+struct Wait {
+    reason: Reason,
+    /// For what it may do to memory, of which the programmer may know more.
+    memory: bool,
+}
+
+fn must_wait(chain: &Chain<'_>, stmt: StmtId) -> Option<Wait> {
     let site = &chain.site;
     let body = &site.body;
     let span = body.stmt(stmt).span;
-    let reason = |text: String, span: Span| {
-        Some(Reason {
-            text,
-            place: Some(chain.place(span)),
+    let wait = |text: String, span: Span, memory: bool| {
+        let place = Some(chain.place(span));
+        Some(Wait {
+            reason: Reason { text, place },
+            memory,
         })
     };
     let given = |binding: BindingId| chain.parameter(binding).filter(|index| !is_known(chain, *index));
     let needs = |index: usize, span: Span| {
         let name = &chain.kernel.params[index].name;
-        reason(format!("this needs `{name}`, which the link before has to say"), span)
+        wait(
+            format!("this needs `{name}`, which the link before has to say"),
+            span,
+            false,
+        )
     };
     for expr in all_exprs(body, stmt) {
         let at = body.expr(expr);
@@ -134,14 +180,14 @@ fn must_wait(chain: &Chain<'_>, stmt: StmtId) -> Option<Reason> {
                 }
             }
             ExprKind::Lambda { .. } | ExprKind::Unknown { .. } | ExprKind::New(_) | ExprKind::Delete(_) => {
-                return reason("this is not understood".to_owned(), at.span);
+                return wait("this is not understood".to_owned(), at.span, false);
             }
             // A parameter whose value in a link is computed from its number.
             ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => {
                 if let ExprKind::Name(Name::Local(binding)) = body.expr(body.strip_parens(*place)).kind
                     && chain.parameter(binding).is_some()
                 {
-                    return reason("this changes a parameter".to_owned(), at.span);
+                    return wait("this changes a parameter".to_owned(), at.span, false);
                 }
             }
             _ => {}
@@ -150,8 +196,8 @@ fn must_wait(chain: &Chain<'_>, stmt: StmtId) -> Option<Reason> {
     for inner in all_stmts(body, stmt) {
         let at = body.stmt(inner).span;
         match &body.stmt(inner).kind {
-            StmtKind::Return(_) => return reason("threads leave the kernel".to_owned(), at),
-            StmtKind::Asm { .. } => return reason("this is inline assembly".to_owned(), at),
+            StmtKind::Return(_) => return wait("threads leave the kernel".to_owned(), at, false),
+            StmtKind::Asm { .. } => return wait("this is inline assembly".to_owned(), at, false),
             _ => {}
         }
     }
@@ -160,17 +206,21 @@ fn must_wait(chain: &Chain<'_>, stmt: StmtId) -> Option<Reason> {
             file: gap.function.file(site.db),
             range: gap.span.shift(gap.function.start(site.db)),
         };
-        return Some(Reason {
-            text: gap.reason.clone(),
-            place: Some(place),
+        return Some(Wait {
+            reason: Reason {
+                text: gap.reason.clone(),
+                place: Some(place),
+            },
+            memory: true,
         });
     }
     let write = accesses_in(site, span)
         .into_iter()
         .find(|access| !access.kind.reads_only())?;
-    reason(
+    wait(
         "this writes memory that the links before may need as it was".to_owned(),
         body.expr(write.at).span,
+        true,
     )
 }
 

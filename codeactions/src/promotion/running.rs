@@ -3,11 +3,12 @@
 use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, StmtId, StmtKind};
 use gridfuse_analysis::resolve::functions_named;
 
-use super::chain::{Chain, Passed};
+use super::chain::{Chain, Passed, is_wide_integer};
 use super::memory::{accesses_in, gaps_in};
 use super::overlap::{Overlap, first_thread};
 use crate::ctype;
 use crate::pure;
+use crate::rewrite::Reason;
 use crate::site::Refusals;
 use crate::target;
 
@@ -19,6 +20,8 @@ pub struct Running {
     pub chain_type: String,
     /// Source of what a link adds to it.
     pub own: String,
+    /// What has to be taken for granted.
+    pub assumes: Option<Reason>,
 }
 
 impl Running {
@@ -34,6 +37,7 @@ impl Running {
                 parameter: None,
                 chain_type: "gridfuse::RunningChain<>".to_owned(),
                 own: String::new(),
+                assumes: None,
             }),
             [one] => running(chain, *one, refusals),
             [_, second, ..] => {
@@ -107,8 +111,8 @@ fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<R
         } if functions_named(site.db, site.file, name).is_empty() => match args.as_slice() {
             [a, b] => {
                 let operation = match name.trim_start_matches("::") {
-                    "max" | "fmaxf" => Some("Greatest"),
-                    "min" | "fminf" => Some("Least"),
+                    "max" | "fmaxf" | "fmax" => Some("Greatest"),
+                    "min" | "fminf" | "fmin" => Some("Least"),
                     _ => None,
                 };
                 operation.and_then(|operation| Some((operation, pair(*a, *b)?, name.trim_start_matches("::"))))
@@ -126,21 +130,30 @@ fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<R
         return None;
     };
     let ty = ctype::normalize(&param.ty.base);
+    let floating = matches!(ty.as_str(), "float" | "double");
+    let same = ctype::type_of(site, own).is_some_and(|t| t == ty);
     let fits = param.ty.is_value()
-        && match ty.as_str() {
-            "int" | "unsigned int" => {
-                let same = ctype::type_of(site, own).is_some_and(|t| t == ty);
-                operation == "Sum" && !is_floating(chain, own) || matches!(written, "max" | "min") && same
-            }
-            "float" => matches!(written, "fmaxf" | "fminf"),
+        && match (written, ty.as_str()) {
+            ("+", "float") => same || is_whole_number(chain, own),
+            ("+", "double") => same || is_floating(chain, own) == Some(true) || is_whole_number(chain, own),
+            ("+", _) => is_wide_integer(&ty) && is_whole_number(chain, own),
+            ("max" | "min", _) => same && (floating || is_wide_integer(&ty)),
+            ("fmaxf" | "fminf", "float") | ("fmax" | "fmin", "double") => true,
             _ => false,
         };
     if !fits {
         refusals.add(
-            format!("the running value `{name}` isn't a sum of `int`s or `unsigned`s, or the largest or smallest of them or of `float`s"),
+            format!("the running value `{name}` isn't a sum of integers, a sum of `float`s or `double`s, or the largest or smallest of numbers of one type"),
             place,
         );
     }
+    // The order in which links add up depends on which of them knows its value when another one looks.
+    let assumes = (written == "+" && floating).then(|| Reason {
+        text: format!(
+            "sums in `{name}` may be rounded otherwise, and in each run otherwise, as the links' parts are added up in another order (`promote-overlap` keeps it)"
+        ),
+        place,
+    });
     if !pure::is_immutable_parameter(site.db, site.file, body, binding) {
         refusals.add(format!("`{name}` is changed"), place);
     }
@@ -160,27 +173,29 @@ fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<R
         parameter: Some(index),
         chain_type: format!("gridfuse::RunningChain<{}, gridfuse::{operation}>", param.ty.base),
         own: target::flat(site.expr_source(own)),
+        assumes,
     })
 }
 
-fn is_floating(chain: &Chain<'_>, expr: ExprId) -> bool {
-    let site = &chain.site;
-    match ctype::type_of(site, expr) {
-        Some(ty) => matches!(ty.as_str(), "float" | "double"),
-        None => match &site.body.expr(site.body.strip_parens(expr)).kind {
-            ExprKind::Field { base, arrow: false, .. } => match &site.body.expr(site.body.strip_parens(*base)).kind {
-                ExprKind::Name(Name::Local(b)) => {
-                    let base = &site.body.binding(*b).ty.base;
-                    !["int", "uint", "short", "ushort", "char", "uchar"].iter().any(|p| {
-                        base.strip_prefix(p)
-                            .is_some_and(|rest| rest.len() == 1 && rest.bytes().all(|c| c.is_ascii_digit()))
-                    })
-                }
-                _ => true,
-            },
-            _ => true,
-        },
+/// An expression certainly has an integer's value.
+fn is_whole_number(chain: &Chain<'_>, expr: ExprId) -> bool {
+    is_floating(chain, expr) == Some(false)
+}
+
+/// Whether an expression has a floating-point number's value; `None`: not known.
+fn is_floating(chain: &Chain<'_>, expr: ExprId) -> Option<bool> {
+    let ty = ctype::type_of(&chain.site, expr)?;
+    match ty.as_str() {
+        "float" | "double" => Some(true),
+        _ => (is_wide_integer(&ty) || is_narrow_integer(&ty)).then_some(false),
     }
+}
+
+fn is_narrow_integer(ty: &str) -> bool {
+    matches!(
+        ty,
+        "bool" | "char" | "signed char" | "unsigned char" | "short" | "unsigned short"
+    )
 }
 
 /// What of an expression may not be evaluated by every thread.

@@ -13,9 +13,22 @@ use crate::rewrite::Options;
 
 /// Applies a fix at `$0`: the new text and the assumptions, or the reasons against it.
 pub fn fix(id: &str, text: &str, options: &[(&str, &str)]) -> Result<(String, Vec<String>), Vec<String>> {
+    fix_beside(&[], id, text, options)
+}
+
+/// The same where there are other files in the directory.
+pub fn fix_beside(
+    others: &[(&str, &str)],
+    id: &str,
+    text: &str,
+    options: &[(&str, &str)],
+) -> Result<(String, Vec<String>), Vec<String>> {
     let at = text.find("$0").unwrap_or_default() as u32;
     let mut host = Host::new();
     host.set_file(Path::new("/p/gridfuse.cuh"), HEADER);
+    for (name, text) in others {
+        host.set_file(&Path::new("/p").join(name), *text);
+    }
     let file = host.set_file(Path::new("/p/a.cu"), text.replace("$0", ""));
     let options = Options(options.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect());
     let range = TextRange::empty(at);

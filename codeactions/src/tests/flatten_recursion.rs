@@ -58,8 +58,24 @@ fn arguments_that_change_are_written_down() {
 fn a_kernel_without_restrict_reads_what_it_has_written() {
     let kernel = "__global__ void walk(const int* __restrict__ next, int* __restrict__ out, int node, int depth) {\n    \
                   walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);\n}\n";
-    rewrite(ID, &with_kernel(kernel))
-        .has(&["walk_flattened(\n    gridfuse::Worklist<walk_args> worklist, const int* next, int* out,"]);
+    let result = rewrite(ID, &with_kernel(kernel));
+    result.has(&["walk_flattened(\n    gridfuse::Worklist<walk_args> worklist, const int* next, int* out,"]);
+    // The kernel that stays has its own pointers as they were, and the body none: nvcc inlines it.
+    assert_eq!(result.text().matches("__restrict__").count(), 2, "{}", result.text());
+    let callee = format!("__device__ int at(const int* __restrict__ p, int i) {{ return p[i]; }}\n{kernel}")
+        .replace("node + 1", "at(next, node)");
+    // A kernel that writes nothing misses nothing.
+    assert_eq!(rewrite(ID, &with_kernel(&callee)).assumes, Vec::<String>::new());
+    let writes = callee.replace("    walk<<<", "    out[node] = depth;\n    walk<<<");
+    let result = rewrite(ID, &with_kernel(&writes));
+    assert!(
+        result
+            .assumes
+            .iter()
+            .any(|a| a.contains("writes nothing that it reads by `p`, which is __restrict__")),
+        "{:?}",
+        result.assumes
+    );
 }
 
 #[test]
@@ -111,6 +127,38 @@ fn templates() {
     ]);
     let other = with_kernel(&kernel.replace("walk<T, N><<<", "walk<T, N / 2><<<"));
     refuses(ID, &other, "another instance");
+    // Deduced here and there.
+    let kernel = kernel
+        .replace("class T, int N", "class T")
+        .replace("walk<T, N><<<1, N", "walk<<<1, 32");
+    rewrite(ID, &with_kernel(&kernel)).has(&[
+        "template <class T>\nstruct walk_args { T node; };",
+        "gridfuse::launch_recursion<walk_flattened<int>>(1, threads, 0, stream, {0}, next, out, 0);",
+    ]);
+    refuses(
+        ID,
+        &with_kernel(&kernel.replace("(next, out, node + 1", "(next, out + 1, node + 1")),
+        "another instance",
+    );
+}
+
+#[test]
+fn loads_as_if_nobody_wrote() {
+    let kernel = |load: &str| {
+        let kernel = format!(
+            "__global__ void walk(const int* next, int* out, int node, int depth) {{\n    out[node] = {load};\n    {AGAIN}\n}}\n"
+        );
+        with_kernel(&kernel)
+    };
+    let result = rewrite(ID, &kernel("__ldg(next + node)"));
+    assert!(
+        result.assumes.iter().any(|a| a.contains("reads by __ldg()")),
+        "{:?}",
+        result.assumes
+    );
+    refuses(ID, &kernel("__ldg(out + node - 1)"), "writes what it reads by __ldg()");
+    let nothing = kernel("__ldg(next)").replace("out[node] = ", "int x = ");
+    assert_eq!(rewrite(ID, &nothing).assumes, Vec::<String>::new());
 }
 
 #[test]
@@ -185,5 +233,38 @@ fn what_would_change_its_meaning_is_refused() {
         ID,
         &with_kernel(&function),
         "`again` isn't a kernel that launches itself here",
+    );
+}
+
+#[test]
+fn conditions_on_memory_that_the_kernel_writes() {
+    let kernel = "struct Node { int first, count; };\n\
+                  __device__ inline bool is_inner(const Node& node) { return node.count > 4; }\n\
+                  __global__ void walk(Node* next, int* out, int index, int depth) {\n    \
+                  __shared__ int sum;\n    \
+                  Node node = next[index + blockIdx.x];\n    \
+                  if (!is_inner(node)) return;\n    \
+                  if (threadIdx.x == 0) sum = 0;\n    \
+                  __syncthreads();\n    \
+                  atomicAdd(&sum, threadIdx.x);\n    \
+                  __syncthreads();\n    \
+                  if (threadIdx.x != 0) return;\n    \
+                  next[node.first] = Node{node.first + 4, node.count - sum};\n    \
+                  walk<<<4, blockDim.x, 0, cudaStreamFireAndForget>>>(next, out, node.first, depth + 1);\n}\n";
+    let program = with_kernel(kernel).replace("const int* next", "Node* next");
+    let result = rewrite(ID, &program);
+    let settled = |a: &String| a.starts_with("all threads of a block find the same in ");
+    // `is_inner` reads through a reference.
+    let expected = |a: &String| settled(a) || a == "nothing else writes node while the grid runs (is_inner)";
+    assert!(
+        result.assumes.iter().any(settled) && result.assumes.iter().all(expected),
+        "{:?}",
+        result.assumes
+    );
+    // What differs between the threads differs.
+    refuses(
+        ID,
+        &program.replace("next[index + blockIdx.x]", "next[index + threadIdx.x]"),
+        "not all threads of a block of `walk` reach this",
     );
 }

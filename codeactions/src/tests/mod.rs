@@ -16,6 +16,7 @@ mod flatten_recursion;
 mod heads;
 mod nesting;
 mod optimize;
+mod persistent_loop;
 mod promote;
 mod threshold;
 mod undo;

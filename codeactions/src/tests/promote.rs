@@ -1,6 +1,16 @@
 //! `promote`, `promote-overlap`, `promote-lookback`.
 
-use super::{refuses, rewrite};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use gridfuse_analysis::compile::CompileCommand;
+use gridfuse_analysis::db::Host;
+use gridfuse_analysis::items::items;
+use gridfuse_analysis::launch::LaunchId;
+
+use super::{Rewritten, refuses, rewrite};
+use crate::rewrite::{Options, Verdict, rewrite_by_id};
 
 /// A kernel that sums up tile by tile; `BODY` and `LAUNCH` can be something else.
 const SUMS: &str = "\
@@ -285,13 +295,23 @@ fn what_is_no_running_value() {
     );
     refused(
         lookback,
-        &with("int tile, int before", "int tile, float before"),
-        "isn't a sum of `int`s",
+        &with("int tile, int before", "int tile, short before"),
+        "isn't a sum of integers",
     );
     refused(
         lookback,
-        &with("int tile, int before", "int tile, long long before"),
-        "isn't a sum of `int`s",
+        &with("int tile, int before", "int tile, long long before").replace("before + total", "before + 0.5f * total"),
+        "isn't a sum of integers",
+    );
+    refused(
+        lookback,
+        &with("int tile, int before", "int tile, long long before").replace("before + total", "max(before, total)"),
+        "isn't a sum of integers",
+    );
+    refused(
+        lookback,
+        &with("int tile, int before", "int tile, float before").replace("before + total", "before + 0.5 * total"),
+        "isn't a sum of integers",
     );
     refused(
         lookback,
@@ -313,6 +333,233 @@ fn what_is_no_running_value() {
     );
 }
 
+/// What is taken for granted beside room in shared memory, of which the chain takes some for itself.
+fn besides_memory(result: &Rewritten) -> Vec<&String> {
+    let assumes = result.assumes.iter();
+    assumes
+        .filter(|a| !a.ends_with("bytes of the shared memory that it may use"))
+        .collect()
+}
+
+#[test]
+fn running_values_of_all_types() {
+    for ty in ["long long", "unsigned long long", "size_t", "std::int64_t", "unsigned"] {
+        let program = with("int tile, int before", &format!("int tile, {ty} before"));
+        let result = rewrite("promote-lookback", &program);
+        result.has(&[&format!(
+            "gridfuse::RunningChain<{ty}, gridfuse::Sum> chain(memory, before);"
+        )]);
+        assert_eq!(besides_memory(&result), Vec::<&String>::new());
+    }
+    for (ty, next, operation) in [
+        ("double", "max(before, 0.5 * total)", "Greatest"),
+        ("double", "fmin(before, 0.5 * total)", "Least"),
+        ("float", "fmaxf(before, 0.5f * total)", "Greatest"),
+        ("float", "min(before, 0.5f * total)", "Least"),
+    ] {
+        let program = with("int tile, int before", &format!("int tile, {ty} before")).replace("before + total", next);
+        let result = rewrite("promote-lookback", &program);
+        result.has(&[&format!("gridfuse::RunningChain<{ty}, gridfuse::{operation}>")]);
+        assert_eq!(besides_memory(&result), Vec::<&String>::new());
+    }
+}
+
+#[test]
+fn sums_of_floating_point_numbers_are_rounded_otherwise() {
+    for (ty, own) in [
+        ("float", "total"),
+        ("float", "0.5f * total"),
+        ("double", "0.5f * total"),
+        ("double", "0.5 * total"),
+    ] {
+        let program = with("int tile, int before", &format!("int tile, {ty} before"))
+            .replace("before + total", &format!("before + {own}"));
+        let result = rewrite("promote-lookback", &program);
+        assert!(
+            result.assumes.iter().any(|a| a.contains("rounded otherwise")),
+            "{:?}",
+            result.assumes
+        );
+        assert_eq!(
+            besides_memory(&rewrite("promote-overlap", &program)),
+            Vec::<&String>::new()
+        );
+    }
+}
+
+#[test]
+fn templates() {
+    let program = with(
+        "__global__ void sums",
+        "template <class T, int N>\n__global__ void sums",
+    )
+    .replace(
+        "int* out, int n, int tile, int before",
+        "T* out, int n, int tile, T before",
+    )
+    .replace(
+        "sums<<<1, 128>>>(in, out, n, tile + 1",
+        "sums<T, N><<<1, 128>>>(in, out, n, tile + N",
+    )
+    .replace(
+        "sums<<<1, 128>>>(in, out, n, 0",
+        "sums<int, 1><<<1, 128>>>(in, out, n, 0",
+    );
+    rewrite("promote", &program).has(&[
+        "template <class T, int N>\nstruct sums_args { int tile; T before; };",
+        "template <class T, int N>\n__device__ __forceinline__ void sums_link(gridfuse::Chain<sums_args<T, N>>& chain,",
+        "chain.launch({static_cast<int>(tile + N), static_cast<T>(before + total)});",
+        "template <class T, int N>\n__global__ void sums(const int* in, T* out, int n, int tile, T before,",
+        "const sums_args<T, N> args = chain.args();",
+        "sums_link<T, N>(chain, in, out, n, args.tile, args.before);",
+        "sums<int, 1><<<gridfuse::chain_blocks<sums<int, 1>>(128), 128>>>(",
+    ]);
+    rewrite("promote-overlap", &program).has(&[
+        "T before = chain.wait().before;",
+        "template <class T, int N>\n__device__ __forceinline__ bool sums_goes_on(int n, int tile) {",
+        "return sums_goes_on<T, N>(n, tile + static_cast<int>(link) * N);",
+    ]);
+    refused(
+        &ALL,
+        &program.replace("sums<T, N><<<", "sums<T, N / 2><<<"),
+        "another instance of the template",
+    );
+    refused(
+        &ALL,
+        &program.replace("sums<T, N><<<", "sums<<<"),
+        "another instance of the template",
+    );
+    refused(
+        &ALL,
+        &program.replace("int N>", "int N = 1>"),
+        "default template arguments",
+    );
+}
+
+#[test]
+fn deduced_template_arguments() {
+    let program = with(
+        "__global__ void sums(const int* in",
+        "template <class T>\n__global__ void sums(const T* in",
+    );
+    rewrite("promote-overlap", &program).has(&[
+        "struct sums_args { int before; };",
+        "sums_link<T>(chain, in, out, n, tile + static_cast<int>(chain.number()));",
+        "sums<int><<<gridfuse::chain_blocks<sums<int>>(128), 128>>>(in, out, n, 0, 0,",
+    ]);
+    let host = |to: &str| program.replace("void run(const int* in, int* out, int n) {", to);
+    refused(
+        &ALL,
+        &host("struct Tile;\nvoid run(const Tile* in, int* out, int n) {"),
+        "the template arguments of `sums` are deduced",
+    );
+    refused(
+        &ALL,
+        &host("void run(auto in, int* out, int n) {"),
+        "the template arguments of `sums` are deduced",
+    );
+    let program = program.replace("(in, out, n, tile + 1", "(in + 1, out, n, tile + 1");
+    refused(&ALL, &program, "another instance of the template");
+}
+
+/// A kernel whose first statement writes memory, as does the one that launches.
+const MARKED: &str = "\
+__global__ void walk(const int* in, int* sums, int* state, int n, int tile) {
+    // gridfuse: independent (each link has a sum of its own)
+    atomicAdd(&sums[tile], in[tile * 128 + threadIdx.x]);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        *state = *state * 31 + sums[tile];
+        if (tile + 1 < n) walk<<<1, 128>>>(in, sums, state, n, tile + 1);
+    }
+}
+void run(const int* in, int* sums, int* state, int n) { walk<<<1, 128>>>(in, sums, state, n, 0); }
+";
+
+#[test]
+fn what_is_marked_runs_early() {
+    let result = rewrite("promote-overlap", MARKED);
+    result.has(&["    __syncthreads();\n    chain.wait();\n    if (threadIdx.x == 0) {\n"]);
+    assert_eq!(
+        result.assumes,
+        [
+            "`atomicAdd(&sums[tile], in[tile * 128 + threadIdx.x]);` touches no memory that other links write, and writes none that they touch (line 2 says so)"
+        ]
+    );
+    assert_eq!(rewrite("promote", MARKED).assumes, Vec::<String>::new());
+    let overlap = &ALL[1..2];
+    let unmarked = MARKED.replace("gridfuse: independent", "independent");
+    refused(
+        overlap,
+        &unmarked,
+        "nothing can run before the launch: this writes memory",
+    );
+    // What only reads has to be marked where something is written before the launch.
+    let reads = MARKED.replace(
+        "atomicAdd(&sums[tile], in[tile * 128 + threadIdx.x]);",
+        "int own = in[tile];",
+    );
+    assert_eq!(rewrite("promote-overlap", &reads).assumes.len(), 1);
+    refused(
+        overlap,
+        &reads.replace("gridfuse: independent", "independent"),
+        "writes memory before the launch",
+    );
+    // And not where nothing is.
+    let writes_nothing = reads.replace("*state = *state * 31 + sums[tile];", "");
+    assert_eq!(
+        rewrite("promote-overlap", &writes_nothing).assumes,
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn marks_that_do_not_hold() {
+    let overlap = &ALL[1..2];
+    let late = MARKED.replace("tile + 1);\n    }", "sums[tile]);\n    }");
+    refused(
+        overlap,
+        &late,
+        "marked as independent of the other links: this needs `tile`, which the link before has to say",
+    );
+    let state = MARKED.replace("in[tile * 128 + threadIdx.x]", "*state");
+    refused(overlap, &state, "it reads what each of them writes: `*state`");
+    let one = MARKED.replace("atomicAdd(&sums[tile],", "sums[0] += min(1,");
+    refused(overlap, &one, "it changes what each of them changes");
+    let leaves = MARKED.replace("    atomicAdd(&", "    if (in[0] == 3) return;\n    atomicAdd(&");
+    refused(
+        overlap,
+        &leaves,
+        "some threads of `walk` leave it, and others wait for each other",
+    );
+}
+
+#[test]
+fn arguments_that_write_do_so_before_the_launch() {
+    let program = with("before + total", "atomicAdd(out, total)").replace("int total = ", "int total = out[5] + ");
+    refused(&ALL[1..], &program, "writes memory before the launch");
+}
+
+#[test]
+fn loops_that_wait_in_assembly() {
+    let program = with(
+        "    int total",
+        "    int x;\n    do { asm volatile(\"ld.acquire.gpu.s32 %0, [%1];\" : \"=r\"(x) : \"l\"(out)); } while (x == 0);\n    int total",
+    );
+    refused(&ALL, &program, "may wait in a loop for another thread");
+}
+
+#[test]
+fn launches_of_other_kinds() {
+    let again = with(
+        "    if (threadIdx.x == 0) out",
+        "    if (threadIdx.x == 0 && n > 99) sums<<<1, 128>>>(in, out, n, n, 0);\n    if (threadIdx.x == 0) out",
+    );
+    refused(&ALL, &again, "launches elsewhere, too");
+    let overload = format!("__global__ void sums(float* x) {{ x[0] = 1.0f; }}\n{SUMS}");
+    refused(&ALL, &overload, "several definitions");
+}
+
 #[test]
 fn loads_as_if_nobody_wrote() {
     let program = with(
@@ -324,4 +571,57 @@ fn loads_as_if_nobody_wrote() {
         "    out[tile] = total;\n    if (threadIdx.x == 0 && tile",
     );
     refused(&["promote"], &program, "loads as if nobody wrote");
+    let reads = |load: &str| {
+        with("    int total = ", &format!("    {load}\n    int total = ")).replace(
+            "    if (threadIdx.x == 0 && tile",
+            "    out[tile] = total + x;\n    if (threadIdx.x == 0 && tile",
+        )
+    };
+    for load in [
+        "int x = __ldg(in + tile);",
+        "int x; asm(\"ld.global.nc.s32 %0, [%1];\" : \"=r\"(x) : \"l\"(in));",
+        "cudaSurfaceObject_t s = 0; int x; surf1Dread(&x, s, 4);",
+        "cudaTextureObject_t t = 0; int x = tex1Dfetch<int>(t, 4);",
+    ] {
+        refused(&["promote"], &reads(load), "loads as if nobody wrote");
+    }
+    rewrite(
+        "promote",
+        &reads("int x; asm(\"ld.global.s32 %0, [%1];\" : \"=r\"(x) : \"l\"(in));"),
+    );
+}
+
+#[test]
+fn all_pointers_are_restrict() {
+    let text = with(
+        "    if (threadIdx.x == 0 && tile",
+        "    out[tile] = total;\n    if (threadIdx.x == 0 && tile",
+    );
+    for restrict in [true, false] {
+        let mut host = Host::new();
+        let command = CompileCommand {
+            restrict,
+            ..CompileCommand::default()
+        };
+        host.set_commands(BTreeMap::from([("/p/a.cu".into(), vec![Arc::new(command)])]));
+        let file = host.set_file(Path::new("/p/a.cu"), text.as_str());
+        let db = host.db();
+        let kernels = &items(db, file).functions;
+        let function = *kernels
+            .iter()
+            .find(|f| f.name(db) == "sums" && f.has_body(db))
+            .expect("sums");
+        for id in ["promote", "flatten-recursion"] {
+            let rewrite = rewrite_by_id(id).expect("the rewrite");
+            match (rewrite.check)(db, LaunchId { function, index: 0 }, &Options::default()) {
+                Verdict::Ineligible(reasons) => {
+                    assert!(
+                        restrict && reasons.iter().all(|r| r.text.contains("--restrict")),
+                        "{reasons:?}"
+                    );
+                }
+                _ => assert!(!restrict, "{id}"),
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! `revert` and `retune-*`
 
-use super::fixes::fix;
+use super::fixes::{fix, fix_beside};
 use super::{Rewritten, program, rewrite_files, with_child};
 
 /// Applies rewrites in a row to the launches of `child`.
@@ -104,6 +104,17 @@ fn what_was_edited_is_left_alone() {
     let (back, _) = fix("revert", &marked(&text), &[]).unwrap_or_default();
     assert_eq!(back, program(LAUNCH).replace("+= 1;", "+= 2;"));
     assert!(fix("revert", &marked(&program(LAUNCH)), &[]).is_err());
+}
+
+#[test]
+fn programs_beside_it_may_have_the_same_names() {
+    let text = program(LAUNCH);
+    let there = rewritten(&text, &["threshold", "coarsen", "aggregate-grid"]);
+    let back = fix_beside(&[("b.cu", &there), ("c.cu", &text)], "revert", &marked(&there), &[]);
+    assert_eq!(back.map(|(back, _)| back), Ok(text));
+    // One that has no definition of its own may mean this one.
+    let user = "__global__ void child_coarsened_aggregated(int);\nvoid use() { (void)&child_coarsened_aggregated, (void)&child_aggregated; }\n";
+    assert!(fix_beside(&[("user.cu", user)], "revert", &marked(&there), &[]).is_err());
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Optio
         except.push(kernel);
         // What the host launches is listed there.
         except.extend(arena_arguments(db, parent));
-        if is_used_elsewhere(db, unqualified(collected.kernel.name(db)), &except) {
+        if is_used_elsewhere(db, kernel.file, unqualified(collected.kernel.name(db)), &except) {
             continue;
         }
         deleted.push(kernel);
@@ -99,7 +99,7 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Optio
         except.push(collected.structure);
         // The size of the arena goes with it.
         except.extend(arena_arguments(db, parent));
-        if !is_used_elsewhere(db, &collected.record, &except) {
+        if !is_used_elsewhere(db, collected.structure.file, &collected.record, &except) {
             delete_item(&mut edit, collected.structure);
             deleted.push(collected.structure);
         }

@@ -78,7 +78,7 @@ fn layer(site: &Site<'_>) -> Option<Layer> {
         let own = place(db, kernel);
         let mut except = used.clone();
         except.push(own);
-        if !is_used_elsewhere(db, unqualified(kernel.name(db)), &except) {
+        if !is_used_elsewhere(db, own.file, unqualified(kernel.name(db)), &except) {
             delete_item(&mut edit, own);
             used.push(own);
             put_body_back(&mut edit, db, worker, &child, &used);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gridfuse_analysis::db::{Db, SourceFile, Workspace};
 use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::resolve::unqualified;
+use gridfuse_analysis::resolve::{included_files, unqualified};
 use gridfuse_analysis::span::{FileRange, TextRange};
 
 use crate::child::Child;
@@ -68,12 +68,16 @@ pub fn place(db: &dyn Db, function: FunctionItem<'_>) -> FileRange {
     }
 }
 
-/// Whether a word stands anywhere in the workspace, the runtime header and the given places aside.
-pub fn is_used_elsewhere(db: &dyn Db, word: &str, except: &[FileRange]) -> bool {
+/// Whether a word that is defined in `home` stands anywhere in the workspace, the runtime header, the given places and programs with
+/// a definition of their own aside.
+pub fn is_used_elsewhere(db: &dyn Db, home: SourceFile, word: &str, except: &[FileRange]) -> bool {
     let files = Workspace::try_get(db).map(|w| w.files(db)).unwrap_or_default();
     files.values().any(|file| {
         let text = file.text(db);
         if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) || !text.contains(word) {
+            return false;
+        }
+        if has_its_own(db, *file, home, word) {
             return false;
         }
         lex::code_tokens_of(db, *file).iter().any(|token| {
@@ -81,6 +85,31 @@ pub fn is_used_elsewhere(db: &dyn Db, word: &str, except: &[FileRange]) -> bool 
             token.text(&text) == word && !except.iter().any(|e| e.file == *file && e.range.contains(range))
         })
     })
+}
+
+/// A file in which a word can't mean what `home` defines: neither includes the other, and what it includes defines the word, too.
+fn has_its_own(db: &dyn Db, file: SourceFile, home: SourceFile, word: &str) -> bool {
+    let apart = |a: SourceFile, b: SourceFile| a != b && !included_files(db, a).contains(&b);
+    apart(file, home)
+        && apart(home, file)
+        && std::iter::once(file)
+            .chain(included_files(db, file).iter().copied())
+            .any(|included| defines(db, included, word))
+}
+
+/// A file defines a function, a structure or a constant of this name.
+fn defines(db: &dyn Db, file: SourceFile, word: &str) -> bool {
+    let mut functions = items(db, file).functions.iter();
+    if functions.any(|function| function.has_body(db) && unqualified(function.name(db)) == word) {
+        return true;
+    }
+    let text = file.text(db);
+    let tokens = lex::code_tokens_of(db, file);
+    let is = |index: usize, words: &[&str]| {
+        let mut words = words.iter().enumerate();
+        words.all(|(k, word)| tokens.get(index + k).is_some_and(|token| token.text(&text) == *word))
+    };
+    (0..tokens.len()).any(|index| is(index, &["struct", word, "{"]) || is(index, &["constexpr", "int", word, "="]))
 }
 
 /// Deletes a generated item with the comment and the empty line above it.
@@ -123,7 +152,7 @@ pub fn put_body_back<'db>(
     let mut own = deleted.to_vec();
     own.extend([place(db, worker), kernel]);
     let name = unqualified(worker.name(db));
-    if is_used_elsewhere(db, name, &own) {
+    if is_used_elsewhere(db, worker.file(db), name, &own) {
         return;
     }
     let signature = worker.signature(db);
@@ -165,7 +194,7 @@ pub fn take_constant(
     };
     let mut except = used.to_vec();
     except.push(own);
-    if !is_used_elsewhere(db, name, &except) {
+    if !is_used_elsewhere(db, file, name, &except) {
         let start = target::above_comment(db, file, tokens[at].start);
         let line = style::line_start(&text, start);
         let mut end = semicolon.end;

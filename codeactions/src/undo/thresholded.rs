@@ -116,7 +116,7 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
     let own = place(db, serial);
     let mut except = used.clone();
     except.push(own);
-    if !is_used_elsewhere(db, unqualified(serial.name(db)), &except) {
+    if !is_used_elsewhere(db, own.file, unqualified(serial.name(db)), &except) {
         delete_item(&mut edit, own);
         used.push(own);
         put_body_back(&mut edit, db, worker, &child, &used);

@@ -23,6 +23,10 @@ vim.api.nvim_create_user_command('GridfuseTune', function(command)
   require('gridfuse.measure').tune(command.args)
 end, { nargs = '*', desc = 'Search the fastest rewrite on a GPU; takes the arguments of the program' })
 
+vim.api.nvim_create_user_command('GridfuseCancel', function()
+  require('gridfuse.measure').cancel()
+end, { desc = 'End what is being measured or tuned' })
+
 vim.api.nvim_create_user_command('GridfuseRestart', function()
   require('gridfuse').restart()
 end, { desc = 'Restart the server' })

@@ -5,7 +5,8 @@
 -- GRIDFUSE_TEST_CLANGD clangd.
 local here = vim.fs.dirname(vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2)))
 local workspace = assert(os.getenv('GRIDFUSE_TEST_WORKSPACE'))
-local PATIENCE = 60000
+-- How long anything may take: on a busy machine, much longer than usual.
+local PATIENCE = 120000
 
 vim.opt.runtimepath:prepend(vim.fs.dirname(here))
 vim.cmd('filetype plugin on')

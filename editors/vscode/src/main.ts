@@ -148,8 +148,10 @@ async function showMenu(server: Server): Promise<void> {
   const item = (label: string, command: string, wanted = true) => (wanted ? [{ label, command }] : []);
   const items = [
     ...item("$(diff) Preview Rewrite…", "gridfuse.previewRewrite", running !== undefined),
+    ...item("$(info) Explain Launch", "gridfuse.explainLaunch", running !== undefined),
     ...item("$(type-hierarchy-sub) Show Launch Graph", "gridfuse.showLaunchGraph", running !== undefined),
     ...item("$(play) Run on GPU…", "gridfuse.runOnGpu", running?.canMeasure === true),
+    ...item("$(settings) Tune on GPU…", "gridfuse.tuneOnGpu", running?.canMeasure === true),
     ...item("$(debug-restart) Restart Server", "gridfuse.restartServer"),
     ...item("$(output) Show Output", "gridfuse.showOutput"),
     ...item("$(folder-opened) Choose the Program…", "choose"),

@@ -1,10 +1,29 @@
-// Run on GPU: asks the server to build and run the program, and shows what it found out.
+// Run on GPU, and Tune on GPU: ask the server to build and run the program, and show what it found out.
 
 import * as vscode from "vscode";
-import { ExecuteCommandRequest, type LanguageClient, type WorkspaceEdit } from "vscode-languageclient/node";
+import {
+  ExecuteCommandRequest,
+  type LanguageClient,
+  WorkDoneProgress,
+  type WorkspaceEdit,
+} from "vscode-languageclient/node";
 import { openPanel } from "./panel";
-import type { Report } from "./report";
+import { factor, type Report } from "./report";
 import type { Rewriter } from "./rewrite";
+
+const MEASURE = "gridfuse.measure";
+const TUNE = "gridfuse.tune";
+
+/** What the server answers to gridfuse.tune: that of the JSON of `gridfuse tune --json` which is shown, and the edit. */
+interface TuneReport {
+  machine: { gpu: string };
+  search: {
+    /** `threshold=64+aggregate-grid`; `null`: the program is as good as it is. */
+    best: string | null;
+    speedup: number | null;
+  };
+  edit: WorkspaceEdit | null;
+}
 
 /** From the panel's page. */
 type Message = { type: "ready" } | { type: "apply"; rewrites: string } | { type: "preview"; rewrites: string } | { type: "again" };
@@ -25,6 +44,10 @@ export class Measurements implements vscode.Disposable {
 
   /** Asks for the arguments of a document's program; `undefined`: the user has changed their mind. */
   private async askArguments(document: vscode.TextDocument, verb: string): Promise<string | undefined> {
+    if (!vscode.workspace.isTrusted) {
+      void vscode.window.showWarningMessage("gridfuse: programs are built and run in trusted workspaces only.");
+      return undefined;
+    }
     const key = `arguments:${document.uri.toString()}`;
     const args = await vscode.window.showInputBox({
       title: `${verb} ${vscode.workspace.asRelativePath(document.uri)} on the GPU`,
@@ -39,43 +62,34 @@ export class Measurements implements vscode.Disposable {
     return args;
   }
 
-  /** Searches what is fastest; the server shows how far it is, and asks whether to apply what it has found. */
+  /** Asks for the program's arguments, searches what is fastest, and offers it. */
   async tune(client: LanguageClient, document: vscode.TextDocument): Promise<void> {
     const args = await this.askArguments(document, "Tune");
-    if (args === undefined) {
+    const report = args === undefined ? null : await execute<TuneReport>(client, TUNE, document, { args });
+    if (report === null) {
       return;
     }
-    const argument = { uri: client.code2ProtocolConverter.asUri(document.uri), args, show: true };
-    try {
-      await client.sendRequest(ExecuteCommandRequest.type, { command: "gridfuse.tune", arguments: [argument] });
-    } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
-      void vscode.window.showErrorMessage(`gridfuse: ${text}`);
+    const { best, speedup } = report.search;
+    const { edit } = report;
+    if (best === null || speedup === null || edit === null) {
+      const text = `gridfuse: no combination is faster than the program as it is on ${report.machine.gpu}.`;
+      void vscode.window.showInformationMessage(text);
+      return;
+    }
+    const text = `gridfuse: ${best} is ${factor(speedup)} as fast as the program as it is on ${report.machine.gpu}.`;
+    const answer = await vscode.window.showInformationMessage(text, "Apply", "Preview");
+    if (answer === "Apply") {
+      await this.rewriter.apply(client, edit, `Apply ${best}`);
+    } else if (answer === "Preview") {
+      await this.rewriter.show(client, edit, best);
     }
   }
 
   /** Asks for the program's arguments, runs it, and shows the times; with `line`, only what stands there is rewritten. */
   async run(client: LanguageClient, document: vscode.TextDocument, line?: number): Promise<void> {
     const args = await this.askArguments(document, "Run");
-    if (args === undefined) {
-      return;
-    }
-    const report = await vscode.window.withProgress(
-      { location: vscode.ProgressLocation.Notification, title: "gridfuse: building and running", cancellable: true },
-      async (_, token) => {
-        const argument = { uri: client.code2ProtocolConverter.asUri(document.uri), args, ...(line === undefined ? {} : { line }) };
-        try {
-          const params = { command: "gridfuse.measure", arguments: [argument] };
-          return (await client.sendRequest(ExecuteCommandRequest.type, params, token)) as Report | null;
-        } catch (error) {
-          if (!token.isCancellationRequested) {
-            const text = error instanceof Error ? error.message : String(error);
-            void vscode.window.showErrorMessage(`gridfuse: ${text}`);
-          }
-          return null;
-        }
-      },
-    );
+    const more = line === undefined ? { args } : { args, line };
+    const report = args === undefined ? null : await execute<Report>(client, MEASURE, document, more);
     if (report !== null) {
       this.show(document.uri, line, report);
     }
@@ -130,4 +144,48 @@ export class Measurements implements vscode.Disposable {
       void vscode.window.showErrorMessage(`gridfuse: ${text}`);
     }
   }
+}
+
+/** How many commands were executed: a number for each. */
+let executed = 0;
+
+/**
+ * Lets the server execute a command for a document, and shows how far it is, with a button that cancels it. `null`: it was cancelled, or has
+ * failed, which the user was told.
+ */
+async function execute<Answer>(
+  client: LanguageClient,
+  command: string,
+  document: vscode.TextDocument,
+  more: object,
+): Promise<Answer | null> {
+  const argument = { uri: client.code2ProtocolConverter.asUri(document.uri), ...more };
+  const doing = command === TUNE ? "tuning" : "measuring";
+  const title = `gridfuse: ${doing} ${vscode.workspace.asRelativePath(document.uri)}`;
+  const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+  return vscode.window.withProgress(options, async (progress, token) => {
+    executed += 1;
+    const workDoneToken = `gridfuse-execute-${executed}`;
+    let done = 0;
+    // The editor would show the server's own progress in the status bar, without the button.
+    const listening = client.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
+      if (value.kind !== "end") {
+        const increment = Math.max(0, (value.percentage ?? 0) - done);
+        done += increment;
+        progress.report({ message: value.message ?? "", increment });
+      }
+    });
+    try {
+      const params = { command, arguments: [argument], workDoneToken };
+      return (await client.sendRequest(ExecuteCommandRequest.type, params, token)) as Answer;
+    } catch (error) {
+      if (!token.isCancellationRequested) {
+        const text = error instanceof Error ? error.message : String(error);
+        void vscode.window.showErrorMessage(`gridfuse: ${text}`);
+      }
+      return null;
+    } finally {
+      listening.dispose();
+    }
+  });
 }

@@ -153,6 +153,11 @@ function agreement(found: Agreement, report: Report): string {
   }
 }
 
+/** How many times as fast something is: `12×`, `1.2×`. */
+export function factor(speedup: number): string {
+  return speedup >= 10 ? `${speedup.toFixed(0)}×` : `${speedup.toFixed(1)}×`;
+}
+
 /** `0.0123`, `1.23`, `123`: three digits that say something. */
 export function milliseconds(ms: number): string {
   const digits = ms > 0 ? Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(ms)))) : 3;

@@ -35,8 +35,9 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
   constructor() {
     this.subscriptions.push(
       vscode.workspace.registerTextDocumentContentProvider(PREVIEW_SCHEME, this),
-      vscode.window.tabGroups.onDidChangeTabs(() => {
-        if (this.preview !== undefined && previewTabs().length === 0) {
+      vscode.window.tabGroups.onDidChangeTabs(({ closed }) => {
+        // Not those of an earlier preview, nor before the tab of this one is there.
+        if (closed.some((tab) => previewed(tab)?.authority === this.side("after"))) {
           this.forget();
         }
       }),
@@ -46,6 +47,11 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
 
   dispose(): void {
     vscode.Disposable.from(...this.subscriptions).dispose();
+  }
+
+  /** Tells the texts of this preview from those of earlier ones. */
+  private side(which: "before" | "after"): string {
+    return `${this.serial}-${which}`;
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
@@ -105,7 +111,7 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     this.serial += 1;
     const sides = changes.map((change) => {
       const side = (which: "before" | "after") =>
-        vscode.Uri.from({ scheme: PREVIEW_SCHEME, authority: `${this.serial}-${which}`, path: change.uri.path });
+        vscode.Uri.from({ scheme: PREVIEW_SCHEME, authority: this.side(which), path: change.uri.path });
       this.contents.set(side("after").toString(), change.after);
       const before = change.created ? side("before") : change.uri;
       return { uri: change.uri, before, after: side("after"), line: change.line };
@@ -206,12 +212,18 @@ function basename(uri: vscode.Uri): string {
 }
 
 function previewTabs(): vscode.Tab[] {
-  const shows = (input: unknown) =>
-    (input instanceof vscode.TabInputTextDiff && input.modified.scheme === PREVIEW_SCHEME) ||
-    // A difference of several files has no type of its own in this version of the interface.
-    String((input as { textDiffs?: { modified: vscode.Uri }[] } | undefined)?.textDiffs?.[0]?.modified.scheme) ===
-      PREVIEW_SCHEME;
-  return vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => shows(tab.input));
+  return vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => previewed(tab) !== undefined);
+}
+
+/** What a tab shows of a preview, if it is the tab of one. */
+function previewed(tab: vscode.Tab): vscode.Uri | undefined {
+  const { input } = tab;
+  const modified =
+    input instanceof vscode.TabInputTextDiff
+      ? input.modified
+      : // A difference of several files has no type of its own in this version of the interface.
+        (input as { textDiffs?: { modified: vscode.Uri }[] } | undefined)?.textDiffs?.[0]?.modified;
+  return modified?.scheme === PREVIEW_SCHEME ? modified : undefined;
 }
 
 /** The texts that an edit leads to. `versions` gets those of the open documents. */

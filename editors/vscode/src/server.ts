@@ -13,6 +13,7 @@ import {
   type StaticFeature,
   State,
 } from "vscode-languageclient/node";
+import { leavesCalls } from "./calls";
 import { concerns, SELECTOR } from "./documents";
 import { locate } from "./locate";
 
@@ -280,14 +281,12 @@ class QuietClient extends LanguageClient {
   }
 }
 
-/** Other extensions know all calls, and the editor asks a single one: the last that came. */
-const knowsCalls = ["llvm-vs-code-extensions.vscode-clangd", "ms-vscode.cpptools"];
-
-/** Leaves the hierarchy of calls to them. */
+/** Leaves the hierarchy of calls to extensions that know all calls. */
 const leavesCallsToOthers: StaticFeature = {
   fillClientCapabilities: () => undefined,
   preInitialize: (capabilities) => {
-    if (knowsCalls.some((id) => vscode.extensions.getExtension(id) !== undefined)) {
+    const installed = (id: string) => vscode.extensions.getExtension(id) !== undefined;
+    if (leavesCalls({ installed, setting: (name) => vscode.workspace.getConfiguration().get(name) })) {
       delete capabilities.callHierarchyProvider;
     }
   },

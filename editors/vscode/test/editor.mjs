@@ -10,8 +10,8 @@ import { createServer } from "node:net";
 import path from "node:path";
 import { chromium } from "playwright-core";
 
-/** How long anything may take. */
-export const PATIENCE = Number(process.env.GRIDFUSE_TEST_PATIENCE ?? 60_000);
+/** How long anything may take: on a busy machine, much longer than usual. */
+export const PATIENCE = Number(process.env.GRIDFUSE_TEST_PATIENCE ?? 120_000);
 
 /** What the extension itself complains about comes from its directory. */
 const OURS = /gridfuse\.gridfuse-|editors\/vscode\/dist/;
@@ -82,6 +82,7 @@ export async function withEditor({ settings, install, environment, options = [],
     browser = await chromium.launch({
       executablePath: need("GRIDFUSE_TEST_CHROMIUM"),
       headless: true,
+      timeout: PATIENCE,
       args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
     });
     page = await browser.newPage({ viewport: { width: 1280, height: 760 }, ...context });
@@ -127,6 +128,8 @@ const COMMON_SETTINGS = {
   "window.autoDetectColorScheme": false,
   "workbench.startupEditor": "none",
   "workbench.tips.enabled": false,
+  // What the editor does meanwhile may take the focus from a list.
+  "workbench.quickOpen.closeOnFocusLost": false,
   "workbench.layoutControl.enabled": false,
   "chat.commandCenter.enabled": false,
   "editor.minimap.enabled": false,
@@ -138,6 +141,16 @@ const COMMON_SETTINGS = {
   "extensions.autoCheckUpdates": false,
   "extensions.ignoreRecommendations": true,
 };
+
+/** A message, by what it says. */
+export function messageOf(page, text) {
+  return page.locator(".notification-list-item", { hasText: text }).first();
+}
+
+/** The box that asks for something. */
+export function question(page, text) {
+  return page.locator(".quick-input-widget:visible", { hasText: text }).locator("input.input");
+}
 
 /** The page of one of the extension's panels, by what its heading says. */
 export async function panel(page, title) {

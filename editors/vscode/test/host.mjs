@@ -1,21 +1,21 @@
 // The extension's own tests (test/host/) in a real extension host, with the real `vscode` and the real server.
 //
 // Environment: that of editor.mjs; GRIDFUSE_TEST_EXTENSION the extension's directory, built; GRIDFUSE_TEST_HOST the bundled tests;
-// GRIDFUSE_TEST_SERVER the gridfuse program.
+// GRIDFUSE_TEST_SERVER the gridfuse program; GRIDFUSE_TEST_FAKE_CUDA a directory with an nvcc that is faked. In the workspace are bfs.cu and
+// program.cu.
 //
 // What a window shows can't be asked for through `vscode`: the tests ask this process, which looks at the page.
 
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { need, panel, picture, withEditor } from "./editor.mjs";
+import { directory, messageOf, need, panel, PATIENCE, picture, question, withEditor } from "./editor.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 let page;
 
-/** A message, by what it says. */
-const message = (text) => page.locator(".notification-toast", { hasText: text }).first();
 const rows = () => page.locator(".quick-input-widget:visible .quick-input-list .monaco-list-row");
 
 const questions = {
@@ -28,25 +28,44 @@ const questions = {
     const label = (await item.locator("a").first().getAttribute("aria-label")) ?? "";
     return { text: await item.innerText(), label, warning: /warning-kind/.test((await item.getAttribute("class")) ?? "") };
   },
-  /** What a message says, with its buttons. */
+  /** What a message says, with its buttons, if it is shown soon. */
   async message(text) {
-    await message(text).waitFor();
-    return message(text).innerText();
-  },
-  /** Chooses a row of a list, if it is shown. */
-  async choose(text) {
     try {
-      await rows().filter({ hasText: text }).first().click({ timeout: 5000 });
+      return await messageOf(page, text).innerText({ timeout: 5000 });
+    } catch {
+      return null;
+    }
+  },
+  /** What the messages say that are shown now. */
+  messages() {
+    return page.locator(".notification-list-item").allInnerTexts();
+  },
+  /** Presses a button of a message, if it is shown soon. */
+  async pressInMessage(text, button) {
+    try {
+      await messageOf(page, text).locator(".monaco-button", { hasText: button }).click({ timeout: 5000 });
       return true;
     } catch {
-      await page.keyboard.press("Escape");
       return false;
     }
   },
+  /** Chooses a row of a list. */
+  async choose(text) {
+    await rows().filter({ hasText: text }).first().click();
+  },
   /** Accepts what stands in the input box that asks for `text`. */
   async enter(text) {
-    await page.locator(".quick-input-widget:visible", { hasText: text }).waitFor();
-    await page.keyboard.press("Enter");
+    await question(page, text).press("Enter");
+  },
+  /** A text is to be seen in an editor, or in the page of one. */
+  async shows(text) {
+    for (const frame of page.frames()) {
+      const place = frame === page.mainFrame() ? frame.locator(".editor-container") : frame.locator("body");
+      if (await place.getByText(text).first().isVisible().catch(() => false)) {
+        return true;
+      }
+    }
+    return false;
   },
   async key(key) {
     await page.keyboard.press(key);
@@ -61,6 +80,8 @@ const questions = {
   /** Goes through a panel with the keyboard: what has the focus after each key. */
   async focusAfter(title, keys) {
     const frame = await panel(page, title);
+    // The window gives the focus to a panel when its page is there.
+    await frame.waitForFunction(() => document.hasFocus(), undefined, { timeout: PATIENCE });
     const places = [];
     for (const key of keys) {
       await page.keyboard.press(key);
@@ -137,7 +158,24 @@ const environment = {
   GRIDFUSE_TEST_RECORDING: path.join(here, "recording.json"),
   GRIDFUSE_TEST_RECORDING_SERVER: path.join(here, "recording-server.mjs"),
   GRIDFUSE_TEST_WINDOW: String(answering.address().port),
+  // What is measured is remembered there.
+  XDG_STATE_HOME: path.join(directory, "state"),
 };
+// Takes the place of Microsoft's C/C++ extension, which isn't free.
+const cpptools = path.join(directory, "extensions/ms-vscode.cpptools-1.0.0");
+mkdirSync(cpptools, { recursive: true });
+writeFileSync(
+  path.join(cpptools, "package.json"),
+  JSON.stringify({
+    name: "cpptools",
+    publisher: "ms-vscode",
+    version: "1.0.0",
+    engines: { vscode: "^1.91.0" },
+    contributes: {
+      configuration: { properties: { "C_Cpp.intelliSenseEngine": { type: "string", default: "default" } } },
+    },
+  }),
+);
 try {
   // A high-contrast theme: what is wrong with colours and focus shows there.
   const settings = { "workbench.colorTheme": "Default High Contrast" };
@@ -157,7 +195,11 @@ try {
       ["extensionTestsPath", remote(need("GRIDFUSE_TEST_HOST"))],
       ["skipWelcome", "true"],
     ]);
-    const code = await exit;
+    let timer;
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error("the tests come to no end")), 10 * PATIENCE);
+    });
+    const code = await Promise.race([exit, late]).finally(() => clearTimeout(timer));
     assert.ok(lines.length > 0, "no test ran");
     assert.equal(code, 0, "tests failed");
   });

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { need, panel as panelOf, PATIENCE, step, withEditor, workspace } from "./editor.mjs";
+import { messageOf, need, panel as panelOf, PATIENCE, question, step, withEditor, workspace } from "./editor.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const pictures = process.env.GRIDFUSE_TEST_SCREENSHOTS || undefined;
@@ -35,17 +35,15 @@ async function picture(name) {
   }
 }
 
-/** Opens the box that `key` opens and types into it. What the editor does meanwhile may take the focus, which closes the box. */
+/** Opens the box that `key` opens, types into it, and takes the row that says `row`. Keys get lost while the editor is busy with itself. */
 async function type(key, text, row) {
   const input = page.locator(".quick-input-widget input.input");
+  const wanted = page.locator(".quick-input-list .monaco-list-row", { hasText: row }).first();
   for (const deadline = Date.now() + PATIENCE; ; ) {
     try {
       await page.keyboard.press(key);
       await input.fill(text, { timeout: 5000 });
-      if (row !== undefined) {
-        await page.locator(".quick-input-list .monaco-list-row", { hasText: row }).first().waitFor({ timeout: 5000 });
-      }
-      return await input.press("Enter", { timeout: 5000 });
+      return await wanted.click({ timeout: 5000 });
     } catch (error) {
       if (Date.now() > deadline) {
         throw error;
@@ -67,8 +65,9 @@ async function pick(text) {
 
 /** Puts the cursor on the launch. */
 async function goToLaunch(line) {
-  await type("Control+g", `:${line}:12`);
+  await type("Control+g", `:${line}:12`, `line ${line} `);
   await page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+  await page.locator(".statusbar-item", { hasText: `Ln ${line}, Col 12` }).waitFor();
 }
 
 /** Rests the pointer on a part of the visible line that contains `lineText`. */
@@ -93,6 +92,37 @@ async function pointAt(lineText, part) {
   await page.mouse.move(place.x, place.y, { steps: 3 });
 }
 
+/** Rests the pointer there until the hover has a table: what comes into the text meanwhile moves the lines. */
+async function hoverOn(lineText, part) {
+  const table = page.locator(".monaco-hover table").first();
+  for (const deadline = Date.now() + PATIENCE; ; ) {
+    try {
+      await pointAt(lineText, part);
+      return await table.waitFor({ timeout: 5000 });
+    } catch (error) {
+      if (Date.now() > deadline) {
+        throw error;
+      }
+      await page.mouse.move(5, 5);
+    }
+  }
+}
+
+/** A message, once it is shown. Messages leave the window after a while, but not the list of all. */
+async function messageShown(text) {
+  for (const deadline = Date.now() + PATIENCE; ; ) {
+    try {
+      await messageOf(page, text).waitFor({ timeout: 5000 });
+      return messageOf(page, text);
+    } catch (error) {
+      if (Date.now() > deadline) {
+        throw error;
+      }
+      await command("Notifications: Show Notifications");
+    }
+  }
+}
+
 function panel(title) {
   return panelOf(page, title);
 }
@@ -100,6 +130,8 @@ function panel(title) {
 async function scenario() {
   await page.locator(".monaco-editor .view-lines").first().waitFor();
   step("the file is open");
+  // The text gets the room of the list of files.
+  await command("View: Toggle Primary Side Bar Visibility");
   const text = readFileSync(source, "utf8");
   const line = text.split("\n").findIndex((one) => one.includes("expand<<<")) + 1;
   await goToLaunch(line);
@@ -108,9 +140,7 @@ async function scenario() {
   await page.locator(".statusbar-item", { hasText: "gridfuse" }).waitFor();
   // Lines move down when the lens comes.
   await page.locator(".codelens-decoration", { hasText: "rewrites" }).waitFor();
-  await pointAt("expand<<<", "pand");
-  const hover = page.locator(".monaco-hover table").first();
-  await hover.waitFor();
+  await hoverOn("expand<<<", "pand");
   const told = await page.locator(".monaco-hover", { has: page.locator("table") }).first().innerText();
   assert.match(told, /varying/);
   step("the hover has its tables");
@@ -131,8 +161,7 @@ async function scenario() {
 
   await goToLaunch(line);
   await command("gridfuse: Run on GPU");
-  await page.locator(".quick-input-widget", { hasText: "Arguments of the program" }).waitFor();
-  await page.keyboard.press("Enter");
+  await question(page, "Arguments of the program").press("Enter");
   const measured = await panel("bfs.cu");
   await measured.locator("tr.fastest", { hasText: "threshold+aggregate-grid" }).waitFor();
   assert.equal(await measured.locator("tbody tr").count(), 11);
@@ -146,14 +175,12 @@ async function scenario() {
   assert.match(focused ?? "", /^Apply /);
   step("the measurement shows");
   await command("View: Toggle Maximize Editor Group");
-  await command("View: Toggle Primary Side Bar Visibility");
   await page.mouse.move(700, 700);
   await measured.evaluate(() => {
     document.querySelector(".scroll").scrollLeft = 0;
     window.scrollTo(0, 0);
   });
   await picture("measurement");
-  await command("View: Toggle Primary Side Bar Visibility");
   await command("View: Toggle Maximize Editor Group");
   await closeTab("measurement");
 
@@ -162,11 +189,10 @@ async function scenario() {
   await pick("Aggregate launches per block");
   await page.locator(".monaco-diff-editor .line-insert, .monaco-diff-editor .char-insert").first().waitFor();
   assert.equal(readFileSync(source, "utf8"), text, "a preview changes nothing");
-  const question = page.locator(".notification-toast", { hasText: "independent" });
-  await question.waitFor();
+  await messageShown("independent");
   step("the preview shows the difference and what it assumes");
   await picture("preview");
-  await question.locator(".monaco-button", { hasText: "Apply" }).click();
+  await (await messageShown("independent")).locator(".monaco-button", { hasText: "Apply" }).click();
   await page.locator(".monaco-editor .view-line", { hasText: "gridfuse::Aggregator" }).first().waitFor();
   await command("File: Save All");
   const deadline = Date.now() + PATIENCE;

@@ -9,7 +9,7 @@ use super::output::{count, json};
 use super::project::{Project, canonical};
 use super::site::{launches_at, list_places, split_location};
 use super::{CLEAN, CliResult, Format, Includes};
-use crate::describe::{dependence_rows, launchers, recursion};
+use crate::describe::{dependence_rows, launchers, recursion, told_rewrites};
 use crate::launches::{Site, in_file};
 use crate::schema::{self, ExplainReport, Launch, Note, Operand, Place, Uniformity};
 
@@ -251,8 +251,7 @@ fn rewrites(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
     let home = &launch.place;
     let mut reasons: Vec<String> = Vec::new();
     let mut rewrites = table(&["rewrite", "verdict", "because"]);
-    let wait = launch.sync.as_ref().and_then(|sync| sync.replace.as_ref());
-    for rewrite in wait.into_iter().chain(&launch.rewrites) {
+    for rewrite in told_rewrites(launch) {
         let mut numbers: Vec<String> = Vec::new();
         for reason in &rewrite.reasons {
             let text = match &reason.place {

@@ -10,7 +10,7 @@ use super::output::note;
 use super::{CliError, Includes};
 use crate::describe::Describe;
 use crate::files::{self, MAX_FOUND_BYTES, MAX_NAMED_BYTES};
-use crate::manifest::{KernelRuns, ManifestError, ProjectBuild};
+use crate::manifest::{Inputs, KernelRuns, ManifestError, ProjectBuild};
 use crate::manifests::Manifests;
 use crate::schema::Skipped;
 
@@ -32,6 +32,8 @@ pub struct Project {
     pub build: Option<ProjectBuild>,
     /// The command that leads to the machine on which it's measured.
     pub runner: Option<String>,
+    /// The files that its programs read, to be sent there.
+    pub inputs: Option<Inputs>,
     /// How its `gridfuse.toml` says that kernels are run by themselves.
     pub runs: Option<KernelRuns>,
     here: Option<PathBuf>,
@@ -109,8 +111,8 @@ impl Project {
         }
         let first = paths.first().map(|first| canonical(first)).transpose()?;
         let manifest = first.and_then(|first| manifests.of(&first).cloned());
-        let (settings, build, runner, runs) = manifest
-            .map(|m| (m.settings, m.build, m.runner, m.runs))
+        let (settings, build, runner, inputs, runs) = manifest
+            .map(|m| (m.settings, m.build, m.runner, m.inputs, m.runs))
             .unwrap_or_default();
         let mut host = Host::new();
         let search_dirs = include_dirs.iter().chain(&settings.include_dirs).cloned().collect();
@@ -133,6 +135,7 @@ impl Project {
             arch: settings.arch,
             build,
             runner,
+            inputs,
             runs,
             here,
         })

@@ -162,6 +162,7 @@ impl Reader<'_> {
                         self.compiles_only = true;
                     }
                     "-fgpu-rdc" | "-fcuda-rdc" => self.command.relocatable = true,
+                    "-restrict" | "--restrict" => self.command.restrict = true,
                     "-fno-gpu-rdc" | "-fno-cuda-rdc" => self.command.relocatable = false,
                     "-c" | "--compile" | "-E" | "--preprocess" | "-S" | "-ptx" | "--ptx" | "-cubin" | "--cubin"
                     | "-fatbin" | "--fatbin" | "-dw" | "--device-w" | "-fsyntax-only" => self.compiles_only = true,
@@ -337,6 +338,7 @@ mod tests {
     #[test]
     fn spellings() {
         assert!(flags("-dc a.cu").0.relocatable);
+        assert!(flags("--restrict a.cu").0.restrict && !flags("-dc a.cu").0.restrict);
         assert!(flags("-rdc true a.cu").0.relocatable);
         assert!(flags("-fgpu-rdc a.cu").0.relocatable);
         assert!(!flags("-rdc=true --relocatable-device-code=false a.cu").0.relocatable);

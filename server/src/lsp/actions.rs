@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
+use gridfuse_analysis::launch::in_recursion;
 use gridfuse_analysis::span::{FileRange, TextRange};
 use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
 use gridfuse_codeactions::fixes::{FIXES, Fix, fix_by_id};
-use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::handlers::{REWRITES, Subject, allocates, subject};
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite, Verdict};
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
@@ -209,7 +210,15 @@ fn of_launch(
         let here = diagnostics(db, file).iter();
         found.extend(here.filter(|diagnostic| overlap(diagnostic.place.range, site.place.range)));
     }
-    let wanted = |rewrite: &&Rewrite| others.is_empty() || others.iter().any(|d| d.rewrites.contains(&rewrite.id));
+    let wanted = |rewrite: &&Rewrite| {
+        let mends = others.is_empty() || others.iter().any(|d| d.rewrites.contains(&rewrite.id));
+        mends
+            && match subject(rewrite.id) {
+                Subject::Launch => true,
+                Subject::Recursion => in_recursion(db, site.id),
+                Subject::Allocation => allocates(db, site.id.function),
+            }
+    };
     let verdicts: Vec<(&'static Rewrite, Verdict)> = REWRITES
         .iter()
         .filter(wanted)

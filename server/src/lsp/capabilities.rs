@@ -7,6 +7,9 @@ use tower_lsp_server::ls_types::*;
 use super::convert::{Encoding, path_of};
 use super::{commands, measure};
 
+/// Clients that can't draw the tables of Markdown, by the names that they give themselves. No capability tells it.
+const SHOW_TABLES_AS_WRITTEN: [&str; 3] = ["Neovim", "helix", "Eglot"];
+
 /// What was agreed on in `initialize`.
 #[derive(Clone, Debug, Default)]
 pub struct Session {
@@ -46,6 +49,8 @@ pub struct Session {
     pub refresh_lenses: bool,
     /// The client can be told to ask for inlay hints again.
     pub refresh_hints: bool,
+    /// The client shows tables of Markdown as they are written: they are aligned for it.
+    pub aligned_tables: bool,
     /// Watched files can be registered.
     pub watch_files: bool,
     /// The configuration can be asked for.
@@ -71,7 +76,9 @@ impl Session {
             properties.is_some_and(|properties| properties.iter().any(|p| p == property))
         };
         let operations = edit.resource_operations.unwrap_or_default();
+        let client = params.client_info.as_ref().map_or("", |client| client.name.as_str());
         Session {
+            aligned_tables: SHOW_TABLES_AS_WRITTEN.contains(&client),
             encoding: Encoding::negotiate(general.position_encodings.as_deref()),
             pull_diagnostics: document.diagnostic.is_some(),
             refresh_diagnostics: yes(workspace.diagnostics.and_then(|d| d.refresh_support)),

@@ -210,7 +210,7 @@ fn explanation(snapshot: &Snapshot, argument: &ExplainArgument) -> Option<Explan
     let shows = argument.show && snapshot.session.show_document;
     Some(Explanation {
         document: shows.then(|| snapshot.pages.explanation(&text)).flatten(),
-        text,
+        text: hover::for_client(snapshot, text),
     })
 }
 

@@ -24,6 +24,8 @@ pub struct Config {
     pub inlay_hints: WantedHints,
     /// The `compile_commands.json`, or the directory that it is in; a relative one starts at the first workspace folder.
     pub compile_commands: Option<PathBuf>,
+    /// The command that leads to the machine on which programs are measured, if it isn't what the project says.
+    pub runner: Option<String>,
     /// What comes before the project's settings.
     pub overrides: Overrides,
 }
@@ -61,8 +63,16 @@ struct Written {
     include_dirs: Option<Vec<PathBuf>>,
     inlay_hints: Option<WantedHints>,
     compile_commands: Option<PathBuf>,
+    measure: Option<WrittenMeasure>,
     severity: Option<BTreeMap<String, String>>,
     thresholds: Option<WrittenThresholds>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(serde::Serialize))]
+#[serde(rename_all = "camelCase", default)]
+struct WrittenMeasure {
+    runner: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -100,6 +110,9 @@ impl Config {
             include_dirs: written.include_dirs.unwrap_or_default(),
             inlay_hints: written.inlay_hints.unwrap_or_default(),
             compile_commands: written.compile_commands.filter(|path| !path.as_os_str().is_empty()),
+            runner: said(&written.measure.unwrap_or_default().runner)
+                .map(|line| manifest::runner(&line).map(|()| line))
+                .transpose()?,
             overrides: Overrides {
                 arch: said(&written.arch)
                     .map(|text| manifest::arch(text.trim()))
@@ -150,12 +163,14 @@ mod tests {
                 config: None,
             },
             compile_commands: Some("out".into()),
+            runner: Some("ssh gpu-server".to_owned()),
             overrides: Overrides::default(),
         };
         let dirs = json!({
             "includeDirs": ["inc", "/usr/include"],
             "compileCommands": "out",
             "inlayHints": { "arguments": true },
+            "measure": { "runner": "ssh gpu-server" },
             "other": 1,
         });
         assert_eq!(Config::read(&dirs), Ok(Some(config.clone())));
@@ -175,6 +190,7 @@ mod tests {
     fn known() -> Vec<String> {
         let everything = Written {
             inlay_hints: Some(WantedHints::default()),
+            measure: Some(WrittenMeasure::default()),
             thresholds: Some(WrittenThresholds::default()),
             ..Written::default()
         };
@@ -249,6 +265,7 @@ mod tests {
         let nothing = json!({
             "arch": "", "cuda": null, "includeDirs": null, "compileCommands": "", "severity": {},
             "inlayHints": { "config": null, "arguments": null },
+            "measure": { "runner": "" },
             "thresholds": { "tinyGrid": null, "pendingLaunches": null, "nestingDepth": null },
         });
         assert_eq!(Config::read(&nothing), Ok(Some(Config::default())));
@@ -258,6 +275,7 @@ mod tests {
             (json!({ "severity": { "nonsense": "off" } }), "nonsense"),
             (json!({ "severity": { "device-sync": "fatal" } }), "fatal"),
             (json!({ "thresholds": { "tinyGrid": -1 } }), "-1"),
+            (json!({ "measure": { "runner": "ssh 'gpu" } }), "ssh host"),
         ] {
             assert!(overrides(wrong).is_err_and(|error| error.contains(part)), "{part}");
         }

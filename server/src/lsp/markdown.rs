@@ -12,6 +12,12 @@ use crate::schema::{Note, Place};
 /// Longer code in a cell is cut.
 const MAX_CODE_CHARS: usize = 60;
 
+/// Width to which [`aligned`] fits tables.
+const MAX_COLUMNS: usize = 96;
+
+/// The last column is never broken into shorter lines than these.
+const MIN_LAST_COLUMN: usize = 24;
+
 /// Code in a table's cell.
 pub fn code(text: &str) -> String {
     if text.is_empty() {
@@ -69,6 +75,104 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     out
 }
 
+/// The same text with its tables as aligned columns, for editors that show tables as they are written.
+pub fn aligned(text: &str) -> String {
+    let mut out = String::new();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        in_code ^= line.starts_with("```");
+        if !in_code && line.starts_with('|') {
+            rows.push(cells(line));
+            continue;
+        }
+        out.push_str(&columns(std::mem::take(&mut rows)));
+        out.push_str(line);
+        out.push('\n');
+    }
+    out.push_str(&columns(rows));
+    out
+}
+
+/// The cells of a table's row, without marks.
+fn cells(line: &str) -> Vec<String> {
+    // Not a bar that belongs to a cell.
+    let line = line.replace("\\|", "\u{1}");
+    let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
+    inner
+        .split('|')
+        .map(|cell| plain(cell.trim()).replace('\u{1}', "|"))
+        .collect()
+}
+
+/// Text without links, and without marks for code and emphasis.
+fn plain(cell: &str) -> String {
+    let emphasized = cell.strip_prefix('*').and_then(|cell| cell.strip_suffix('*'));
+    // Every other part is code.
+    let parts = emphasized.unwrap_or(cell).split('`').enumerate();
+    parts
+        .map(|(at, part)| match at % 2 {
+            0 => without_links(part),
+            _ => part.to_owned(),
+        })
+        .collect()
+}
+
+fn without_links(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("](")
+        && let Some((before, shown)) = before.rsplit_once('[')
+        && let Some((_, behind)) = after.split_once(')')
+    {
+        out.push_str(before);
+        out.push_str(shown);
+        rest = behind;
+    }
+    out + rest
+}
+
+/// Rows as lines of a block; the last column is broken into lines.
+fn columns(mut rows: Vec<Vec<String>>) -> String {
+    rows.retain(|row| !row.iter().all(|cell| cell.chars().all(|c| c == '-')));
+    let count = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<(usize, usize)> = (0..count).map(|at| (at, width(at))).filter(|(_, w)| *w > 0).collect();
+    let Some((&(last, _), before)) = widths.split_last() else {
+        return String::new();
+    };
+    let left: usize = before.iter().map(|(_, width)| width + 2).sum();
+    let all = MAX_COLUMNS.saturating_sub(left).max(MIN_LAST_COLUMN);
+    let mut out = "```text\n".to_owned();
+    for row in &rows {
+        let cell = |column: usize| row.get(column).map_or("", String::as_str);
+        let mut line: String = before
+            .iter()
+            .map(|&(column, width)| format!("{:width$}  ", cell(column)))
+            .collect();
+        let mut room = all;
+        for word in cell(last).split(' ') {
+            let length = word.chars().count() + 1;
+            if length > room && room < all {
+                out.push_str(line.trim_end());
+                out.push('\n');
+                line = " ".repeat(left);
+                room = all;
+            }
+            line.push_str(word);
+            line.push(' ');
+            room = room.saturating_sub(length);
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out.push_str("```\n");
+    out
+}
+
 /// The line on which a place begins, as a block of code.
 pub fn source_line(snapshot: &Snapshot, place: FileRange) -> String {
     let text = place.file.text(&snapshot.db);
@@ -109,5 +213,25 @@ mod tests {
         assert_eq!(table(&["a", "b"], &[]), "");
         let row = vec!["1".to_string(), "2".to_string()];
         assert_eq!(table(&["a", "b"], &[row]), "| a | b |\n|---|---|\n| 1 | 2 |\n");
+    }
+
+    #[test]
+    fn tables_become_columns() {
+        let text = "**launch**\n\n|  |  |\n|---|---|\n| *reached* | varying ([line 4](file:///a.cu#L4)) |\n\n\
+                    | | value | why |\n|---|---|---|\n| `a` | `x[0](y) \\|\\| y` |  |\n| *block* | 128 |  |\n\n```cuda\n| not one |\n```\n";
+        let wanted = "**launch**\n\n```text\nreached  varying (line 4)\n```\n\n\
+                      ```text\n       value         why\na      x[0](y) || y\nblock  128\n```\n\n```cuda\n| not one |\n```\n";
+        assert_eq!(aligned(text), wanted);
+        let long = format!("| a | {} |\n", "word ".repeat(40));
+        let lines = aligned(&long);
+        assert!(lines.lines().all(|line| line.len() <= MAX_COLUMNS), "{lines}");
+        assert_eq!(lines.matches("word").count(), 40);
+        assert!(
+            lines.lines().nth(2).is_some_and(|line| line.starts_with("   word")),
+            "{lines}"
+        );
+        for odd in ["", "|", "||", "| [a | b](c |", "|---|", "| `a | \n|"] {
+            aligned(odd);
+        }
     }
 }

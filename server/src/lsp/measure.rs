@@ -37,6 +37,9 @@ pub const TUNE: &str = "gridfuse.tune";
 /// What a user reads who may run it.
 pub const TITLE: &str = "Run on GPU";
 
+/// The same who may tune.
+const TUNE_TITLE: &str = "Tune on GPU";
+
 /// A process that was asked to end and doesn't is killed after this time. It gives the programs that it measures 30 s.
 const PATIENCE: Duration = Duration::from_secs(40);
 
@@ -128,6 +131,15 @@ pub fn command(uri: &Uri, line: Option<u32>) -> LspCommand {
         title: TITLE.to_owned(),
         command: MEASURE.to_owned(),
         arguments: serde_json::to_value(argument).ok().map(|argument| vec![argument]),
+    }
+}
+
+/// The same for the values of launches that are rewritten already.
+pub fn tune_command(uri: &Uri, line: Option<u32>) -> LspCommand {
+    LspCommand {
+        title: TUNE_TITLE.to_owned(),
+        command: TUNE.to_owned(),
+        ..command(uri, line)
     }
 }
 
@@ -275,16 +287,18 @@ pub async fn execute(
     });
     let outcome = task.await.unwrap_or_else(|_| Err(Error::internal_error()));
     drop(guard);
-    if what == Task::Tune {
-        return tuned::finish(state, outcome?, argument.show).await.map(Some);
-    }
-    if let Ok(Ok(report)) = outcome.as_ref().map(Report::deserialize) {
+    if what == Task::Measure
+        && let Ok(Ok(report)) = outcome.as_ref().map(Report::deserialize)
+    {
         show_build_errors(state, BuildErrors::of(&report, &directory, &measured));
     }
     if outcome.is_ok() && state.session().refresh_lenses {
         // What was measured stands in them. Not awaited: a client may be slow to answer.
         let client = state.client.clone();
         tokio::spawn(async move { client.code_lens_refresh().await });
+    }
+    if what == Task::Tune {
+        return tuned::finish(state, outcome?, argument.show).await.map(Some);
     }
     let shown = match &outcome {
         Ok(report) if argument.show => serde_json::from_value(report.clone()).ok(),
@@ -356,6 +370,9 @@ fn prepare(state: &State, what: Task, file: &Path, argument: &Argument) -> Resul
     command.current_dir(&directory);
     for directory in shared.project.client_include_dirs.iter().filter(|dir| dir.is_dir()) {
         command.arg("-I").arg(directory);
+    }
+    if let Some(runner) = &shared.project.client_runner {
+        command.arg(format!("--runner={runner}"));
     }
     let mut unsaved = BTreeMap::new();
     for path in shared.documents.keys() {

@@ -29,16 +29,19 @@ pub fn markdown(snapshot: &Snapshot, function: FunctionItem<'_>) -> String {
         .iter()
         .take(MAX_LISTED)
         .map(|measured| {
-            let speedup = match measured.speedup {
+            let speedup = match (measured.speedup, measured.original_timed_out) {
                 _ if measured.agrees == Some(false) => "wrong results".to_owned(),
-                speedup => speedup.map_or_else(|| "–".to_owned(), times),
+                (Some(speedup), _) => times(speedup),
+                (None, Some(seconds)) => format!("original: over {seconds} s"),
+                (None, None) => "–".to_owned(),
             };
+            let tuned = if measured.tuned { "tuned: " } else { "" };
             let when = match measured.current {
                 true => measured.ago.clone(),
                 false => format!("{}, stale", measured.ago),
             };
             vec![
-                words(&measured.rewrites),
+                words(&format!("{tuned}{}", measured.rewrites)),
                 milliseconds(measured.median_ms),
                 speedup,
                 words(&measured.gpu),

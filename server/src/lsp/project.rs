@@ -27,6 +27,8 @@ pub struct Project {
     pub client_hints: WantedHints,
     /// The `compile_commands.json` that the client set.
     pub client_compile_commands: Option<PathBuf>,
+    /// The command that leads to the machine that measures, as the client set it.
+    pub client_runner: Option<String>,
     /// Settings that the client made.
     pub client_overrides: Overrides,
     /// The `gridfuse.toml`s.

@@ -59,6 +59,7 @@ async fn configure(state: &Arc<State>, settings: &Value) {
                 let commands = config.absolute_compile_commands(root);
                 shared.project.client_include_dirs = directories;
                 shared.project.client_hints = config.inlay_hints;
+                shared.project.client_runner = config.runner;
                 shared.project.client_overrides = config.overrides;
                 shared.apply_project();
                 let before = std::mem::replace(&mut shared.project.client_compile_commands, commands);

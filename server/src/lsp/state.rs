@@ -24,6 +24,9 @@ use super::project::Project;
 use crate::hints::{Hints, WantedHints};
 use crate::manifests::Manifests;
 
+/// How often a query is run again, at most, as one of another request that it waited for has failed.
+const MOST_FAILURES_OF_OTHERS: usize = 8;
+
 /// A document that is open in the editor.
 #[derive(Clone, Debug)]
 pub struct Document {
@@ -239,6 +242,7 @@ impl State {
         let query = Arc::new(query);
         let mut snapshot = self.snapshot();
         let asked = snapshot.changes;
+        let mut others_failed = 0;
         loop {
             let _guard = CancelOnDrop(snapshot.db.cancellation_token());
             let query = query.clone();
@@ -250,6 +254,9 @@ impl State {
                 Ok(Ok(result)) => return Ok(result),
                 Ok(Err(Cancelled::PendingWrite)) => {}
                 Ok(Err(Cancelled::Local)) => return Err(Stopped::Cancelled),
+                // It waited for a result that another request was computing, which was cancelled, or failed. What fails there
+                // fails here as well, when it is computed here.
+                Ok(Err(Cancelled::PropagatedPanic)) if others_failed < MOST_FAILURES_OF_OTHERS => others_failed += 1,
                 Ok(Err(_)) | Err(_) => {
                     self.log_bug("a query failed").await;
                     return Err(Stopped::Panicked);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use gridfuse_codeactions::edit::SourceEdit;
+use gridfuse_codeactions::rewrite::Reason;
 use gridfuse_codeactions::sequence::difference;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::{Error, Result};
@@ -22,9 +23,14 @@ pub async fn finish(state: &State, report: Value, show: bool) -> Result<Value> {
     let mut report: TuneReport = serde_json::from_value(report).map_err(|_| Error::internal_error())?;
     let texts = std::mem::take(&mut report.texts);
     let title = report.search.best.clone().unwrap_or_default();
+    let assumptions = report.assumptions.clone();
     let edit = match texts.is_empty() {
         true => None,
-        false => Some(state.request(move |snapshot| edit_of(snapshot, &texts, &title)).await?),
+        false => Some(
+            state
+                .request(move |snapshot| edit_of(snapshot, &texts, &assumptions, &title))
+                .await?,
+        ),
     };
     if show {
         ask(state, &report, edit.clone()).await;
@@ -37,8 +43,20 @@ pub async fn finish(state: &State, report: Value, show: bool) -> Result<Value> {
 }
 
 /// The edit, unless what it is of has changed since the search began.
-fn edit_of(snapshot: &Snapshot, texts: &BTreeMap<String, ChangedText>, title: &str) -> Result<WorkspaceEdit> {
-    let mut edit = SourceEdit::default();
+fn edit_of(
+    snapshot: &Snapshot,
+    texts: &BTreeMap<String, ChangedText>,
+    assumptions: &[String],
+    title: &str,
+) -> Result<WorkspaceEdit> {
+    let assumption = |text: &String| Reason {
+        text: text.clone(),
+        place: None,
+    };
+    let mut edit = SourceEdit {
+        assumptions: assumptions.iter().map(assumption).collect(),
+        ..SourceEdit::default()
+    };
     for (path, ChangedText { before, after }) in texts {
         let path = PathBuf::from(path);
         let Some(before) = before else {
@@ -63,10 +81,13 @@ async fn ask(state: &State, report: &TuneReport, edit: Option<WorkspaceEdit>) {
         let text = format!("gridfuse: no combination is faster than the program as it is on {gpu}");
         return state.client.show_message(MessageType::INFO, text).await;
     };
-    let text = format!(
+    let mut text = format!(
         "gridfuse: {best} is {} as fast as the program as it is on {gpu}",
         times(speedup)
     );
+    if !report.assumptions.is_empty() {
+        text.push_str(&format!(", and right if this holds: {}", report.assumptions.join("; ")));
+    }
     let apply = MessageActionItem {
         title: APPLY.to_owned(),
         properties: std::collections::HashMap::new(),

@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::fingerprint;
 use super::lock;
-use super::phrases::times;
+use super::phrases::{milliseconds, times};
 use super::report::{Agreement, Outcome, Report};
 use super::state_directory;
+use super::tune::report::TuneReport;
+use super::tune::space::Point;
 
 /// Version of the file; another one's files are left alone.
 const VERSION: u32 = 1;
@@ -34,6 +36,9 @@ pub struct Entry {
     at: u64,
     /// Of the code.
     fingerprint: u64,
+    /// Of code for which it holds as well: what a search has made of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    also: Vec<u64>,
     /// Where.
     gpu: String,
     /// Arguments of the program.
@@ -43,6 +48,9 @@ pub struct Entry {
     /// The functions whose launches were rewritten.
     functions: Vec<String>,
     original_ms: Option<f64>,
+    /// The original did not finish in so many seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    original_timed_out: Option<f64>,
     variants: Vec<Past>,
 }
 
@@ -53,6 +61,13 @@ struct Past {
     median_ms: f64,
     /// It computed the same as the original; `None`: it could not be compared.
     agrees: Option<bool>,
+    /// It's the fastest that a search has found.
+    #[serde(default, skip_serializing_if = "is_false")]
+    tuned: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// What was measured of a rewrite last.
@@ -64,6 +79,10 @@ pub struct Measured {
     pub median_ms: f64,
     /// How many times as fast as the original.
     pub speedup: Option<f64>,
+    /// The original did not finish in so many seconds.
+    pub original_timed_out: Option<f64>,
+    /// A search has found it.
+    pub tuned: bool,
     /// It computed the same as the original; `None`: it could not be compared.
     pub agrees: Option<bool>,
     /// The GPU.
@@ -79,17 +98,26 @@ pub struct Measured {
 impl Measured {
     /// `aggregate-block: 41.0× on NVIDIA H200, 2 days ago, code unchanged since`
     pub fn phrase(&self) -> String {
-        let speedup = match self.speedup {
+        let speedup = match (self.speedup, self.original_timed_out) {
             _ if self.agrees == Some(false) => "wrong results".to_owned(),
-            Some(speedup) => times(speedup),
-            None => "no time to compare with".to_owned(),
+            (Some(speedup), _) => times(speedup),
+            (None, Some(seconds)) => format!(
+                "{} ms, the original did not finish in {seconds} s,",
+                milliseconds(self.median_ms)
+            ),
+            (None, None) => "no time to compare with".to_owned(),
         };
         let code = if self.current {
             "code unchanged since"
         } else {
             "stale: code changed since"
         };
-        format!("{}: {speedup} on {}, {}, {code}", self.rewrites, self.gpu, self.ago)
+        let rewrites = &self.rewrites;
+        let what = match self.tuned {
+            true => format!("tuned: {rewrites}, {speedup}"),
+            false => format!("{rewrites}: {speedup}"),
+        };
+        format!("{what} on {}, {}, {code}", self.gpu, self.ago)
     }
 }
 
@@ -115,8 +143,10 @@ impl Entry {
                     agrees: match run.agreement {
                         Agreement::Original | Agreement::Agrees { .. } => Some(true),
                         Agreement::Differs(_) | Agreement::PrintsOtherwise { .. } => Some(false),
-                        Agreement::Unknown { .. } => None,
+                        // That it's right by itself is no comparison.
+                        Agreement::Unknown { .. } | Agreement::NotShown(_) => None,
                     },
+                    tuned: false,
                 }),
                 _ => None,
             })
@@ -124,12 +154,52 @@ impl Entry {
         (!variants.is_empty()).then(|| Entry {
             at: now(),
             fingerprint,
+            also: Vec::new(),
             gpu: report.machine.gpu.clone(),
             args: report.args.clone(),
             set,
             functions,
             original_ms: report.original.median(),
+            original_timed_out: match report.original {
+                Outcome::TimedOut { seconds } => Some(seconds),
+                _ => None,
+            },
             variants,
+        })
+    }
+
+    /// What a search has found for the launches of `functions`; `fingerprints`: of the code for which that holds, as it was first. `None`:
+    /// nothing that computes the same.
+    pub fn tuned(report: &TuneReport, fingerprints: &[u64], functions: Vec<String>) -> Option<Entry> {
+        let (first, also) = fingerprints.split_first()?;
+        let search = &report.search;
+        let original_ms = report.original.median();
+        let faster = search.speedup.is_some_and(|speedup| speedup > 1.0);
+        let (point, median_ms) = match faster {
+            true => (Point::parse(search.best.as_deref()?)?, search.best_ms?),
+            // It stays as it is.
+            false => (Point::default(), original_ms?),
+        };
+        Some(Entry {
+            at: now(),
+            fingerprint: *first,
+            also: also.to_vec(),
+            gpu: report.machine.gpu.clone(),
+            args: report.args.clone(),
+            set: Vec::new(),
+            functions,
+            original_ms,
+            original_timed_out: None,
+            variants: vec![Past {
+                rewrites: if faster {
+                    point.in_words()
+                } else {
+                    "as it is".to_owned()
+                },
+                median_ms,
+                agrees: Some(true),
+                tuned: true,
+            }],
         })
     }
 }
@@ -192,7 +262,12 @@ impl History {
                     [] => past.rewrites.clone(),
                     set => format!("{} ({})", past.rewrites, set.join(", ")),
                 };
-                if found.iter().any(|known| known.rewrites == rewrites) {
+                // Of searches, the last one.
+                let same = |known: &Measured| match past.tuned {
+                    true => known.tuned,
+                    false => !known.tuned && known.rewrites == rewrites,
+                };
+                if found.iter().any(same) {
                     continue;
                 }
                 found.push(Measured {
@@ -202,18 +277,25 @@ impl History {
                         .original_ms
                         .filter(|_| past.median_ms > 0.0)
                         .map(|original| original / past.median_ms),
+                    original_timed_out: entry.original_timed_out,
+                    tuned: past.tuned,
                     agrees: past.agrees,
                     gpu: entry.gpu.clone(),
                     args: entry.args.clone(),
-                    current: entry.fingerprint == fingerprint,
+                    current: entry.fingerprint == fingerprint || entry.also.contains(&fingerprint),
                     ago: ago(now().saturating_sub(entry.at)),
                 });
             }
         }
         found.sort_by(|a, b| {
-            let rank = |measured: &Measured| (measured.agrees == Some(false), !measured.current);
+            // What a search has found counts from another beginning, and more: it's what the code should be.
+            let rank = |measured: &Measured| (measured.agrees == Some(false), !measured.current, !measured.tuned);
             let speed = |measured: &Measured| measured.speedup.unwrap_or(0.0);
-            rank(a).cmp(&rank(b)).then(speed(b).total_cmp(&speed(a)))
+            let time = |measured: &Measured| measured.median_ms;
+            rank(a)
+                .cmp(&rank(b))
+                .then(speed(b).total_cmp(&speed(a)))
+                .then(time(a).total_cmp(&time(b)))
         });
         found
     }
@@ -296,15 +378,18 @@ mod tests {
             fingerprint,
             gpu: "NVIDIA H200".to_owned(),
             args: Vec::new(),
+            also: Vec::new(),
             set: Vec::new(),
             functions: vec!["parent".to_owned()],
             original_ms: Some(original_ms),
+            original_timed_out: None,
             variants: variants
                 .iter()
                 .map(|(rewrites, median_ms, agrees)| Past {
                     rewrites: (*rewrites).to_owned(),
                     median_ms: *median_ms,
                     agrees: *agrees,
+                    tuned: false,
                 })
                 .collect(),
         }
@@ -342,6 +427,47 @@ mod tests {
         // Another file of the same number.
         let other = History::read_at(&path, Path::new("/y/a.cu")).map_err(|broken| io::Error::other(broken.why))?;
         assert!(other.entries.is_empty());
+        Ok(())
+    }
+
+    #[test]
+    fn what_was_tuned_and_what_did_not_finish() -> io::Result<()> {
+        let directory = tempfile::tempdir()?;
+        let (path, file) = (directory.path().join("h.json"), Path::new("/x/a.cu"));
+        let mut slow = entry(1, 0.0, &[("coarsen", 0.5, None)]);
+        (slow.original_ms, slow.original_timed_out) = (None, Some(20.0));
+        assert_eq!(add_at(&path, file, slow), None);
+        assert_eq!(
+            add_at(&path, file, entry(1, 41.0, &[("threshold", 0.5, Some(true))])),
+            None
+        );
+        for (fingerprint, rewrites) in [(1, "threshold 16, block"), (2, "threshold 64, multiblock")] {
+            let mut tuned = entry(fingerprint, 41.0, &[(rewrites, 1.0, Some(true))]);
+            tuned.also = vec![fingerprint + 10];
+            tuned.variants.iter_mut().for_each(|past| past.tuned = true);
+            assert_eq!(add_at(&path, file, tuned), None);
+        }
+        let history = History::read_at(&path, file).map_err(|broken| io::Error::other(broken.why))?;
+        let phrases = |fingerprint: u64| -> Vec<String> {
+            let measured = history.of_function("parent", || fingerprint);
+            measured.iter().map(Measured::phrase).collect()
+        };
+        let tuned = "tuned: threshold 64, multiblock, 41.0× on NVIDIA H200, 2 days ago";
+        // As it was, and as it is with what was found.
+        for fingerprint in [2, 12] {
+            assert_eq!(
+                phrases(fingerprint).first(),
+                Some(&format!("{tuned}, code unchanged since"))
+            );
+        }
+        assert_eq!(
+            phrases(1),
+            [
+                "threshold: 82.0× on NVIDIA H200, 2 days ago, code unchanged since",
+                "coarsen: 0.500 ms, the original did not finish in 20 s, on NVIDIA H200, 2 days ago, code unchanged since",
+                &format!("{tuned}, stale: code changed since"),
+            ]
+        );
         Ok(())
     }
 

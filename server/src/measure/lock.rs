@@ -3,6 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 fn place(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -25,15 +26,17 @@ pub fn beside(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The same without waiting; `None`: another process holds it.
-pub fn try_beside(path: &Path) -> io::Result<Option<File>> {
+/// The same without waiting for longer than `patience`; `None`: another process still holds it.
+pub fn try_beside(path: &Path, patience: Duration) -> io::Result<Option<File>> {
+    let begin = Instant::now();
     loop {
         let file = open(path)?;
         match file.try_lock() {
             // The process that held it before may have removed it meanwhile.
             Ok(()) if is_still(&file, &place(path)) => return Ok(Some(file)),
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::WouldBlock) if begin.elapsed() >= patience => return Ok(None),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }

@@ -14,6 +14,7 @@ pub mod guard;
 mod hand_written;
 pub mod history;
 pub mod html;
+mod inputs;
 mod instrument;
 pub mod kernel;
 mod lock;
@@ -211,6 +212,7 @@ pub fn measure(
         compiler.include_dirs.extend(own.file.parent().map(Path::to_path_buf));
     }
 
+    let sent = send_inputs(&place, &project, request, scratch.path(), progress)?;
     progress(0, "looking for a GPU");
     let machine = probe(&place, &mut compiler, request.arch.is_none(), scratch.path())?.machine;
     if process::given_up() {
@@ -232,7 +234,7 @@ pub fn measure(
         place: &place,
         scratch: scratch.path(),
         original: &original.plain,
-        directory: home_of(&project, request),
+        directory: sent.as_deref().or(home_of(&project, request)),
         show: &show,
         device: None,
     };
@@ -242,7 +244,7 @@ pub fn measure(
     let Some(original_programs) = programs.next() else {
         return Err("internal error: the original was not built; please report it".to_owned());
     };
-    let baseline = runner.baseline(&original_programs);
+    let mut baseline = runner.baseline(&original_programs);
     let mut variants = Vec::new();
     let mut done = 1;
     for Prepared {
@@ -261,7 +263,7 @@ pub fn measure(
                 run(done, rewrites);
                 done += 1;
                 match programs.next() {
-                    Some(programs) => runner.variant(&programs, &sources.plain, &baseline),
+                    Some(programs) => runner.variant(rewrites, &programs, &sources.plain, &mut baseline),
                     None => return Err(format!("internal error: {rewrites} was not built; please report it")),
                 }
             }
@@ -315,6 +317,23 @@ fn connect(request: &Request, scratch: &Path, progress: Progress<'_>) -> Result<
         progress(0, &format!("waiting for {line}"));
     }
     Place::new(request.runner.as_deref(), scratch)
+}
+
+/// Sends the files that programs read; the directory in which they run then.
+fn send_inputs(
+    place: &Place,
+    project: &Project,
+    request: &Request,
+    scratch: &Path,
+    progress: Progress<'_>,
+) -> Result<Option<PathBuf>, String> {
+    inputs::send(
+        project.inputs.as_ref(),
+        place,
+        home_of(project, request),
+        scratch,
+        progress,
+    )
 }
 
 /// A directory for all that is made, which goes when it's dropped, and in it what makes programs measure themselves.
@@ -443,20 +462,7 @@ fn build_each(
                     let Some(Job { directory, texts }) = jobs.get(index) else {
                         break;
                     };
-                    let result = std::fs::create_dir_all(directory)
-                        .map_err(|error| format!("cannot create {}: {error}", directory.display()).into())
-                        .and_then(|()| match &compiler.project {
-                            Some(project) => project_build::build(
-                                place,
-                                project,
-                                &compiler.nvcc,
-                                texts,
-                                header,
-                                directory,
-                                compiler.limit,
-                            ),
-                            None => build(place, compiler, texts, request.main(), header, directory),
-                        });
+                    let result = build_one(place, compiler, request, header, directory, texts);
                     if let Some(place) = built.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index) {
                         *place = Some(result);
                     }
@@ -468,6 +474,23 @@ fn build_each(
     let built = built.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter();
     let lost = || Err("internal error: a build was lost; please report it".to_owned().into());
     built.map(|result| result.unwrap_or_else(lost)).collect()
+}
+
+/// Builds a program in a directory of its own.
+fn build_one(
+    place: &Place,
+    compiler: &Compiler,
+    request: &Request,
+    header: &Path,
+    directory: &Path,
+    texts: &BTreeMap<PathBuf, String>,
+) -> Result<PathBuf, BuildFailure> {
+    std::fs::create_dir_all(directory).map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
+    let limit = compiler.limit;
+    match &compiler.project {
+        Some(project) => project_build::build(place, project, &compiler.nvcc, texts, header, directory, limit),
+        None => build(place, compiler, texts, request.main(), header, directory),
+    }
 }
 
 /// What a variant changes, without the files that it adds.

@@ -1,7 +1,7 @@
 //! A measurement in words: the same in the terminal, in reports and in editors.
 
 use super::compare::Difference;
-use super::report::{Agreement, BuildMessage, Outcome, Report, Variant};
+use super::report::{Agreement, BuildMessage, NotShown, Outcome, Report, Variant};
 
 /// At most this many of a compiler's messages are shown.
 const MAX_MESSAGES: usize = 5;
@@ -44,6 +44,17 @@ pub fn best(report: &Report) -> Option<(&Variant, f64)> {
     with_speedup.max_by(|(_, a), (_, b)| a.total_cmp(b))
 }
 
+/// The fastest rewritten program, and its GPU time, where the original didn't come to its end; it ends well, and agrees with others.
+pub fn fastest_alone(report: &Report) -> Option<(&Variant, f64)> {
+    let right = |variant: &&Variant| match &variant.outcome {
+        Outcome::Ran(run) => matches!(run.agreement, Agreement::NotShown(_)) && !variant.outcome.is_bad(),
+        _ => false,
+    };
+    let variants = report.variants.iter().filter(right);
+    let with_time = variants.filter_map(|variant| Some((variant, variant.outcome.median()?)));
+    with_time.min_by(|(_, a), (_, b)| a.total_cmp(b))
+}
+
 /// What the whole measurement says, in a sentence.
 pub fn summary(report: &Report) -> String {
     let gpu = &report.machine.gpu;
@@ -67,7 +78,18 @@ pub fn summary(report: &Report) -> String {
             times(speedup)
         ),
         None if report.original.is_bad() => format!("the original {}", result(&report.original, report)),
-        None => format!("no rewrite could be compared on {gpu}"),
+        None => match (&report.original, fastest_alone(report)) {
+            (Outcome::TimedOut { .. }, None) => {
+                format!("the original {} on {gpu}", result(&report.original, report))
+            }
+            (Outcome::TimedOut { .. }, Some((variant, ms))) => format!(
+                "the original {} on {gpu}, {} takes {} ms; that the two compute the same could not be shown",
+                result(&report.original, report),
+                variant.rewrites,
+                milliseconds(ms)
+            ),
+            _ => format!("no rewrite could be compared on {gpu}"),
+        },
     };
     if !wrong.is_empty() {
         text += &format!("; not right: {}", wrong.join(", "));
@@ -119,7 +141,42 @@ fn agreement(agreement: &Agreement, report: &Report) -> String {
         Agreement::Differs(found) => format!("DIFFERS: {}", difference(found, report)),
         Agreement::PrintsOtherwise { expected, found } => format!("DIFFERS: prints `{found}` instead of `{expected}`"),
         Agreement::Unknown { reason } => format!("not compared: {reason}"),
+        Agreement::NotShown(alone) => not_shown(alone, report),
     }
+}
+
+/// What is known of a program whose original did not come to its end.
+fn not_shown(alone: &NotShown, report: &Report) -> String {
+    let mut text = format!("not comparable with the original ({})", alone.reason);
+    match (&alone.peer, &alone.difference, &alone.prints) {
+        (None, ..) => {}
+        (Some(peer), Some(found), _) => {
+            text += &format!(
+                "; DIFFERS from {peer}, so that one of the two is wrong: {}",
+                difference(found, report)
+            );
+        }
+        (Some(peer), None, Some((expected, found))) => {
+            text += &format!(
+                "; DIFFERS from {peer}, so that one of the two is wrong: prints `{found}` instead of `{expected}`"
+            );
+        }
+        (Some(peer), None, None) => {
+            let unstable = match alone.unstable {
+                0 => String::new(),
+                unstable => format!(", {unstable} not comparable"),
+            };
+            text += &format!("; agrees with {peer} ({} buffers{unstable})", alone.compared);
+        }
+    }
+    text += &match alone.code {
+        Some(code) => format!("; ends with exit code {code}"),
+        None => "; ends by a signal".to_owned(),
+    };
+    if let Some(says) = &alone.says {
+        text += &format!(", prints `{says}`");
+    }
+    text
 }
 
 /// `after launch 1 of parent (x.cu:23), argument 2[1] is 6 instead of 5`
@@ -176,6 +233,17 @@ pub fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if report.deterministic == Some(false) {
         notes.push("two runs of the original disagree: what differs between them was not compared".to_owned());
+    }
+    let alone = |variant: &&Variant| match &variant.outcome {
+        Outcome::Ran(run) => matches!(run.agreement, Agreement::NotShown(_)),
+        _ => false,
+    };
+    if report.variants.iter().any(|variant| alone(&variant)) {
+        notes.push(
+            "the original gives nothing to compare with: rewritten programs are compared with the first of them that came to its end, and \
+             their own checks count; that they compute what the original would is not shown"
+                .to_owned(),
+        );
     }
     for left in &report.left_out {
         notes.push(format!(

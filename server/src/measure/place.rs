@@ -66,15 +66,6 @@ impl Place {
         }
     }
 
-    /// Removes a directory of the scratch directory.
-    pub fn remove(&self, directory: &Path) {
-        // What is left is only disk space, and goes at the end.
-        let _ = std::fs::remove_dir_all(directory);
-        if let Place::There(remote) = self {
-            remote.drop_directory(directory);
-        }
-    }
-
     /// The compiler, and directories with its libraries where it may not look by itself.
     pub fn find_nvcc(&self, given: Option<&Path>) -> Result<(PathBuf, Vec<PathBuf>), String> {
         match self {

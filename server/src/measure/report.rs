@@ -209,6 +209,36 @@ pub enum Agreement {
         /// Why.
         reason: String,
     },
+    /// There is nothing of the original to compare with: what can be said all the same.
+    NotShown(Box<NotShown>),
+}
+
+/// What is known of a rewritten program whose original did not come to its end. That the two compute the same is not among it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NotShown {
+    /// Why there is nothing of the original.
+    pub reason: String,
+    /// The rewritten program with which it was compared; `None`: it's the first that came to its end.
+    pub peer: Option<String>,
+    /// Captures of buffers in which the two agree.
+    pub compared: usize,
+    /// Captures that weren't compared, as that program disagrees with itself there.
+    pub unstable: usize,
+    /// Where the two differ first.
+    pub difference: Option<Difference>,
+    /// The first line that the two print otherwise: that program's, and this one's.
+    pub prints: Option<(String, String)>,
+    /// Its exit code, which is not 0 where it has found its own results wrong.
+    pub code: Option<i32>,
+    /// The last line that it has printed.
+    pub says: Option<String>,
+}
+
+impl NotShown {
+    /// Something is wrong with it, or with the program with which it was compared.
+    pub fn is_bad(&self) -> bool {
+        self.difference.is_some() || self.prints.is_some() || self.code != Some(0)
+    }
 }
 
 impl Run {
@@ -225,7 +255,11 @@ impl Outcome {
         match self {
             Outcome::Refused { .. } | Outcome::TimedOut { .. } => false,
             Outcome::NotBuilt { .. } | Outcome::Failed { .. } => true,
-            Outcome::Ran(run) => matches!(run.agreement, Agreement::Differs(_) | Agreement::PrintsOtherwise { .. }),
+            Outcome::Ran(run) => match &run.agreement {
+                Agreement::Differs(_) | Agreement::PrintsOtherwise { .. } => true,
+                Agreement::NotShown(alone) => alone.is_bad(),
+                Agreement::Original | Agreement::Agrees { .. } | Agreement::Unknown { .. } => false,
+            },
         }
     }
 

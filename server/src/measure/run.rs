@@ -11,8 +11,11 @@ use super::compare::{Comparison, compare, output_difference, unstable};
 use super::place::Place;
 use super::process::Finished;
 use super::recording::{Moment, Recording};
-use super::report::{Agreement, BuildMessage, CudaErrorReport, Outcome, Run, median};
+use super::report::{Agreement, BuildMessage, CudaErrorReport, NotShown, Outcome, Run, median};
 use super::{Request, advice};
+
+/// So many characters of what a program says are told.
+const MOST_SAID: usize = 80;
 
 /// The programs of one variant: `Err`: what the compiler said.
 pub struct Programs {
@@ -37,6 +40,10 @@ pub struct Baseline {
     pub outcome: Outcome,
     /// `None`: it didn't finish.
     captured: Option<Captured>,
+    /// Why it didn't.
+    why: String,
+    /// In its place: the first rewritten program that came to its end, and what that has computed.
+    peer: Option<(String, Captured)>,
 }
 
 impl Baseline {
@@ -239,20 +246,51 @@ impl Runner<'_> {
 
     /// Runs the original.
     pub fn baseline(&self, programs: &Programs) -> Baseline {
+        let mut baseline = Baseline {
+            outcome: Outcome::Refused { reasons: Vec::new() },
+            captured: None,
+            why: "the original did not come to its end".to_owned(),
+            peer: None,
+        };
+        // First whether it comes to its end at all: nothing else is to be waited for then.
+        if let (Ok(timed), Ok(_)) = (&programs.timed, &programs.checked)
+            && let Err(Outcome::TimedOut { seconds }) = self.timed(timed, self.request.timeout)
+        {
+            baseline.why = format!("it did not finish in {seconds} s");
+            baseline.outcome = Outcome::TimedOut { seconds };
+            return baseline;
+        }
         let mut captured = None;
-        let outcome = self.outcome(programs, self.original, |program| {
-            let found = self.capture(program)?;
+        let mut why = None;
+        baseline.outcome = self.outcome(programs, self.original, |program| {
+            let found = match self.capture(program) {
+                Ok(found) => found,
+                // Slower than by itself; how fast that is can be told.
+                Err(Outcome::TimedOut { seconds }) => {
+                    why = Some(format!(
+                        "it did not finish in {seconds} s while its memory was looked at"
+                    ));
+                    return Ok((Agreement::Original, Recording::default()));
+                }
+                Err(outcome) => return Err(outcome),
+            };
             let recording = found.recording.clone();
             captured = Some(found);
             Ok((Agreement::Original, recording))
         });
-        Baseline { outcome, captured }
+        baseline.captured = captured;
+        baseline.why = why.unwrap_or(baseline.why);
+        baseline
     }
 
     /// Runs the original's checked program twice: what it computes, and what depends on timing.
     pub fn capture(&self, program: &Path) -> Result<Captured, Outcome> {
-        let (first_run, first) = self.run(program, "capture", "original")?;
-        let (second_run, second) = self.run(program, "capture", "original-again")?;
+        self.capture_as(program, ["original", "original-again"])
+    }
+
+    fn capture_as(&self, program: &Path, names: [&str; 2]) -> Result<Captured, Outcome> {
+        let (first_run, first) = self.run(program, "capture", names[0])?;
+        let (second_run, second) = self.run(program, "capture", names[1])?;
         Ok(Captured {
             unstable: unstable(&first, &second, &self.request.tolerance),
             recording: first,
@@ -262,24 +300,74 @@ impl Runner<'_> {
     }
 
     /// Runs a rewritten program, whose texts are `plain`.
-    pub fn variant(&self, programs: &Programs, plain: &BTreeMap<PathBuf, String>, baseline: &Baseline) -> Outcome {
-        self.outcome(programs, plain, |program| {
-            self.check(program, baseline.captured.as_ref())
+    pub fn variant(
+        &self,
+        name: &str,
+        programs: &Programs,
+        plain: &BTreeMap<PathBuf, String>,
+        baseline: &mut Baseline,
+    ) -> Outcome {
+        self.outcome(programs, plain, |program| match &baseline.captured {
+            Some(original) => self.check(program, original),
+            None => self.check_alone(name, program, &baseline.why, &mut baseline.peer),
         })
     }
 
-    /// The same where it's known what the original computes.
-    pub fn variant_of(&self, programs: &Programs, plain: &BTreeMap<PathBuf, String>, original: &Captured) -> Outcome {
-        self.outcome(programs, plain, |program| self.check(program, Some(original)))
+    /// Runs a checked program where nothing is known of the original: compares it with another one, if there is one that ends well.
+    fn check_alone(
+        &self,
+        name: &str,
+        program: &Path,
+        why: &str,
+        peer: &mut Option<(String, Captured)>,
+    ) -> Result<(Agreement, Recording), Outcome> {
+        let mut alone = NotShown {
+            reason: why.to_owned(),
+            peer: None,
+            compared: 0,
+            unstable: 0,
+            difference: None,
+            prints: None,
+            code: None,
+            says: None,
+        };
+        let recording = match peer {
+            Some((other, captured)) => {
+                let (done, recording) = self.run(program, "capture", "variant")?;
+                alone.peer = Some(other.clone());
+                alone.code = done.status.and_then(|status| status.code());
+                alone.says = last_line(&done.stdout);
+                match compare(
+                    &captured.recording,
+                    &recording,
+                    &captured.unstable,
+                    &self.request.tolerance,
+                ) {
+                    Comparison::Different(difference) => alone.difference = Some(difference),
+                    Comparison::Same { compared, unstable } => {
+                        (alone.compared, alone.unstable) = (compared, unstable);
+                        alone.prints = output_difference(&captured.stdout[0], &captured.stdout[1], &done.stdout);
+                    }
+                }
+                recording
+            }
+            None => {
+                let captured = self.capture_as(program, ["peer", "peer-again"])?;
+                alone.code = captured.code;
+                alone.says = last_line(&captured.stdout[0]);
+                let recording = captured.recording.clone();
+                if captured.code == Some(0) && recording.errors.is_empty() {
+                    *peer = Some((name.to_owned(), captured));
+                }
+                recording
+            }
+        };
+        Ok((Agreement::NotShown(Box::new(alone)), recording))
     }
 
     /// Runs a checked program and compares it with the original.
-    pub fn check(&self, program: &Path, original: Option<&Captured>) -> Result<(Agreement, Recording), Outcome> {
+    pub fn check(&self, program: &Path, original: &Captured) -> Result<(Agreement, Recording), Outcome> {
         let (done, recording) = self.run(program, "capture", "variant")?;
-        let Some(original) = original else {
-            let reason = "the original did not come to its end".to_owned();
-            return Ok((Agreement::Unknown { reason }, recording));
-        };
         let code = done.status.and_then(|status| status.code());
         let tolerance = &self.request.tolerance;
         let compared = compare(&original.recording, &recording, &original.unstable, tolerance);
@@ -315,6 +403,12 @@ impl Runner<'_> {
         };
         Ok((agreement, recording))
     }
+}
+
+/// The last line that isn't empty, or its beginning.
+fn last_line(printed: &str) -> Option<String> {
+    let line = printed.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    Some(line.chars().take(MOST_SAID).collect())
 }
 
 fn failed(message: String, advice: Option<&str>) -> Outcome {

@@ -81,6 +81,14 @@ enum Agreement {
     Unknown {
         reason: String,
     },
+    NotShown {
+        reason: String,
+        peer: Option<String>,
+        compared: usize,
+        difference: Option<serde_json::Value>,
+        code: Option<i32>,
+        says: Option<String>,
+    },
 }
 
 /// The section of all reports in the results' directory; `None`: there are none.
@@ -171,5 +179,24 @@ fn agreement(agreement: &Agreement, sites: &[Site]) -> String {
         }
         Agreement::PrintsOtherwise { expected, found } => format!("**prints** `{found}` instead of `{expected}`"),
         Agreement::Unknown { reason } => format!("not compared: {reason}"),
+        Agreement::NotShown {
+            reason,
+            peer,
+            compared,
+            difference,
+            code,
+            says,
+        } => {
+            let peer = match (peer, difference) {
+                (None, _) => String::new(),
+                (Some(peer), None) => format!("; agrees with {peer} ({compared} buffers)"),
+                (Some(peer), Some(_)) => format!("; **differs** from {peer}"),
+            };
+            let code = code.map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
+            let says = says
+                .as_ref()
+                .map_or_else(String::new, |says| format!(", prints `{says}`"));
+            format!("not comparable with the original ({reason}){peer}; ends with {code}{says}")
+        }
     }
 }

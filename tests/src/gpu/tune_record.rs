@@ -49,6 +49,14 @@ struct Swept {
     best: Option<String>,
     best_ms: Option<f64>,
     found_ms: Option<f64>,
+    share: Option<Share>,
+}
+
+/// The search's part of what all combinations take.
+#[derive(Debug, Deserialize)]
+struct Share {
+    builds: f64,
+    run_seconds: f64,
 }
 
 /// The records of a directory, by the programs' names.
@@ -90,8 +98,16 @@ pub fn markdown(all: &[(String, Tuned)]) -> Option<String> {
         let share = all.map_or_else(
             || "–".to_owned(),
             |all| {
+                let parts = all.share.as_ref().map_or_else(String::new, |share| {
+                    let percent = |part: f64| 100.0 * part;
+                    format!(
+                        " ({:.0} % of the GPU's time, {:.0} % of the programs)",
+                        percent(share.run_seconds),
+                        percent(share.builds)
+                    )
+                });
                 format!(
-                    "{:.0} of {:.0} s, {:.0} %",
+                    "{:.0} of {:.0} s, {:.0} %{parts}",
                     search.seconds,
                     all.seconds,
                     100.0 * search.seconds / all.seconds

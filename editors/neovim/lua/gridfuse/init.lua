@@ -14,11 +14,26 @@ local function start(buffer)
   vim.lsp.start(server, { bufnr = buffer })
 end
 
+--- Writes the headers that edits have created: on disk, where the compiler looks for them, they are missing or empty.
+local function write_created()
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    local name = vim.api.nvim_buf_get_name(buffer)
+    local ours = vim.fs.basename(name) == 'gridfuse.cuh' and vim.bo[buffer].modified
+    local stat = ours and vim.uv.fs_stat(name)
+    if ours and (not stat or stat.size == 0) then
+      vim.api.nvim_buf_call(buffer, function()
+        vim.cmd('silent write')
+      end)
+    end
+  end
+end
+
 --- Starts the server for CUDA files from now on.
 ---@param options gridfuse.Options?
 function M.setup(options)
   config.set(options)
   vim.api.nvim_clear_autocmds({ group = group })
+  vim.api.nvim_create_autocmd('BufWritePost', { group = group, pattern = { '*.cu', '*.cuh' }, callback = write_created })
   -- A lens of the server: it names places, as an editor's command for references takes them.
   vim.lsp.commands['gridfuse.showLaunches'] = function(command, context)
     local client = vim.lsp.get_client_by_id(context.client_id)
@@ -57,12 +72,12 @@ end
 ---@param params table
 ---@param handler fun(error: table?, result: any)
 ---@param buffer integer?
+---@return boolean sent, integer? id
 function M.request(client, method, params, handler, buffer)
   if vim.fn.has('nvim-0.11') == 1 then
-    client:request(method, params, handler, buffer)
-  else
-    client.request(method, params, handler, buffer)
+    return client:request(method, params, handler, buffer)
   end
+  return client.request(method, params, handler, buffer)
 end
 
 --- Leaves the hierarchy of calls to a server that knows all calls, not only launches: each function would be listed twice.

@@ -79,8 +79,10 @@ local function row(name, outcome, original)
 end
 
 --- The lines of a report, and the rewrites that stand in them, by line.
+---@param report table its variants are sorted
+---@param last string what can be done
 ---@return string[] lines, table<integer, string> rewrites
-function M.lines(report)
+function M.lines(report, last)
   local median = report.original.outcome == 'ran' and report.original.median_ms or nil
   local rows = {}
   for _, variant in ipairs(report.variants) do
@@ -119,18 +121,21 @@ function M.lines(report)
   end
   local told = {}
   for _, variant in ipairs(report.variants) do
-    for _, assumption in ipairs(variant.assumptions) do
-      if not told[assumption] then
-        told[assumption] = true
-        vim.list_extend(lines, { '', 'assumes: ' .. assumption })
-      end
+    for _, assumption in ipairs(variant.assumptions or {}) do
+      told[assumption] = true
     end
   end
-  vim.list_extend(lines, { '', '<Enter> applies the rewrite of the line, q closes' })
+  for _, assumption in ipairs(report.assumptions or {}) do
+    told[assumption] = true
+  end
+  for assumption in vim.spairs(told) do
+    vim.list_extend(lines, { '', 'assumes: ' .. assumption })
+  end
+  vim.list_extend(lines, { '', last })
   return lines, rewrites
 end
 
-local function float(lines)
+local function float(title, lines)
   local buffer = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   vim.bo[buffer].modifiable = false
@@ -150,26 +155,49 @@ local function float(lines)
     height = height,
     style = 'minimal',
     border = 'rounded',
-    title = ' gridfuse: measurement ',
+    title = (' gridfuse: %s '):format(title),
   })
   vim.wo[window].wrap = true
   vim.keymap.set('n', 'q', '<cmd>close<cr>', { buffer = buffer, nowait = true })
   return buffer, window
 end
 
---- Says how long the measurement has taken, until it is stopped.
-local function progress(title)
+--- How long a search that was cancelled may take to end, in milliseconds.
+local PATIENCE = 10000
+
+--- What is under way.
+---@type { client: vim.lsp.Client, id: integer, cancelled: boolean?, finish: fun() }?
+local running
+
+--- Says what is being done and for how long, until it is stopped.
+---@param ended fun() the server has said that it has come to its end
+local function progress(title, client, ended)
   local started = vim.uv.hrtime()
+  local doing = ''
+  local heard = vim.api.nvim_create_autocmd('LspProgress', {
+    callback = function(event)
+      local params = event.data.params or event.data.result
+      local value = event.data.client_id == client.id and params and params.value or {}
+      if value.kind == 'report' and type(value.message) == 'string' then
+        doing = (': %d %%, %s'):format(value.percentage or 0, value.message)
+      elseif value.kind == 'end' then
+        ended()
+      end
+    end,
+  })
   local timer = assert(vim.uv.new_timer())
   timer:start(0, 1000, vim.schedule_wrap(function()
     if timer:is_closing() then
       return
     end
-    vim.api.nvim_echo({ { ('%s … %d s'):format(title, (vim.uv.hrtime() - started) / 1e9) } }, false, {})
+    local text = ('%s, %d s%s'):format(title, (vim.uv.hrtime() - started) / 1e9, doing)
+    -- A longer line would wait for a key.
+    vim.api.nvim_echo({ { vim.fn.strcharpart(text, 0, vim.o.columns - 15) } }, false, {})
   end))
   return function()
     timer:stop()
     timer:close()
+    vim.api.nvim_del_autocmd(heard)
     vim.api.nvim_echo({ { '' } }, false, {})
   end
 end
@@ -186,10 +214,12 @@ local function apply(client, uri, line, rewrites)
   end)
 end
 
---- Measures the current buffer's program.
----@param args string arguments of the program
----@param line integer? only what stands on this line is rewritten; from 0
-function M.run(args, line)
+--- Lets the server measure the current buffer's program, and hands on the report, the client, and the document.
+---@param command string
+---@param title string
+---@param more table of the command's argument
+---@param show fun(report: table, client: vim.lsp.Client, uri: string)
+local function execute(command, title, more, show)
   local client = require('gridfuse').client()
   if not client then
     return
@@ -198,19 +228,70 @@ function M.run(args, line)
     vim.notify('gridfuse: this server cannot measure; install a newer one', vim.log.levels.WARN)
     return
   end
+  if running then
+    vim.notify('gridfuse: something is being measured already; :GridfuseCancel ends it', vim.log.levels.WARN)
+    return
+  end
   local source = vim.api.nvim_get_current_buf()
   local uri = vim.uri_from_bufnr(source)
   vim.cmd('silent update')
-  local stop = progress('gridfuse: building and running')
-  local params = { command = COMMAND, arguments = { { uri = uri, args = args, line = line } } }
-  require('gridfuse').request(client, 'workspace/executeCommand', params, function(error, report)
-    stop()
-    if error then
-      vim.notify('gridfuse: ' .. error.message, vim.log.levels.ERROR)
-      return
+  local own = { client = client }
+  local stop = progress(title, client, function()
+    -- No answer comes for what was cancelled.
+    if own.cancelled then
+      own.finish()
     end
-    local lines, rewrites = M.lines(report)
-    local buffer, window = float(lines)
+  end)
+  own.finish = function()
+    if running == own then
+      running = nil
+      stop()
+    end
+  end
+  running = own
+  local params = { command = command, arguments = { vim.tbl_extend('error', { uri = uri }, more) } }
+  local sent, id = require('gridfuse').request(client, 'workspace/executeCommand', params, function(error, report)
+    own.finish()
+    if not error then
+      show(report, client, uri)
+    elseif not own.cancelled then
+      vim.notify('gridfuse: ' .. error.message, vim.log.levels.ERROR)
+    end
+  end, source)
+  own.id = id
+  if not sent then
+    own.finish()
+  end
+end
+
+--- Ends what is being measured.
+function M.cancel()
+  local own = running
+  if not own then
+    vim.notify('gridfuse: nothing is being measured', vim.log.levels.INFO)
+    return
+  end
+  own.cancelled = true
+  if vim.fn.has('nvim-0.11') == 1 then
+    own.client:cancel_request(own.id)
+  else
+    own.client.cancel_request(own.id)
+  end
+  vim.defer_fn(own.finish, PATIENCE)
+end
+
+--- Something is being measured.
+function M.running()
+  return running ~= nil
+end
+
+--- Measures the current buffer's program.
+---@param args string arguments of the program
+---@param line integer? only what stands on this line is rewritten; from 0
+function M.run(args, line)
+  execute(COMMAND, 'gridfuse: measuring', { args = args, line = line }, function(report, client, uri)
+    local lines, rewrites = M.lines(report, '<Enter> applies the rewrite of the line, q closes')
+    local buffer, window = float('measurement', lines)
     vim.keymap.set('n', '<cr>', function()
       local wanted = rewrites[vim.api.nvim_win_get_cursor(window)[1]]
       if wanted then
@@ -218,31 +299,28 @@ function M.run(args, line)
         apply(client, uri, line, wanted)
       end
     end, { buffer = buffer, nowait = true })
-  end, source)
+  end)
 end
 
---- Searches what is fastest for the current buffer's program; the server asks whether to apply what it has found.
+--- Searches what is fastest for the current buffer's program.
 ---@param args string arguments of the program
 function M.tune(args)
-  local client = require('gridfuse').client()
-  if not client then
-    return
-  end
-  if not M.available(client) then
-    vim.notify('gridfuse: this server cannot measure; install a newer one', vim.log.levels.WARN)
-    return
-  end
-  local source = vim.api.nvim_get_current_buf()
-  vim.cmd('silent update')
-  local stop = progress('gridfuse: tuning')
-  local argument = { uri = vim.uri_from_bufnr(source), args = args, show = true }
-  local params = { command = 'gridfuse.tune', arguments = { argument } }
-  client:request('workspace/executeCommand', params, function(error)
-    stop()
-    if error then
-      vim.notify('gridfuse: ' .. error.message, vim.log.levels.ERROR)
+  execute('gridfuse.tune', 'gridfuse: tuning', { args = args }, function(report, client)
+    report.variants = {}
+    for _, point in ipairs(report.points) do
+      table.insert(report.variants, { rewrites = point.point, outcome = point.outcome })
     end
-  end, source)
+    local edit = present(report.edit) and report.edit or nil
+    local last = edit and ('<Enter> applies %s, q closes'):format(report.search.best)
+      or 'no combination is faster than the program as it is; q closes'
+    local buffer, window = float('tuning', (M.lines(report, last)))
+    vim.keymap.set('n', '<cr>', function()
+      if edit then
+        vim.api.nvim_win_close(window, true)
+        vim.lsp.util.apply_workspace_edit(edit, client.offset_encoding)
+      end
+    end, { buffer = buffer, nowait = true })
+  end)
 end
 
 return M

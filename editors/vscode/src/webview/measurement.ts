@@ -1,6 +1,6 @@
 // The page with the results of a measurement: bars, a table, buttons that apply a rewrite.
 
-import { milliseconds, type Report, type Row, rows } from "../report";
+import { factor, milliseconds, type Report, type Row, rows } from "../report";
 import { content, element, host } from "./host";
 
 window.addEventListener("message", (event: MessageEvent<{ type: string; report?: Report }>) => {
@@ -40,10 +40,6 @@ function summary(lines: Row[]): string {
     return "No rewrite is faster than the original.";
   }
   return `Fastest: ${best.name}, ${milliseconds(best.median)} ms, ${factor(best.speedup)} faster than the original.`;
-}
-
-function factor(speedup: number): string {
-  return speedup >= 10 ? `${speedup.toFixed(0)}×` : `${speedup.toFixed(1)}×`;
 }
 
 function table(lines: Row[]): HTMLElement {

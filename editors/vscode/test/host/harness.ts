@@ -9,7 +9,8 @@ export interface Test {
   run: () => Promise<void>;
 }
 
-const PATIENCE_MS = 15_000;
+/** How long anything may take: on a busy machine, much longer than usual. */
+const PATIENCE_MS = 60_000;
 
 /** The window's answer to a question of test/host.mjs. */
 export async function ask<T>(question: string, ...values: unknown[]): Promise<T> {
@@ -90,9 +91,55 @@ export function diagnostics(document: vscode.TextDocument): Promise<vscode.Diagn
   });
 }
 
-/** Changes a setting of the extension for the workspace. */
-export async function set(name: string, value: unknown): Promise<void> {
-  await vscode.workspace.getConfiguration("gridfuse").update(name, value, vscode.ConfigurationTarget.Workspace);
+/** Changes a setting for the workspace; without another section, one of the extension. */
+export async function set(name: string, value: unknown, section = "gridfuse"): Promise<void> {
+  await vscode.workspace.getConfiguration(section).update(name, value, vscode.ConfigurationTarget.Workspace);
+}
+
+/** Makes a program the server, and waits until it runs. */
+export async function serve(program: string | undefined): Promise<void> {
+  await set("server.path", program);
+  // The status bar may still speak of the one before.
+  await vscode.commands.executeCommand("gridfuse.restartServer");
+  await status(/running/);
+}
+
+/** Runs with other variables in the environment, which programs that are started then get. */
+export async function withEnvironment(variables: Record<string, string>, run: () => Promise<void>): Promise<void> {
+  const before = Object.keys(variables).map((name) => [name, process.env[name]] as const);
+  Object.assign(process.env, variables);
+  try {
+    await run();
+  } finally {
+    for (const [name, value] of before) {
+      if (value === undefined) {
+        delete process.env[name];
+      } else {
+        process.env[name] = value;
+      }
+    }
+  }
+}
+
+/** Asks about a message until there is an answer. Messages leave the window after a while, but not the list of all. */
+async function askMessage<T>(question: string, text: string, ...values: unknown[]): Promise<NonNullable<T>> {
+  return until(`the message ${text}`, async () => {
+    const answer = await ask<T>(question, text, ...values);
+    if (answer === null || answer === false) {
+      await vscode.commands.executeCommand("notifications.showList");
+    }
+    return answer;
+  });
+}
+
+/** What a message says, with its buttons, once it is shown. */
+export function message(text: string): Promise<string> {
+  return askMessage<string>("message", text);
+}
+
+/** Presses a button of a message, once it is shown. */
+export async function pressInMessage(text: string, button: string): Promise<void> {
+  await askMessage<boolean>("pressInMessage", text, button);
 }
 
 /** Answers the modal question that `run` leads to: in tests, the editor shows none. Returns what the question says. */
@@ -113,6 +160,12 @@ export async function answering(button: string | undefined, run: () => Promise<u
     window.showWarningMessage = real;
   }
   return asked.join("\n");
+}
+
+/** The difference that is shown. */
+export function difference(): vscode.TabInputTextDiff | undefined {
+  const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+  return tabs.map((tab) => tab.input).find((input) => input instanceof vscode.TabInputTextDiff);
 }
 
 /** Closes all editors without saving. */

@@ -1,14 +1,17 @@
 // The entry that the extension host calls. GRIDFUSE_TEST_ONLY, part of a name, picks tests.
 
 import * as activation from "./activation.test";
+import * as calls from "./calls.test";
+import * as commands from "./commands.test";
 import { ask, closeAll, set } from "./harness";
 import * as language from "./language.test";
 import * as panels from "./panels.test";
 import * as rewrite from "./rewrite.test";
 import * as server from "./server.test";
+import * as tune from "./tune.test";
 
 /** Tests that hang are given up. */
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 240_000;
 
 /** With so many failures, the rest isn't tried. */
 const MOST_FAILURES = 4;
@@ -32,7 +35,7 @@ async function limited(work: Promise<void>): Promise<void> {
 
 export async function run(): Promise<void> {
   // The first one activates the extension.
-  const all = [activation, server, language, rewrite, panels].flatMap(({ tests }) => tests);
+  const all = [activation, server, language, calls, rewrite, commands, panels, tune].flatMap(({ tests }) => tests);
   const part = process.env.GRIDFUSE_TEST_ONLY ?? "";
   const tests = all.filter(({ name }) => name.includes(part));
   const failed: string[] = [];

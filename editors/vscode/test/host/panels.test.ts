@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { answering, ask, bfs, diagnostics, putCursor, set, status, type Test, until } from "./harness";
+import { answering, ask, bfs, diagnostics, message, putCursor, serve, type Test, until } from "./harness";
 
 interface Focus {
   tag: string;
@@ -22,8 +22,7 @@ async function graph(name: string): Promise<vscode.TextEditor> {
 
 /** A measurement of bfs.cu that somebody made before. */
 async function measurement(name: string): Promise<vscode.TextEditor> {
-  await set("server.path", process.env.GRIDFUSE_TEST_RECORDING_SERVER);
-  await status(/running/);
+  await serve(process.env.GRIDFUSE_TEST_RECORDING_SERVER);
   const editor = await bfs(name);
   await diagnostics(editor.document);
   putCursor(editor, "expand<<<");
@@ -100,7 +99,7 @@ export const tests: Test[] = [
     async run() {
       const { document } = await measurement("applied.cu");
       await ask("press", "applied.cu", "button", "Preview aggregate-block");
-      await ask("message", "Assumes:");
+      await message("Assumes:");
       await vscode.commands.executeCommand("gridfuse.discardPreview");
       await answering("Apply", () => ask("press", "applied.cu", "button", "Apply threshold+aggregate-grid"));
       await until("the rewritten text", () => /gridfuse::Aggregator<gridfuse::PerGrid/.test(document.getText()));

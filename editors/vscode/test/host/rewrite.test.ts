@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { answering, ask, bfs, diagnostics, edit, putCursor, set, type Test, until, workspaceFile } from "./harness";
+import { answering, ask, bfs, diagnostics, difference, edit, message, putCursor, set, type Test, until, workspaceFile } from "./harness";
 
 const AGGREGATOR = "gridfuse::Aggregator<gridfuse::PerBlock, expand_aggregated>";
 
@@ -10,19 +10,10 @@ async function preview(name: string, row: string): Promise<vscode.TextEditor> {
   const editor = await bfs(name);
   await diagnostics(editor.document);
   putCursor(editor, "expand<<<");
-  // What the editor does meanwhile may take the focus, which closes the list.
-  await until("the list of rewrites", async () => {
-    const shown = vscode.commands.executeCommand("gridfuse.previewRewrite");
-    const chosen = await ask<boolean>("choose", row);
-    await (chosen ? shown : undefined);
-    return chosen;
-  });
+  const shown = vscode.commands.executeCommand("gridfuse.previewRewrite");
+  await ask("choose", row);
+  await shown;
   return editor;
-}
-
-function difference(): vscode.TabInputTextDiff | undefined {
-  const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
-  return tabs.map((tab) => tab.input).find((input) => input instanceof vscode.TabInputTextDiff);
 }
 
 export const tests: Test[] = [
@@ -36,10 +27,10 @@ export const tests: Test[] = [
       const after = await vscode.workspace.openTextDocument(shown.modified);
       assert.ok(after.getText().includes(AGGREGATOR));
       assert.equal(document.getText(), before);
-      const said = await ask<string>("message", "Assumes:");
+      const said = await message("Assumes:");
       assert.match(said, /independent of each other/);
       await vscode.commands.executeCommand("gridfuse.discardPreview");
-      assert.equal(difference(), undefined);
+      await until("the preview is gone", () => difference() === undefined);
       assert.equal(document.getText(), before);
       assert.equal(document.isDirty, false);
     },
@@ -53,7 +44,7 @@ export const tests: Test[] = [
       const after = (await vscode.workspace.openTextDocument(shown.modified)).getText();
       await vscode.commands.executeCommand("gridfuse.acceptPreview");
       assert.equal(document.getText(), after);
-      assert.equal(difference(), undefined, "the preview is gone");
+      await until("the preview is gone", () => difference() === undefined);
       assert.ok(await document.save());
       const saved = Buffer.from(await vscode.workspace.fs.readFile(workspaceFile("accepted.cu"))).toString();
       assert.equal(saved, after);
@@ -85,7 +76,7 @@ export const tests: Test[] = [
       assert.ok(await vscode.workspace.applyEdit(change));
       const changed = editor.document.getText();
       await vscode.commands.executeCommand("gridfuse.acceptPreview");
-      await ask("message", "the text changed since the preview");
+      await message("the text changed since the preview");
       assert.equal(editor.document.getText(), changed);
     },
   },
@@ -122,7 +113,7 @@ export const tests: Test[] = [
     async run() {
       const editor = await edit("nothing.cu", "__global__ void alone(int* p) { *p = 1; }\n");
       await vscode.commands.executeCommand("gridfuse.previewRewrite");
-      await ask("message", "no kernel launches another here");
+      await message("no kernel launches another here");
       assert.equal(editor.document.isDirty, false);
     },
   },

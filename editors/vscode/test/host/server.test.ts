@@ -5,20 +5,9 @@ import * as fs from "node:fs";
 import * as os from "node:os";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { ask, bfs, diagnostics, set, status, type Test } from "./harness";
+import { bfs, diagnostics, message, set, status, type Test, until, withEnvironment } from "./harness";
 
 const program = process.env.GRIDFUSE_TEST_SERVER ?? "";
-
-/** Runs with another PATH. */
-async function withPath(value: string, run: () => Promise<void>): Promise<void> {
-  const before = process.env.PATH;
-  process.env.PATH = value;
-  try {
-    await run();
-  } finally {
-    process.env.PATH = before;
-  }
-}
 
 export const tests: Test[] = [
   {
@@ -26,7 +15,7 @@ export const tests: Test[] = [
     async run() {
       await bfs("setting.cu");
       await set("server.path", "/no/such/program");
-      const text = await ask<string>("message", "/no/such/program");
+      const text = await message("/no/such/program");
       assert.match(text, /gridfuse\.server\.path names \/no\/such\/program/);
       assert.match(text, /Choose the Program….*Get Started.*Open Settings/s);
       const { warning, label } = await status(/no server/);
@@ -42,13 +31,13 @@ export const tests: Test[] = [
       const bin = fs.mkdtempSync(path.join(os.tmpdir(), "gridfuse-path-"));
       fs.symlinkSync(program, path.join(bin, "gridfuse"));
       try {
-        await withPath("/nowhere", async () => {
+        await withEnvironment({ PATH: "/nowhere" }, async () => {
           await set("server.path", undefined);
-          const text = await ask<string>("message", "none is on PATH");
+          const text = await message("none is on PATH");
           assert.match(text, /cargo install --path server/);
           assert.equal((await status(/no server/)).warning, true);
         });
-        await withPath(`${bin}${path.delimiter}${process.env.PATH}`, async () => {
+        await withEnvironment({ PATH: `${bin}${path.delimiter}${process.env.PATH}` }, async () => {
           await vscode.commands.executeCommand("gridfuse.restartServer");
           await status(/running/);
           await diagnostics(document);
@@ -65,7 +54,7 @@ export const tests: Test[] = [
     async run() {
       await bfs("failure.cu");
       await set("server.path", "/bin/false");
-      const text = await ask<string>("message", "the server failed");
+      const text = await message("the server failed");
       assert.match(text, /Restart.*Show Output/s);
       assert.equal((await status(/the server failed/)).warning, true);
       await set("server.path", program);
@@ -89,7 +78,7 @@ export const tests: Test[] = [
       await diagnostics(document);
       await set("enable", false);
       await status(/not running/);
-      assert.deepEqual(vscode.languages.getDiagnostics(document.uri), []);
+      await until("no diagnostics", () => vscode.languages.getDiagnostics(document.uri).length === 0);
       await set("enable", undefined);
       await status(/running/);
       await diagnostics(document);

@@ -1,8 +1,8 @@
 //! What `measure` and `tune` have in common: the program, how it is built and how it is run.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -126,16 +126,20 @@ pub fn end_on_interrupt() {
     });
 }
 
-/// Shows on a terminal how far something is.
+/// Shows how far something is: on a terminal in one line, else a line for each step.
 pub fn with_spinner<T>(work: impl FnOnce(Progress<'_>) -> T) -> T {
     let spinner = std::io::stderr().is_terminal().then(|| {
         let spinner = indicatif::ProgressBar::new_spinner();
         spinner.enable_steady_tick(Duration::from_millis(120));
         spinner
     });
-    let result = work(&|percent, what| {
-        if let Some(spinner) = &spinner {
-            spinner.set_message(format!("{percent:3} % {what}"));
+    let begun = Instant::now();
+    let result = work(&|percent, what| match &spinner {
+        Some(spinner) => spinner.set_message(format!("{percent:3} % {what}")),
+        None => {
+            let seconds = begun.elapsed().as_secs_f64();
+            // Who doesn't listen misses nothing of the result.
+            let _ = writeln!(io::stderr(), "{seconds:7.1} s {percent:3} % {what}");
         }
     });
     if let Some(spinner) = &spinner {

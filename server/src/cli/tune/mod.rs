@@ -13,6 +13,7 @@ use super::output::{self, note};
 use super::project::{Project, canonical};
 use super::{CLEAN, CliError, CliResult, FINDINGS, USAGE_OR_IO, changes};
 use crate::line_index::line_index;
+use crate::measure::history::{self, Entry};
 use crate::measure::served::{self, Message, Unsaved};
 use crate::measure::tune::report::ChangedText;
 use crate::measure::tune::space::{GRANULARITIES, granularity};
@@ -42,6 +43,9 @@ pub struct TuneArgs {
     /// Forget what is known of a search that was interrupted
     #[arg(long)]
     fresh: bool,
+    /// Don't remember the result for editors
+    #[arg(long)]
+    no_history: bool,
     #[command(flatten)]
     result: ResultArgs,
     /// Tune for the language server
@@ -101,13 +105,25 @@ pub fn run(args: &TuneArgs, out: &mut dyn Write) -> CliResult {
         }
         return Ok(GIVEN_UP);
     }
-    let (project, Tuned { mut report, changes }) = match result {
+    let (project, tuned) = match result {
         Err(CliError::Message(message)) if args.served => {
             Message::Error(message).send();
             return Ok(USAGE_OR_IO);
         }
         result => result?,
     };
+    let Tuned {
+        mut report,
+        changes,
+        fingerprints,
+        functions,
+    } = tuned;
+    if !args.no_history
+        && let Some(entry) = Entry::tuned(&report, &fingerprints, functions)
+        && let Some(problem) = history::add(&canonical(&args.program.file)?, entry)
+    {
+        note(&problem);
+    }
     let wrong = report.points.iter().any(|point| point.outcome.is_bad());
     if args.result.json {
         if args.served {

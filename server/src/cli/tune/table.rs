@@ -63,15 +63,18 @@ pub fn print(report: &TuneReport, out: &mut dyn Write) -> Result<(), CliError> {
         if let Some(ms) = all.best_ms {
             write!(out, " with {} ms", milliseconds(ms))?;
         }
-        if let Some(excess) = all.excess() {
-            write!(
-                out,
-                "; what the search has found in {:.0} % of the time takes {:.1} % longer",
-                100.0 * found.seconds / all.seconds.max(1e-9),
-                100.0 * excess
-            )?;
+        if let Some(excess) = all.excess {
+            write!(out, "; what the search has found takes {:.1} % longer", 100.0 * excess)?;
         }
         writeln!(out)?;
+        let share = &all.share;
+        writeln!(
+            out,
+            "the search took {:.0} % of the time of that, {:.0} % of the programs and {:.0} % of the GPU's time",
+            100.0 * share.seconds,
+            100.0 * share.builds,
+            100.0 * share.run_seconds
+        )?;
     }
     if !report.deterministic {
         note("two runs of the program as it is disagree: what differs between them was not compared");
@@ -96,6 +99,7 @@ fn row(name: &str, outcome: &Outcome, speedup: Option<f64>) -> Vec<String> {
                     format!("DIFFERS: prints `{found}` instead of `{expected}`")
                 }
                 Agreement::Unknown { reason } => format!("not compared: {reason}"),
+                Agreement::NotShown(alone) => format!("not compared: {}", alone.reason),
             };
             let spread = format!("{} … {}", milliseconds(least), milliseconds(most));
             match right {

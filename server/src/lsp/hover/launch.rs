@@ -3,7 +3,7 @@
 use super::super::markdown::{code, link, note, table, words};
 use super::super::pages::Pages;
 use super::super::state::Snapshot;
-use crate::describe::{dependence_rows, launchers, recursion};
+use crate::describe::{dependence_rows, launchers, recursion, told_rewrites};
 use crate::schema::{Launch, Operand};
 
 /// The text about a launch.
@@ -136,8 +136,7 @@ fn operand(what: &str, operand: &Operand, home: &str) -> Vec<String> {
 fn rewrites(launch: &Launch, home: &str, pages: &Pages) -> String {
     let mut reasons: Vec<String> = Vec::new();
     let mut rows = Vec::new();
-    let wait = launch.sync.as_ref().and_then(|sync| sync.replace.as_ref());
-    for rewrite in wait.into_iter().chain(&launch.rewrites) {
+    for rewrite in told_rewrites(launch) {
         let numbers: Vec<String> = rewrite
             .reasons
             .iter()

@@ -13,7 +13,7 @@ use gridfuse_analysis::span::{FileRange, TextRange};
 use tower_lsp_server::ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
 
 use super::convert::path_of;
-use super::markdown::describe;
+use super::markdown::{aligned, describe};
 use super::measured;
 use super::state::Snapshot;
 use crate::launches::{Site, function_at, overlapping, place_in};
@@ -27,10 +27,18 @@ pub fn hover(snapshot: &Snapshot, params: &HoverParams) -> Option<Hover> {
     Some(Hover {
         contents: HoverContents::Markup(MarkupContent {
             kind: MarkupKind::Markdown,
-            value: text,
+            value: for_client(snapshot, text),
         }),
         range: Some(snapshot.range(place)),
     })
+}
+
+/// The text as the client can show it.
+pub fn for_client(snapshot: &Snapshot, text: String) -> String {
+    if snapshot.session.aligned_tables {
+        return aligned(&text);
+    }
+    text
 }
 
 /// The text about what stands at `offset`, and the place that it is about: the narrowest thing there.

@@ -2,7 +2,6 @@
 # when its input ends. One request a line on standard input, some with bytes behind it:
 #
 #   file MODE BYTES PATH      the bytes are a file; no answer
-#   drop PATH                 removes a directory; no answer
 #   run NUMBER SECONDS BYTES  the bytes are a script for sh; answers `started`
 #   poll NUMBER               answers `running`, or `ended STATUS`
 #   kill NUMBER               ends a script with all that it has started; answers `killed`
@@ -76,7 +75,6 @@ while read -r verb rest; do
         head -c "${rest%% *}" >"$path" || exit 73
         chmod "$mode" "$path"
         ;;
-    drop) rm -rf "$rest" ;;
     run)
         number=${rest%% *}
         rest=${rest#* }

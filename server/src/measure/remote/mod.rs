@@ -145,27 +145,25 @@ impl Remote {
         let mut files = Vec::new();
         collect(path, &mut files)?;
         for file in files {
-            let to = self.text(file.as_os_str())?;
-            if to.contains(['\n', '\\']) || to.trim() != to {
-                let message = format!("{} has a name that can't be sent", file.display());
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-            }
-            let bytes = std::fs::read(&file)?;
-            let mode = if executable(&file) { "700" } else { "600" };
-            self.ask(|wire| {
-                wire.say(&format!("file {mode} {} {to}", bytes.len()))?;
-                wire.write(&bytes)
-            })?;
+            self.send_file(&file, &file)?;
         }
         Ok(())
     }
 
-    /// Removes the counterpart of a directory.
-    pub fn drop_directory(&self, path: &Path) {
-        if let Ok(path) = self.text(path.as_os_str()) {
-            // What is left goes with the connection.
-            let _ = self.ask(|wire| wire.say(&format!("drop {path}")));
+    /// Sends a file to the counterpart of `to`.
+    pub fn send_file(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let to = self.text(to.as_os_str())?;
+        if to.contains(['\n', '\\']) || to.trim() != to {
+            let message = format!("{} has a name that can't be sent", from.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
+        let mut file = File::open(from)?;
+        let bytes = file.metadata()?.len();
+        let mode = if executable(from) { "700" } else { "600" };
+        self.ask(|wire| {
+            wire.say(&format!("file {mode} {bytes} {to}"))?;
+            wire.copy(&mut file, bytes)
+        })
     }
 
     /// Runs a command to its end, or kills it and all that it started after `limit`. Its arguments, its environment and its directory
@@ -297,6 +295,11 @@ impl Remote {
             script += &format!("rm -f {}\n", word(path.as_os_str())?);
         }
         if let Some(directory) = command.get_current_dir() {
+            let directory_there = self.text(directory.as_os_str())?;
+            if directory_there.starts_with(&self.there) {
+                // There may be nothing in it.
+                script += &format!("mkdir -p {}\n", quoted(&directory_there));
+            }
             // The user's own directory, where both machines share it; what the program may want to read is there.
             script += &format!(
                 "cd {} 2>/dev/null || cd {}\n",
@@ -344,6 +347,15 @@ impl Wire {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let input = self.input.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         input.write_all(bytes)
+    }
+
+    /// So many bytes of a file: the other end waits for all of them.
+    fn copy(&mut self, file: &mut File, bytes: u64) -> io::Result<()> {
+        let input = self.input.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        match io::copy(&mut file.take(bytes), input)? == bytes {
+            true => Ok(()),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
     }
 
     fn say(&mut self, line: &str) -> io::Result<()> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::cost::{Cost, Share};
 use crate::measure::report::{LeftOut, Machine, Outcome, Site};
 
 /// Version of the JSON form; grows when a field changes its meaning.
@@ -32,6 +33,8 @@ pub struct TuneReport {
     pub deterministic: bool,
     /// Where the search began: what the cost model recommends.
     pub guess: String,
+    /// What it takes to look for a GPU and to run the program as it is, which both the search and measuring all points need.
+    pub setup: Cost,
     /// The search.
     pub search: Found,
     /// All points, each with all its runs; only on request.
@@ -69,8 +72,10 @@ pub struct Found {
     pub resumed: usize,
     /// Runs that were stopped because they could not be the best any more.
     pub stopped: usize,
-    /// Seconds that it took, with building and comparing.
+    /// Seconds that it took, with the setup, building and comparing, and with what it took before it was interrupted.
     pub seconds: f64,
+    /// What it took, without the setup.
+    pub cost: Cost,
     /// The fastest point that computes the same as the original.
     pub best: Option<String>,
     /// Its GPU time.
@@ -82,22 +87,32 @@ pub struct Found {
 /// What measuring all points came to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Swept {
-    /// Points that could be built and compute the same as the original.
+    /// Points that could be built and run.
     pub points: usize,
-    /// Seconds that it took.
+    /// Seconds that it took, with the setup, building and comparing.
     pub seconds: f64,
+    /// What it took, without the setup.
+    pub cost: Cost,
+    /// Which part of that the search took, both with the setup.
+    pub share: Share,
     /// The fastest point that computes the same as the original.
     pub best: Option<String>,
     /// Its GPU time.
     pub best_ms: Option<f64>,
     /// GPU time that was measured here of the point that the search found.
     pub found_ms: Option<f64>,
+    /// How much longer than the best point the found one takes: 0.05 for 5 %.
+    pub excess: Option<f64>,
 }
 
 impl Swept {
-    /// How much slower than the best point the found one is: 0.05 for 5 %.
-    pub fn excess(&self) -> Option<f64> {
-        Some(self.found_ms? / self.best_ms.filter(|best| *best > 0.0)? - 1.0)
+    /// Compares what was found with the best.
+    pub fn with_excess(self) -> Swept {
+        let times = self.found_ms.zip(self.best_ms.filter(|best| *best > 0.0));
+        Swept {
+            excess: times.map(|(found, best)| found / best - 1.0),
+            ..self
+        }
     }
 }
 

@@ -16,6 +16,10 @@ const CENTRES: usize = 2;
 /// Fewer points are not worth a choice.
 const LEAST_POINTS: usize = 24;
 
+/// Of a space that is larger than this, no more than a quarter is built: programs of points, those of the finalists that are compared, and
+/// that of the program as it is.
+const SMALL: usize = 40;
+
 /// Points that are that close to the best are as good, as far as one run can tell.
 const NOISE: f64 = 1.03;
 
@@ -47,13 +51,31 @@ impl<'a> Search<'a> {
         let mut search = Search {
             space,
             repeat: repeat.max(1),
-            most: (space.len() / 3).max(LEAST_POINTS),
+            most: match space.len() {
+                0..=SMALL => LEAST_POINTS,
+                all => (all / 4).saturating_sub(4).max(10),
+            },
             asked: BTreeSet::new(),
             pool,
             round: 0,
         };
         search.pool.truncate(search.most);
         search
+    }
+
+    /// The points with which it begins.
+    pub fn first(&self) -> &[Point] {
+        &self.pool
+    }
+
+    /// No more points than these are asked for.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// So many more points may be asked for.
+    pub fn left(&self) -> usize {
+        self.most.saturating_sub(self.asked.len())
     }
 
     /// What has to run next; `None`: the search is at its end. `times`: what is known of each point, the median of its runs; a
@@ -122,7 +144,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        new.truncate(self.most.saturating_sub(self.asked.len()));
+        new.truncate(self.left());
         new
     }
 }

@@ -50,6 +50,20 @@ impl Point {
             .collect()
     }
 
+    /// As people say it: `threshold 64, coarsening 4, multiblock`.
+    pub fn in_words(&self) -> String {
+        let threshold = self.threshold.map(|value| format!("threshold {value}"));
+        let factor = self.factor.map(|value| format!("coarsening {value}"));
+        let granularity = self
+            .granularity
+            .map(|id| id.trim_start_matches("aggregate-").to_owned());
+        let words: Vec<String> = [threshold, factor, granularity].into_iter().flatten().collect();
+        match words.is_empty() {
+            true => "no rewrite".to_owned(),
+            false => words.join(", "),
+        }
+    }
+
     /// Understands what [`Point`] is shown as.
     pub fn parse(text: &str) -> Option<Point> {
         let mut point = Point::default();
@@ -222,6 +236,11 @@ mod tests {
         for (name, point) in names.iter().zip(points) {
             assert_eq!(Point::parse(name), Some(point));
         }
+        let words = points.map(|point| point.in_words());
+        assert_eq!(
+            words,
+            ["no rewrite", "threshold 64", "threshold 64, coarsening 4, grid"]
+        );
         for wrong in ["", "x", "threshold=x", "threshold", "x=3"] {
             assert_eq!(Point::parse(wrong), None, "{wrong}");
         }

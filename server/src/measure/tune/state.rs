@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::cost::Cost;
+use super::race::Tries;
 use super::space::Point;
 use crate::measure::report::Agreement;
 use crate::measure::state_directory;
 use crate::measure::{fingerprint, lock};
 
 /// Version of the file; another one's files are begun anew.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a search depends on: it goes on only where all of this is the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,15 +73,48 @@ pub struct Tried {
     pub agreement: Option<Agreement>,
 }
 
+/// What is known of a search.
+#[derive(Debug, Default)]
+pub struct Saved {
+    /// Of the points that it has tried.
+    pub tried: Tries,
+    /// Of those that were measured because all are.
+    pub swept: Tries,
+    /// What the search took.
+    pub search: Cost,
+    /// What measuring all points took.
+    pub sweep: Cost,
+}
+
+/// The file's content.
 #[derive(Debug, Serialize, Deserialize)]
-struct Saved {
+struct Content {
     version: u32,
     key: Key,
     points: BTreeMap<String, Tried>,
+    swept: BTreeMap<String, Tried>,
+    search: Cost,
+    sweep: Cost,
 }
 
-/// What is known of points.
-pub type Known = BTreeMap<Point, Tried>;
+/// By names.
+fn named(tries: &Tries) -> BTreeMap<String, Tried> {
+    let points = tries.iter();
+    points
+        .map(|(point, tried)| (point.to_string(), tried.clone()))
+        .collect()
+}
+
+/// By points.
+fn tries(named: BTreeMap<String, Tried>) -> Tries {
+    let points = named.into_iter();
+    points
+        .filter_map(|(name, tried)| Some((Point::parse(&name)?, tried)))
+        .collect()
+}
+
+/// How long to wait for another search of the same file to end: one that was cancelled takes a while.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The file. While it's held, no other process tunes the same.
 pub struct State {
@@ -89,18 +125,18 @@ pub struct State {
 
 impl State {
     /// Opens the file of a search. `Ok(None)`: there is no place for such files, so nothing is remembered. `Err`: a sentence.
-    pub fn open(key: Key) -> Result<Option<(State, Known)>, String> {
+    pub fn open(key: Key) -> Result<Option<(State, Saved)>, String> {
         match state_directory::directory("tuning") {
-            Some(directory) => State::open_in(&directory, key).map(Some),
+            Some(directory) => State::open_in(&directory, key, PATIENCE).map(Some),
             None => Ok(None),
         }
     }
 
-    fn open_in(directory: &Path, key: Key) -> Result<(State, Known), String> {
+    fn open_in(directory: &Path, key: Key, patience: Duration) -> Result<(State, Saved), String> {
         let name = key.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = serde_json::to_string(&key).map_err(|error| format!("cannot remember the search: {error}"))?;
         let path = directory.join(format!("{name}-{:016x}.json", fingerprint::of_text(&text)));
-        let lock = match lock::try_beside(&path) {
+        let lock = match lock::try_beside(&path, patience) {
             Ok(Some(lock)) => lock,
             Ok(None) => {
                 return Err(format!(
@@ -112,28 +148,28 @@ impl State {
         };
         let saved = std::fs::read(&path)
             .ok()
-            .and_then(|text| serde_json::from_slice::<Saved>(&text).ok())
+            .and_then(|text| serde_json::from_slice::<Content>(&text).ok())
             // What can't be read is measured again.
             .filter(|saved| saved.version == VERSION && saved.key == key);
-        let points = saved.map_or_else(BTreeMap::new, |saved| {
-            let points = saved.points.into_iter();
-            points
-                .filter_map(|(name, tried)| Some((Point::parse(&name)?, tried)))
-                .collect()
+        let saved = saved.map_or_else(Saved::default, |saved| Saved {
+            tried: tries(saved.points),
+            swept: tries(saved.swept),
+            search: saved.search,
+            sweep: saved.sweep,
         });
         let state = State { path, key, _lock: lock };
-        Ok((state, points))
+        Ok((state, saved))
     }
 
     /// Writes down what is known, in one step.
-    pub fn save(&self, points: &Known) -> io::Result<()> {
-        let saved = Saved {
+    pub fn save(&self, tried: &Tries, swept: &Tries, search: Cost, sweep: Cost) -> io::Result<()> {
+        let saved = Content {
             version: VERSION,
             key: self.key.clone(),
-            points: points
-                .iter()
-                .map(|(point, tried)| (point.to_string(), tried.clone()))
-                .collect(),
+            points: named(tried),
+            swept: named(swept),
+            search,
+            sweep,
         };
         let directory = self.path.parent().unwrap_or(Path::new("."));
         let mut temporary = tempfile::NamedTempFile::new_in(directory)?;
@@ -168,8 +204,8 @@ mod tests {
     #[test]
     fn a_search_goes_on() -> Result<(), String> {
         let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let (state, points) = State::open_in(directory.path(), key())?;
-        assert!(points.is_empty());
+        let (state, saved) = State::open_in(directory.path(), key(), Duration::ZERO)?;
+        assert!(saved.tried.is_empty() && saved.swept.is_empty());
         let point = Point {
             threshold: Some(64),
             ..Point::default()
@@ -179,23 +215,37 @@ mod tests {
             ..Tried::default()
         };
         let known = BTreeMap::from([(point, tried)]);
-        state.save(&known).map_err(|error| error.to_string())?;
+        let cost = Cost {
+            seconds: 7.0,
+            ..Cost::default()
+        };
+        let swept = BTreeMap::from([(Point::default(), Tried::default())]);
+        let saved = state.save(&known, &swept, cost, Cost::default());
+        saved.map_err(|error| error.to_string())?;
         // Two at once would disturb each other.
-        let second = State::open_in(directory.path(), key());
+        let second = State::open_in(directory.path(), key(), Duration::ZERO);
         assert!(second.is_err_and(|message| message.contains("another process")));
         drop(state);
         let other = Key {
             fingerprint: 8,
             ..key()
         };
-        assert!(State::open_in(directory.path(), other)?.1.is_empty());
-        let (state, points) = State::open_in(directory.path(), key())?;
-        assert_eq!(points.get(&point).map(|tried| tried.times_ms.clone()), Some(vec![1.5]));
+        assert!(
+            State::open_in(directory.path(), other, Duration::ZERO)?
+                .1
+                .tried
+                .is_empty()
+        );
+        let (state, saved) = State::open_in(directory.path(), key(), Duration::ZERO)?;
+        let times = |point: &Point| saved.tried.get(point).map(|tried: &Tried| tried.times_ms.clone());
+        assert_eq!(times(&point), Some(vec![1.5]));
+        assert!(saved.swept.contains_key(&Point::default()));
+        assert_eq!((saved.search.seconds, saved.sweep.seconds), (7.0, 0.0));
         let path = state.path.clone();
         std::fs::write(&path, "{").map_err(|error| error.to_string())?;
         drop(state);
-        let (state, points) = State::open_in(directory.path(), key())?;
-        assert!(points.is_empty());
+        let (state, saved) = State::open_in(directory.path(), key(), Duration::ZERO)?;
+        assert!(saved.tried.is_empty());
         state.forget();
         assert!(!path.exists());
         Ok(())

@@ -1,0 +1,155 @@
+//! `persistent-loop`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::launch::LaunchId;
+
+use super::verdict;
+use crate::edit::SourceEdit;
+use crate::iteration::make_loop;
+use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: "persistent-loop",
+    title: "Loop in the kernel instead of launching it again",
+    doc: DOC,
+    options: &[],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Runs a kernel that ends by launching itself into `cudaStreamTailLaunch` as a loop. Such a launch begins when the whole grid is
+done: it is the next iteration.
+
+The kernel's body becomes a function, `relax_body`. What was a launch hands over the arguments of the next iteration. `relax_loop`
+has as many blocks as the device can run at a time, and no more than the grid has; they run the blocks of an iteration, wait for each
+other, and go on to the next one, until an iteration launches none.
+
+The host launches `relax_loop`. `relax` itself stays, for launches that the rewrite doesn't see; from there each iteration is
+launched by the one before.
+
+Where all grids have one block no other kernel is needed, and the host doesn't change: the block runs a loop,
+
+```cuda
+__global__ void relax(float* x, int n, int round) {
+    gridfuse::BlockLoop<relax_args> relaxes({round});
+    while (relaxes.next()) {
+        const relax_args args = relaxes.args();
+        relax_body(relaxes, x, n, args.round);
+    }
+}
+```
+
+A launch is never lost. One whose block is of another size than that of the first grid, or has more dynamic shared memory, is done
+as before, and so are all behind it. `gridfuse::direct_launches()` counts those. Grids may be of different sizes.
+
+## Needs
+- A kernel with a launch of itself into `cudaStreamTailLaunch` in its own body, not in a loop, by one thread of the grid (of the
+  block, where grids have one block). It launches nothing else: the next iteration would have to wait for that.
+- Blocks of the same size, and as much dynamic shared memory: `blockDim`, or constants.
+- Every barrier is reached by all threads of a block or by none, as the block goes on with the next one.
+- A kernel that doesn't wait for other blocks, nor use events or `cudaGetLastError`.
+- A launch by the host that can be changed, where grids have several blocks.
+- No loads that take for granted that nobody writes (`__ldg`, `__restrict__` pointers in functions that it calls) where iterations
+  pass on pointers, as to buffers that change places. Where they don't, it is assumed that the kernel doesn't write what it loads
+  so. `__restrict__` of its own parameters is taken away: nvcc would load through `const T* __restrict__` in the same way.
+
+## Why it can't hang
+There is no barrier that all blocks of the grid come to; so they needn't be resident together. A block that wants work takes a ticket.
+The tickets, in order, stand for the blocks of the first iteration, of the second one, and so on (for several blocks each where there
+are very many). A block whose iteration hasn't begun waits. So:
+
+- Only blocks that run have tickets, and an iteration begins when the tickets of the one before are done. A block waits only for
+  tickets that were taken before its own: for blocks that have begun. It is enough that those go on, which is what CUDA promises
+  for compute capability 7.0 and newer. With fewer resident blocks than expected (another kernel, a debugger, a partition of the GPU)
+  the others begin when these are done, and find nothing to do. One block is enough.
+- Among blocks that run, the one with the smallest ticket that isn't done never waits: all tickets before it are done, so its
+  iteration has begun.
+- A launch that goes out by itself is waited for by nobody: this grid ends, then it begins.
+
+## What an iteration sees
+All that the iterations before have written, as after a launch into the tail stream. In the terms of CUDA's memory model: the threads
+of a block meet at a barrier when they are done; its first thread passes a fence and counts the ticket as done (release). The
+thread that counts the last one passes a fence (acquire), and another one before it opens the next iteration (release). Whoever
+sees it open passes a fence (acquire), and its block meets at a barrier. Fences and counters have the scope of the device, and
+synchronisation is cumulative, so each thread's writes come before each thread's loads of the next iteration, also of what was in a
+multiprocessor's cache. Shared memory is free when the block is done; its contents were undefined at the beginning, and are so.
+
+## Before
+```cuda
+// Sweeps over a rod until it hardly changes. An iteration knows the change in the one before.
+__global__ void relax(float* from, float* to, int n, float* change, int round) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i > 0 && i < n - 1) {
+        to[i] = (from[i - 1] + from[i + 1]) / 2;
+        atomicAdd(&change[round % 3], fabsf(to[i] - from[i]));
+    }
+    if (i == 0) {
+        change[(round + 1) % 3] = 0;
+        bool moves = round == 0 || change[(round + 2) % 3] > 1e-3f;
+        if (moves && round < 1000)
+            relax<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(to, from, n, change, round + 1);
+    }
+}
+
+void run(float* x, float* y, int n, float* change, cudaStream_t stream) {
+    relax<<<(n + 255) / 256, 256, 0, stream>>>(x, y, n, change, 0);
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+// The arguments of relax that differ between its launches.
+struct relax_args { float* from; float* to; int round; };
+
+__global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, int n, float* change);
+
+// Sweeps over a rod until it hardly changes. An iteration knows the change in the one before.
+__device__ __forceinline__ void relax_body(gridfuse::Loop<relax_loop>& relaxes, uint3 blockIdx,
+                                           dim3 gridDim, dim3 blockDim, float* from, float* to,
+                                           int n, float* change, int round) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i > 0 && i < n - 1) {
+        to[i] = (from[i - 1] + from[i + 1]) / 2;
+        atomicAdd(&change[round % 3], fabsf(to[i] - from[i]));
+    }
+    if (i == 0) {
+        change[(round + 1) % 3] = 0;
+        bool moves = round == 0 || change[(round + 2) % 3] > 1e-3f;
+        if (moves && round < 1000)
+            relaxes.launch(gridDim, blockDim, {to, from, round + 1});
+    }
+}
+
+__global__ void relax(float* from, float* to, int n, float* change, int round) {
+    // One iteration, which launches the next one by itself.
+    gridfuse::Loop<relax_loop> relaxes({}, n, change);
+    relax_body(relaxes, blockIdx, gridDim, blockDim, from, to, n, change, round);
+}
+
+__global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, int n, float* change) {
+    gridfuse::Loop<relax_loop> relaxes(iterations, n, change);
+    relaxes.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const relax_args& args) {
+        relax_body(relaxes, blockIdx, gridDim, blockDim, args.from, args.to, n, change, args.round);
+    });
+}
+
+void run(float* x, float* y, int n, float* change, cudaStream_t stream) {
+    gridfuse::launch_loop<relax_loop>((n + 255) / 256, 256, 0, stream, {x, y, 0}, n, change);
+}
+```
+
+## Source
+Persistent threads: Gupta, Stuart and Owens, InPar 2012. Tail launches are CUDA's own iteration (CUDA C++ Programming Guide, CUDA Dynamic
+Parallelism, 12.0 and newer); a block that doesn't wait for blocks that haven't begun: Sorensen, Evrard and Donaldson, OOPSLA 2016.
+"#;
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    make_loop(db, launch)
+}

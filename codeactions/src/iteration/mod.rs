@@ -1,0 +1,266 @@
+//! Kernels that end by launching themselves into `cudaStreamTailLaunch`: an iteration begins when the one before is done. The launches
+//! become a loop, in the block where the grids have one block, in a grid that stays otherwise.
+
+mod many_blocks;
+mod one_block;
+mod read_only;
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind};
+use gridfuse_analysis::launch::{LaunchId, Launchers, Stream, who_launches};
+use gridfuse_analysis::resolve::{launch_sites_of, other_mentions};
+use gridfuse_analysis::span::FileRange;
+
+use crate::aggregate::{refuse_child, refuse_waits, shared_memory};
+use crate::barriers;
+use crate::child::Child;
+use crate::cluster::Function;
+use crate::edit::{EditBuilder, SourceEdit};
+use crate::effects::{Effects, effects};
+use crate::handlers::finish;
+use crate::include::{HEADER_NAME, Header};
+use crate::names::Names;
+use crate::outline::{self, Form};
+use crate::rewrite::{Ineligible, Reason};
+use crate::self_launch::{
+    is_builtin, is_linear, is_x_of, keeps_block_size, refuse_other_instance, shared_bytes, uniform,
+};
+use crate::site::{Refusals, Site, refuse};
+use crate::target;
+
+/// A kernel that ends by launching itself.
+pub struct Iteration<'db> {
+    /// The launch of the next iteration.
+    site: Site<'db>,
+    /// The kernel.
+    kernel: Child<'db>,
+    /// For each parameter whether all iterations have the same argument.
+    uniform: Vec<bool>,
+    /// All grids have one block.
+    one_block: bool,
+    /// All grids of a loop have the same size.
+    same_grid: bool,
+}
+
+/// The edit that makes a loop of the launch.
+///
+/// # Errors
+/// The reasons why it can't be done.
+pub fn make_loop<'db>(db: &'db dyn Db, launch: LaunchId<'db>) -> Result<SourceEdit, Ineligible> {
+    let mut names = Names::default();
+    let mut edit = EditBuilder::new(db);
+    let iteration = Iteration::find(db, launch, &mut names, &mut edit)?;
+    let mut refusals = Refusals::default();
+    let header = Header::for_file(db, iteration.site.file)
+        .map_err(|r| refusals.add(r.text, r.place))
+        .ok();
+    refusals.check()?;
+    let Some(header) = header else {
+        return Err(refuse("the launch is not understood", Some(iteration.site.here())));
+    };
+    if iteration.one_block {
+        one_block::write(&iteration, &header, &mut names, &mut edit)?;
+    } else {
+        many_blocks::write(&iteration, &header, &mut names, &mut edit)?;
+    }
+    finish(edit)
+}
+
+impl<'db> Iteration<'db> {
+    /// Looks at the launch. What can't become a loop is refused; what is taken for granted goes into the edit.
+    fn find(
+        db: &'db dyn Db,
+        launch: LaunchId<'db>,
+        names: &mut Names,
+        edit: &mut EditBuilder<'db>,
+    ) -> Result<Iteration<'db>, Ineligible> {
+        let site = Site::new(db, launch)?;
+        let mut refusals = Refusals::default();
+        if site.facts.launchers == Launchers::Host {
+            site.refuse_common(&mut refusals);
+            refusals.check()?;
+        }
+        let Some(item) = site.child(&mut refusals) else {
+            refusals.check()?;
+            return Err(refuse("the launch is not understood", Some(site.here())));
+        };
+        if item != site.parent {
+            return Err(refuse(
+                format!("`{}` launches `{}`, not itself", site.parent_name(), site.child_name()),
+                Some(site.here()),
+            ));
+        }
+        if site.facts.stream != Stream::TailLaunch {
+            let place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
+            return Err(refuse(
+                "it isn't launched into cudaStreamTailLaunch, so it needn't wait until this grid is done",
+                place.or(Some(site.here())),
+            ));
+        }
+        site.refuse_common(&mut refusals);
+        target::refuse_place(&site, &mut refusals);
+        target::refuse_operands(&site, &mut refusals);
+        names.add_file(db, site.file);
+        let kernel = Child::read(db, item, names, &mut refusals);
+        refusals.check()?;
+        let Some(kernel) = kernel else {
+            return Err(refuse("the kernel is not understood", Some(site.here())));
+        };
+        let mut others = Vec::new();
+        for id in launch_sites_of(db, item).into_iter().filter(|id| id.function != item) {
+            others.push(Site::new(db, id)?);
+        }
+        let own_grid = site.facts.grid.operand.expr;
+        let one = |site: &Site<'_>| site.facts.grid.constant == Some([1, 1, 1]);
+        let inherited = is_builtin(&site, own_grid, Builtin::GridDim);
+        let one_block = !others.is_empty() && others.iter().all(one) && (inherited || one(&site));
+        let alike = |other: &Site<'_>| {
+            inherited
+                || is_x_of(&site, own_grid, Builtin::GridDim) && is_linear(&other.facts.grid)
+                || site.facts.grid.constant.is_some() && other.facts.grid.constant == site.facts.grid.constant
+        };
+        let iteration = Iteration {
+            same_grid: others.iter().all(alike),
+            uniform: uniform(std::slice::from_ref(&site), &kernel),
+            one_block,
+            site,
+            kernel,
+        };
+        iteration.refuse_launch(&others, &mut refusals);
+        iteration.refuse_dimensions(&others, &mut refusals, edit);
+        iteration.refuse_kernel(&mut refusals, edit);
+        refusals.check()?;
+        Ok(iteration)
+    }
+
+    /// Who launches what, how often.
+    fn refuse_launch(&self, others: &[Site<'db>], refusals: &mut Refusals) {
+        let site = &self.site;
+        let (db, name, here) = (site.db, site.parent_name(), Some(site.here()));
+        if let Some(around) = site.facts.loops.first() {
+            refusals.add("the launch stands in a loop", Some(site.place(around.span)));
+        }
+        if let Some(found) = effects(db, site.parent)
+            .launches
+            .iter()
+            .find(|f| !site.here().range.contains(f.place.range))
+        {
+            refusals.add(
+                format!("`{name}` launches elsewhere, too, and the next iteration waits for that"),
+                Some(found.place),
+            );
+        }
+        match who_launches(db, site.id) {
+            Launchers::OnePerGrid => {}
+            Launchers::OnePerBlock if self.one_block => {}
+            _ => refusals.add(
+                "more than one thread of the grid may launch: `if (blockIdx.x == 0 && threadIdx.x == 0)` or the like around the \
+                 launch isn't seen",
+                here,
+            ),
+        }
+        for other in others {
+            if !keeps_block_size(site, other) {
+                refusals.add(
+                    format!("the next `{name}` isn't known to have the block size of this one"),
+                    Some(site.place(site.facts.block.operand.span)),
+                );
+            }
+            if shared_bytes(other).is_none() || shared_bytes(other) != shared_bytes(site) {
+                let place = site.facts.shared.as_ref().map_or(site.here(), |o| site.place(o.span));
+                refusals.add(
+                    format!("the next `{name}` isn't known to have as much dynamic shared memory as this one"),
+                    Some(place),
+                );
+            }
+        }
+    }
+
+    /// A condition on `threadIdx.x` picks one thread only where blocks have one dimension.
+    fn refuse_dimensions(&self, others: &[Site<'db>], refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
+        let name = &self.kernel.name;
+        let body = &self.site.body;
+        let reads = |builtin: Builtin, dimension: &str| {
+            body.exprs.iter().any(|e| {
+                matches!(&e.kind, ExprKind::Field { base, field, .. }
+                    if field == dimension && is_builtin(&self.site, *base, builtin))
+            })
+        };
+        let own_grid = !is_builtin(&self.site, self.site.facts.grid.operand.expr, Builtin::GridDim);
+        for other in others.iter().chain(own_grid.then_some(&self.site)) {
+            let (grid, block) = (&other.facts.grid, &other.facts.block);
+            for (extent, index, of) in [
+                (block, Builtin::ThreadIdx, "blocks"),
+                (grid, Builtin::BlockIdx, "grids"),
+            ] {
+                for (dimension, at) in [("y", 1), ("z", 2)] {
+                    if is_builtin(other, extent.operand.expr, Builtin::BlockDim) {
+                        continue;
+                    }
+                    let size = extent.constant.and_then(|c| c.get(at).copied());
+                    let left_out = |c: [Option<ExprId>; 3]| c.get(at).is_some_and(Option::is_none);
+                    let flat = size.map_or(extent.components.is_some_and(left_out), |s| s == 1);
+                    if flat || reads(index, dimension) {
+                        continue;
+                    }
+                    let text = format!("{of} of `{name}` have no extent in {dimension}, or several threads launch");
+                    let place = Some(other.place(extent.operand.span));
+                    match size {
+                        Some(_) => refusals.add(text, place),
+                        None => edit.assume(Reason { text, place }),
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the kernel may not do when its blocks run several iterations.
+    fn refuse_kernel(&self, refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
+        let (db, kernel) = (self.site.db, &self.kernel);
+        let (item, name) = (kernel.item, &kernel.name);
+        let found = effects(db, item);
+        if kernel.outlined.is_some() || kernel.params.iter().any(|p| p.ty.base.contains("gridfuse::")) {
+            refusals.add(format!("`{name}` has been rewritten already"), Some(kernel.place()));
+        }
+        if self.one_block {
+            if kernel.template.is_some() {
+                refusals.add(format!("`{name}` is a template"), Some(kernel.place()));
+            }
+            // The built-in variables stay what they are.
+            let seen = Effects {
+                builtins_in_callees: Vec::new(),
+                ..Effects::clone(&found)
+            };
+            outline::refuse_to_outline_collecting(kernel, Form::Block, &seen, refusals);
+            refuse_waits(kernel, &found, refusals);
+        } else {
+            if kernel.template.as_ref().is_some_and(|t| t.contains('=')) {
+                refusals.add(
+                    format!("`{name}` has default template arguments, and its kernel has to be declared twice"),
+                    Some(kernel.place()),
+                );
+            }
+            refuse_other_instance(&self.site, kernel, refusals);
+            refuse_child(&self.site, kernel, true, refusals);
+        }
+        for reason in barriers::refuse_divergent(db, item, name, &found, false, refusals) {
+            edit.assume(reason);
+        }
+        read_only::refuse(self, &found, refusals, edit);
+        // An argument or the ticket, twice or once.
+        let needed = 32 + 32 * kernel.params.len() as u32;
+        let used = found.shared.first().map(|s| s.place);
+        if let Some(reason) = shared_memory(&Function::new(db, item), needed, used) {
+            edit.assume(reason);
+        }
+        let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
+        for mention in other_mentions(db, item).into_iter().filter(of_user).take(3) {
+            refusals.add(
+                format!(
+                    "`{name}` is mentioned where it isn't launched, so it may be launched in ways that aren't seen"
+                ),
+                Some(mention),
+            );
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! `persistent-loop`
+
+use super::{refuses, rewrite};
+
+const ID: &str = "persistent-loop";
+
+/// A program with a kernel of several blocks that ends with `launch`.
+fn grid(launch: &str) -> String {
+    with_kernel(&format!(
+        "__global__ void relax(const float* a, float* b, int n, int round) {{\n    \
+         int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+         if (i < n) b[i] = a[i] * 0.5f;\n    {launch}\n}}\n"
+    ))
+}
+
+/// A program with a kernel `relax`.
+fn with_kernel(kernel: &str) -> String {
+    format!(
+        "__global__ void other(float* b) {{ b[0] = 1; }}\n\n{kernel}\n\
+         void run(float* a, float* b, int n, cudaStream_t stream) {{\n    \
+         relax<<<(n + 127) / 128, 128, 0, stream>>>(a, b, n, 0);\n}}\n"
+    )
+}
+
+const AGAIN: &str =
+    "if (i == 0 && round < 9) relax<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(b, (float*)a, n, round + 1);";
+
+/// The same with grids of one block.
+fn block(kernel: &str) -> String {
+    with_kernel(kernel).replace("(n + 127) / 128, 128", "1, 128")
+}
+
+#[test]
+fn a_grid_that_stays() {
+    let result = rewrite(ID, &grid(AGAIN));
+    result.has(&[
+        "struct relax_args { const float* a; float* b; int round; };\n\n\
+         __global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, int n);\n",
+        "void relax_body(gridfuse::Loop<relax_loop>& relaxes, uint3 blockIdx, dim3 gridDim,\n",
+        "if (i == 0 && round < 9) relaxes.launch(gridDim, blockDim, {b, (float*)a, round + 1});",
+        "    // One iteration, which launches the next one by itself.\n    gridfuse::Loop<relax_loop> relaxes({}, n);\n    \
+         relax_body(relaxes, blockIdx, gridDim, blockDim, a, b, n, round);",
+        "gridfuse::Loop<relax_loop> relaxes(iterations, n);\n",
+        "relax_body(relaxes, blockIdx, gridDim, blockDim, args.a, args.b, n, args.round);",
+        "gridfuse::launch_loop<relax_loop>((n + 127) / 128, 128, 0, stream, {a, b, 0}, n);",
+    ]);
+    assert_eq!(result.assumes, Vec::<String>::new());
+}
+
+#[test]
+fn grids_of_other_sizes() {
+    let smaller = AGAIN.replace("gridDim, blockDim", "(n / 2 + 127) / 128, 128");
+    rewrite(ID, &grid(&smaller)).has(&[
+        "relaxes.launch((n / 2 + 127) / 128, 128, {b, (float*)a, round + 1});",
+        "gridfuse::launch_growing_loop<relax_loop>(",
+    ]);
+    let text = grid(&AGAIN.replace("gridDim, blockDim", "6, blockDim.x")).replace("(n + 127) / 128, 128", "6, 128");
+    rewrite(ID, &text).has(&["gridfuse::launch_loop<relax_loop>(6, 128,"]);
+}
+
+#[test]
+fn one_block_needs_no_other_kernel() {
+    let kernel = "__global__ void __launch_bounds__(256) relax(const float* __restrict__ a, float* __restrict__ b, int n, int round) {\n    \
+                  if (threadIdx.x < n) b[threadIdx.x] = a[threadIdx.x] * 0.5f;\n    \
+                  if (threadIdx.x != 0) return;\n    \
+                  if (round < 9) relax<<<1, blockDim, 0, cudaStreamTailLaunch>>>(b, (float*)a, n, round + 1);\n}\n";
+    let result = rewrite(ID, &block(kernel));
+    result.has(&[
+        "// The arguments of relax that differ between its iterations.\n\
+         struct relax_args { const float* a; float* b; int round; };\n\n\
+         __device__ __forceinline__ void relax_body(gridfuse::BlockLoop<relax_args>& relaxes, const float* a,",
+        "float* b, int n, int round) {\n",
+        "if (round < 9) relaxes.launch({b, (float*)a, round + 1});",
+        "__global__ void __launch_bounds__(256) relax(const float* a, float* b, int n, int round) {\n    \
+         gridfuse::BlockLoop<relax_args> relaxes({a, b, round});\n    \
+         while (relaxes.next()) {\n        \
+         const relax_args args = relaxes.args();\n        \
+         relax_body(relaxes, args.a, args.b, n, args.round);\n    }\n}\n",
+        "relax<<<1, 128, 0, stream>>>(a, b, n, 0);",
+    ]);
+    assert_eq!(result.assumes, Vec::<String>::new());
+    // Who launches it needn't be the host, nor in sight of what the loop is.
+    let device = block(kernel).replace("void run(", "__global__ void run(");
+    rewrite(ID, &device).has(&["while (relaxes.next())"]);
+    // Nothing that differs.
+    let same = kernel
+        .replace("(b, (float*)a, n, round + 1)", "(a, b, n, round)")
+        .replace("round < 9", "b[0] < 9");
+    rewrite(ID, &block(&same)).has(&[
+        "gridfuse::BlockLoop<> relaxes;\n    while (relaxes.next())\n        relax_body(relaxes, a, b, n, round);\n",
+        "if (b[0] < 9) relaxes.launch();",
+    ]);
+}
+
+#[test]
+fn callees_may_read_the_built_in_variables_of_one_block() {
+    let kernel = "__device__ int own() { return blockIdx.x * blockDim.x + threadIdx.x; }\n\
+                  __global__ void relax(const float* a, float* b, int n, int round) {\n    \
+                  int i = own();\n    if (i < n) b[i] = a[i] * 0.5f;\n    \
+                  if (threadIdx.x == 0 && blockIdx.x == 0 && round < 9)\n        \
+                  relax<<<gridDim, 128, 0, cudaStreamTailLaunch>>>(b, (float*)a, n, round + 1);\n}\n";
+    rewrite(ID, &block(kernel)).has(&["relaxes.launch({b, (float*)a, round + 1});"]);
+    refuses(ID, &with_kernel(kernel), "calls `own`, which reads `blockIdx` itself");
+}
+
+#[test]
+fn no_pointer_is_restrict_in_a_loop() {
+    let text = grid(AGAIN).replace(
+        "const float* a, float* b, int n, int round) {",
+        "const float* __restrict__ a, float *__restrict b, int n, int round) {",
+    );
+    let result = rewrite(ID, &text);
+    result.has(&["dim3 blockDim, const float* a, float *b, int n, int round) {"]);
+    // The kernel that stays is what it was.
+    result.has(&["__global__ void relax(const float* __restrict__ a, float *__restrict b, int n, int round) {"]);
+}
+
+#[test]
+fn templates() {
+    let kernel = "template <class T, int N>\n__global__ void relax(const T* a, T* b, int n, int round) {\n    \
+                  if (blockIdx.x * N + threadIdx.x < n) b[threadIdx.x] = a[threadIdx.x];\n    \
+                  if (blockIdx.x == 0 && threadIdx.x == 0 && round < 9)\n        \
+                  relax<T, N><<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(a, b, n, round + 1);\n}\n";
+    let text = with_kernel(kernel).replace("relax<<<(n", "relax<float, 128><<<(n");
+    rewrite(ID, &text).has(&[
+        "__global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, const T* a,",
+        "gridfuse::launch_loop<relax_loop<float, 128>>((n + 127) / 128, 128, 0, stream, {0}, a, b, n);",
+    ]);
+    refuses(
+        ID,
+        &text.replace("relax<T, N><<<", "relax<T, N / 2><<<"),
+        "another instance",
+    );
+}
+
+#[test]
+fn what_would_change_its_meaning_is_refused() {
+    let refused = |launch: &str, why: &str| refuses(ID, &grid(launch), why);
+    refused(
+        "if (i == 0) other<<<1, 1, 0, cudaStreamTailLaunch>>>(b);",
+        "launches `other`, not itself",
+    );
+    refused(
+        &AGAIN.replace(", 0, cudaStreamTailLaunch", ""),
+        "it isn't launched into cudaStreamTailLaunch",
+    );
+    refused(
+        &AGAIN.replace("i == 0 && ", ""),
+        "more than one thread of the grid may launch",
+    );
+    refused(
+        &AGAIN.replace("i == 0", "threadIdx.x == 0"),
+        "more than one thread of the grid may launch",
+    );
+    refused(
+        &AGAIN.replace("if (i == 0", "for (int k = 0; k < 2; ++k) if (i == 0"),
+        "the launch stands in a loop",
+    );
+    refused(
+        &format!("{AGAIN}\n    if (i == 1) $0other<<<1, 1>>>(b);").replace("$0", ""),
+        "launches elsewhere, too",
+    );
+    refused(
+        &AGAIN.replace("blockDim", "64"),
+        "isn't known to have the block size of this one",
+    );
+    refused(
+        &AGAIN.replace("blockDim, 0", "blockDim, 4 * n"),
+        "as much dynamic shared memory",
+    );
+    refused(
+        &format!("{AGAIN}\n    if (cudaGetLastError() != cudaSuccess) return;"),
+        "cudaGetLastError",
+    );
+    refused(
+        &format!("while (atomicAdd(&b[0], 0.f) == 0) {{}}\n    {AGAIN}"),
+        "may wait for another thread",
+    );
+    refused(
+        &format!("if (i < n) {{ __syncthreads(); }}\n    {AGAIN}"),
+        "not all threads of a block of `relax` reach this",
+    );
+    let mentioned = grid(AGAIN).replace(
+        "    relax<<<(n",
+        "    cudaFuncSetAttribute(relax, cudaFuncAttributeMaxDynamicSharedMemorySize, 99);\n    relax<<<(n",
+    );
+    refuses(ID, &mentioned, "is mentioned where it isn't launched");
+    refuses(
+        ID,
+        grid(AGAIN).split("void run").next().unwrap_or(""),
+        "no launch of `relax` by the host was found",
+    );
+    let device = grid(AGAIN).replace("void run(", "__global__ void run(");
+    refuses(ID, &device, "launches `relax` from the device");
+}
+
+#[test]
+fn loads_as_if_nobody_wrote() {
+    let text = grid(AGAIN).replace("b[i] = a[i]", "b[i] = __ldg(&a[i])");
+    refuses(
+        ID,
+        &text,
+        "loads by __ldg() as if nobody wrote there, and an iteration may have written what the next one loads",
+    );
+    let asm = grid(AGAIN).replace(
+        "if (i < n)",
+        "float x; asm(\"ld.global.nc.f32 %0, [%1];\" : \"=f\"(x) : \"l\"(a + i));\n    if (i < n)",
+    );
+    refuses(ID, &asm, "loads by ld.global.nc as if nobody wrote there");
+    let callee = text.replace("__ldg(&a[i])", "at(a, i)").replace(
+        "__global__ void relax",
+        "__device__ float at(const float* __restrict__ p, int i) { return p[i]; }\n\n__global__ void relax",
+    );
+    refuses(
+        ID,
+        &callee,
+        "loads by `p`, which is __restrict__ as if nobody wrote there",
+    );
+    // The same pointers in all iterations: it takes a kernel that reads what it writes.
+    let same = text.replace("(b, (float*)a, n, round + 1)", "(a, b, n, round + 1)");
+    let result = rewrite(ID, &same);
+    assert!(
+        result
+            .assumes
+            .iter()
+            .any(|a| a.contains("writes nothing that it reads by __ldg()")),
+        "{:?}",
+        result.assumes
+    );
+}
