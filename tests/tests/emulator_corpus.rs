@@ -186,7 +186,7 @@ fn the_corpus_agrees_with_its_references() {
     let failures = in_parallel(&numbered, |(number, benchmark)| {
         let file = benchmark.file;
         let program = Program::load(&corpus, &[file], &[""; 0]).expect("the program");
-        let variants = variants(&program, |pair| benchmark.all_pairs || pair % 5 == number % 5);
+        let variants = variants(&program, |pair| benchmark.all_pairs || pair % 8 == number % 8);
         let names: Vec<&str> = variants.iter().map(|(name, _)| name.as_str()).collect();
         // A launch into the tail stream can become a loop, and nothing else.
         let least = if file == "jacobi.cu" { 2 } else { 5 };
@@ -359,8 +359,8 @@ fn rewritten_fixtures_print_what_the_originals_print() {
     let asked_for = jobs.into_iter().filter(|(name, _)| is_asked_for(name));
     let numbered: Vec<_> = asked_for.enumerate().collect();
     let failures = in_parallel(&numbered, |(number, (name, program))| {
-        // A sixth of the sequences for each program, and other ones for the next program: it is compiling that takes time.
-        let variants: Vec<_> = variants(program, |sequence| sequence % 6 == number % 6)
+        // A tenth of the pairs for each program, and other ones for the next program: it is compiling that takes time.
+        let variants: Vec<_> = variants(program, |pair| pair % 10 == number % 10)
             .iter()
             .map(|(what, program)| (format!("{name}: {what}"), with_data(program)))
             .collect();

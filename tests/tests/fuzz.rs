@@ -16,7 +16,7 @@ use gridfuse_tests::fuzz::rewrite::Wish;
 use gridfuse_tests::workspace;
 
 /// Seeds of the programs that are always tried.
-const PROGRAMS: u64 = 60;
+const PROGRAMS: u64 = 50;
 
 #[test]
 fn random_programs() {
