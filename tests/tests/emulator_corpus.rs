@@ -136,7 +136,7 @@ const TILES: &[&str] = &["--elements 5000", "--elements 16384"];
 
 const CORPUS: &[Benchmark] = &[
     all_pairs("bfs.cu", SEARCHES),
-    all_pairs("sssp.cu", SEARCHES),
+    some_pairs("sssp.cu", SEARCHES),
     some_pairs("bh.cu", BODIES),
     some_pairs("bt.cu", CURVES),
     some_pairs("bt_malloc.cu", CURVES),
