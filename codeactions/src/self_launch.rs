@@ -4,7 +4,9 @@
 
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name};
-use gridfuse_analysis::launch::{Child as Launched, Extent, LaunchFacts, LaunchId, constant_value, launches};
+use gridfuse_analysis::launch::{
+    Child as Launched, Extent, LaunchFacts, LaunchId, Launchers, constant_value, launches,
+};
 use gridfuse_analysis::resolve::launch_sites_of;
 
 use crate::aggregate::{depends_on_template, local, replace_by_call, template_line};
@@ -18,7 +20,7 @@ use crate::outline::{self, Behind, Collecting, Form};
 use crate::pure;
 use crate::rewrite::{Ineligible, Reason};
 use crate::room::stands_behind;
-use crate::site::{Refusals, Site};
+use crate::site::{Refusals, Site, refuse};
 use crate::split::Split;
 use crate::style;
 use crate::target;
@@ -35,6 +37,30 @@ pub struct Runtime {
     pub runner: &'static str,
     /// Says what is so without memory.
     pub without: &'static str,
+}
+
+/// A launch by which a kernel launches itself.
+///
+/// # Errors
+/// Why it isn't one.
+pub fn own_launch<'db>(db: &'db dyn Db, launch: LaunchId<'db>) -> Result<Site<'db>, Ineligible> {
+    let site = Site::new(db, launch)?;
+    let mut refusals = Refusals::default();
+    if site.facts.launchers == Launchers::Host {
+        site.refuse_common(&mut refusals);
+        refusals.check()?;
+    }
+    let Some(item) = site.child(&mut refusals) else {
+        refusals.check()?;
+        return Err(refuse("the launch is not understood", Some(site.here())));
+    };
+    if item != site.parent {
+        return Err(refuse(
+            format!("`{}` launches `{}`, not itself", site.parent_name(), site.child_name()),
+            Some(site.here()),
+        ));
+    }
+    Ok(site)
 }
 
 /// The launches of a kernel by itself that stand in its body.

@@ -23,7 +23,7 @@ use crate::names::Names;
 use crate::outline::{self, Form};
 use crate::rewrite::{Ineligible, Reason};
 use crate::self_launch::{
-    is_builtin, is_linear, is_x_of, keeps_block_size, refuse_other_instance, shared_bytes, uniform,
+    is_builtin, is_linear, is_x_of, keeps_block_size, own_launch, refuse_other_instance, shared_bytes, uniform,
 };
 use crate::site::{Refusals, Site, refuse};
 use crate::target;
@@ -74,22 +74,9 @@ impl<'db> Iteration<'db> {
         names: &mut Names,
         edit: &mut EditBuilder<'db>,
     ) -> Result<Iteration<'db>, Ineligible> {
-        let site = Site::new(db, launch)?;
+        let site = own_launch(db, launch)?;
+        let item = site.parent;
         let mut refusals = Refusals::default();
-        if site.facts.launchers == Launchers::Host {
-            site.refuse_common(&mut refusals);
-            refusals.check()?;
-        }
-        let Some(item) = site.child(&mut refusals) else {
-            refusals.check()?;
-            return Err(refuse("the launch is not understood", Some(site.here())));
-        };
-        if item != site.parent {
-            return Err(refuse(
-                format!("`{}` launches `{}`, not itself", site.parent_name(), site.child_name()),
-                Some(site.here()),
-            ));
-        }
         if site.facts.stream != Stream::TailLaunch {
             let place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
             return Err(refuse(

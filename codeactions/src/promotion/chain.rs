@@ -23,7 +23,7 @@ use crate::outline;
 use crate::pure::{self, Top};
 use crate::read_only::all_restrict;
 use crate::rewrite::Ineligible;
-use crate::self_launch::{keeps_block_size, shared_bytes};
+use crate::self_launch::{keeps_block_size, own_launch, shared_bytes};
 use crate::site::{Refusals, Site, refuse};
 use crate::target;
 
@@ -65,22 +65,9 @@ impl<'db> Chain<'db> {
     /// # Errors
     /// The reasons why not.
     pub fn find(db: &'db dyn Db, launch: LaunchId<'db>, names: &mut Names) -> Result<Chain<'db>, Ineligible> {
-        let site = Site::new(db, launch)?;
+        let site = own_launch(db, launch)?;
+        let item = site.parent;
         let mut refusals = Refusals::default();
-        if site.facts.launchers == Launchers::Host {
-            site.refuse_common(&mut refusals);
-            refusals.check()?;
-        }
-        let Some(item) = site.child(&mut refusals) else {
-            refusals.check()?;
-            return Err(refuse("the launch is not understood", Some(site.here())));
-        };
-        if item != site.parent {
-            return Err(refuse(
-                format!("`{}` launches `{}`, not itself", site.parent_name(), site.child_name()),
-                Some(site.here()),
-            ));
-        }
         site.refuse_common(&mut refusals);
         target::refuse_place(&site, &mut refusals);
         target::refuse_operands(&site, &mut refusals);
