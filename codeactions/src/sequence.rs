@@ -23,6 +23,8 @@ pub struct Sequence<'db> {
     target: TextRange,
     /// Where it stood.
     origin: FileRange,
+    /// The kernel that it launched.
+    child: Option<String>,
     creates: BTreeMap<PathBuf, String>,
     assumptions: Vec<Reason>,
     steps: usize,
@@ -42,6 +44,7 @@ impl<'db> Sequence<'db> {
             path: file.path(db).to_path_buf(),
             target,
             origin: FileRange { file, range: target },
+            child: facts.kernel_name.as_deref().map(without_arguments).map(str::to_owned),
             creates: BTreeMap::new(),
             assumptions: Vec::new(),
             steps: 0,
@@ -55,12 +58,14 @@ impl<'db> Sequence<'db> {
             let file = self.host.file(&self.path);
             let launch = file.and_then(|file| launch_at(db, file, self.target));
             let launch = launch.ok_or_else(|| refuse("no launch is left", Some(self.origin)))?;
+            let facts = launches(db, launch.function).get(launch.index as usize);
+            let child = facts.and_then(|facts| facts.kernel_name.as_deref());
             match (rewrite.apply)(db, launch, options) {
                 Ok(edit) => SourceEdit {
-                    assumptions: self.here(&edit.assumptions),
+                    assumptions: self.here(&edit.assumptions, child),
                     ..edit
                 },
-                Err(Ineligible(reasons)) => return Err(Ineligible(self.here(&reasons))),
+                Err(Ineligible(reasons)) => return Err(Ineligible(self.here(&reasons, child))),
             }
         };
         let unfit = || refuse("the edits of the steps don't fit together", Some(self.origin));
@@ -85,8 +90,11 @@ impl<'db> Sequence<'db> {
         Ok(())
     }
 
-    /// Reasons with places and lines of the workspace itself: later steps speak of texts that nobody has seen.
-    fn here(&self, reasons: &[Reason]) -> Vec<Reason> {
+    /// Reasons with places, lines and the child's name in the workspace itself: later steps speak of texts that nobody has seen.
+    /// `child`: the kernel that is launched now.
+    fn here(&self, reasons: &[Reason], child: Option<&str>) -> Vec<Reason> {
+        let renamed = child.map(without_arguments).zip(self.child.as_deref());
+        let renamed = renamed.map(|(now, before)| (format!("`{now}`"), format!("`{before}`")));
         let lines = if self.steps > 0 { self.lines() } else { BTreeMap::new() };
         let files = Workspace::try_get(self.db)
             .map(|w| w.files(self.db))
@@ -101,7 +109,13 @@ impl<'db> Sequence<'db> {
         let map = |reason: &Reason| Reason {
             text: match self.steps {
                 0 => reason.text.clone(),
-                _ => with_lines(&reason.text, &lines),
+                _ => {
+                    let text = with_lines(&reason.text, &lines);
+                    match &renamed {
+                        Some((now, before)) => text.replace(now, before),
+                        None => text,
+                    }
+                }
             },
             place: reason.place.and_then(place),
         };
@@ -131,6 +145,11 @@ impl<'db> Sequence<'db> {
             assumptions: self.assumptions,
         }
     }
+}
+
+/// The name of a template's instance.
+fn without_arguments(name: &str) -> &str {
+    name.split('<').next().unwrap_or(name).trim_end()
 }
 
 /// A workspace of its own with the same files.

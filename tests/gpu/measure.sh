@@ -5,6 +5,7 @@
 #   broken-rewrite    a rewrite that is broken on purpose is caught, and the difference located
 #   many-launches     200,000 tiny launches of one grid, and their rewrites
 #   serial-launches   200,704 launches that do not finish in time, while their rewrites do
+#   kernel            a kernel that is measured by itself, as its run specification says
 #   tune              a search ends within 5 % of the best of all combinations, in a quarter of the time that measuring all takes, on
 #                     three programs
 #
@@ -15,7 +16,7 @@
 #
 # In the root of the repository; needs nvcc, python3 and an NVIDIA GPU. The exit code is 1 when something was not as it has to be.
 set -eu
-only=table,broken-rewrite,many-launches,serial-launches,tune-bfs,tune-gc,tune-sssp
+only=table,broken-rewrite,many-launches,serial-launches,kernel,tune-bfs,tune-gc,tune-sssp
 if [ "${1:-}" = --only ]; then
     only=$2
     shift 2
@@ -109,6 +110,12 @@ if wanted serial-launches; then
     holds "$out/serial-launches.json" 'r["original"] == {"outcome": "timed-out", "seconds": 20.0}'
     holds "$out/serial-launches.json" 'all(map(ran, v)) and all(one["agreement"]["code"] == 0 for one in v.values())'
     holds "$out/serial-launches.json" 'all(one["agreement"]["difference"] is None for one in v.values())'
+fi
+
+if wanted kernel; then
+    measure kernel tests/gpu/kernel.cu --repeat 5 --rewrites threshold,aggregate-block,aggregate-grid,optimize
+    holds "$out/kernel.json" 'len(v) == 4 and all(map(agrees, v))'
+    holds "$out/kernel.json" 'r["original"]["device_launches"] > 2000'
 fi
 
 tune() {

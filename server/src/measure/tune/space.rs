@@ -160,22 +160,30 @@ impl Space {
         points
     }
 
-    /// Where the search begins: the guess, the guess at each other granularity, and beside it on both other axes, near and far.
-    pub fn seeds(&self, guess: Point) -> Vec<Point> {
-        let mut seeds = vec![guess];
-        seeds.extend(self.granularities.iter().map(|granularity| Point {
-            granularity: *granularity,
-            ..guess
-        }));
-        seeds.extend(every_second(&self.thresholds, guess.threshold).map(|threshold| Point { threshold, ..guess }));
-        seeds.extend(every_second(&self.factors, guess.factor).map(|factor| Point { factor, ..guess }));
-        let mut seen = Vec::new();
-        seeds.retain(|point| {
-            let new = !seen.contains(point);
-            seen.push(*point);
-            new
-        });
-        seeds
+    /// Where the search begins: the guess, the guess at each other granularity, and beside it on both other axes: with all thresholds,
+    /// where that makes no more than `few` points, or else with some near and far.
+    pub fn seeds(&self, guess: Point, few: usize) -> Vec<Point> {
+        let of = |thresholds: &mut dyn Iterator<Item = Option<u64>>| {
+            let mut seeds = vec![guess];
+            seeds.extend(self.granularities.iter().map(|granularity| Point {
+                granularity: *granularity,
+                ..guess
+            }));
+            seeds.extend(thresholds.map(|threshold| Point { threshold, ..guess }));
+            seeds.extend(every_second(&self.factors, guess.factor).map(|factor| Point { factor, ..guess }));
+            let mut seen = Vec::new();
+            seeds.retain(|point| {
+                let new = !seen.contains(point);
+                seen.push(*point);
+                new
+            });
+            seeds
+        };
+        let all = of(&mut self.thresholds.iter().copied());
+        match all.len() <= few {
+            true => all,
+            false => of(&mut every_second(&self.thresholds, guess.threshold)),
+        }
     }
 
     /// The points one step from a point, and those that differ in the granularity alone by one step.
@@ -267,9 +275,10 @@ mod tests {
             [None, Some("aggregate-block"), Some("aggregate-grid")]
         );
         assert_eq!((space.len(), space.points().len()), (24, 24));
-        let seeds = space.seeds(guess);
+        let seeds = space.seeds(guess, 5);
         assert_eq!(seeds.first(), Some(&guess));
         assert_eq!(seeds.len(), 4, "{seeds:?}");
+        assert_eq!(space.seeds(guess, 6).len(), 6);
         assert!(seeds.iter().all(|seed| space.points().contains(seed)));
         let near: Vec<String> = space.neighbours(guess).iter().map(Point::to_string).collect();
         assert_eq!(
