@@ -260,6 +260,21 @@ mod real {
         });
     }
 
+    /// What `vim.lsp.enable` alone starts.
+    #[test]
+    fn the_server_works_in_neovim_without_setup() {
+        at_most_twice(|| {
+            let directory = Directory::new();
+            workspace_with_bfs(&directory);
+            let mut path = vec![workspace::gridfuse_bin().parent().unwrap().to_path_buf()];
+            path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+            let mut editor = Command::new(neovim().unwrap());
+            editor.env("PATH", std::env::join_paths(path).unwrap());
+            in_neovim(editor, "enable_test.lua", &directory);
+            compiles(&directory, "bfs.cu", "PerBlock");
+        });
+    }
+
     /// A command of words.
     fn command(words: &[PathBuf]) -> Command {
         let mut command = Command::new(&words[0]);
