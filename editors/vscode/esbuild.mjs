@@ -26,9 +26,11 @@ await Promise.all([
   }),
 ]);
 
-// The pictures lie outside of the package.
-const readme = readFileSync("README.md", "utf8");
-writeFileSync("dist/README.md", readme.replace(/^!\[.*\n\n?/gm, ""));
+// The pictures lie outside of the package: its README has them in itself.
+const readme = readFileSync("README.md", "utf8").replace(/(!\[[^\]]*\]\()([^)]+\.png)\)/g, (_, before, picture) => {
+  return `${before}data:image/png;base64,${readFileSync(picture).toString("base64")})`;
+});
+writeFileSync("dist/README.md", readme);
 
 // So do the licences, in a checkout.
 for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) {

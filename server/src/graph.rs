@@ -32,13 +32,17 @@ pub struct Node {
     pub place: Option<FileRange>,
 }
 
+/// A launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Edge {
-    from: usize,
-    to: usize,
-    label: String,
+pub struct Edge {
+    /// Who launches: an index in [`Graph::nodes`].
+    pub from: usize,
+    /// What is launched: an index in [`Graph::nodes`].
+    pub to: usize,
+    /// How often, where that is known: `up to blockDim per grid`.
+    pub label: String,
     /// Who launches isn't certain: one of several kernels, or in a lambda.
-    uncertain: bool,
+    pub uncertain: bool,
 }
 
 /// A graph, that grows file by file.
@@ -46,7 +50,8 @@ struct Edge {
 pub struct Graph {
     /// Functions, in the order in which they were found.
     pub nodes: Vec<Node>,
-    edges: Vec<Edge>,
+    /// Launches, in the order in which they were found.
+    pub edges: Vec<Edge>,
     known: BTreeMap<(PathBuf, u32), usize>,
     unknown: BTreeMap<String, usize>,
 }

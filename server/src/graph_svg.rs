@@ -54,7 +54,7 @@ const STYLE: &str = "
   @media (prefers-color-scheme: dark) {
     svg { --ink: #e6edf3; --soft: #9198a1; --kernel: #0c2d6b; --device: #04260f; --host: #21262d; --paper: #0d1117 }
   }
-  .paper { fill: var(--paper) }
+  .paper, .behind { fill: var(--paper) }
   .kernel, .device, .host, .unknown { stroke: var(--ink); stroke-width: 1.5 }
   .kernel { fill: var(--kernel) }
   .device { fill: var(--device) }
@@ -64,7 +64,7 @@ const STYLE: &str = "
   .dashed { stroke-dasharray: 5 4 }
   .head { fill: var(--soft) }
   text { font-family: ui-monospace, Menlo, Consolas, monospace; text-anchor: middle; dominant-baseline: central; fill: var(--ink) }
-  .label { fill: var(--soft); paint-order: stroke; stroke: var(--paper); stroke-width: 10px; stroke-linejoin: round }
+  .label { fill: var(--soft) }
 ";
 
 /// Draws a graph. `Err`: why it can't.
@@ -237,6 +237,14 @@ impl RenderBackend for Canvas {
         let half = text.chars().count() as f64 * font as f64 * 0.3;
         self.reach(Point::new(xy.x - half, xy.y - 8.0), Point::new(xy.x + half, xy.y + 8.0));
         let class = if label { " class=\"label\"" } else { "" };
+        if label {
+            // The launch's line ends before the words, and begins again behind them.
+            let (x, y, width) = (xy.x - half - 3.0, xy.y - 8.0, 2.0 * half + 6.0);
+            let _ = writeln!(
+                self.texts,
+                "<rect class=\"behind\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"16\"/>"
+            );
+        }
         let _ = writeln!(
             self.texts,
             "<text{class} x=\"{:.1}\" y=\"{:.1}\" font-size=\"{font}\">{}</text>",
@@ -315,7 +323,13 @@ mod tests {
             let edges: Vec<Edge> = chosen
                 .map(|(bit, (a, b))| edge(*a, *b, if bit % 2 == 0 { "1 per grid" } else { "" }))
                 .collect();
+            let labels = edges.iter().filter(|edge| !edge.label.is_empty()).count();
             let svg = draw(&nodes, &edges);
+            assert!(
+                svg.as_ref()
+                    .is_ok_and(|svg| svg.matches("class=\"behind\"").count() == labels),
+                "{set}: {svg:?}"
+            );
             assert!(
                 svg.as_ref().is_ok_and(|svg| svg.matches("k1&lt;int&gt;").count() == 1),
                 "{set}: {svg:?}"

@@ -237,7 +237,6 @@ fn build_vscode_extension() -> Result<Extension, String> {
         "esbuild.mjs",
         "package.mjs",
         ".vscodeignore",
-        "README.md",
         "CHANGELOG.md",
     ] {
         copy(&sources.join(name), &tools.join(name))?;
@@ -245,6 +244,10 @@ fn build_vscode_extension() -> Result<Extension, String> {
     for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
         copy(&workspace::root().join(name), &tools.join(name))?;
     }
+    // What lies outside of the extension is elsewhere, seen from here.
+    let readme = fs::read_to_string(sources.join("README.md")).map_err(|error| error.to_string())?;
+    let docs = format!("]({}/", workspace::root().join("docs").display());
+    write(&tools.join("README.md"), &readme.replace("](../../docs/", &docs))?;
     let package = tools.join("gridfuse.vsix");
     for script in ["check", "test"] {
         run(Command::new("npm")

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use gridfuse_tests::cli::gridfuse;
+use gridfuse_tests::cli::{Directory, gridfuse};
 use gridfuse_tests::workspace;
 use serde_json::Value;
 
@@ -58,6 +58,84 @@ fn settings_of_vscode_have_descriptions() {
     }
 }
 
+/// The names that `gridfuse.toml` knows in a table: what it says when it is told of another one.
+fn names_in_manifest(table: &str) -> BTreeSet<String> {
+    let directory = Directory::new();
+    let heading = if table.is_empty() {
+        String::new()
+    } else {
+        format!("[{table}]\n")
+    };
+    directory.write("gridfuse.toml", format!("{heading}nonsense = 1\n").as_bytes());
+    directory.write("empty.cu", b"");
+    let refused = gridfuse(directory.path(), &["check", "empty.cu"]);
+    let (_, expected) = refused
+        .stderr
+        .split_once("unknown field `nonsense`, expected")
+        .unwrap_or_else(|| panic!("{}", refused.stderr));
+    let line = expected.lines().next().unwrap_or_default();
+    line.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// `tiny-grid` → `tinyGrid`
+fn camel(name: &str) -> String {
+    let mut words = name.split('-');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| name + &word[..1].to_uppercase() + &word[1..])
+}
+
+/// A name that is added to `gridfuse.toml` is added here, too.
+#[test]
+fn vscode_has_a_setting_for_all_that_stands_in_the_manifest() {
+    let mut expected = BTreeSet::new();
+    for name in names_in_manifest("") {
+        let setting = format!("gridfuse.{}", camel(&name));
+        if ["inlay-hints", "thresholds", "measure"].contains(&name.as_str()) {
+            let inner = names_in_manifest(&name);
+            expected.extend(inner.iter().map(|inner| format!("{setting}.{}", camel(inner))));
+        } else {
+            expected.insert(setting);
+        }
+    }
+    // How a project is built is part of the project.
+    for name in ["build", "program", "inputs", "kernel"] {
+        assert!(expected.remove(&format!("gridfuse.measure.{name}")), "{name}");
+    }
+    // What is the extension's alone.
+    for name in ["enable", "server.path", "trace.server", "rewrite.confirmAssumptions"] {
+        assert!(expected.insert(format!("gridfuse.{name}")), "{name}");
+    }
+    assert_eq!(vscode_settings().keys().cloned().collect::<BTreeSet<_>>(), expected);
+}
+
+/// What the help file of Neovim says, and what the plugin has.
+#[test]
+fn the_help_file_has_every_command_and_option() {
+    let plugin = workspace::root().join("editors/neovim");
+    let help = fs::read_to_string(plugin.join("doc/gridfuse.txt")).unwrap();
+    let commands = fs::read_to_string(plugin.join("plugin/gridfuse.lua")).unwrap();
+    let made: BTreeSet<&str> = commands
+        .split("nvim_create_user_command('")
+        .skip(1)
+        .filter_map(|rest| rest.split('\'').next())
+        .collect();
+    let tags: BTreeSet<&str> = help
+        .split('*')
+        .filter_map(|tag| tag.strip_prefix(':'))
+        .filter(|tag| !tag.contains(char::is_whitespace))
+        .collect();
+    assert!(made.len() >= 7, "{made:?}");
+    assert_eq!(tags, made);
+    let defaults = fs::read_to_string(plugin.join("lua/gridfuse/config.lua")).unwrap();
+    let (_, defaults) = defaults.split_once("M.defaults = {").unwrap();
+    let (defaults, _) = defaults.split_once("\n}").unwrap();
+    let lines = defaults.lines().filter_map(|line| line.strip_prefix("  "));
+    let options = lines.filter(|line| !line.starts_with([' ', '-']));
+    for (name, _) in options.filter_map(|line| line.split_once(" = ")) {
+        assert!(help.contains(&format!("\n    {name} ")), "{name}");
+    }
+}
+
 #[test]
 fn the_lock_file_names_no_registry() {
     let lock = fs::read_to_string(workspace::root().join("editors/vscode/package-lock.json")).unwrap();
@@ -85,7 +163,6 @@ mod real {
     use std::path::{Path, PathBuf};
     use std::process::Command;
 
-    use gridfuse_tests::cli::Directory;
     use gridfuse_tests::editors::{Debian, clangd, code_server, neovim, node, run, system_program, vscode_extension};
     use gridfuse_tests::nvcc::Nvcc;
 
@@ -146,7 +223,13 @@ mod real {
         let extension = vscode_extension().unwrap_or_else(|error| panic!("{error}"));
         let size = fs::metadata(&extension.package).unwrap().len();
         assert!(size < PACKAGE_BYTES, "{size} bytes");
+        println!("the package has {size} bytes");
         let tools = &extension.directory;
+        let readme = fs::read_to_string(tools.join("dist/README.md")).unwrap();
+        assert!(
+            readme.matches("](data:image/png;base64,").count() >= 3,
+            "the package's README has its pictures"
+        );
         let mut command = Command::new("node");
         command
             .arg(tools.join("test").join(name))
@@ -257,6 +340,21 @@ mod real {
     fn the_plugin_works_in_neovim() {
         at_most_twice(|| {
             plugin_works_in(Command::new(neovim().unwrap()));
+        });
+    }
+
+    /// What `vim.lsp.enable` alone starts.
+    #[test]
+    fn the_server_works_in_neovim_without_setup() {
+        at_most_twice(|| {
+            let directory = Directory::new();
+            workspace_with_bfs(&directory);
+            let mut path = vec![workspace::gridfuse_bin().parent().unwrap().to_path_buf()];
+            path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+            let mut editor = Command::new(neovim().unwrap());
+            editor.env("PATH", std::env::join_paths(path).unwrap());
+            in_neovim(editor, "enable_test.lua", &directory);
+            compiles(&directory, "bfs.cu", "PerBlock");
         });
     }
 

@@ -47,7 +47,19 @@ fn the_launch_graph_leads_to_the_source() {
         assert_eq!(&text[range], name);
         assert_eq!(node["location"]["uri"], uri(&path));
     }
-    assert!(nodes.iter().any(|node| node["label"] == "expand"), "{nodes:#?}");
+    let named = |name: &str| nodes.iter().position(|node| node["label"] == name).unwrap();
+    let launch = json!({
+        "from": named("bfs_level"),
+        "to": named("expand"),
+        "count": "up to blockDim * gridDim per grid",
+        "certain": true,
+    });
+    let launches = drawn["launches"].as_array().unwrap();
+    assert_eq!(
+        launches.iter().filter(|one| **one == launch).count(),
+        1,
+        "{launches:#?}"
+    );
     let unknown = client.try_request(
         "workspace/executeCommand",
         json!({ "command": "gridfuse.graph", "arguments": [{ "uri": "file:///no/such.cu" }] }),

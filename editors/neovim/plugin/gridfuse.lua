@@ -9,7 +9,7 @@ end, { desc = 'Rewrite the launch at the cursor' })
 
 vim.api.nvim_create_user_command('GridfuseBest', function()
   require('gridfuse.commands').best()
-end, { desc = 'Apply the best rewrite to the launch at the cursor' })
+end, { desc = 'Offer the best rewrite of the launch at the cursor' })
 
 vim.api.nvim_create_user_command('GridfuseExplain', function()
   require('gridfuse.commands').explain()

@@ -87,7 +87,11 @@ local function report()
   end
 end
 
--- Measuring shows a report.
+local function has(wanted)
+  return table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n'):find(wanted, 1, true) ~= nil
+end
+
+-- Measuring shows a report, in whose lines rewrites can be applied.
 vim.cmd('GridfuseMeasure --input rmat')
 local measured = wait('the measurement', report)
 local lines = vim.api.nvim_buf_get_lines(measured, 0, -1, false)
@@ -95,10 +99,69 @@ assert(lines[1]:find('NVIDIA H200', 1, true), lines[1])
 assert(lines[4]:find('^original'), lines[4])
 assert(lines[5]:find('^threshold%+aggregate%-grid'), lines[5])
 assert(table.concat(lines, '\n'):find('agrees (24 buffers)', 1, true))
+vim.api.nvim_feedkeys(vim.keycode('5G<cr>'), 'x', false)
+wait('the rewrite of the line is applied', function()
+  return has('gridfuse::Aggregator<gridfuse::PerGrid')
+end)
+assert(not report(), 'the report is closed')
+vim.api.nvim_set_current_buf(buffer)
+vim.cmd('silent undo')
+wait('the original again', function()
+  return not has('gridfuse::Aggregator')
+end)
+
+-- So does the lens of the kernel, which asks for the program's arguments.
+local run = wait('the lens that measures', function()
+  vim.lsp.codelens.refresh({ bufnr = buffer })
+  return vim.iter(vim.lsp.codelens.get(buffer)):find(function(one)
+    return one.command and one.command.command == 'gridfuse.measure'
+  end)
+end)
+assert(run.command.title == 'Run on GPU', vim.inspect(run))
+vim.ui.input = function(_, enter)
+  enter('--input tree')
+end
+vim.ui.select = function(items, _, choose)
+  choose(vim.iter(items):find(function(item)
+    return vim.inspect(item):find('gridfuse.measure', 1, true) ~= nil
+  end))
+end
+vim.api.nvim_win_set_cursor(0, { run.range.start.line + 1, 0 })
+vim.lsp.codelens.run()
+wait('the measurement that the lens asks for', report)
 vim.cmd.close()
 
+-- What is best is offered alone, as it takes something for granted.
+local offered = {}
+vim.ui.select = function(items, options, choose)
+  for _, item in ipairs(items) do
+    table.insert(offered, options.format_item and options.format_item(item) or tostring(item))
+  end
+  choose(nil, nil)
+end
+vim.api.nvim_win_set_cursor(0, { launch, 10 })
+-- Neovim tells the server a little later that the header is gone, too.
+vim.wait(1000)
+vim.cmd('GridfuseBest')
+wait('the best rewrite is offered', function()
+  return #offered > 0
+end)
+assert(#offered == 1 and offered[1]:find('assumes', 1, true), vim.inspect(offered))
+assert(not has('gridfuse::Aggregator'), 'nothing is applied unasked')
+
+-- A server that is started anew says the same.
+local before = vim.lsp.get_clients({ name = 'gridfuse' })[1].id
+vim.cmd('GridfuseRestart')
+wait('another server', function()
+  local client = vim.lsp.get_clients({ name = 'gridfuse', bufnr = buffer })[1]
+  return client and client.id ~= before and client.initialized
+end)
+wait('its diagnostic', function()
+  local all = vim.diagnostic.get(buffer, { lnum = launch - 1 })
+  return #all == #found and all[1].code == found[1].code
+end)
+
 -- A rewrite is applied: the choice goes through vim.ui.select.
-local offered
 vim.ui.select = function(items, options, choose)
   offered = {}
   for index, item in ipairs(items) do
@@ -115,8 +178,7 @@ vim.api.nvim_set_current_buf(buffer)
 vim.api.nvim_win_set_cursor(0, { launch, 10 })
 vim.cmd('GridfuseRewrite')
 wait('aggregate-block is applied', function()
-  local now = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')
-  return now:find('gridfuse::Aggregator<gridfuse::PerBlock', 1, true) ~= nil
+  return has('gridfuse::Aggregator<gridfuse::PerBlock')
 end)
 vim.cmd('silent write')
 local header = workspace .. '/gridfuse.cuh'

@@ -7,6 +7,7 @@ import { openPanel } from "./panel";
 interface Drawn {
   svg: string;
   nodes: { label: string; location: Location | null }[];
+  launches: { from: number; to: number; count: string; certain: boolean }[];
 }
 
 type Message = { type: "ready" } | { type: "open"; node: number };
@@ -42,7 +43,8 @@ export class LaunchGraph implements vscode.Disposable {
 
   private send(): void {
     const labels = this.drawn?.nodes.map((node) => ({ label: node.label, known: node.location !== null }));
-    void this.panel?.webview.postMessage({ type: "graph", svg: this.drawn?.svg, nodes: labels });
+    const { svg, launches } = this.drawn ?? {};
+    void this.panel?.webview.postMessage({ type: "graph", svg, nodes: labels, launches });
   }
 
   private async receive(message: Message): Promise<void> {

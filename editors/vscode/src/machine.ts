@@ -19,15 +19,21 @@ function output(program: string, args: string[]): Promise<string> {
   });
 }
 
-export async function machine(): Promise<Machine> {
-  const home = process.env.CUDA_HOME ?? process.env.CUDA_PATH;
-  const [onPath, inHome, gpus] = await Promise.all([
-    output("nvcc", ["--version"]),
-    home === undefined ? "" : output(`${home}/bin/nvcc`, ["--version"]),
+/** Where toolkits are installed. */
+const USUAL_HOMES = ["/usr/local/cuda", "/opt/cuda"];
+
+/** Looks where the server looks, in the same order. */
+export async function machine(usualHomes: string[] = USUAL_HOMES): Promise<Machine> {
+  const { CUDA_HOME, CUDA_PATH } = process.env;
+  const homes = [CUDA_HOME, CUDA_PATH, ...usualHomes].filter((home) => home !== undefined && home !== "");
+  const compilers = ["nvcc", ...homes.map((home) => `${home}/bin/nvcc`)];
+  const [gpus, ...versions] = await Promise.all([
     output("nvidia-smi", ["--query-gpu=name", "--format=csv,noheader"]),
+    ...compilers.map((nvcc) => output(nvcc, ["--version"])),
   ]);
+  const releases = versions.map((version) => /release (\d+\.\d+)/.exec(version)?.[1]);
   return {
-    cuda: /release (\d+\.\d+)/.exec(onPath)?.[1] ?? /release (\d+\.\d+)/.exec(inHome)?.[1],
+    cuda: releases.find((release) => release !== undefined),
     gpu: gpus.split("\n")[0]?.trim() || undefined,
   };
 }

@@ -119,15 +119,15 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     this.preview = { title, edit, versions, changes };
     await vscode.commands.executeCommand("setContext", "gridfuse.previewing", true);
     const label = `${title} (preview)`;
-    const [only] = sides;
-    // New files are not worth a difference of their own when there is one edited file.
+    // New files are not worth a difference of their own: what they are called is said.
     const edited = sides.filter((_, index) => changes[index]?.created === false);
-    if (edited.length === 1 && edited[0] !== undefined) {
-      const { before, after, line } = edited[0];
+    const [first] = edited;
+    if (edited.length === 1 && first !== undefined) {
+      const { before, after, line } = first;
       const options = { preview: true, selection: new vscode.Range(line, 0, line, 0) };
       await vscode.commands.executeCommand("vscode.diff", before, after, label, options);
-    } else if (only !== undefined) {
-      const resources = sides.map((side) => [side.uri, side.before, side.after]);
+    } else {
+      const resources = (first === undefined ? sides : edited).map((side) => [side.uri, side.before, side.after]);
       await vscode.commands.executeCommand("vscode.changes", label, resources);
     }
     const assumptions = assumptionsOf(edit);

@@ -77,6 +77,10 @@ const questions = {
   async press(title, role, name) {
     await (await panel(page, title)).getByRole(role, { name, exact: true }).click();
   },
+  /** Opens what a panel keeps closed. */
+  async expand(title, summary) {
+    await (await panel(page, title)).locator("summary", { hasText: summary }).click();
+  },
   /** Goes through a panel with the keyboard: what has the focus after each key. */
   async focusAfter(title, keys) {
     const frame = await panel(page, title);

@@ -48,6 +48,8 @@ struct DrawnGraph {
     /// The picture. The attribute `data-node` of a shape is an index in `nodes`.
     svg: String,
     nodes: Vec<DrawnNode>,
+    /// What the picture shows, for those who don't see it.
+    launches: Vec<DrawnLaunch>,
 }
 
 #[derive(Debug, Serialize)]
@@ -55,6 +57,17 @@ struct DrawnNode {
     label: String,
     /// Where it is defined.
     location: Option<Location>,
+}
+
+/// A launch of one node by another, each an index in `nodes`.
+#[derive(Debug, Serialize)]
+struct DrawnLaunch {
+    from: usize,
+    to: usize,
+    /// `up to blockDim per grid`; empty: it isn't known.
+    count: String,
+    /// `false`: it may be another kernel that is launched, or another function that launches.
+    certain: bool,
 }
 
 /// The argument of [`REWRITE`].
@@ -157,8 +170,15 @@ fn graph(snapshot: &Snapshot, uri: &Uri) -> Result<DrawnGraph> {
         label: node.label.clone(),
         location: node.place.and_then(|place| snapshot.location(place)),
     });
+    let launches = graph.edges.iter().map(|edge| DrawnLaunch {
+        from: edge.from,
+        to: edge.to,
+        count: edge.label.clone(),
+        certain: !edge.uncertain,
+    });
     Ok(DrawnGraph {
         nodes: nodes.collect(),
+        launches: launches.collect(),
         svg: graph.svg().map_err(failed)?,
     })
 }

@@ -31,7 +31,8 @@ end
 --- The configuration of the server, as `vim.lsp.config` takes it.
 function M.server()
   local capabilities = vim.lsp.protocol.make_client_capabilities()
-  capabilities.experimental = { commands = { commands = { 'gridfuse.showLaunches' } } }
+  -- Both are commands of the plugin: see init.lua.
+  capabilities.experimental = { commands = { commands = { 'gridfuse.showLaunches', 'gridfuse.measure' } } }
   -- An empty table would be sent as a list.
   local settings = next(M.options.settings) and M.options.settings or vim.empty_dict()
   return {

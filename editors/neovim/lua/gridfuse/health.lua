@@ -28,7 +28,7 @@ function M.check()
     health.info('no server is running: open a .cu file')
   end
   for _, client in ipairs(clients) do
-    health.ok(('server %d runs in %s'):format(client.id, client.root_dir or 'no directory'))
+    health.ok(('server %d runs in %s'):format(client.id, client.root_dir or 'the directory of the file'))
     if require('gridfuse.measure').available(client) then
       health.ok('it can measure')
     else

@@ -28,12 +28,16 @@ local function write_created()
   end
 end
 
---- Starts the server for CUDA files from now on.
----@param options gridfuse.Options?
-function M.setup(options)
-  config.set(options)
-  vim.api.nvim_clear_autocmds({ group = group })
-  vim.api.nvim_create_autocmd('BufWritePost', { group = group, pattern = { '*.cu', '*.cuh' }, callback = write_created })
+--- What the server takes for granted about the editor, whoever has started it. Once.
+local function prepare()
+  if vim.lsp.commands['gridfuse.showLaunches'] then
+    return
+  end
+  vim.api.nvim_create_autocmd('BufWritePost', {
+    group = vim.api.nvim_create_augroup('gridfuse-created', { clear = true }),
+    pattern = { '*.cu', '*.cuh' },
+    callback = write_created,
+  })
   -- A lens of the server: it names places, as an editor's command for references takes them.
   vim.lsp.commands['gridfuse.showLaunches'] = function(command, context)
     local client = vim.lsp.get_client_by_id(context.client_id)
@@ -45,8 +49,15 @@ function M.setup(options)
   -- Lenses and actions of the server ask for a measurement of what stands on a line.
   vim.lsp.commands['gridfuse.measure'] = function(command)
     local argument = command.arguments[1] or {}
-    require('gridfuse.measure').run('', argument.line)
+    require('gridfuse.measure').ask(argument.line)
   end
+end
+
+--- Starts the server for CUDA files from now on.
+---@param options gridfuse.Options?
+function M.setup(options)
+  config.set(options)
+  vim.api.nvim_clear_autocmds({ group = group })
   if vim.lsp.config then
     vim.lsp.config('gridfuse', config.server())
     vim.lsp.enable('gridfuse')
@@ -100,6 +111,9 @@ end
 ---@param buffer integer
 function M.attach(client, buffer)
   local options = config.options
+  prepare()
+  -- Those of a server that ran before.
+  vim.api.nvim_clear_autocmds({ group = group, buffer = buffer })
   leave_calls(buffer)
   vim.api.nvim_create_autocmd('LspAttach', {
     group = group,

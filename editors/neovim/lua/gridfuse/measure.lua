@@ -302,6 +302,22 @@ function M.run(args, line)
   end)
 end
 
+--- The program's arguments that were given last, by document.
+local given = {}
+
+--- Asks for the arguments of the current buffer's program, and measures it.
+---@param line integer? as for run()
+function M.ask(line)
+  local uri = vim.uri_from_bufnr(0)
+  vim.ui.input({ prompt = 'Arguments of the program: ', default = given[uri] or '' }, function(args)
+    -- None: the user has changed their mind.
+    if args then
+      given[uri] = args
+      M.run(args, line)
+    end
+  end)
+end
+
 --- Searches what is fastest for the current buffer's program.
 ---@param args string arguments of the program
 function M.tune(args)

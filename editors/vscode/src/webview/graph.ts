@@ -5,17 +5,30 @@ import { content, element, host } from "./host";
 interface Message {
   type: string;
   svg?: string;
-  nodes?: { label: string; known: boolean }[];
+  nodes?: GraphNode[];
+  launches?: Launch[];
+}
+
+interface GraphNode {
+  label: string;
+  known: boolean;
+}
+
+interface Launch {
+  from: number;
+  to: number;
+  count: string;
+  certain: boolean;
 }
 
 window.addEventListener("message", (event: MessageEvent<Message>) => {
-  const { type, svg, nodes } = event.data;
+  const { type, svg, nodes, launches } = event.data;
   if (type === "graph" && svg !== undefined) {
-    show(svg, nodes ?? []);
+    show(svg, nodes ?? [], launches ?? []);
   }
 });
 
-function show(text: string, nodes: { label: string; known: boolean }[]): void {
+function show(text: string, nodes: GraphNode[], launches: Launch[]): void {
   // The panel's own style follows the editor's theme; the picture's isn't allowed to be parsed here at all.
   const plain = text.replace(/<style>[^]*?<\/style>/, "");
   const parsed = new DOMParser().parseFromString(plain, "image/svg+xml").documentElement;
@@ -45,6 +58,20 @@ function show(text: string, nodes: { label: string; known: boolean }[]): void {
       : "Boxes are kernels, rounded boxes device functions, ellipses host functions. A click leads to the source.";
   content().replaceChildren(element("h1", {}, "Launch graph"), element("p", {}, hint), element("div", { class: "scroll" }));
   content().querySelector(".scroll")?.append(svg);
+  if (launches.length > 0) {
+    content().append(inWords(nodes, launches));
+  }
+}
+
+/** What lines and arrows show. */
+function inWords(nodes: GraphNode[], launches: Launch[]): HTMLElement {
+  const sentences = launches.map(({ from, to, count, certain }) => {
+    const verb = certain ? "launches" : "may launch";
+    return `${nodes[from]?.label} ${verb} ${nodes[to]?.label}${count === "" ? "" : `, ${count}`}`;
+  });
+  // A function may launch the same kernel in several places.
+  const items = [...new Set(sentences)].map((sentence) => element("li", {}, sentence));
+  return element("details", {}, element("summary", {}, "The launches in words"), element("ul", {}, ...items));
 }
 
 host.postMessage({ type: "ready" });

@@ -39,23 +39,36 @@ function summary(lines: Row[]): string {
   if (best?.speedup === undefined || best.median === undefined) {
     return "No rewrite is faster than the original.";
   }
-  return `Fastest: ${best.name}, ${milliseconds(best.median)} ms, ${factor(best.speedup)} faster than the original.`;
+  return `Fastest: ${best.name}, ${milliseconds(best.median)} ms, ${factor(best.speedup)} as fast as the original.`;
+}
+
+/** Columns that not every measurement fills. */
+interface Wanted {
+  /** Programs ran more than once. */
+  range: boolean;
+  /** Device-side launches were counted. */
+  launches: boolean;
 }
 
 function table(lines: Row[]): HTMLElement {
-  const heads = ["Program", "GPU time, ms", "", "Least … most", "Speedup", "Launches", "Result", "Rewrite"];
-  const head = element("tr", {});
-  heads.forEach((text, index) => {
-    const attributes: Record<string, string> = { scope: "col" };
-    if ([1, 3, 4, 5].includes(index)) {
-      attributes.class = "number";
-    }
-    head.append(text === "" ? element("td", { "aria-hidden": "true" }) : element("th", attributes, text));
-  });
+  const wanted: Wanted = {
+    range: lines.some((line) => line.least !== line.most),
+    launches: lines.some((line) => line.launches !== undefined),
+  };
+  const title = (text: string) => element("th", { scope: "col" }, text);
+  const number = (text: string) => element("th", { scope: "col", class: "number" }, text);
+  const head = element("tr", {}, title("Program"), number("GPU time, ms"), element("td", { "aria-hidden": "true" }));
+  head.append(
+    ...(wanted.range ? [number("Least … most")] : []),
+    number("Speedup"),
+    ...(wanted.launches ? [number("Launches")] : []),
+    title("Result"),
+    title("Rewrite"),
+  );
   const body = element("tbody", {});
   const times = lines.flatMap((line) => (line.median === undefined ? [] : [line.median]));
   const scale = logarithmic(Math.min(...times), Math.max(...times));
-  body.append(...lines.map((line) => row(line, scale)));
+  body.append(...lines.map((line) => row(line, scale, wanted)));
   const caption = element("caption", {}, "The original and its rewrites. Bars are logarithmic: shorter is faster.");
   const made = element("table", {}, caption, element("thead", {}, head), body);
   made.addEventListener("keydown", moveBetweenRows);
@@ -68,7 +81,7 @@ function logarithmic(least: number, most: number): (time: number) => number {
   return (time) => (span > 0 ? 0.06 + 0.94 * (Math.log(time / least) / span) : 1);
 }
 
-function row(line: Row, scale: (time: number) => number): HTMLElement {
+function row(line: Row, scale: (time: number) => number, wanted: Wanted): HTMLElement {
   const number = (text: string | undefined) => element("td", { class: "number" }, text ?? "–");
   const bar = element("td", { class: "bars", "aria-hidden": "true" });
   if (line.median !== undefined) {
@@ -96,9 +109,9 @@ function row(line: Row, scale: (time: number) => number): HTMLElement {
     name,
     number(line.median === undefined ? undefined : milliseconds(line.median)),
     bar,
-    number(range),
+    ...(wanted.range ? [number(range)] : []),
     number(line.speedup === undefined || line.name === "original" ? undefined : factor(line.speedup)),
-    number(line.launches?.toLocaleString("en")),
+    ...(wanted.launches ? [number(line.launches?.toLocaleString("en"))] : []),
     result,
     buttons,
   );

@@ -1,9 +1,23 @@
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { ask, bfs, diagnostics, edit, status, type Test } from "./harness";
+import { ask, bfs, diagnostics, edit, status, type Test, until } from "./harness";
 
 /** Activating takes less, all that the extension host does for it included. */
 const ACTIVATION_MS = 100;
+
+function processorMs(since?: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since);
+  return (user + system) / 1000;
+}
+
+/** Waits until the extension host, which has just started, has nothing to do. */
+async function quiet(): Promise<void> {
+  await until("a quiet extension host", async () => {
+    const before = process.cpuUsage();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    return processorMs(before) < 25;
+  });
+}
 
 export const tests: Test[] = [
   {
@@ -12,12 +26,12 @@ export const tests: Test[] = [
       const extension = vscode.extensions.getExtension("gridfuse.gridfuse");
       assert.ok(extension);
       assert.equal(extension.isActive, false);
+      await quiet();
       const start = performance.now();
       const before = process.cpuUsage();
       await extension.activate();
-      const { user, system } = process.cpuUsage(before);
       // Other tests run beside this one: what counts is the processor's time.
-      const took = (user + system) / 1000;
+      const took = processorMs(before);
       console.log(`gridfuse test: activating took ${took.toFixed(1)} ms of ${(performance.now() - start).toFixed(1)} ms`);
       assert.ok(took < ACTIVATION_MS, `${took} ms`);
     },

@@ -41,6 +41,10 @@ export const tests: Test[] = [
       for (const part of [/heading "Launch graph" \[level=1\]/, /link "Go to expand"/, /link "Go to bfs_level"/]) {
         assert.match(tree, part);
       }
+      await ask("expand", "Launch graph", "The launches in words");
+      const words = await ask<string>("panel", "Launch graph");
+      assert.match(words, /bfs_level launches expand, up to blockDim \* gridDim per grid/);
+      assert.match(words, /search launches bfs_level$/m);
       await ask("press", "Launch graph", "link", "Go to expand");
       await until("the kernel", () => {
         const active = vscode.window.activeTextEditor;

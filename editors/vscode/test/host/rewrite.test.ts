@@ -6,6 +6,28 @@ import { answering, ask, bfs, diagnostics, difference, edit, message, putCursor,
 
 const AGGREGATOR = "gridfuse::Aggregator<gridfuse::PerBlock, expand_aggregated>";
 
+const PAIR = `#pragma once
+__global__ void child(int* out, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[begin + i] = i;
+}
+__global__ void parent(const int* row, int* out, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int count = row[v + 1] - row[v];
+    if (count > 0) child<<<(count + 127) / 128, 128>>>(out, row[v], count);
+}
+`;
+
+/** The files whose differences are shown in one tab. */
+function differences(): string[] | undefined {
+  const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+  // It has no type of its own in this version of the interface.
+  const inputs = tabs.map((tab) => tab.input as { textDiffs?: { modified: vscode.Uri }[] } | undefined);
+  const shown = inputs.find((input) => input?.textDiffs !== undefined)?.textDiffs;
+  return shown?.map(({ modified }) => modified.path.split("/").pop() ?? "");
+}
+
 async function preview(name: string, row: string): Promise<vscode.TextEditor> {
   const editor = await bfs(name);
   await diagnostics(editor.document);
@@ -106,6 +128,31 @@ export const tests: Test[] = [
       await vscode.commands.executeCommand("gridfuse.applyBestRewrite");
       assert.match(editor.document.getText(), /gridfuse::Aggregator</);
       await set("rewrite.confirmAssumptions", undefined);
+    },
+  },
+  {
+    name: "a rewrite of several files is shown and applied as one",
+    async run() {
+      const caller = await edit(
+        "pair.cu",
+        '#include "pair.cuh"\nvoid run(const int* row, int* out, int n) {\n    parent<<<(n + 255) / 256, 256>>>(row, out, n);\n}\n',
+      );
+      const editor = await edit("pair.cuh", PAIR);
+      assert.equal(editor.document.languageId, "cuda-cpp");
+      await diagnostics(editor.document);
+      putCursor(editor, "child<<<");
+      const shown = vscode.commands.executeCommand("gridfuse.previewRewrite");
+      await ask("choose", "Aggregate launches per block");
+      await shown;
+      const files = await until("the differences", differences);
+      assert.deepEqual(files.sort(), ["pair.cu", "pair.cuh"], "what is new needs no difference");
+      assert.match(await message("Assumes:"), /independent of each other/);
+      assert.equal(editor.document.isDirty || caller.document.isDirty, false);
+      await vscode.commands.executeCommand("gridfuse.acceptPreview");
+      await until("the preview is gone", () => differences() === undefined);
+      assert.match(editor.document.getText(), /gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated>/);
+      assert.match(caller.document.getText(), /gridfuse::arena_for\(/);
+      await vscode.workspace.saveAll();
     },
   },
   {

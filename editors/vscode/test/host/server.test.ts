@@ -72,6 +72,29 @@ export const tests: Test[] = [
     },
   },
   {
+    name: "the status tells with which toolkit and GPU programs are measured, or where",
+    async run() {
+      await bfs("machine.cu");
+      const bin = fs.mkdtempSync(path.join(os.tmpdir(), "gridfuse-machine-"));
+      const says = { nvcc: "Cuda compilation tools, release 12.8, V12.8.1", "nvidia-smi": "NVIDIA Test GPU" };
+      for (const [name, text] of Object.entries(says)) {
+        fs.writeFileSync(path.join(bin, name), `#!/bin/sh\necho '${text}'\n`, { mode: 0o755 });
+      }
+      try {
+        await withEnvironment({ PATH: `${bin}${path.delimiter}${process.env.PATH}` }, async () => {
+          await vscode.commands.executeCommand("gridfuse.restartServer");
+          await status(/running, version \d+\.\d+\.\d+, CUDA: 12\.8, GPU: NVIDIA Test GPU/);
+        });
+        await set("measure.runner", "ssh gpu-server");
+        await status(/running, version \d+\.\d+\.\d+, programs run through ssh gpu-server/);
+      } finally {
+        fs.rmSync(bin, { recursive: true });
+        await set("measure.runner", undefined);
+      }
+      await status(/GPU: /);
+    },
+  },
+  {
     name: "switched off, nothing runs",
     async run() {
       const { document } = await bfs("off.cu");

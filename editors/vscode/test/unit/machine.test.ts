@@ -21,13 +21,13 @@ function programs(name: string, says: Record<string, string>): string {
   return directory;
 }
 
-async function machineWith(variables: Record<string, string>): Promise<Machine> {
+async function machineWith(variables: Record<string, string>, usualHomes: string[] = []): Promise<Machine> {
   const { PATH, CUDA_HOME, CUDA_PATH } = process.env;
   delete process.env.CUDA_HOME;
   delete process.env.CUDA_PATH;
   Object.assign(process.env, variables);
   try {
-    return await machine();
+    return await machine(usualHomes);
   } finally {
     for (const [name, value] of Object.entries({ PATH, CUDA_HOME, CUDA_PATH })) {
       if (value === undefined) {
@@ -48,6 +48,15 @@ test("nvcc may be in CUDA_HOME alone", async () => {
   programs("toolkit/bin", { nvcc: NVCC.replace("13.0,", "12.4,") });
   const toolkit = path.join(root, "toolkit");
   assert.deepEqual(await machineWith({ PATH: path.join(root, "none"), CUDA_HOME: toolkit }), { cuda: "12.4", gpu: undefined });
+});
+
+test("nvcc may be where toolkits are installed, behind all others", async () => {
+  programs("installed/bin", { nvcc: NVCC.replace("13.0,", "12.9,") });
+  programs("named/bin", { nvcc: NVCC.replace("13.0,", "12.6,") });
+  const [none, usual] = [path.join(root, "none"), [path.join(root, "nowhere"), path.join(root, "installed")]];
+  assert.deepEqual(await machineWith({ PATH: none }, usual), { cuda: "12.9", gpu: undefined });
+  const named = { PATH: none, CUDA_PATH: path.join(root, "named") };
+  assert.deepEqual(await machineWith(named, usual), { cuda: "12.6", gpu: undefined });
 });
 
 test("a machine without either", async () => {

@@ -28,7 +28,7 @@ test("what computes something else is never the fastest, and can't be applied", 
   report.variants = [variant("wrong", ran(0.001, differs)), variant("right", ran(1, { agreement: "agrees", compared: 2, unstable: 0 }))];
   const [, wrong, right] = rows(report);
   assert.deepEqual([wrong?.name, wrong?.fastest, wrong?.applies, wrong?.bad], ["wrong", false, undefined, true]);
-  assert.equal(wrong?.result, "DIFFERS: after launch 3 of bfs_level (bfs.cu:132), argument 2[7] is 4 instead of 3");
+  assert.equal(wrong?.result, "DIFFERS: after launch 3 of bfs_level (bfs.cu:187), argument 2[7] is 4 instead of 3");
   assert.deepEqual([right?.fastest, right?.applies, right?.result], [true, "right", "agrees (2 buffers)"]);
 });
 

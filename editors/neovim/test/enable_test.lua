@@ -1,0 +1,86 @@
+-- The server without setup(), by what lsp/ holds, in a real Neovim 0.11: nvim --headless -u NONE -i NONE -n -l enable_test.lua
+--
+-- GRIDFUSE_TEST_WORKSPACE names a directory with bfs.cu in it; `gridfuse` is on PATH.
+local here = vim.fs.dirname(vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2)))
+local workspace = assert(os.getenv('GRIDFUSE_TEST_WORKSPACE'))
+-- How long anything may take: on a busy machine, much longer than usual.
+local PATIENCE = 120000
+
+vim.opt.runtimepath:prepend(vim.fs.dirname(here))
+vim.cmd('filetype plugin on')
+vim.cmd('runtime! plugin/gridfuse.lua')
+
+local function wait(what, condition)
+  local value
+  local done = vim.wait(PATIENCE, function()
+    value = condition()
+    return value
+  end, 50)
+  if not done then
+    error('waited in vain: ' .. what, 2)
+  end
+  print('ok: ' .. what)
+  return value
+end
+
+local notes = {}
+vim.notify = function(text)
+  table.insert(notes, text)
+end
+
+vim.lsp.enable('gridfuse')
+vim.cmd.edit(workspace .. '/bfs.cu')
+local buffer = vim.api.nvim_get_current_buf()
+local function launch()
+  for row, line in ipairs(vim.api.nvim_buf_get_lines(buffer, 0, -1, false)) do
+    if line:find('expand<<<', 1, true) then
+      return row
+    end
+  end
+end
+wait('a diagnostic', function()
+  return #vim.diagnostic.get(buffer, { lnum = launch() - 1 }) > 0
+end)
+
+-- The lens leads to the launches.
+local lens = wait('a code lens', function()
+  vim.lsp.codelens.refresh({ bufnr = buffer })
+  return vim.iter(vim.lsp.codelens.get(buffer)):find(function(one)
+    return one.command and one.command.command == 'gridfuse.showLaunches'
+  end)
+end)
+vim.api.nvim_win_set_cursor(0, { lens.range.start.line + 1, 0 })
+vim.ui.select = function(items, _, choose)
+  choose(vim.iter(items):find(function(item)
+    return vim.inspect(item):find('showLaunches', 1, true) ~= nil
+  end))
+end
+vim.lsp.codelens.run()
+wait('the list of launches', function()
+  return #vim.fn.getqflist() == 1 and vim.fn.getqflist()[1].lnum == launch()
+end)
+vim.cmd.cclose()
+
+-- A rewrite comes with the header that it needs, on disk once the source is saved.
+vim.ui.select = function(items, options, choose)
+  for index, item in ipairs(items) do
+    if options.format_item(item):find('Aggregate launches per block', 1, true) then
+      return choose(item, index)
+    end
+  end
+  error(vim.inspect(items))
+end
+vim.api.nvim_set_current_buf(buffer)
+vim.api.nvim_win_set_cursor(0, { launch(), 10 })
+vim.cmd('GridfuseRewrite')
+wait('the rewrite', function()
+  local text = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), '\n')
+  return text:find('gridfuse::Aggregator<gridfuse::PerBlock', 1, true) ~= nil
+end)
+vim.cmd('silent write')
+assert(vim.uv.fs_stat(workspace .. '/gridfuse.cuh').size > 0, 'the header is written with the source that includes it')
+assert(#notes == 0, vim.inspect(notes))
+for _, client in ipairs(vim.lsp.get_clients()) do
+  client:stop(true)
+end
+print('all passed')
