@@ -97,12 +97,15 @@ pub struct Swept {
     pub share: Share,
     /// The fastest point that computes the same as the original.
     pub best: Option<String>,
-    /// Its GPU time.
+    /// Its GPU time, in runs by turns with the point that the search found, after all points were measured.
     pub best_ms: Option<f64>,
-    /// GPU time that was measured here of the point that the search found.
+    /// GPU time of the point that the search found, in these runs.
     pub found_ms: Option<f64>,
     /// How much longer than the best point the found one takes: 0.05 for 5 %.
     pub excess: Option<f64>,
+    /// The times of each point in the order of its runs, without those by turns.
+    #[serde(default)]
+    pub times_ms: BTreeMap<String, Vec<f64>>,
 }
 
 impl Swept {

@@ -1,16 +1,19 @@
 //! Measuring all points: what the search is to be compared with.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::cost::{Share, Stage};
 use super::lab::{Checked, FINALISTS, Lab, is_wrong, times};
-use super::race::{Entry, Race};
+use super::race::{Entry, Race, Tries};
 use super::report::Swept;
 use super::search::ranked;
 use super::space::{Point, Space};
 use super::state::GivenUp;
 use super::{Reference, SEARCHED, save};
 use crate::measure::percent;
+
+/// The best point and the one that was found run so many times as often again as points run before.
+const AGAIN: usize = 2;
 
 impl Lab<'_> {
     /// Runs every point so often as the search runs the best ones; nothing is stopped early. Programs are built anew, beside the runs,
@@ -80,12 +83,14 @@ impl Lab<'_> {
             }
             self.save()?;
         };
-        let now = times(&self.swept);
-        let setup = self.ledger.cost(Stage::Setup);
+        // What measuring all points takes; what follows isn't needed for that.
         let cost = self.ledger.cost(Stage::Sweep);
+        let again = self.again(best, found)?;
+        let now = times(&again);
+        let setup = self.ledger.cost(Stage::Setup);
         let whole = setup.plus(cost);
         Ok(Swept {
-            points: now.len(),
+            points: times(&self.swept).len(),
             seconds: whole.seconds,
             cost,
             share: Share::of(setup.plus(self.ledger.cost(Stage::Search)), whole),
@@ -93,7 +98,50 @@ impl Lab<'_> {
             best_ms: best.and_then(|point| now.get(&point).copied()),
             found_ms: found.and_then(|point| now.get(&point).copied()),
             excess: None,
+            times_ms: all_times(&self.swept),
         }
         .with_excess())
     }
+
+    /// Runs the best point and the one that the search has found again, in turn. Of many points whose times vary, the one that
+    /// seems to be the fastest has been lucky, too: to compare another one with the times by which it was chosen would be unfair.
+    fn again(&mut self, best: Option<Point>, found: Option<Point>) -> Result<Tries, String> {
+        let points: Vec<Point> = best.into_iter().chain(found).collect();
+        if best == found {
+            let known = self.swept.iter().filter(|(point, _)| points.contains(point));
+            return Ok(known.map(|(point, tried)| (*point, tried.clone())).collect());
+        }
+        let mut programs = Vec::new();
+        for point in points {
+            if let Ok(program) = self.order(Stage::Sweep, point, false, false)? {
+                programs.push((point, program));
+            }
+        }
+        let mut queue = VecDeque::new();
+        for _ in 0..AGAIN * self.tuning.request.repeat {
+            queue.extend(programs.iter().map(|(point, program)| Entry {
+                point: *point,
+                program: *program,
+                runs: 1,
+            }));
+        }
+        let race = Race {
+            runners: self.runners,
+            workshop: self.workshop,
+            pace: None,
+            told: &|_, what| (self.progress)(99, &format!("the fastest and what was found, again: {what}")),
+            save: &|_| Ok(()),
+        };
+        let mut again = Tries::new();
+        race.run(queue, &mut again)?;
+        Ok(again)
+    }
+}
+
+/// All runs of each point that is in the race.
+fn all_times(swept: &Tries) -> BTreeMap<String, Vec<f64>> {
+    let right = swept.iter().filter(|(_, tried)| tried.given_up.is_none());
+    right
+        .map(|(point, tried)| (point.to_string(), tried.times_ms.clone()))
+        .collect()
 }
