@@ -5,7 +5,7 @@
 use std::fs;
 
 use gridfuse_tests::cli::gridfuse;
-use gridfuse_tests::gpu::plan::{At, Plan, Program, Variant, launch_line, option_text};
+use gridfuse_tests::gpu::plan::{Plan, Program, Variant, launch_line, option_text};
 use gridfuse_tests::gpu::record::Results;
 use gridfuse_tests::workspace;
 
@@ -20,7 +20,7 @@ const DEFAULT_LIMIT: &str = "-p2048";
 /// What `optimize` would do to the first launch that the plan's variants rewrite: `threshold=32`, `aggregate-grid`.
 fn chosen(program: &Program) -> Option<Vec<String>> {
     let root = workspace::root();
-    let at = program.launch.as_ref().and_then(|at: &At| at.lines().first())?;
+    let at = program.launch.as_ref().and_then(|at| at.lines().first())?;
     let text = fs::read_to_string(root.join(&program.source)).unwrap();
     let place = format!("{}:{}", program.source.display(), launch_line(&text, at).unwrap());
     let report = gridfuse(&root, &["explain", "--format", "json", &place])
