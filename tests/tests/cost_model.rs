@@ -23,7 +23,7 @@ fn chosen(program: &Program) -> Option<Vec<String>> {
     let at = program.launch.as_ref().and_then(|at| at.lines().first())?;
     let text = fs::read_to_string(root.join(&program.source)).unwrap();
     let place = format!("{}:{}", program.source.display(), launch_line(&text, at).unwrap());
-    let report = gridfuse(&root, &["explain", "--format", "json", &place])
+    let report = gridfuse(root, &["explain", "--format", "json", &place])
         .expect_code(0)
         .json();
     let rewrites = report["launches"][0]["rewrites"].as_array().expect("rewrites");
