@@ -18,7 +18,7 @@ use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::{Effects, effects};
 use crate::handlers::finish;
 use crate::include::Header;
-use crate::launch_bounds;
+use crate::launch_bounds::{self, Needed};
 use crate::launchpad::Listed;
 use crate::lex;
 use crate::names::{Names, camel, plural};
@@ -236,13 +236,11 @@ pub fn aggregate<'db>(
             listed: &listed,
         };
         let nested = plan.is_nested();
-        let most = needs
-            .iter()
-            .map(|g| plan.registers(*g, nested))
-            .collect::<Option<Vec<u64>>>();
-        let most = most.and_then(|list| list.into_iter().max());
+        let needed = needs.iter().map(|g| plan.registers(*g, nested)).reduce(Needed::and);
         let launches = parent.all_launches(function).filter(|_| !plan.is_outlined_now(*index));
-        launch_bounds::keep(function, launches, most, &mut refusals, &mut edit);
+        if let Some(needed) = needed {
+            launch_bounds::keep(function, launches, needed, &mut refusals, &mut edit);
+        }
         let arena = parent.existing().unwrap_or(&plan.arena);
         parent.add_arena(
             function,
@@ -676,9 +674,9 @@ impl<'db> Plan<'_, 'db> {
     }
 
     /// The registers that a kernel needs to launch a group's child.
-    fn registers(&self, group: usize, nested: bool) -> Option<u64> {
-        let split = self.groups[group].split()?;
-        launch_bounds::needed(split.parts.iter().map(|p| &p.param.ty), nested)
+    fn registers(&self, group: usize, nested: bool) -> Needed {
+        let parts = self.groups[group].split().map_or(&[][..], |split| &split.parts);
+        Needed::to_collect(parts.iter().map(|p| &p.param.ty), nested)
     }
 
     /// Behind which offset of the child's file a group's kernel is declared.

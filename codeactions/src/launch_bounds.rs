@@ -1,9 +1,8 @@
 //! `__launch_bounds__` of parents that collect launches: what those that are there allow, and where they are needed.
 //!
-//! A kernel takes as many registers as the function that it calls with the most; a launch takes some for each word of its arguments,
-//! and the functions of the runtime that hand out memory to nested launches take their own. ptxas keeps to the launch bounds of the kernel itself, and refuses to
-//! let it call functions that need more than these leave. Without launch bounds a kernel of large blocks may come to need more than
-//! there are: then its launch fails ("too many resources requested").
+//! A kernel takes as many registers as the function that it calls with the most, and ptxas refuses to let it call functions that need
+//! more than its launch bounds leave. Without launch bounds a kernel of large blocks may come to need more than there are: then its
+//! launch fails ("too many resources requested").
 
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::Type;
@@ -21,13 +20,66 @@ use crate::site::{Refusals, Site};
 /// Registers of a multiprocessor, on every GPU that the runtime supports.
 const REGISTERS: u64 = 65536;
 
-/// The most registers that it takes to launch a child with arguments of these types, as ptxas counts for sm_90: found by trying, for
-/// arguments of 8 to 200 bytes, when the runtime still had functions of its own for launches that don't fit. It is inlined there now and
-/// takes fewer (`docs/overhead.md`), so this is on the safe side. `nested`: the child launches in its turn. `None`: a type isn't known.
-pub fn needed<'a>(arguments: impl Iterator<Item = &'a Type>, nested: bool) -> Option<u64> {
-    let sizes: Option<Vec<u64>> = arguments.map(|ty| Some(size_of(ty)?.0.div_ceil(4))).collect();
-    let words: u64 = sizes?.iter().sum();
-    Some((if nested { 72 } else { 24 } + 2 * words).max(48))
+/// What a parent can be held to when its children launch nothing: ptxas compiles aggregators of every granularity with 32 registers, for
+/// arguments of 8 to 200 bytes (of which it spills 24 at most), as all that launches is inlined and hands over one argument after the other.
+const PLAIN: u64 = 32;
+
+/// The same when children launch in their turn: `PoolView::allocate_from`, which a kernel calls for their memory, takes 46 for itself,
+/// and ptxas gives out eight at a time.
+const NESTED: u64 = 48;
+
+/// The registers of a kernel that launches, as ptxas counts for sm_90.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needed {
+    /// Compiled with optimization. `None`: not known.
+    optimized: Option<u64>,
+    /// Compiled for debugging (`-G`), which inlines nothing, so that functions pass each word of the arguments in a register.
+    debugging: Option<u64>,
+}
+
+impl Needed {
+    /// By a kernel that collects launches of a child with arguments of these types. `nested`: the child launches in its turn.
+    pub fn to_collect<'a>(arguments: impl Iterator<Item = &'a Type>, nested: bool) -> Needed {
+        let (optimized, base) = if nested { (NESTED, 72) } else { (PLAIN, 32) };
+        Needed {
+            optimized: Some(optimized),
+            debugging: words(arguments).map(|words| (base + 2 * words).max(optimized)),
+        }
+    }
+
+    /// By a kernel that calls a function of its own for a launch that doesn't fit, as `Recursion`, `Loop` and `Chain` do: found by trying
+    /// for arguments of 8 to 200 bytes.
+    pub fn to_launch_alone<'a>(arguments: impl Iterator<Item = &'a Type>) -> Needed {
+        let registers = words(arguments).map(|words| (24 + 2 * words).max(48));
+        Needed {
+            optimized: registers,
+            debugging: registers,
+        }
+    }
+
+    /// By a kernel that does both.
+    pub fn and(self, other: Needed) -> Needed {
+        let larger = |a: Option<u64>, b: Option<u64>| Some(a?.max(b?));
+        Needed {
+            optimized: larger(self.optimized, other.optimized),
+            debugging: larger(self.debugging, other.debugging),
+        }
+    }
+
+    /// With optimization; `None`: not known.
+    pub fn optimized(self) -> Option<u64> {
+        self.optimized
+    }
+
+    /// Whether ptxas may refuse a kernel with so many registers that is compiled for debugging.
+    fn is_too_large_for_debugging(self, left: u64) -> bool {
+        self.debugging.is_none_or(|needed| left < needed)
+    }
+}
+
+/// How many words of 32 bits arguments of these types come to. `None`: a type isn't known.
+fn words<'a>(mut arguments: impl Iterator<Item = &'a Type>) -> Option<u64> {
+    arguments.try_fold(0, |words, ty| Some(words + size_of(ty)?.0.div_ceil(4)))
 }
 
 /// What is written in front of a kernel's name about its registers.
@@ -38,12 +90,12 @@ enum Bounds {
     Registers(Option<u64>),
 }
 
-/// A kernel that collects launches may have to keep to a number of registers: refuses one that has too few, and adds launch bounds
+/// A kernel that launches may have to keep to a number of registers: refuses one that has too few, and adds launch bounds
 /// where a few registers more than now would be too many. `launches`: those by the host, if there are no others.
 pub fn keep(
     function: &Function<'_>,
     launches: Option<&[Site<'_>]>,
-    needed: Option<u64>,
+    needed: Needed,
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'_>,
 ) {
@@ -53,32 +105,35 @@ pub fn keep(
         range: name,
     });
     let title = function.name();
-    match (bounds(function.db, function.file, head(function), function.start), needed) {
+    let assume_optimized = |edit: &mut EditBuilder<'_>, left: u64| {
+        if needed.is_too_large_for_debugging(left) {
+            let registers = needed.debugging.map_or("more".to_owned(), |n| format!("up to {n}"));
+            edit.assume(Reason {
+                text: format!("`{title}` isn't compiled for debugging (-G), where what launches needs {registers} registers of a thread's {left}"),
+                place,
+            });
+        }
+    };
+    match (bounds(function.db, function.file, head(function), function.start), needed.optimized) {
         (Bounds::Registers(Some(left)), Some(needed)) if left < needed => refusals.add(
             format!("the launch bounds of `{title}` leave {left} registers for a thread, and what launches needs up to {needed}"),
             place,
         ),
-        (Bounds::Registers(Some(left)), Some(needed)) if left >= needed => {}
         // All that a function may have.
         (Bounds::Registers(Some(255)), _) => {}
+        (Bounds::Registers(Some(left)), Some(_)) => assume_optimized(edit, left),
         (Bounds::Registers(_), _) => edit.assume(Reason {
             text: format!("the launch bounds of `{title}` leave enough registers for what launches (or ptxas will say that they don't)"),
             place,
         }),
-        (Bounds::Nothing, Some(needed)) => {
+        (Bounds::Nothing, Some(_)) => {
             let Some(threads) = launches.and_then(largest_block) else {
                 return;
             };
             let left = REGISTERS / threads.max(1);
-            if threads > 1024 || left >= 2 * 64 {
-                return;
-            }
-            if left < needed {
-                refusals.add(
-                    format!("a block of `{title}` has {threads} threads, which leaves {left} registers for each; what launches needs up to {needed}"),
-                    place,
-                );
-            } else {
+            // A block of 1,024 leaves 64, which is enough.
+            if threads <= 1024 && left < 2 * 64 {
+                assume_optimized(edit, left);
                 edit.insert(function.file, name.start, format!("__launch_bounds__({threads}) "));
             }
         }
@@ -129,8 +184,8 @@ fn registers(word: &str, arguments: &[Option<u64>]) -> Option<u64> {
         return arguments.first().copied().flatten();
     }
     let (threads, blocks) = match arguments {
-        // Blocks of any size that there is.
-        [_] => (1024, 1),
+        // Without a number of blocks, one has to fit; of any size that there is, if that isn't known.
+        [threads] => (threads.unwrap_or(1024), 1),
         [threads, blocks, ..] => ((*threads)?, (*blocks)?.max(1)),
         [] => return None,
     };
@@ -176,8 +231,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn registers_that_are_needed() {
+        let plain = Needed::to_collect([].iter(), false);
+        assert_eq!((plain.optimized, plain.debugging), (Some(32), Some(32)));
+        let unknown = [Type::default()];
+        let nested = Needed::to_collect(unknown.iter(), true);
+        assert_eq!((nested.optimized, nested.debugging), (Some(48), None));
+        assert!(nested.is_too_large_for_debugging(254));
+        assert_eq!(plain.and(nested), nested);
+        assert_eq!(plain.and(Needed::to_launch_alone(unknown.iter())).optimized, None);
+    }
+
+    #[test]
     fn registers_that_launch_bounds_leave() {
-        assert_eq!(registers("__launch_bounds__", &[Some(128)]), Some(64));
+        assert_eq!(registers("__launch_bounds__", &[Some(128)]), Some(255));
+        assert_eq!(registers("__launch_bounds__", &[Some(500)]), Some(128));
+        assert_eq!(registers("__launch_bounds__", &[Some(1024)]), Some(64));
         assert_eq!(registers("__launch_bounds__", &[None]), Some(64));
         assert_eq!(registers("__launch_bounds__", &[Some(256), Some(4)]), Some(64));
         assert_eq!(registers("__launch_bounds__", &[Some(250), Some(8)]), Some(32));

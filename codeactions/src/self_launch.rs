@@ -14,7 +14,7 @@ use crate::child::Child;
 use crate::cluster::{Function, parameter};
 use crate::edit::EditBuilder;
 use crate::instance;
-use crate::launch_bounds;
+use crate::launch_bounds::{self, Needed};
 use crate::names::{Names, plural};
 use crate::outline::{self, Behind, Collecting, Form};
 use crate::pure;
@@ -252,7 +252,7 @@ pub fn bounds<'db>(
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'db>,
 ) -> String {
-    let needed = launch_bounds::needed(split.varying().map(|p| &p.param.ty), false);
+    let needed = Needed::to_launch_alone(split.varying().map(|p| &p.param.ty));
     if let Some(bounds) = &child.launch_bounds {
         let function = Function::new(child.db, child.item);
         launch_bounds::keep(&function, None, needed, refusals, edit);
@@ -264,7 +264,7 @@ pub fn bounds<'db>(
     let largest = sizes
         .collect::<Option<Vec<u64>>>()
         .and_then(|sizes| sizes.into_iter().max());
-    match (largest, needed) {
+    match (largest, needed.optimized()) {
         (Some(threads), _) if threads <= 256 => String::new(),
         (threads, Some(needed)) if needed <= 64 => format!("__launch_bounds__({}) ", threads.unwrap_or(1024).min(1024)),
         _ => {

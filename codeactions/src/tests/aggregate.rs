@@ -148,16 +148,23 @@ fn large_blocks_get_launch_bounds() {
 
 #[test]
 fn launch_bounds_that_leave_too_few_registers() {
-    let narrow = "the launch bounds of `parent` leave 32 registers for a thread, and what launches needs up to 48";
-    refuses(ID, &bounded("__launch_bounds__(256, 8) ", "256"), narrow);
+    let narrow = "the launch bounds of `parent` leave 24 registers for a thread, and what launches needs up to 32";
+    refuses(ID, &bounded("__launch_bounds__(256, 10) ", "256"), narrow);
     let constants = bounded("__launch_bounds__(kThreads, kBlocks) ", "256");
     refuses(
         ID,
-        &format!("constexpr int kThreads = 256, kBlocks = 8;\n{constants}"),
+        &format!("constexpr int kThreads = 256, kBlocks = 10;\n{constants}"),
         narrow,
     );
-    refuses(ID, &bounded("__maxnreg__(32) ", "256"), narrow);
-    rewrite(ID, &bounded("__launch_bounds__(256, 4) ", "256"));
+    refuses(ID, &bounded("__maxnreg__(24) ", "256"), narrow);
+    let debugging =
+        "`parent` isn't compiled for debugging (-G), where what launches needs up to 40 registers of a thread's 32";
+    for bounds in ["__launch_bounds__(256, 8) ", "__maxnreg__(32) "] {
+        let result = rewrite(ID, &bounded(bounds, "256"));
+        assert!(result.assumes.iter().any(|a| a == debugging), "{:?}", result.assumes);
+    }
+    let enough = rewrite(ID, &bounded("__launch_bounds__(256, 4) ", "256"));
+    assert!(!enough.assumes.iter().any(|a| a.contains("-G")), "{:?}", enough.assumes);
     let macros = format!(
         "#define BOUNDS(n) __launch_bounds__(n, 8)\n{}",
         bounded("BOUNDS(256) ", "256")
@@ -170,7 +177,7 @@ fn launch_bounds_that_leave_too_few_registers() {
             result.assumes
         );
     }
-    // Many arguments take many registers.
+    // Many arguments take many registers, where nothing is inlined.
     let parameters: Vec<String> = (0..16).map(|i| format!("double* p{i}")).collect();
     let arguments: Vec<String> = (0..16).map(|i| format!("p{i}")).collect();
     let (parameters, arguments) = (parameters.join(", "), arguments.join(", "));
@@ -191,10 +198,13 @@ fn launch_bounds_that_leave_too_few_registers() {
             )
             .replace("(out, row, n);", &format!("(out, row, n, {arguments});"))
     };
-    refuses(
-        ID,
-        &many("1024"),
-        "a block of `parent` has 1024 threads, which leaves 64 registers for each; what launches needs up to 96",
+    let result = rewrite(ID, &many("1024"));
+    result.has(&["__launch_bounds__(1024) parent("]);
+    let debugging = "needs up to 104 registers of a thread's 64";
+    assert!(
+        result.assumes.iter().any(|a| a.contains(debugging)),
+        "{:?}",
+        result.assumes
     );
-    rewrite(ID, &many("256"));
+    assert!(!rewrite(ID, &many("256")).assumes.iter().any(|a| a.contains("-G")));
 }

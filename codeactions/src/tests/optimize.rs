@@ -94,12 +94,13 @@ fn what_takes_long_does_not_run_in_the_launcher() {
 }
 
 #[test]
-fn several_launches_of_a_thread_have_to_be_smaller() {
-    rewrite(
+fn launches_in_a_loop_get_no_threshold() {
+    let result = rewrite(
         ID,
         &program("for (int k = 0; k < count; ++k) child<<<(k + 127) / 128, 128>>>(out, begin, k);"),
-    )
-    .has(&["kChildThreshold = 8;", "gridfuse::PerGrid"]);
+    );
+    result.has(&["gridfuse::PerGrid"]);
+    assert!(!result.text().contains("Threshold"));
 }
 
 #[test]
