@@ -207,6 +207,9 @@ __device__ __forceinline__ void strong_write(T& place, T value) {
     *const_cast<volatile T*>(&place) = value;
 }
 
+/// Orders acquire and release with the whole device, which costs less than __threadfence(): that one is sequentially consistent.
+__device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 /// What the launches of a group of threads have come to. All zero at first. Read and written by atomic
 /// and volatile accesses alone while several threads can.
 struct State {
@@ -2712,41 +2715,55 @@ struct Looping<void (*)(Iterations<T>, Uniform...)> {
     static constexpr unsigned kUniform = sizeof...(Uniform);
 };
 
-/// Where the blocks of a loop meet, each word where it disturbs no other. All zero at first.
-struct LoopCounters {
-    static constexpr unsigned long long kOver = ULLONG_MAX;
+/// How many tickets an iteration has for each block of the loop, at most, and more than half of that where it has so many blocks. More
+/// of them spread blocks that take unequal time, fewer cost less.
+constexpr unsigned kTicketsEach = 8;
 
-    alignas(kSliceAlignment) unsigned long long taken;   // tickets: each block of the grid takes one after the other
-    alignas(kSliceAlignment) unsigned long long done;    // tickets whose blocks have been run
-    // Tickets of iterations that have begun, without those of the first one; kOver when there are no more iterations.
-    alignas(kSliceAlignment) unsigned long long open;
-    alignas(kSliceAlignment) unsigned long long number;  // of the iteration, from 0
+/// Places where blocks of a loop wait: where they all read one word, they are in each other's way.
+constexpr unsigned kWaitingPlaces = 8;
+
+/// The longest pause between two looks, in nanoseconds.
+constexpr unsigned kLongestPause = 128;
+
+/// Where the blocks of a loop meet, each word where it disturbs no other. All zero at first. Numbers of tickets begin anew after the
+/// largest one; those that are compared are never as far apart as that.
+struct LoopCounters {
+    /// What the blocks that wait look at: the tickets of the iterations that have begun, without those of the first one (lower half),
+    /// whether the last that has begun is an odd one, and whether there are no more.
+    struct alignas(kSliceAlignment) Place {
+        static constexpr unsigned long long kOdd = 1ull << 32, kOver = 1ull << 33;
+        unsigned long long open;
+    };
+
+    alignas(kSliceAlignment) unsigned taken;   // tickets: each block of the loop takes one after the other
+    alignas(kSliceAlignment) unsigned done;    // tickets whose blocks have been run
+    Place places[kWaitingPlaces];              // alike
 };
 
 /// An iteration.
 template <class Args>
 struct Round {
-    unsigned launched;          // whether anybody has launched it
     unsigned grid_x;
     unsigned grid_yz;           // y - 1 in the lower half, z - 1 in the upper
-    unsigned long long first;   // its first ticket
+    unsigned tickets;
+    unsigned shift;             // a ticket stands for 2^shift neighbouring blocks, the last one for what is left
     Bytes<Args> args;
 
-    __device__ __forceinline__ dim3 grid() const { return dim3(grid_x, (grid_yz & 65535) + 1, (grid_yz >> 16) + 1); }
+    __host__ __device__ __forceinline__ dim3 grid() const { return dim3(grid_x, (grid_yz & 65535) + 1, (grid_yz >> 16) + 1); }
+    __host__ __device__ __forceinline__ unsigned long long blocks() const {
+        const dim3 all = grid();
+        return 1ull * all.x * all.y * all.z;
+    }
+
+    /// For a grid that so many blocks of a loop run.
+    __host__ __device__ __forceinline__ void set_grid(dim3 all, unsigned loop_blocks) {
+        grid_x = all.x;
+        grid_yz = (all.y - 1) | (all.z - 1) << 16;
+        const unsigned long long most = 1ull * kTicketsEach * loop_blocks, last = blocks() - 1;
+        for (shift = 0; last >> shift >= most;) ++shift;
+        tickets = static_cast<unsigned>(last >> shift) + 1;
+    }
 };
-
-__host__ __device__ constexpr unsigned long long blocks_of(dim3 grid) { return 1ull * grid.x * grid.y * grid.z; }
-
-/// How many blocks a ticket stands for: where a grid has many, a block of the loop takes several at a time.
-__host__ __device__ constexpr unsigned long long blocks_each(unsigned long long blocks, unsigned resident) {
-    const unsigned long long each = blocks / (8ull * resident);
-    return each == 0 ? 1 : each;
-}
-
-/// The tickets of an iteration with so many blocks.
-__host__ __device__ constexpr unsigned long long tickets_for(unsigned long long blocks, unsigned resident) {
-    return (blocks - 1) / blocks_each(blocks, resident) + 1;
-}
 
 }   // namespace detail
 
@@ -2766,17 +2783,19 @@ private:
     friend class LoopOwner;
 
     struct alignas(detail::kSliceAlignment) Memory {
-        detail::LoopCounters counters;
-        struct alignas(detail::kSliceAlignment) {
+        struct alignas(detail::kSliceAlignment) Next {
+            unsigned launched;   // its tickets, or 0 when nobody has launched it
             detail::Round<Args> round;
-        } rounds[2];   // the even and the odd ones, the first one excepted: an iteration launches while its own is read
+        };
+
+        detail::LoopCounters counters;
+        Next rounds[2];   // the even and the odd ones, the first one excepted: an iteration launches while its own is read
     };
 
-    __host__ __device__ __forceinline__ explicit Iterations(const detail::Bytes<Args>& first) : first_(first) {}
+    __host__ __device__ __forceinline__ explicit Iterations(const detail::Bytes<Args>& first) : first_{} { first_.args = first; }
 
     Memory* memory_ = nullptr;
-    unsigned grid_x_ = 0, grid_yz_ = 0;   // of the first iteration
-    detail::Bytes<Args> first_;           // its arguments
+    detail::Round<Args> first_;
 };
 
 /// Runs a kernel that ends by launching itself into cudaStreamTailLaunch as one grid that stays: its blocks run the blocks of one
@@ -2796,8 +2815,9 @@ class Loop {
     using Args = typename detail::Looping<decltype(Kernel)>::Args;
     using Common = typename detail::Looping<decltype(Kernel)>::Common;
     using Rounds = Iterations<Args>;
+    using Memory = typename Rounds::Memory;
     using Round = detail::Round<Args>;
-    using Counters = detail::LoopCounters;
+    using Place = detail::LoopCounters::Place;
 
 public:
     /// `iterations`: the kernel's first argument, or `{}`, with which a launch goes out by itself. `uniform`: its further arguments.
@@ -2823,124 +2843,160 @@ public:
     template <class Body>
     __device__ __forceinline__ void for_each_block(Body&& body) const {
         if (iterations_.memory_ == nullptr) {
-            body(blockIdx, gridDim, blockDim, iterations_.first_.value());
+            body(blockIdx, gridDim, blockDim, iterations_.first_.args.value());
             return;
         }
         Current& current = shared();
-        Counters& counters = iterations_.memory_->counters;
         const bool first = detail::linear_thread() == 0;
-        unsigned long long ticket = 0;
-        if (first) ticket = atomicAdd(&counters.taken, 1ull);
+        unsigned ticket = 0;   // known to the first thread
+        if (first) {
+            ticket = take();
+            begin(current, iterations_.first_, 0, iterations_.first_.tickets);
+            current.finished = 0;
+        }
         for (;;) {
-            if (first) wait(current, ticket);
+            if (first) use(current, ticket);
             __syncthreads();
             if (current.over) return;
-            const Round round = round_of(current.number);
-            const dim3 grid = round.grid();
-            const unsigned long long blocks = detail::blocks_of(grid);
-            const unsigned long long each = detail::blocks_each(blocks, gridDim.x);
-            unsigned long long block = (current.ticket - round.first) * each;
-            const unsigned long long end = blocks - block < each ? blocks : block + each;
-            for (; block < end; ++block) {
+            bool last = false;
+#pragma unroll 1
+            for (unsigned step = 0; !last; step ^= 1) {
+                const Step& at = current.steps[step];
                 uint3 index;
-                index.x = static_cast<unsigned>(block);
-                index.y = index.z = 0;
-                if (round.grid_yz != 0) {
-                    const unsigned long long row = block / grid.x;
-                    index.x = static_cast<unsigned>(block - row * grid.x);
-                    index.y = static_cast<unsigned>(row % grid.y);
-                    index.z = static_cast<unsigned>(row / grid.y);
+                index.x = at.x;
+                index.y = at.y;
+                index.z = at.z;
+                last = at.last;
+                if (first) {
+                    if (!last) follow(current, at, current.steps[step ^ 1]);
+                    else if (current.early) ticket = take();   // how long that takes is hidden by the block
                 }
-                body(index, grid, blockDim, round.args.value());
+                body(index, current.round.grid(), blockDim, current.round.args.value());
                 __syncthreads();   // shared memory is free for the next block
             }
-            if (first) {
-                ticket = atomicAdd(&counters.taken, 1ull);
-                finish(current.number, round.first + detail::tickets_for(blocks, gridDim.x));
-            }
+            if (!first) continue;
+            ++current.finished;
+            const bool early = current.early;
+            if (early && before(ticket, current.end)) continue;
+            detail::fence();   // release: what the threads of the block have written, which have met at a barrier
+            if (!early) ticket = take();   // in front, and not waited for: others may be done soon
+            finish(current);
         }
     }
 
 private:
-    // What the block is at.
+    // A block of an iteration.
+    struct Step {
+        unsigned x, y, z;
+        bool last;   // of the ticket
+    };
+
+    // What the block of the loop is at. In shared memory, as registers are what limits how many blocks are resident. Written by the
+    // first thread: the steps in turn, one while all read the other.
     struct Current {
-        unsigned long long ticket;
-        unsigned long long number;   // of the iteration
-        bool over;
+        Step steps[2];
+        Round round;
+        unsigned long long left;   // blocks of the ticket, with the one that runs
+        unsigned end;              // the ticket behind those of the iteration
+        unsigned number;           // 0 the first iteration, 1 an odd one, 2 another even one
+        unsigned finished;         // tickets that are done and not counted as such yet
+        bool over;                 // whether there are no more iterations
+        bool early;                // whether to take the next ticket before this one is done
     };
     static __device__ __forceinline__ Current& shared() {
         __shared__ Current current;
         return current;
     }
 
-    __device__ __forceinline__ Round round_of(unsigned long long number) const {
-        if (number != 0) return iterations_.memory_->rounds[number & 1].round;
-        Round round;
-        round.launched = 1;
-        round.grid_x = iterations_.grid_x_;
-        round.grid_yz = iterations_.grid_yz_;
-        round.first = 0;
-        round.args = iterations_.first_;
-        return round;
+    static __device__ __forceinline__ bool before(unsigned ticket, unsigned other) { return static_cast<int>(ticket - other) < 0; }
+
+    __device__ __forceinline__ unsigned take() const { return atomicAdd(&iterations_.memory_->counters.taken, 1u); }
+
+    // The iteration is the current one.
+    static __device__ __forceinline__ void begin(Current& current, const Round& round, unsigned number, unsigned end) {
+        current.round = round;
+        current.end = end;
+        current.number = number;
     }
 
-    __device__ __forceinline__ unsigned long long first_tickets() const {
-        const dim3 grid(iterations_.grid_x_, (iterations_.grid_yz_ & 65535) + 1, (iterations_.grid_yz_ >> 16) + 1);
-        return detail::tickets_for(detail::blocks_of(grid), gridDim.x);
+    // The ticket is the current one, when its iteration has begun.
+    __device__ __forceinline__ void use(Current& current, unsigned ticket) const {
+        current.over = !before(ticket, current.end) && !wait(current, ticket);
+        if (current.over) return;
+        const Round& round = current.round;
+        const unsigned to_come = current.end - ticket;
+        const unsigned long long block = static_cast<unsigned long long>(round.tickets - to_come) << round.shift;
+        const unsigned long long each = 1ull << round.shift, behind = round.blocks() - block;
+        current.left = behind < each ? behind : each;
+        // While there is a ticket for each block of the loop, so that no block takes what another one could run at once.
+        current.early = to_come > gridDim.x;
+        Step& step = current.steps[0];
+        step.last = current.left == 1;
+        step.x = static_cast<unsigned>(block);
+        step.y = step.z = 0;
+        if (block < round.grid_x) return;
+        const dim3 grid = round.grid();
+        const unsigned long long row = block / grid.x;
+        step.x = static_cast<unsigned>(block - row * grid.x);
+        step.y = static_cast<unsigned>(row % grid.y);
+        step.z = static_cast<unsigned>(row / grid.y);
     }
 
-    // Waits until the ticket's iteration begins, or for the end.
-    __device__ __forceinline__ void wait(Current& current, unsigned long long ticket) const {
-        const Counters& counters = iterations_.memory_->counters;
-        const unsigned long long beyond_first = ticket - first_tickets();   // very many, where it is one of the first
-        current.ticket = ticket;
-        current.over = false;
-        if (ticket < first_tickets()) {
-            current.number = 0;
-            return;
-        }
-        for (unsigned pause = 32;; pause = pause < 128 ? 2 * pause : pause) {
-            const unsigned long long open = detail::strong_read(counters.open);
-            if (open == Counters::kOver) {
-                current.over = true;
-                return;
-            }
-            if (beyond_first < open) break;
+    static __device__ __forceinline__ void follow(Current& current, const Step& step, Step& next) {
+        const dim3 grid = current.round.grid();
+        const bool new_row = step.x + 1 == grid.x, new_layer = new_row && step.y + 1 == grid.y;
+        next.x = new_row ? 0 : step.x + 1;
+        next.y = new_layer ? 0 : step.y + new_row;
+        next.z = step.z + new_layer;
+        next.last = --current.left == 1;
+    }
+
+    // Waits until the ticket's iteration begins, which is not the first one; false if there is none.
+    __device__ __forceinline__ bool wait(Current& current, unsigned ticket) const {
+        const unsigned long long& place = iterations_.memory_->counters.places[blockIdx.x % detail::kWaitingPlaces].open;
+        const unsigned beyond_first = ticket - iterations_.first_.tickets;
+        unsigned long long open = detail::strong_read(place);
+        for (unsigned pause = 32; !before(beyond_first, static_cast<unsigned>(open)); open = detail::strong_read(place)) {
+            if ((open & Place::kOver) != 0) return false;
             __nanosleep(pause);
+            if (pause < detail::kLongestPause) pause *= 2;
         }
-        __threadfence();   // acquire: what all blocks of the iterations before have written
-        current.number = counters.number;
+        detail::fence();   // acquire: what all blocks of the iterations before have written
+        const unsigned odd = (open & Place::kOdd) != 0;
+        begin(current, iterations_.memory_->rounds[odd].round, odd != 0 ? 1 : 2, iterations_.first_.tickets + static_cast<unsigned>(open));
+        return true;
     }
 
-    // The blocks of a ticket are done; `all`: the tickets up to the end of this iteration. The last block begins the next one.
-    __device__ __forceinline__ void finish(unsigned long long number, unsigned long long all) const {
-        Counters& counters = iterations_.memory_->counters;
-        __threadfence();   // release: what the threads of the block have written, which have met at a barrier
-        if (atomicAdd(&counters.done, 1ull) + 1 != all) return;
-        __threadfence();   // acquire: what the other blocks have
-        Round& next = iterations_.memory_->rounds[(number + 1) & 1].round;
-        if (next.launched == 0) {
-            detail::strong_write(counters.open, Counters::kOver);
-            return;
-        }
-        iterations_.memory_->rounds[number & 1].round.launched = 0;
-        next.first = all;
-        counters.number = number + 1;
-        const unsigned long long more = detail::tickets_for(detail::blocks_of(next.grid()), gridDim.x);
-        __threadfence();   // release
-        detail::strong_write(counters.open, all + more - first_tickets());
+    // Counts what the block has done. The block that does the last ticket begins the next iteration.
+    __device__ __forceinline__ void finish(Current& current) const {
+        detail::LoopCounters& counters = iterations_.memory_->counters;
+        const unsigned odd = (current.number + 1) & 1, finished = current.finished;
+        current.finished = 0;
+        // A look ahead, while the counter is on its way. What there is says enough; where there is nothing yet, it may be too early.
+        const unsigned& launched = iterations_.memory_->rounds[odd].launched;
+        unsigned more = detail::strong_read(launched);
+        if (atomicAdd(&counters.done, finished) + finished != current.end) return;
+        detail::fence();   // acquire: what the other blocks have written; release: for those that wait
+        if (more == 0) more = detail::strong_read(launched);
+        const unsigned beyond_first = current.end + more - iterations_.first_.tickets;
+        const unsigned long long open = beyond_first | (more == 0 ? Place::kOver : odd * Place::kOdd);
+        for (Place& place : counters.places) detail::strong_write(place.open, open);
     }
 
     __device__ __forceinline__ bool hand_over(dim3 grid, dim3 block, std::size_t shared_bytes, const detail::Bytes<Args>& args) const {
-        if (iterations_.memory_ == nullptr) return false;
+        Memory* const memory = iterations_.memory_;
+        if (memory == nullptr) return false;
         const bool alike = block.x == blockDim.x && block.y == blockDim.y && block.z == blockDim.z;
         if (!alike || !detail::valid_grid(grid) || shared_bytes > detail::dynamic_shared_bytes()) return false;
-        Round& next = iterations_.memory_->rounds[(shared().number + 1) & 1].round;
+        const unsigned odd = (shared().number + 1) & 1;
+        Round round;
+        round.set_grid(grid, gridDim.x);
+        round.args = args;
         // A second launch, which there shouldn't be, is done when the grid is, as it would have been.
-        if (atomicExch(&next.launched, 1u) != 0) return false;
-        next.grid_x = grid.x;
-        next.grid_yz = (grid.y - 1) | (grid.z - 1) << 16;
-        next.args = args;
+        if (atomicCAS(&memory->rounds[odd].launched, 0u, round.tickets) != 0) return false;
+        memory->rounds[odd].round = round;
+        // The iteration that runs needs its own no more, and the one behind the next will launch there.
+        detail::strong_write(memory->rounds[odd ^ 1].launched, 0u);
         return true;
     }
 
@@ -2988,11 +3044,10 @@ private:
         if (!memory_.take(stream, sizeof(Memory), sizeof(Memory))) return false;
         memory_.spoil();
         iterations_.memory_ = reinterpret_cast<Memory*>(memory_.memory());
-        iterations_.grid_x_ = grid.x;
-        iterations_.grid_yz_ = (grid.y - 1) | (grid.z - 1) << 16;
         blocks_ = static_cast<unsigned>(resident * multiprocessors);
-        const unsigned long long wanted = detail::blocks_of(grid);
+        const unsigned long long wanted = 1ull * grid.x * grid.y * grid.z;
         if (!grows && wanted < blocks_) blocks_ = static_cast<unsigned>(wanted);
+        iterations_.first_.set_grid(grid, blocks_);
         return true;
     }
 

@@ -221,3 +221,67 @@ fn searches_have_a_table() {
     fs::write(results.join("tune_bfs.json"), "{}").unwrap();
     assert!(!gpu_tables(root, &["--check"]).status.success());
 }
+
+/// A chain of 10 links with 1000 elements on `medium`, of 100 with 10000 on `large`; times in ms on both, 0 where there is none.
+fn chain(program: &str, times: &[(&str, f64, f64)]) -> String {
+    let run = |(variant, medium, large): &(&str, f64, f64)| {
+        [("medium", *medium, 1), ("large", *large, 10)]
+            .into_iter()
+            .filter(|(_, time, _)| *time > 0.0)
+            .map(|(input, time, size)| {
+                format!(
+                    r#"{{ "variant": "{variant}", "input": "{input}", "command": "", "status": "pass", "time_ms": {time}, "wall_s": 1,
+                         "report": {{ "links": {}, "elements": {} }} }}"#,
+                    10 * size,
+                    1000 * size
+                )
+            })
+            .collect::<Vec<_>>()
+    };
+    let variants: Vec<String> = times.iter().map(|(variant, ..)| format!("{variant:?}")).collect();
+    format!(
+        r#"{{
+  "schema": 1, "program": "{program}", "commit": "0123456789abcdef0123", "date": "2026-01-02T03:04:05Z",
+  "machine": {{ "gpu": null, "gpu_memory": null, "driver": null, "cuda": null, "cpu": null, "cores": 16 }},
+  "variants": [{}], "inputs": ["medium", "large"], "builds": [], "runs": [{}]
+}}"#,
+        variants.join(", "),
+        times.iter().flat_map(run).collect::<Vec<_>>().join(", ")
+    )
+}
+
+#[test]
+fn chains_are_compared_by_link_and_throughput() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let results = root.join("tests/gpu/results");
+    fs::create_dir_all(&results).unwrap();
+    let near = [
+        ("naive", 1.0, 0.0),
+        ("promote-overlap", 0.2, 1.0),
+        ("promote-lookback", 0.1, 0.25),
+    ];
+    let fast = [
+        ("naive", 1.0, 0.0),
+        ("promote-overlap", 0.1, 0.4),
+        ("promote-lookback", 0.1, 0.25),
+        ("cub", 0.08, 0.1),
+    ];
+    fs::write(results.join("near.json"), chain("near", &near)).unwrap();
+    fs::write(results.join("fast.json"), chain("fast", &fast)).unwrap();
+    assert!(gpu_tables(root, &[]).status.success());
+    let text = fs::read_to_string(root.join("docs/measurements.md")).unwrap();
+    for line in [
+        "| near | medium | 10 | 100 | – | 20.0 | 10.0 |",
+        "| near | large | 100 | – | – | 10.0 | 2.50 |",
+        "| near | – | 5.00× | 10.0× | – | 10.0× | 40.0× |",
+        "`promote-overlap` on medium, at least 5.27×: reached by fast; missed by near (5.00×).",
+        "`promote-overlap` on large, at least 21.8×: reached by fast; missed by near (10.0×).",
+        "`promote-lookback` on large, at least 21.8×: reached by all (fast, near).",
+        "| fast | large | 0.100 | 0.250 | 0.40 |",
+        "At least 0.5 of CUB's speed: reached by fast on medium; missed by fast on large (0.40).",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+    assert!(!text.contains("| near | medium | 0."), "CUB was not run there");
+}

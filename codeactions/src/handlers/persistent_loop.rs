@@ -55,22 +55,23 @@ as before, and so are all behind it. `gridfuse::direct_launches()` counts those.
 
 ## Why it can't hang
 There is no barrier that all blocks of the grid come to; so they needn't be resident together. A block that wants work takes a ticket.
-The tickets, in order, stand for the blocks of the first iteration, of the second one, and so on (for several blocks each where there
-are very many). A block whose iteration hasn't begun waits. So:
+The tickets, in order, stand for the blocks of the first iteration, of the second one, and so on (for several neighbouring blocks each
+where there are many). A block whose iteration hasn't begun waits. So:
 
 - Only blocks that run have tickets, and an iteration begins when the tickets of the one before are done. A block waits only for
   tickets that were taken before its own: for blocks that have begun. It is enough that those go on, which is what CUDA promises
   for compute capability 7.0 and newer. With fewer resident blocks than expected (another kernel, a debugger, a partition of the GPU)
   the others begin when these are done, and find nothing to do. One block is enough.
 - Among blocks that run, the one with the smallest ticket that isn't done never waits: all tickets before it are done, so its
-  iteration has begun.
+  iteration has begun. A block may take its next ticket while it runs the one before, and counts several as done at a time; it has
+  counted all of them when it waits.
 - A launch that goes out by itself is waited for by nobody: this grid ends, then it begins.
 
 ## What an iteration sees
 All that the iterations before have written, as after a launch into the tail stream. In the terms of CUDA's memory model: the threads
-of a block meet at a barrier when they are done; its first thread passes a fence and counts the ticket as done (release). The
-thread that counts the last one passes a fence (acquire), and another one before it opens the next iteration (release). Whoever
-sees it open passes a fence (acquire), and its block meets at a barrier. Fences and counters have the scope of the device, and
+of a block meet at a barrier when they are done; its first thread passes a fence and counts its tickets as done (release). The
+thread that counts the last one passes a fence and opens the next iteration (acquire, and release). Whoever sees it open passes a
+fence (acquire), and its block meets at a barrier. Fences and counters have the scope of the device, and
 synchronisation is cumulative, so each thread's writes come before each thread's loads of the next iteration, also of what was in a
 multiprocessor's cache. Shared memory is free when the block is done; its contents were undefined at the beginning, and are so.
 

@@ -234,8 +234,8 @@ impl<'db> Iteration<'db> {
             edit.assume(reason);
         }
         read_only::refuse(self, &found, refusals, edit);
-        // An argument or the ticket, twice or once.
-        let needed = 32 + 32 * kernel.params.len() as u32;
+        // The arguments, twice or once with what a block of the loop is at.
+        let needed = 96 + 32 * kernel.params.len() as u32;
         let used = found.shared.first().map(|s| s.place);
         if let Some(reason) = shared_memory(&Function::new(db, item), needed, used) {
             edit.assume(reason);

@@ -2,10 +2,11 @@
 //!
 //! [`plan`] says what to measure of the corpus, [`bench`] does it, [`record`] is what is written down, and
 //! [`tables`] turns that into the tables of `docs/measurements.md`. [`conformance`] runs the programs that the
-//! emulator is compared with, and [`conformance_record`] keeps what they printed. [`measured`] shows what `gridfuse measure` has
-//! noticed, [`tune_record`] what `gridfuse tune` has.
+//! emulator is compared with, and [`conformance_record`] keeps what they printed. [`chains`] compares the rewrites of
+//! chains, [`measured`] shows what `gridfuse measure` has noticed, [`tune_record`] what `gridfuse tune` has.
 
 pub mod bench;
+pub mod chains;
 pub mod conformance;
 pub mod conformance_record;
 pub mod machine;
