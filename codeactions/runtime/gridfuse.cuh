@@ -404,7 +404,7 @@ private:
         unsigned long long head = strong_read(list);
         for (;;) {
             strong_write(view.links()[unit], static_cast<unsigned>(head));
-            __threadfence();   // release: all uses come before
+            fence();   // release: all uses come before
             const unsigned long long seen = atomicCAS(&list, head, (head & ~0xffffffffull) | (unit + 1));
             if (seen == head) return;
             head = seen;
@@ -423,7 +423,7 @@ private:
         unsigned long long& list = pool().free[size_class];
         unsigned long long head = strong_read(list);
         while (static_cast<unsigned>(head) != 0) {
-            __threadfence();   // acquire: the link, and all uses before the release
+            fence();   // acquire: the link, and all uses before the release
             const unsigned unit = static_cast<unsigned>(head) - 1;
             const unsigned next = strong_read(links()[unit]);
             const unsigned long long seen = atomicCAS(&list, head, ((head >> 32) + 1) << 32 | next);
@@ -712,9 +712,9 @@ private:
 
     // A block needs the batch's chunk no more; the last one gives it back.
     static __device__ __noinline__ void release(Pool pool, detail::Front* front) {
-        __threadfence();
+        detail::fence();
         if (atomicAdd(&front->blocks_done, 1u) + 1 != gridDim.x * gridDim.y * gridDim.z) return;
-        __threadfence();
+        detail::fence();
         pool.release(front);
     }
 
@@ -1164,7 +1164,7 @@ private:
         const bool nested = of_pool();
         const unsigned long long first = nested ? 0 : Arena::group<Granularity>() * count;
         const unsigned members = static_cast<unsigned>(!nested && count < blocks - first ? count : blocks - first);
-        if (wrote) __threadfence();
+        if (wrote) detail::fence();
         State& s = state();
         const unsigned long long before = atomicAdd(&s.blocks_left, wrote ? 1ull << 32 | 1 : 1ull);
         if (static_cast<unsigned>(before) + 1 != members) return;
@@ -1185,7 +1185,7 @@ private:
             const unsigned long long wanted = sizeof(detail::Front) + threads * (sizeof(Record) + sizeof(unsigned));
             detail::Front* const own = pool.allocate_at_most(detail::PoolView::class_of(wanted));
             if (own != nullptr) own->state.reset();
-            __threadfence();
+            detail::fence();
             const unsigned long long made = own == nullptr ? detail::kNoGroup : reinterpret_cast<unsigned long long>(own);
             there = atomicCAS(&group, 0ull, made);
             if (there == 0) {
@@ -1194,7 +1194,7 @@ private:
                 pool.release(own);
             }
         }
-        __threadfence();
+        detail::fence();
         return there == detail::kNoGroup ? nullptr : reinterpret_cast<detail::Front*>(there);
     }
 
@@ -1351,7 +1351,7 @@ private:
     }
 
     __device__ __forceinline__ void launch_all(State& s) const {
-        __threadfence();   // acquire, see the destructor; and release, to the children
+        detail::fence();   // acquire, see the destructor; and release, to the children
         unsigned long long cursor = detail::strong_read(s.cursor);
         const unsigned long long aside = detail::strong_read(s.aside);
         const Room room = this->room(takes_chunk() ? detail::strong_read(s.chunk) : 0);
@@ -1945,7 +1945,7 @@ public:
             }
             __syncthreads();   // all have read it
             if (last && source == kQueue) {
-                __threadfence();   // what was read there was read before
+                detail::fence();   // what was read there was read before
                 detail::strong_write(turns[place], 2 * static_cast<unsigned>(current.ticket >> list_.bits_) + 2);
             }
             const dim3 grid(work.grid_x, (work.grid_yz & 65535) + 1, (work.grid_yz >> 16) + 1);
@@ -2015,7 +2015,7 @@ private:
             }
             __nanosleep(pause);
         }
-        __threadfence();   // acquire: what the launching thread had written
+        detail::fence();   // acquire: what the launching thread had written
     }
 
     // A block is done, and has launched nothing that it has kept.
@@ -2064,7 +2064,7 @@ private:
                     const unsigned turn = 2 * static_cast<unsigned>(at >> bits);
                     while (detail::strong_read(turns[at & (capacity - 1)]) != turn) __nanosleep(32);
                 }
-                __threadfence();
+                detail::fence();
             }
 #pragma unroll 1
             for (unsigned i = 0; i < more; ++i) {
@@ -2074,7 +2074,7 @@ private:
                 work.grid_yz = grid_yz;
                 work.args = args;
             }
-            __threadfence();   // release: these, and what the launching thread has written or knows of
+            detail::fence();   // release: these, and what the launching thread has written or knows of
 #pragma unroll 1
             for (unsigned i = 0; i < more; ++i) {
                 const unsigned long long at = begin + i;
@@ -2232,9 +2232,9 @@ protected:
         bool last = false;
         __syncthreads();
         if (linear_thread() == 0) {
-            __threadfence();   // release
+            fence();   // release
             last = atomicAdd(&state_->left, 1u) == gridDim.x - 1;
-            __threadfence();   // acquire
+            fence();   // acquire
         }
         if (!__syncthreads_or(last)) return;
         for (unsigned word = linear_thread(); word < words; word += block_threads()) state_->words[word] = 0;
@@ -2330,7 +2330,7 @@ public:
 
     /// Launches the next link. One thread of the block.
     __device__ __forceinline__ void launch(const Args& args = Args()) {
-        __threadfence();   // release
+        detail::fence();   // release
         launch_at_once(args);
     }
 
@@ -2383,7 +2383,7 @@ private:
             }
             if (thread == 0) local().end = end;
         }
-        if (thread < 32) __threadfence();   // acquire
+        if (thread < 32) detail::fence();   // acquire
         __syncthreads();
     }
 
@@ -2551,7 +2551,7 @@ private:
         if (lane == 0) {
             if (quarter >= 2)
                 while (detail::strong_read(state_->done[(quarter - 2) % 4]) < ((quarter - 2) / 4 + 1) * kQuarter) {}
-            __threadfence();
+            detail::fence();
             if (number_ == 0) say(kWhole, combine(first_, own));
             else say(kOwn, own);
         }
@@ -2588,10 +2588,10 @@ private:
                 end -= lanes;
             }
         }
-        __threadfence();   // acquire
+        detail::fence();   // acquire
         __syncwarp(everyone);
         if (lane == 0) {
-            __threadfence();   // release, of what other lanes know as well
+            detail::fence();   // release, of what other lanes know as well
             if (number_ != 0) say(kWhole, combine(value, own));
             atomicAdd(&state_->done[quarter % 4], 1ull);
         }
@@ -3182,10 +3182,10 @@ __device__ inline void free_together(const void* memory) {
     __syncwarp(same);
     if ((same & detail::lanes_below()) != 0) return;
     // What these threads did with their parts comes before the memory is given to others.
-    __threadfence();
+    detail::fence();
     const unsigned back = __popc(same);
     if (atomicSub(&whole->parts, back) == back) {
-        __threadfence();
+        detail::fence();
         free(whole);
     }
 }

@@ -281,25 +281,23 @@ mod tests {
         assert_eq!((best.and_then(|best| best.threshold), points), (Some(32), 2));
     }
 
-    /// All times of all points, as `tune --exhaustive` has measured them on a GPU (`tests/gpu/results/tune_*.json`).
-    fn recorded(program: &str) -> BTreeMap<Point, Vec<f64>> {
-        let path = format!(
-            "{}/../tests/gpu/results/tune_{program}.json",
-            env!("CARGO_MANIFEST_DIR")
-        );
-        let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-        let times = report["exhaustive"]["times_ms"].as_object().unwrap();
-        let numbers = |times: &serde_json::Value| times.as_array().unwrap().iter().filter_map(|t| t.as_f64()).collect();
-        times
-            .iter()
-            .map(|(point, times)| (Point::parse(point).unwrap(), numbers(times)))
-            .collect()
-    }
-
     /// Times vary by up to a fifth from run to run: how often the search ends within 5 % of the best median all the same.
     #[test]
     fn the_optimum_is_found_in_noise() {
         const SEARCHES: u64 = 200;
+        // As `tune --exhaustive` has measured them on a GPU.
+        let recorded = |program: &str| -> BTreeMap<Point, Vec<f64>> {
+            let root = env!("CARGO_MANIFEST_DIR");
+            let path = format!("{root}/../tests/gpu/results/tune_{program}.json");
+            let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+            let times = report["exhaustive"]["times_ms"].as_object().unwrap();
+            let numbers =
+                |times: &serde_json::Value| times.as_array().unwrap().iter().filter_map(|t| t.as_f64()).collect();
+            times
+                .iter()
+                .map(|(point, times)| (Point::parse(point).unwrap(), numbers(times)))
+                .collect()
+        };
         for (program, least) in [("bfs", 180), ("gc", 150)] {
             let all = recorded(program);
             let middle = |point: Point| median(&all[&point]).unwrap();
