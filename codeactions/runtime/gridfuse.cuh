@@ -2728,10 +2728,11 @@ constexpr unsigned kLongestPause = 128;
 /// Where the blocks of a loop meet, each word where it disturbs no other. All zero at first. Numbers of tickets begin anew after the
 /// largest one; those that are compared are never as far apart as that.
 struct LoopCounters {
-    /// What the blocks that wait look at: the tickets of the iterations that have begun, without those of the first one (lower half),
-    /// whether the last that has begun is an odd one, and whether there are no more.
+    /// What the blocks that wait look at: twice the tickets of the iterations that have begun, without those of the first one, and 1
+    /// more where the last that has begun is an odd one; kOver when there are no more. It only grows: a block that has begun an
+    /// iteration may still be at writing so when the next one has begun.
     struct alignas(kSliceAlignment) Place {
-        static constexpr unsigned long long kOdd = 1ull << 32, kOver = 1ull << 33;
+        static constexpr unsigned long long kOver = ULLONG_MAX;
         unsigned long long open;
     };
 
@@ -2851,7 +2852,7 @@ public:
         unsigned ticket = 0;   // known to the first thread
         if (first) {
             ticket = take();
-            begin(current, iterations_.first_, 0, iterations_.first_.tickets);
+            begin(current, iterations_.first_, 0, 0);
             current.finished = 0;
         }
         for (;;) {
@@ -2896,12 +2897,13 @@ private:
     struct Current {
         Step steps[2];
         Round round;
-        unsigned long long left;   // blocks of the ticket, with the one that runs
-        unsigned end;              // the ticket behind those of the iteration
-        unsigned number;           // 0 the first iteration, 1 an odd one, 2 another even one
-        unsigned finished;         // tickets that are done and not counted as such yet
-        bool over;                 // whether there are no more iterations
-        bool early;                // whether to take the next ticket before this one is done
+        unsigned long long left;     // blocks of the ticket, with the one that runs
+        unsigned long long opened;   // tickets of the iterations up to this one, without those of the first one
+        unsigned end;                // the ticket behind those of the iteration
+        unsigned number;             // 0 the first iteration, 1 an odd one, 2 another even one
+        unsigned finished;           // tickets that are done and not counted as such yet
+        bool over;                   // whether there are no more iterations
+        bool early;                  // whether to take the next ticket before this one is done
     };
     static __device__ __forceinline__ Current& shared() {
         __shared__ Current current;
@@ -2913,9 +2915,10 @@ private:
     __device__ __forceinline__ unsigned take() const { return atomicAdd(&iterations_.memory_->counters.taken, 1u); }
 
     // The iteration is the current one.
-    static __device__ __forceinline__ void begin(Current& current, const Round& round, unsigned number, unsigned end) {
+    __device__ __forceinline__ void begin(Current& current, const Round& round, unsigned number, unsigned long long opened) const {
         current.round = round;
-        current.end = end;
+        current.opened = opened;
+        current.end = iterations_.first_.tickets + static_cast<unsigned>(opened);
         current.number = number;
     }
 
@@ -2956,14 +2959,15 @@ private:
         const unsigned long long& place = iterations_.memory_->counters.places[blockIdx.x % detail::kWaitingPlaces].open;
         const unsigned beyond_first = ticket - iterations_.first_.tickets;
         unsigned long long open = detail::strong_read(place);
-        for (unsigned pause = 32; !before(beyond_first, static_cast<unsigned>(open)); open = detail::strong_read(place)) {
-            if ((open & Place::kOver) != 0) return false;
+        for (unsigned pause = 32; open == Place::kOver || !before(beyond_first, static_cast<unsigned>(open >> 1));) {
+            if (open == Place::kOver) return false;
             __nanosleep(pause);
             if (pause < detail::kLongestPause) pause *= 2;
+            open = detail::strong_read(place);
         }
         detail::fence();   // acquire: what all blocks of the iterations before have written
-        const unsigned odd = (open & Place::kOdd) != 0;
-        begin(current, iterations_.memory_->rounds[odd].round, odd != 0 ? 1 : 2, iterations_.first_.tickets + static_cast<unsigned>(open));
+        const unsigned odd = open & 1;
+        begin(current, iterations_.memory_->rounds[odd].round, odd != 0 ? 1 : 2, open >> 1);
         return true;
     }
 
@@ -2978,9 +2982,8 @@ private:
         if (atomicAdd(&counters.done, finished) + finished != current.end) return;
         detail::fence();   // acquire: what the other blocks have written; release: for those that wait
         if (more == 0) more = detail::strong_read(launched);
-        const unsigned beyond_first = current.end + more - iterations_.first_.tickets;
-        const unsigned long long open = beyond_first | (more == 0 ? Place::kOver : odd * Place::kOdd);
-        for (Place& place : counters.places) detail::strong_write(place.open, open);
+        const unsigned long long open = more == 0 ? Place::kOver : (current.opened + more) * 2 + odd;
+        for (Place& place : counters.places) atomicMax(&place.open, open);
     }
 
     __device__ __forceinline__ bool hand_over(dim3 grid, dim3 block, std::size_t shared_bytes, const detail::Bytes<Args>& args) const {
