@@ -283,6 +283,7 @@ mod tests {
 
     /// Times vary by up to a fifth from run to run: how often the search ends within 5 % of the best median all the same.
     #[test]
+    #[allow(clippy::unwrap_used)]
     fn the_optimum_is_found_in_noise() {
         const SEARCHES: u64 = 200;
         // As `tune --exhaustive` has measured them on a GPU.
