@@ -39,6 +39,9 @@ __global__ void relax(float* x, int n, int round) {
 }
 ```
 
+What it saves is the launch of each iteration. That is most of the time where an iteration is short; where a grid has many times as many
+blocks as the device runs at a time, handing them out takes about as long as a launch, and the gain is small or none: measure it.
+
 A launch is never lost. One whose block is of another size than that of the first grid, or has more dynamic shared memory, is done
 as before, and so are all behind it. `gridfuse::direct_launches()` counts those. Grids may be of different sizes.
 

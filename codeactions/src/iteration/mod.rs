@@ -176,9 +176,9 @@ impl<'db> Iteration<'db> {
         let own_grid = !is_builtin(&self.site, self.site.facts.grid.operand.expr, Builtin::GridDim);
         for other in others.iter().chain(own_grid.then_some(&self.site)) {
             let (grid, block) = (&other.facts.grid, &other.facts.block);
-            for (extent, index, of) in [
-                (block, Builtin::ThreadIdx, "blocks"),
-                (grid, Builtin::BlockIdx, "grids"),
+            for (extent, index, asked, of, unit) in [
+                (block, Builtin::ThreadIdx, "threadIdx", "blocks", "thread"),
+                (grid, Builtin::BlockIdx, "blockIdx", "grids", "block"),
             ] {
                 for (dimension, at) in [("y", 1), ("z", 2)] {
                     if is_builtin(other, extent.operand.expr, Builtin::BlockDim) {
@@ -190,11 +190,16 @@ impl<'db> Iteration<'db> {
                     if flat || reads(index, dimension) {
                         continue;
                     }
-                    let text = format!("{of} of `{name}` have no extent in {dimension}, or several threads launch");
                     let place = Some(other.place(extent.operand.span));
                     match size {
-                        Some(_) => refusals.add(text, place),
-                        None => edit.assume(Reason { text, place }),
+                        Some(size) => refusals.add(
+                            format!("{of} of `{name}` have {size} {unit}s in {dimension}, and the launch isn't left to one of them by `{asked}.{dimension}`"),
+                            place,
+                        ),
+                        None => edit.assume(Reason {
+                            text: format!("{of} of `{name}` have one {unit} in {dimension}, as the launch isn't left to one by `{asked}.{dimension}`"),
+                            place,
+                        }),
                     }
                 }
             }

@@ -2,10 +2,11 @@
 //!
 //! [`plan`] says what to measure of the corpus, [`bench`] does it, [`record`] is what is written down, and
 //! [`tables`] turns that into the tables of `docs/measurements.md`. [`conformance`] runs the programs that the
-//! emulator is compared with, and [`conformance_record`] keeps what they printed. [`chains`] compares the rewrites of
-//! chains, [`measured`] shows what `gridfuse measure` has noticed, [`tune_record`] what `gridfuse tune` has.
+//! emulator is compared with, and [`conformance_record`] keeps what they printed. [`by_hand`] compares with the
+//! design by hand, [`thresholds`] thresholds with each other, [`chains`] the rewrites of chains; [`measured`] shows what `gridfuse measure` has noticed, [`tune_record`] what `gridfuse tune` has.
 
 pub mod bench;
+pub mod by_hand;
 pub mod chains;
 pub mod conformance;
 pub mod conformance_record;
@@ -17,4 +18,5 @@ pub mod record;
 pub mod sources;
 pub mod summary;
 pub mod tables;
+pub mod thresholds;
 pub mod tune_record;

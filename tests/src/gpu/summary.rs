@@ -18,18 +18,19 @@ const ALLOWED_PERCENT: f64 = 5.0;
 const ALLOWED_MICROSECONDS: f64 = 5.0;
 
 /// Times of one program on one input.
-struct Case<'a> {
-    results: &'a Results,
-    input: &'a str,
+pub(super) struct Case<'a> {
+    pub(super) results: &'a Results,
+    pub(super) input: &'a str,
 }
 
 impl Case<'_> {
-    fn time(&self, variant: &str) -> Option<f64> {
+    /// In ms, if the result was right.
+    pub(super) fn time(&self, variant: &str) -> Option<f64> {
         self.results.run(variant, self.input)?.time_ms
     }
 
     /// The fastest run of a rewritten program.
-    fn best(&self) -> Option<&Run> {
+    pub(super) fn best(&self) -> Option<&Run> {
         self.fastest(|_| true)
     }
 
@@ -63,12 +64,13 @@ fn is_rewritten(results: &Results, variant: &str) -> bool {
         .any(|build| build.commands.iter().any(|command| command.starts_with("gridfuse ")))
 }
 
-fn cases(results: &Results) -> impl Iterator<Item = Case<'_>> {
+/// One for each input.
+pub(super) fn cases(results: &Results) -> impl Iterator<Item = Case<'_>> {
     results.inputs.iter().map(move |input| Case { results, input })
 }
 
 /// The geometric mean, if there is anything to take it of.
-fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(super) fn geometric_mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0.0);
     for value in values {
         sum += value.ln();
@@ -89,7 +91,8 @@ fn over(numerator: Option<f64>, denominator: Option<f64>) -> Option<f64> {
     Some(numerator? / denominator?)
 }
 
-fn factor(ratio: Option<f64>) -> String {
+/// A ratio of times.
+pub(super) fn factor(ratio: Option<f64>) -> String {
     match ratio {
         Some(ratio) if ratio >= 100.0 => format!("{ratio:.0}"),
         Some(ratio) if ratio >= 10.0 => format!("{ratio:.1}"),
@@ -98,7 +101,8 @@ fn factor(ratio: Option<f64>) -> String {
     }
 }
 
-fn shown(time: Option<f64>) -> String {
+/// A time in ms.
+pub(super) fn shown(time: Option<f64>) -> String {
     time.map_or("–".to_owned(), milliseconds)
 }
 
@@ -151,6 +155,13 @@ fn optimized(all: &[Results]) -> String {
     )
 }
 
+/// The programs in which many threads launch, so that launches can be collected and `optimize` was measured; in the others a block
+/// launches.
+fn launched_by_threads(all: &[Results]) -> Vec<Results> {
+    let threads_launch = |results: &&Results| results.variants.iter().any(|variant| variant.starts_with(OPTIMIZE));
+    all.iter().filter(threads_launch).cloned().collect()
+}
+
 /// The best rewrite for each program and input.
 fn best_of_each(all: &[Results]) -> String {
     let mut text =
@@ -186,15 +197,21 @@ fn best_of_each(all: &[Results]) -> String {
         }
     }
     let best = |case: &Case<'_>| case.best()?.time_ms;
-    let against_naive = mean_of_programs(all, |case| over(case.time(NAIVE_PER_THREAD), best(case)));
-    let against_serial = mean_of_programs(all, |case| over(case.time(SERIAL), best(case)));
-    let _ = writeln!(
-        text,
-        "| geometric mean of {} programs | | | | | | **{}** | **{}** | |",
-        all.len(),
-        factor(against_naive),
-        factor(against_serial),
-    );
+    let threads_launch = launched_by_threads(all);
+    for (name, programs) in [
+        ("programs whose threads launch", threads_launch.as_slice()),
+        ("programs", all),
+    ] {
+        let against_naive = mean_of_programs(programs, |case| over(case.time(NAIVE_PER_THREAD), best(case)));
+        let against_serial = mean_of_programs(programs, |case| over(case.time(SERIAL), best(case)));
+        let _ = writeln!(
+            text,
+            "| geometric mean of {} {name} | | | | | | **{}** | **{}** | |",
+            programs.len(),
+            factor(against_naive),
+            factor(against_serial),
+        );
+    }
     let _ = writeln!(
         text,
         "\nSlower than the serial loop by more than {ALLOWED_PERCENT} % and {ALLOWED_MICROSECONDS} µs: {}.",
@@ -206,8 +223,9 @@ fn best_of_each(all: &[Results]) -> String {
     text
 }
 
-/// Each rewrite that all programs have been measured with, as the only choice.
+/// Each rewrite that all programs whose threads launch have been measured with, as the only choice.
 fn choices(all: &[Results]) -> String {
+    let all = &launched_by_threads(all);
     let mut text = "| one choice for all | naive per thread ÷ it | serial ÷ it | too slow against serial |\n\
                     | --- | ---: | ---: | --- |\n"
         .to_owned();

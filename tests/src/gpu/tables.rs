@@ -12,7 +12,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::record::{BuildStatus, Results, Run, RunStatus};
 use super::summary;
 use super::tune_record::{self, Tuned};
-use super::{chains, conformance_record, measured};
+use super::{by_hand, chains, conformance_record, measured, thresholds};
 
 /// What is in the table for one run.
 pub fn cell(run: Option<&Run>) -> String {
@@ -234,12 +234,21 @@ pub fn updated(
     };
     let mut sections: Vec<(&str, String)> = Vec::new();
     for results in results {
-        let reserved = [SUMMARY, chains::SECTION, measured::DIRECTORY, tune_record::SECTION];
+        let reserved = [
+            SUMMARY,
+            by_hand::SECTION,
+            chains::SECTION,
+            measured::DIRECTORY,
+            thresholds::SECTION,
+            tune_record::SECTION,
+        ];
         let reserved = reserved.contains(&results.program.as_str());
         ensure!(!reserved, "a program can't be named `{}`", results.program);
         sections.push((&results.program, markdown(results)));
     }
     sections.extend(summary::markdown(results).map(|text| (SUMMARY, text)));
+    sections.extend(by_hand::markdown(results).map(|text| (by_hand::SECTION, text)));
+    sections.extend(thresholds::markdown(results).map(|text| (thresholds::SECTION, text)));
     sections.extend(chains::markdown(results).map(|text| (chains::SECTION, text)));
     sections.extend(measured.map(|text| (measured::DIRECTORY, text)));
     sections.extend(tune_record::markdown(tuned).map(|text| (tune_record::SECTION, text)));

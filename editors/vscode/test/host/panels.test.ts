@@ -73,11 +73,11 @@ export const tests: Test[] = [
       const tree = await ask<string>("panel", "measured.cu");
       for (const part of [
         /heading "measured\.cu" \[level=1\]/,
-        /status: .*Fastest: threshold\+aggregate-grid/,
+        /status: .*Fastest: optimize/,
         /table "The original and its rewrites/,
         /columnheader "GPU time, ms"/,
         /rowheader "original"/,
-        /button "Apply threshold\+aggregate-grid"/,
+        /button "Apply optimize"/,
         /button "Run Again…"/,
         /heading "Notes" \[level=2\]/,
       ]) {
@@ -105,7 +105,7 @@ export const tests: Test[] = [
       await ask("press", "applied.cu", "button", "Preview aggregate-block");
       await message("Assumes:");
       await vscode.commands.executeCommand("gridfuse.discardPreview");
-      await answering("Apply", () => ask("press", "applied.cu", "button", "Apply threshold+aggregate-grid"));
+      await answering("Apply", () => ask("press", "applied.cu", "button", "Apply optimize"));
       await until("the rewritten text", () => /gridfuse::Aggregator<gridfuse::PerGrid/.test(document.getText()));
       await vscode.workspace.saveAll();
     },
