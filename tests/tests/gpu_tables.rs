@@ -139,6 +139,49 @@ fn a_summary_of_all_programs() {
 }
 
 #[test]
+fn rewrites_are_compared_with_the_design_by_hand_and_blocks_counted_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let results = root.join("tests/gpu/results");
+    fs::create_dir_all(&results).unwrap();
+    let write = |program: &str, text: &str| fs::write(results.join(format!("{program}.json")), text).unwrap();
+    let rewrite = "gridfuse rewrite x.cu --at 7 --apply aggregate-block --in-place";
+    // A program with two baselines, of which the faster counts.
+    let mut report: serde_json::Value = serde_json::from_str(&measured("bfs", [8.0, 400.0, 1.0], rewrite)).unwrap();
+    for (name, time) in [("klap-block", 1.5), ("klap-grid", 1.1)] {
+        let mut run = report["runs"][0].clone();
+        run["variant"] = name.into();
+        run["time_ms"] = time.into();
+        run["baseline"] = true.into();
+        report["runs"].as_array_mut().unwrap().push(run);
+        report["variants"].as_array_mut().unwrap().push(name.into());
+    }
+    write("bfs", &report.to_string());
+    // One whose blocks launch.
+    write(
+        "qs",
+        &measured("qs", [8.0, 1600.0, 1.0], rewrite).replace("aggregate-block", "flatten-recursion"),
+    );
+    for (program, time) in [("cc", 1.0), ("gc", 2.0), ("mstf", 4.0)] {
+        let text = measured(program, [8.0, 400.0, time], rewrite).replace("aggregate-block", "aggregate-grid-p2048");
+        write(program, &text);
+    }
+    assert!(gpu_tables(root, &[]).status.success());
+    let text = fs::read_to_string(root.join("docs/measurements.md")).unwrap();
+    for line in [
+        "| bfs, in | klap-grid | 1.10 | aggregate-block | 1.00 | 1.10 |",
+        "Less than 1.2 times as fast: bfs, in (1.10×).",
+        "| threshold, then `aggregate-grid` | cc, in | gc, in | mstf, in |",
+        "| none | 1.00 | 1.00 | 1.00 |",
+        "| 64 | – | – | – |",
+        "| geometric mean of 4 programs whose threads launch | | | | | | **238** |",
+        "| geometric mean of 5 programs | | | | | | **348** |",
+    ] {
+        assert!(text.contains(line), "{line} is missing in\n{text}");
+    }
+}
+
+#[test]
 fn optimize_is_compared_with_the_best() {
     let directory = tempfile::tempdir().unwrap();
     let results = directory.path().join("tests/gpu/results");

@@ -10,6 +10,9 @@ const SERIAL: &str = "serial";
 const NAIVE: &str = "naive";
 const NAIVE_PER_THREAD: &str = "naive-per-thread-stream";
 
+/// How the names of variants begin that collect launches.
+const COLLECT: &str = "aggregate-";
+
 /// What the variants are called in which `optimize` chose.
 const OPTIMIZE: &str = "optimize";
 
@@ -155,10 +158,9 @@ fn optimized(all: &[Results]) -> String {
     )
 }
 
-/// The programs in which many threads launch, so that launches can be collected and `optimize` was measured; in the others a block
-/// launches.
+/// The programs in which many threads launch, so that launches can be collected; in the others a block launches.
 fn launched_by_threads(all: &[Results]) -> Vec<Results> {
-    let threads_launch = |results: &&Results| results.variants.iter().any(|variant| variant.starts_with(OPTIMIZE));
+    let threads_launch = |results: &&Results| results.variants.iter().any(|variant| variant.starts_with(COLLECT));
     all.iter().filter(threads_launch).cloned().collect()
 }
 
@@ -202,6 +204,9 @@ fn best_of_each(all: &[Results]) -> String {
         ("programs whose threads launch", threads_launch.as_slice()),
         ("programs", all),
     ] {
+        if programs.is_empty() || programs.len() == all.len() && name != "programs" {
+            continue;
+        }
         let against_naive = mean_of_programs(programs, |case| over(case.time(NAIVE_PER_THREAD), best(case)));
         let against_serial = mean_of_programs(programs, |case| over(case.time(SERIAL), best(case)));
         let _ = writeln!(
