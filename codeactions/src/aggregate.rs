@@ -675,8 +675,9 @@ impl<'db> Plan<'_, 'db> {
 
     /// The registers that a kernel needs to launch a group's child.
     fn registers(&self, group: usize, nested: bool) -> Needed {
-        let parts = self.groups[group].split().map_or(&[][..], |split| &split.parts);
-        Needed::to_collect(parts.iter().map(|p| &p.param.ty), nested)
+        let split = self.groups[group].split();
+        let words = split.and_then(|split| launch_bounds::words(split.parts.iter().map(|p| &p.param.ty)));
+        Needed::to_collect(words, nested)
     }
 
     /// Behind which offset of the child's file a group's kernel is declared.

@@ -38,12 +38,12 @@ pub struct Needed {
 }
 
 impl Needed {
-    /// By a kernel that collects launches of a child with arguments of these types. `nested`: the child launches in its turn.
-    pub fn to_collect<'a>(arguments: impl Iterator<Item = &'a Type>, nested: bool) -> Needed {
+    /// By a kernel that collects launches of a child with arguments of so many [`words`]. `nested`: the child launches in its turn.
+    pub fn to_collect(words: Option<u64>, nested: bool) -> Needed {
         let (optimized, base) = if nested { (NESTED, 72) } else { (PLAIN, 32) };
         Needed {
             optimized: Some(optimized),
-            debugging: words(arguments).map(|words| (base + 2 * words).max(optimized)),
+            debugging: words.map(|words| (base + 2 * words).max(optimized)),
         }
     }
 
@@ -78,7 +78,7 @@ impl Needed {
 }
 
 /// How many words of 32 bits arguments of these types come to. `None`: a type isn't known.
-fn words<'a>(mut arguments: impl Iterator<Item = &'a Type>) -> Option<u64> {
+pub fn words<'a>(mut arguments: impl Iterator<Item = &'a Type>) -> Option<u64> {
     arguments.try_fold(0, |words, ty| Some(words + size_of(ty)?.0.div_ceil(4)))
 }
 
@@ -232,10 +232,10 @@ mod tests {
 
     #[test]
     fn registers_that_are_needed() {
-        let plain = Needed::to_collect([].iter(), false);
+        let plain = Needed::to_collect(words([].iter()), false);
         assert_eq!((plain.optimized, plain.debugging), (Some(32), Some(32)));
         let unknown = [Type::default()];
-        let nested = Needed::to_collect(unknown.iter(), true);
+        let nested = Needed::to_collect(words(unknown.iter()), true);
         assert_eq!((nested.optimized, nested.debugging), (Some(48), None));
         assert!(nested.is_too_large_for_debugging(254));
         assert_eq!(plain.and(nested), nested);

@@ -15,11 +15,11 @@
 //!   brought 0.068 ms to 0.050 for a power-law graph. That is so while a thread of the child has a few memory accesses to
 //!   do; where it loops, or computes a logarithm, one thread would do all of that one after the other, and it took up to ten times
 //!   as long (`tc`, `mstv`, `sp`): so then nothing is run in the launcher. Where a thread launches in a loop, its warp comes to the
-//!   launch with other lanes in each iteration, and each such serial loop keeps all the others waiting: there thresholds of 8 to
-//!   256 cost 3 to 18 % against none (`bh`), and without one the host may launch.
-//! - No threshold is the best for all data. In `cc`, `gc` and `mstf` none at all took 18 to 23 % less time than 32 where the grids are
-//!   skewed, and 32 took 19 to 25 % less than none where all grids are small. Of those that were measured (16, 32, 64, 256, 1024, none)
-//!   32 comes nearest to the best one in the worse of the two cases.
+//!   launch with other lanes in each iteration, and each such serial loop keeps all the others waiting: there each threshold that
+//!   was measured took longer than none (`bh`), and without one the host may launch.
+//! - No threshold is the best for all data. In `cc`, `gc` and `mstf` none at all takes less time than 32 where the grids are skewed, and
+//!   more where all grids are small (docs/measurements.md, what `optimize` can't know). Of those that were measured 32 comes nearest to
+//!   the best one in the worse of the two cases.
 //! - The device's allocator works off one request after another: where the parent allocates, that is what takes the time
 //!   (`bt_malloc`: 30 ms, and 0.5 with one allocation for a warp).
 //! - A block of an aggregated grid looks up its launch once. Blocks of fewer than 128 threads do that too often, so one takes several.

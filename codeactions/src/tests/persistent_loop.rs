@@ -59,6 +59,33 @@ fn grids_of_other_sizes() {
 }
 
 #[test]
+fn one_thread_of_several_dimensions_launches() {
+    let in_two = |block: &str, also: &str| {
+        let launch = AGAIN.replace("i == 0", &format!("i == 0{also}"));
+        grid(&launch).replace("(n + 127) / 128, 128,", &format!("(n + 127) / 128, {block},"))
+    };
+    refuses(
+        ID,
+        &in_two("dim3(128, 4)", ""),
+        "blocks of `relax` have 4 threads in y, and the launch isn't left to one of them by `threadIdx.y`",
+    );
+    refuses(
+        ID,
+        &grid(AGAIN).replace("(n + 127) / 128, 128,", "dim3(8, 2), 128,"),
+        "grids of `relax` have 2 blocks in y, and the launch isn't left to one of them by `blockIdx.y`",
+    );
+    assert_eq!(
+        rewrite(ID, &in_two("dim3(128, 4)", " && threadIdx.y == 0")).assumes,
+        Vec::<String>::new()
+    );
+    let unknown = in_two("block", "").replace("cudaStream_t stream", "cudaStream_t stream, dim3 block");
+    let wanted = ["y", "z"].map(|d| {
+        format!("blocks of `relax` have one thread in {d}, as the launch isn't left to one by `threadIdx.{d}`")
+    });
+    assert_eq!(rewrite(ID, &unknown).assumes, wanted);
+}
+
+#[test]
 fn one_block_needs_no_other_kernel() {
     let kernel = "__global__ void __launch_bounds__(256) relax(const float* __restrict__ a, float* __restrict__ b, int n, int round) {\n    \
                   if (threadIdx.x < n) b[threadIdx.x] = a[threadIdx.x] * 0.5f;\n    \

@@ -4,32 +4,10 @@
 -- GRIDFUSE_TEST_WORKSPACE names a directory with bfs.cu and compile_flags.txt in it, GRIDFUSE_TEST_COMMAND the gridfuse program,
 -- GRIDFUSE_TEST_CLANGD clangd.
 local here = vim.fs.dirname(vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2)))
-local workspace = assert(os.getenv('GRIDFUSE_TEST_WORKSPACE'))
--- How long anything may take: on a busy machine, much longer than usual.
-local PATIENCE = 120000
+local session = dofile(here .. '/session.lua')
+local wait, notes, workspace = session.wait, session.notes, session.workspace
 
-vim.opt.runtimepath:prepend(vim.fs.dirname(here))
-vim.cmd('filetype plugin on')
-vim.cmd('runtime! plugin/gridfuse.lua')
-
-local notes = {}
-vim.notify = function(text)
-  table.insert(notes, text)
-end
 vim.notify_once = vim.notify
-
-local function wait(what, condition)
-  local value
-  local done = vim.wait(PATIENCE, function()
-    value = condition()
-    return value
-  end, 50)
-  if not done then
-    error('waited in vain: ' .. what, 2)
-  end
-  print('ok: ' .. what)
-  return value
-end
 
 require('gridfuse').setup({
   cmd = { assert(os.getenv('GRIDFUSE_TEST_COMMAND')), 'lsp' },
@@ -64,7 +42,7 @@ end
 assert(clients.clangd.offset_encoding == clients.gridfuse.offset_encoding, 'both count columns in the same way')
 
 local function ask(name, method, params)
-  local answer, problem = clients[name]:request_sync(method, params, PATIENCE, buffer)
+  local answer, problem = clients[name]:request_sync(method, params, session.patience, buffer)
   assert(answer and not answer.err, problem or vim.inspect(answer))
   return answer.result ~= vim.NIL and answer.result or nil
 end

@@ -2,31 +2,8 @@
 --
 -- GRIDFUSE_TEST_WORKSPACE names a directory with bfs.cu in it; `gridfuse` is on PATH.
 local here = vim.fs.dirname(vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2)))
-local workspace = assert(os.getenv('GRIDFUSE_TEST_WORKSPACE'))
--- How long anything may take: on a busy machine, much longer than usual.
-local PATIENCE = 120000
-
-vim.opt.runtimepath:prepend(vim.fs.dirname(here))
-vim.cmd('filetype plugin on')
-vim.cmd('runtime! plugin/gridfuse.lua')
-
-local function wait(what, condition)
-  local value
-  local done = vim.wait(PATIENCE, function()
-    value = condition()
-    return value
-  end, 50)
-  if not done then
-    error('waited in vain: ' .. what, 2)
-  end
-  print('ok: ' .. what)
-  return value
-end
-
-local notes = {}
-vim.notify = function(text)
-  table.insert(notes, text)
-end
+local session = dofile(here .. '/session.lua')
+local wait, notes, workspace = session.wait, session.notes, session.workspace
 
 vim.lsp.enable('gridfuse')
 vim.cmd.edit(workspace .. '/bfs.cu')

@@ -3,33 +3,9 @@
 -- GRIDFUSE_TEST_WORKSPACE names a directory with bfs.cu and program.cu in it, GRIDFUSE_TEST_COMMAND the program to start as the server.
 -- nvcc is faked: see fake_nvcc.sh.
 local here = vim.fs.dirname(vim.fs.normalize(debug.getinfo(1, 'S').source:sub(2)))
-local plugin = vim.fs.dirname(here)
-local workspace = assert(os.getenv('GRIDFUSE_TEST_WORKSPACE'))
+local session = dofile(here .. '/session.lua')
+local wait, notes, workspace = session.wait, session.notes, session.workspace
 local command = assert(os.getenv('GRIDFUSE_TEST_COMMAND'))
--- How long anything may take: on a busy machine, much longer than usual.
-local PATIENCE = 120000
-
-vim.opt.runtimepath:prepend(plugin)
-vim.cmd('filetype plugin on')
-vim.cmd('runtime! plugin/gridfuse.lua')
-
-local function wait(what, condition)
-  local value
-  local done = vim.wait(PATIENCE, function()
-    value = condition()
-    return value
-  end, 50)
-  if not done then
-    error('waited in vain: ' .. what, 2)
-  end
-  print('ok: ' .. what)
-  return value
-end
-
-local notes = {}
-vim.notify = function(text)
-  table.insert(notes, text)
-end
 
 require('gridfuse').setup({ cmd = { command, 'lsp' }, settings = { inlayHints = { arguments = true } } })
 vim.cmd.edit(workspace .. '/bfs.cu')
@@ -232,10 +208,10 @@ assert(not health:find('ERROR', 1, true), health)
 print('ok: health')
 
 -- The help file has its tags.
-vim.cmd('helptags ' .. vim.fn.fnameescape(plugin .. '/doc'))
+vim.cmd('helptags ' .. vim.fn.fnameescape(session.plugin .. '/doc'))
 vim.cmd('help :GridfuseMeasure')
 assert(vim.api.nvim_buf_get_name(0):find('gridfuse.txt', 1, true))
-os.remove(plugin .. '/doc/tags')
+os.remove(session.plugin .. '/doc/tags')
 assert(#notes == 0, vim.inspect(notes))
 
 for _, client in ipairs(vim.lsp.get_clients()) do

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::record::{Results, Run};
-use super::summary::{Case, cases, factor, geometric_mean, shown};
+use super::record::Results;
+use super::summary::{cases, factor, geometric_mean, shown};
 use super::tables::escaped;
 
 /// The section of the document.
@@ -23,7 +23,7 @@ pub fn markdown(all: &[Results]) -> Option<String> {
     let mut ratios = Vec::new();
     let mut missed = Vec::new();
     for case in all.iter().flat_map(cases) {
-        let (Some(hand), Some(best)) = (by_hand(&case), case.best()) else {
+        let (Some(hand), Some(best)) = (case.least(|variant| variant.starts_with(PREFIX)), case.best()) else {
             continue;
         };
         let name = format!("{}, {}", escaped(&case.results.program), escaped(case.input));
@@ -53,11 +53,4 @@ pub fn markdown(all: &[Results]) -> Option<String> {
         }
     );
     Some(text)
-}
-
-/// The fastest of the baselines.
-fn by_hand<'a>(case: &Case<'a>) -> Option<&'a Run> {
-    let runs = case.results.runs.iter();
-    runs.filter(|run| run.input == case.input && run.variant.starts_with(PREFIX) && run.time_ms.is_some())
-        .min_by(|a, b| f64::total_cmp(&a.time_ms.unwrap_or(f64::MAX), &b.time_ms.unwrap_or(f64::MAX)))
 }

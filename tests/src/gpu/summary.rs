@@ -26,7 +26,7 @@ pub(super) struct Case<'a> {
     pub(super) input: &'a str,
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
     /// In ms, if the result was right.
     pub(super) fn time(&self, variant: &str) -> Option<f64> {
         self.results.run(variant, self.input)?.time_ms
@@ -39,11 +39,13 @@ impl Case<'_> {
 
     /// The fastest run of a rewritten program among some variants.
     fn fastest(&self, wanted: impl Fn(&str) -> bool) -> Option<&Run> {
-        self.results
-            .runs
-            .iter()
-            .filter(|run| run.input == self.input && run.time_ms.is_some() && wanted(&run.variant))
-            .filter(|run| is_rewritten(self.results, &run.variant))
+        self.least(|variant| wanted(variant) && is_rewritten(self.results, variant))
+    }
+
+    /// The fastest run of all among some variants.
+    pub(super) fn least(&self, wanted: impl Fn(&str) -> bool) -> Option<&'a Run> {
+        let runs = self.results.runs.iter();
+        runs.filter(|run| run.input == self.input && run.time_ms.is_some() && wanted(&run.variant))
             .min_by(|a, b| f64::total_cmp(&a.time_ms.unwrap_or(f64::MAX), &b.time_ms.unwrap_or(f64::MAX)))
     }
 
