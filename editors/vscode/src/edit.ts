@@ -5,7 +5,7 @@ import { type LanguageClient, TextDocumentEdit, type WorkspaceEdit } from "vscod
 
 /**
  * Converts an edit that this extension applies itself. A file that it creates comes with its content: it is on disk at once, and not an empty file with a change that nobody
- * has saved, which the compiler would include.
+ * has saved, which the compiler would include. It comes first, so that whoever saves the file that includes it never includes nothing.
  */
 export async function asWorkspaceEdit(client: LanguageClient, edit: WorkspaceEdit): Promise<vscode.WorkspaceEdit> {
   const created = new Map<string, string>();
@@ -29,9 +29,13 @@ export async function asWorkspaceEdit(client: LanguageClient, edit: WorkspaceEdi
     created.set(uri, text + operation.edits.map((one) => ("newText" in one ? one.newText : "")).join(""));
     return false;
   });
-  const converted = await client.protocol2CodeConverter.asWorkspaceEdit({ ...edit, documentChanges: rest });
+  const ordered = new vscode.WorkspaceEdit();
   for (const [uri, text] of created) {
-    converted.createFile(client.protocol2CodeConverter.asUri(uri), { contents: Buffer.from(text) });
+    ordered.createFile(client.protocol2CodeConverter.asUri(uri), { contents: Buffer.from(text) });
   }
-  return converted;
+  const converted = await client.protocol2CodeConverter.asWorkspaceEdit({ ...edit, documentChanges: rest });
+  for (const [uri, edits] of converted.entries()) {
+    ordered.set(uri, edits);
+  }
+  return ordered;
 }
