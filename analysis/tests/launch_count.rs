@@ -40,6 +40,29 @@ fn is(statements: &str, per_thread: &str, per_block: &str) {
 }
 
 #[test]
+fn jumps_and_what_is_not_understood_may_repeat_a_launch() {
+    for statements in [
+        "again: child<<<1, 32>>>(out, n); if (row[n]) goto again;",
+        "again: n++; if (m) child<<<1, 32>>>(out, n); if (row[n]) goto again;",
+        "again: n++; if (row[n]) { child<<<1, 32>>>(out, n); goto again; }",
+        "int k; if (m) goto in; for (k = 0; k < 3; ++k) { in: child<<<1, 32>>>(out, n); }",
+        "UNKNOWN(n) { child<<<1, 32>>>(out, n); }",
+    ] {
+        assert_eq!(count(statements).per_thread.to_string(), "0 or more", "{statements}");
+    }
+    is(
+        "if (n) goto end; child<<<1, 32>>>(out, n); end: m = 0;",
+        "0 or 1",
+        "up to blockDim",
+    );
+    is(
+        "again: if (row[n++]) goto again; child<<<1, 32>>>(out, n);",
+        "0 or 1",
+        "up to blockDim",
+    );
+}
+
+#[test]
 fn at_most_once() {
     is("child<<<1, 32>>>(out, n);", "1", "1 to blockDim");
     is(

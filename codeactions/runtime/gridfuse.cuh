@@ -53,6 +53,16 @@
 // as long as these collect launches in their turn. While a stream is captured into a graph there is no host to do so: the
 // children are launched by the device then, as with PerGrid, and so is whatever doesn't fit.
 //
+// Behind the parent. With PerGridInStream nothing is launched by the device, and the host waits for nothing: it launches a grid that
+// runs what the parent is going to collect right behind the parent.
+//
+//     __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col, int* dist);
+//
+//     visit<<<blocks, threads, 0, stream>>>(row, col, dist, n, gridfuse::followed_by<expand_aggregated>(blocks, threads, stream, col, dist));
+//
+// The size of the child's blocks and the arguments that all launches share are known before, and so is how many launches a thread has
+// at most. The children launch nothing through Aggregators of their own.
+//
 // Thresholding. for_each_thread runs a small child grid in the launching thread instead;
 // below_threshold says which grids are small. When the threads of a block wait for each other,
 // for_each_block runs the blocks, and for_each_thread their threads between two barriers.
@@ -89,6 +99,7 @@
 #endif
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <type_traits>
 
 #if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ < 12
@@ -121,6 +132,10 @@ struct PerGrid {};
 /// Granularity: all launches of a grid of the parent kernel become one launch, which the host does when the parent is done. The
 /// parent's arena is made by launchpad_for; with another one, this is the same as PerGrid.
 struct PerGridFromHost {};
+
+/// Granularity: all launches of a grid of the parent kernel are run by one grid, which the host launches behind the parent without
+/// knowing what it will have to run. Their kernel takes a StreamBatch; the parent a StreamArena, which is made by followed_by.
+struct PerGridInStream {};
 
 namespace detail {
 
@@ -746,8 +761,8 @@ namespace detail {
 class KeptMemory {
 public:
     /// Memory of at least `bytes` that was given back in this stream, or null. `bytes` becomes its size,
-    /// `zeros` the number of bytes at its front that are zero when a launch in this stream begins.
-    void* take(int device, unsigned long long stream, std::size_t& bytes, std::size_t& zeros) {
+    /// `zeros` the number of bytes at its front that are zero when a launch in this stream begins; `turn` is as it was given.
+    void* take(int device, unsigned long long stream, std::size_t& bytes, std::size_t& zeros, unsigned& turn) {
         const std::lock_guard<std::mutex> lock(mutex_);
         for (Piece& piece : pieces_) {
             if (piece.memory != nullptr && piece.stream == stream && piece.device == device && piece.bytes >= bytes) {
@@ -755,6 +770,7 @@ public:
                 piece.memory = nullptr;
                 bytes = piece.bytes;
                 zeros = piece.zeros;
+                turn = piece.turn;
                 return memory;
             }
         }
@@ -762,11 +778,11 @@ public:
     }
 
     /// Keeps memory for later launches in this stream; false if there is no place for more.
-    bool give(int device, unsigned long long stream, void* memory, std::size_t bytes, std::size_t zeros) {
+    bool give(int device, unsigned long long stream, void* memory, std::size_t bytes, std::size_t zeros, unsigned turn) {
         const std::lock_guard<std::mutex> lock(mutex_);
         for (Piece& piece : pieces_) {
             if (piece.memory == nullptr) {
-                piece = {memory, bytes, zeros, stream, device};
+                piece = {memory, bytes, zeros, stream, device, turn};
                 return true;
             }
         }
@@ -778,6 +794,12 @@ public:
         return kept;
     }
 
+    /// What launches leave that take turns with the front of their memory: see Follower.
+    static KeptMemory& of_followers() {
+        static KeptMemory kept;
+        return kept;
+    }
+
 private:
     struct Piece {
         void* memory = nullptr;
@@ -785,6 +807,7 @@ private:
         std::size_t zeros = 0;
         unsigned long long stream = 0;   // its id, which no later stream has again
         int device = 0;
+        unsigned turn = 0;
     };
     std::mutex mutex_;
     Piece pieces_[16];
@@ -793,10 +816,10 @@ private:
 /// Memory for one launch in a stream, taken and given back in stream order.
 class StreamMemory {
 public:
-    StreamMemory() = default;
+    explicit StreamMemory(KeptMemory& kept = KeptMemory::instance()) : kept_(kept) {}
     ~StreamMemory() {
         if (memory_ == nullptr) return;
-        if (keep_ && KeptMemory::instance().give(device_, stream_id_, memory_, bytes_, states_)) return;
+        if (keep_ && kept_.give(device_, stream_id_, memory_, bytes_, states_, turn_ ^ 1)) return;
         (void)cudaFreeAsync(memory_, stream_);
     }
     StreamMemory(const StreamMemory&) = delete;
@@ -813,7 +836,7 @@ public:
         bytes_ = bytes;
         states_ = states;
         std::size_t zeros = 0;
-        void* memory = keep_ ? KeptMemory::instance().take(device_, stream_id_, bytes_, zeros) : nullptr;
+        void* memory = keep_ ? kept_.take(device_, stream_id_, bytes_, zeros, turn_) : nullptr;
         if (memory == nullptr) {
             const cudaMemPool_t pool = pool_of(device_);
             if (pool == nullptr || cudaMallocFromPoolAsync(&memory, bytes, pool, stream_) != cudaSuccess) return false;
@@ -831,6 +854,9 @@ public:
 
     unsigned char* memory() const { return memory_; }
     int device() const { return device_; }
+
+    /// 0 and 1 by turns, from one launch with the same memory to the next.
+    unsigned turn() const { return turn_; }
 
     /// Whether it outlives the launch: not in a graph.
     bool is_kept() const { return keep_; }
@@ -866,12 +892,14 @@ private:
         return pool;
     }
 
+    KeptMemory& kept_;
     unsigned char* memory_ = nullptr;
     cudaStream_t stream_ = nullptr;
     unsigned long long stream_id_ = 0;
     std::size_t bytes_ = 0;
     std::size_t states_ = 0;
     int device_ = 0;
+    unsigned turn_ = 0;
     bool keep_ = false;
 };
 
@@ -3085,6 +3113,272 @@ inline constexpr detail::LoopLauncher<Kernel, false> launch_loop{};
 /// The same where the grids of later iterations may have more blocks than the first one.
 template <auto Kernel>
 inline constexpr detail::LoopLauncher<Kernel, true> launch_growing_loop{};
+
+// -------------------------------------------------------------------------------- behind the parent
+
+namespace detail {
+
+/// What the launches of a parent grid have come to: as State::cursor.
+struct alignas(kStateStride) StreamState {
+    unsigned long long cursor;
+};
+
+/// One launch as written down. All of them have the same block.
+template <class Args>
+struct StreamRecord {
+    unsigned grid_x;
+    unsigned grid_yz;   // as in Shape
+    Bytes<Args> args;
+
+    __device__ __forceinline__ dim3 grid() const { return Shape{grid_x, grid_yz, 0, 0}.grid(); }
+};
+
+}   // namespace detail
+
+/// Memory in which the threads of a parent kernel write down launches that a grid behind it in the stream runs: a kernel parameter,
+/// made by followed_by. It is a view, copied freely.
+class StreamArena {
+public:
+    StreamArena() = default;
+
+private:
+    template <class Args, unsigned X, unsigned Y, unsigned Z>
+    friend class StreamBatch;
+    template <class Granularity, auto Kernel, int Site>
+    friend class Aggregator;
+    template <auto Kernel, unsigned Launches, class Function>
+    friend class Follower;
+
+    __device__ __forceinline__ detail::StreamState& state(unsigned turn) const {
+        return reinterpret_cast<detail::StreamState*>(memory_)[turn];
+    }
+    template <class Args>
+    __device__ __forceinline__ detail::StreamRecord<Args>* records() const {
+        return reinterpret_cast<detail::StreamRecord<Args>*>(memory_ + kStates);
+    }
+    // For each record, how many blocks there are before its own.
+    template <class Args>
+    __device__ __forceinline__ unsigned* first() const {
+        return reinterpret_cast<unsigned*>(records<Args>() + capacity_);
+    }
+
+    // Two states, one for this launch of the parent, the other for the next one with the same memory.
+    static constexpr std::size_t kStates = 2 * sizeof(detail::StreamState);
+    static_assert(kStates % detail::kSliceAlignment == 0, "the records are aligned");
+
+    unsigned char* memory_ = nullptr;
+    unsigned capacity_ = 0;   // launches
+    unsigned turn_ = 0;       // which state is this launch's
+};
+
+/// What an aggregated child kernel runs that the host launches behind the parent: launches with arguments of type `Args` and blocks
+/// of X by Y by Z threads. The first parameter of such a kernel.
+template <class Args, unsigned X, unsigned Y = 1, unsigned Z = 1>
+class StreamBatch {
+    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+    static_assert(alignof(Args) <= detail::kSliceAlignment, "over-aligned launch arguments");
+    static_assert(detail::valid_block(dim3(X, Y, Z)), "no block can have this size");
+
+public:
+    /// Runs the child's code, for one block of a child grid after the other. Called once, by every thread of the kernel:
+    /// `body(blockIdx, gridDim, blockDim, args)` gets what the built-in variables would have been in a launch of its own, and that
+    /// launch's arguments; `threadIdx` is the built-in. Nothing keeps the threads of this block together between two blocks of
+    /// children: a body that uses shared memory ends with a barrier.
+    template <class Body>
+    __device__ __forceinline__ void for_each_block(Body&& body) const {
+        const detail::StreamRecord<Args>* const records = arena_.records<Args>();
+        const unsigned* const first = arena_.first<Args>();
+        const unsigned long long cursor = arena_.state(arena_.turn_).cursor;
+        // The launch before this one is long done with its state, the next one hasn't begun.
+        if (blockIdx.x == 0 && detail::linear_thread() == 0) arena_.state(arena_.turn_ ^ 1).cursor = 0;
+        const unsigned count = detail::launches_in(cursor), blocks = static_cast<unsigned>(detail::blocks_in(cursor));
+        // Neighbouring blocks, of which most belong to the same launch.
+        const unsigned each = blocks / gridDim.x, more = blocks % gridDim.x;
+        unsigned block = each * blockIdx.x + min(blockIdx.x, more);
+        const unsigned end = block + each + (blockIdx.x < more ? 1 : 0);
+        if (block == end) return;
+        // If there are as many blocks as launches, then each has one.
+        detail::Place place = count == blocks ? detail::Place{block, block} : detail::find(first, count, block);
+        for (;;) {
+            const detail::StreamRecord<Args>& record = records[place.slot];
+            const detail::Bytes<Args> args = record.args;
+            const dim3 grid = record.grid();
+            uint3 index = {block - place.first, 0, 0};
+            if (record.grid_yz != 0) {
+                const unsigned row = index.x / grid.x;
+                index.x -= row * grid.x;
+                index.z = row / grid.y;
+                index.y = row - index.z * grid.y;
+            }
+            body(index, grid, dim3(X, Y, Z), args.value());
+            if (++block == end) return;
+            if (place.slot + 1 < count && first[place.slot + 1] == block) place = {place.slot + 1, block};
+        }
+    }
+
+private:
+    template <auto Kernel, unsigned Launches, class Function>
+    friend class Follower;
+
+    explicit StreamBatch(const StreamArena& arena) : arena_(arena) {}
+
+    StreamArena arena_;
+};
+
+namespace detail {
+
+/// What the type of a kernel with a StreamBatch says.
+template <class Function>
+struct StreamChild {
+    static_assert(sizeof(Function) == 0, "what runs behind the parent is a void (gridfuse::StreamBatch<Args, X>, ...)");
+};
+template <class T, unsigned BlockX, unsigned BlockY, unsigned BlockZ, class... Uniform>
+struct StreamChild<void (*)(StreamBatch<T, BlockX, BlockY, BlockZ>, Uniform...)> {
+    using Args = T;
+    static constexpr unsigned kX = BlockX, kY = BlockY, kZ = BlockZ;
+};
+
+}   // namespace detail
+
+/// Collects launches for the grid behind the parent. Declared, and used, as the others; nothing happens when a thread leaves, and a
+/// kernel that launches nothing pays nothing.
+template <auto Kernel, int Site>
+class Aggregator<PerGridInStream, Kernel, Site> {
+    using Child = detail::StreamChild<decltype(Kernel)>;
+
+public:
+    /// The arguments that differ between the launches.
+    using Args = typename Child::Args;
+
+    __device__ __forceinline__ explicit Aggregator(const StreamArena& arena) : arena_(arena) {}
+    Aggregator(const Aggregator&) = delete;
+    Aggregator& operator=(const Aggregator&) = delete;
+
+    /// In place of `child<<<grid, block>>>(args...)`. The kernel is stopped (cudaErrorLaunchFailure) by what can't be run: another
+    /// block than that of the StreamBatch, more launches than followed_by was told, more than 2^32 blocks in all.
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) {
+        // CUDA refuses a grid of no blocks and one that is too large.
+        if (!detail::valid_grid(grid)) return;
+        const detail::Bytes<Args> bytes(args);
+        const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
+        if (block.x != Child::kX || block.y != Child::kY || block.z != Child::kZ || blocks > UINT_MAX) __trap();
+        const unsigned long long at = reserve(static_cast<unsigned>(blocks));
+        const unsigned slot = detail::launches_in(at);
+        if (slot >= arena_.capacity_) __trap();
+        detail::StreamRecord<Args> record;
+        record.grid_x = grid.x;
+        record.grid_yz = (grid.y - 1) | (grid.z - 1) << 16;
+        record.args = bytes;
+        arena_.template records<Args>()[slot] = record;
+        arena_.template first<Args>()[slot] = static_cast<unsigned>(detail::blocks_in(at));
+    }
+
+private:
+    // Slot and number of blocks before it, as in the cursor. The threads of a warp that happen to be here together move the cursor once.
+    __device__ __forceinline__ unsigned long long reserve(unsigned blocks) const {
+        const unsigned together = __activemask();
+        if (__any_sync(together, blocks > detail::kMaxCollected)) return advance(1, blocks);
+        const unsigned below = together & detail::lanes_below();
+        const unsigned rank = __popc(below);
+        unsigned before = 0, sum = 0;
+        // A vote for each bit: most grids are small, and any set of threads may be together here.
+        for (unsigned bit = 0; __any_sync(together, blocks >> bit != 0); ++bit) {
+            const unsigned holders = __ballot_sync(together, blocks >> bit & 1);
+            sum += __popc(holders) << bit;
+            before += __popc(holders & below) << bit;
+        }
+        unsigned long long at = 0;
+        if (rank == 0) at = advance(__popc(together), sum);
+        at = __shfl_sync(together, at, __ffs(together) - 1);
+        return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits | before);
+    }
+
+    __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks) const {
+        if (arena_.memory_ == nullptr) __trap();
+        const unsigned long long step = static_cast<unsigned long long>(launches) << detail::kBlockBits | blocks;
+        const unsigned long long before = atomicAdd(&arena_.state(arena_.turn_).cursor, step);
+        if (detail::blocks_in(before) + blocks > UINT_MAX) __trap();
+        return before;
+    }
+
+    StreamArena arena_;
+};
+
+/// Owns the memory of a StreamArena for one launch of a parent in a stream, and launches the grid behind it: when destroyed. See
+/// followed_by.
+template <auto Kernel, unsigned Launches, class Function = decltype(Kernel)>
+class Follower;
+template <auto Kernel, unsigned Launches, class Args, unsigned X, unsigned Y, unsigned Z, class... Uniform>
+class Follower<Kernel, Launches, void (*)(StreamBatch<Args, X, Y, Z>, Uniform...)> {
+    static_assert(Launches > 0, "a thread launches something");
+    using Batch = StreamBatch<Args, X, Y, Z>;
+
+public:
+    /// `grid`, `block` and `stream` are those of the parent's launch, `uniform` the arguments that all launches share.
+    Follower(dim3 grid, dim3 block, cudaStream_t stream, Uniform... uniform)
+        : memory_(detail::KeptMemory::of_followers()), stream_(stream), uniform_(uniform...) {
+        if (!detail::valid_grid(grid) || !detail::valid_block(block)) return;   // CUDA refuses the parent
+        constexpr unsigned long long most = detail::kMaxRecords;
+        const unsigned long long threads = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
+        const unsigned each = block.x * block.y * block.z * Launches;
+        unsigned long long launches = threads < most / each ? threads * each : most;
+        const cudaError_t before = cudaPeekAtLastError();
+        // With less memory than all of them could need it depends on how many there are: too many stop the parent.
+        for (; launches != 0; launches /= 2) {
+            const std::size_t records = static_cast<std::size_t>(launches) * (sizeof(detail::StreamRecord<Args>) + sizeof(unsigned));
+            if (!memory_.take(stream, StreamArena::kStates, StreamArena::kStates + records)) continue;
+            arena_.memory_ = memory_.memory();
+            arena_.capacity_ = static_cast<unsigned>(launches);
+            arena_.turn_ = memory_.turn();
+            break;
+        }
+        if (before == cudaSuccess) (void)cudaGetLastError();
+    }
+    ~Follower() {
+        if (arena_.memory_ == nullptr) return;
+        Batch batch(arena_);
+        const auto launch = [&](auto&... uniform) {
+            void* arguments[] = {&batch, std::addressof(uniform)...};
+            return cudaLaunchKernel(Kernel, dim3(blocks()), dim3(X, Y, Z), arguments, 0, stream_);
+        };
+        if (std::apply(launch, uniform_) != cudaSuccess) memory_.spoil();   // the error stays for the program to see
+    }
+    Follower(const Follower&) = delete;
+    Follower& operator=(const Follower&) = delete;
+
+    operator StreamArena() const { return arena_; }
+
+private:
+    // As many as can be resident, whatever there will be to do: they loop.
+    unsigned blocks() const {
+        constexpr int devices = 64;
+        static std::atomic<unsigned> known[devices];
+        const int device = memory_.device();
+        const unsigned there = device < devices ? known[device].load(std::memory_order_relaxed) : 0;
+        if (there != 0) return there;
+        const unsigned blocks = chain_blocks<Kernel>(dim3(X, Y, Z));
+        if (device < devices) known[device].store(blocks, std::memory_order_relaxed);
+        return blocks;
+    }
+
+    StreamArena arena_;
+    detail::StreamMemory memory_;   // given back behind the launch
+    cudaStream_t stream_;
+    std::tuple<Uniform...> uniform_;
+};
+
+/// Makes the arena for one launch of a parent kernel whose Aggregators are PerGridInStream; written as the last argument of that
+/// launch:
+///
+///     parent<<<grid, block, 0, stream>>>(..., gridfuse::followed_by<child_aggregated>(grid, block, stream, uniform...));
+///
+/// At the end of the statement the host launches `Kernel` into the stream, behind the parent: with the arguments that all launches
+/// share, and as many blocks as can be resident. They run what the parent has collected until then. `grid`, `block` and `stream` are
+/// those of the parent's launch; each of its threads has at most `Launches` launches, for which there is memory: 12 bytes and the
+/// arguments for each. Neither side waits for the other, and a graph that the stream is being captured into gets both kernels. No
+/// other thread of the host may launch into the stream meanwhile what must not come between parent and children.
+template <auto Kernel, unsigned Launches = 1>
+using followed_by = Follower<Kernel, Launches>;
 
 // ---------------------------------------------------------------------------- allocating together
 

@@ -1,5 +1,5 @@
 //! Aggregation of launches (El Hajj 2018, §3.1): what the rewrites `aggregate-warp`, `aggregate-block`, `aggregate-multiblock`,
-//! `aggregate-grid` and `aggregate-grid-host` have in common.
+//! `aggregate-grid`, `aggregate-grid-host` and `aggregate-grid-stream` have in common.
 
 use std::collections::BTreeMap;
 
@@ -29,6 +29,7 @@ use crate::rewrite::{Ineligible, Reason};
 use crate::room::{Collected, launches_at};
 use crate::site::{Refusals, Site, refuse};
 use crate::split::Split;
+use crate::stream;
 use crate::style;
 use crate::target;
 use crate::uniform::Uniform;
@@ -46,6 +47,8 @@ pub enum Granularity {
     Grid,
     /// Of the whole parent grid; the host launches.
     GridFromHost,
+    /// Of the whole parent grid; the host has launched behind the parent what runs them.
+    GridInStream,
 }
 
 impl Granularity {
@@ -57,6 +60,7 @@ impl Granularity {
             Granularity::MultiBlock(blocks) => format!("gridfuse::PerMultiBlock<{blocks}>"),
             Granularity::Grid => "gridfuse::PerGrid".to_owned(),
             Granularity::GridFromHost => "gridfuse::PerGridFromHost".to_owned(),
+            Granularity::GridInStream => "gridfuse::PerGridInStream".to_owned(),
         }
     }
 
@@ -66,7 +70,7 @@ impl Granularity {
             Granularity::Warp => "warp",
             Granularity::Block => "block",
             Granularity::MultiBlock(_) => "group of blocks",
-            Granularity::Grid | Granularity::GridFromHost => "grid",
+            Granularity::Grid | Granularity::GridFromHost | Granularity::GridInStream => "grid",
         }
     }
 
@@ -74,7 +78,9 @@ impl Granularity {
     fn level(self) -> Level {
         match self {
             Granularity::Warp | Granularity::Block => Level::Block,
-            Granularity::MultiBlock(_) | Granularity::Grid | Granularity::GridFromHost => Level::Grid,
+            Granularity::MultiBlock(_) | Granularity::Grid | Granularity::GridFromHost | Granularity::GridInStream => {
+                Level::Grid
+            }
         }
     }
 
@@ -84,6 +90,7 @@ impl Granularity {
             Granularity::Warp => 32 * 48,
             Granularity::Block => 48,
             Granularity::MultiBlock(_) | Granularity::Grid | Granularity::GridFromHost => 16,
+            Granularity::GridInStream => 0,
         }
     }
 }
@@ -148,6 +155,9 @@ pub fn aggregate<'db>(
             edit.assume(order::called_again(site));
         }
         refuse_blocks(site, granularity, &mut refusals);
+        if granularity == Granularity::GridInStream {
+            stream::refuse_launch(site, cluster.is_repeated(*function), &mut refusals);
+        }
         let Some(item) = site.child(&mut refusals) else {
             continue;
         };
@@ -161,6 +171,14 @@ pub fn aggregate<'db>(
             let collected = cluster.index(item).is_some();
             refuse_child(site, &children[index], collected, &mut refusals);
             child_of.push(index);
+        }
+    }
+    if granularity == Granularity::GridInStream {
+        stream::refuse_nesting(&cluster, &children, &mut refusals);
+        for child in &children {
+            for reason in stream::refuse_child(child, &mut refusals) {
+                edit.assume(reason);
+            }
         }
     }
     let mut parents: Vec<(usize, Parent<'db>)> = Vec::new();
@@ -187,7 +205,7 @@ pub fn aggregate<'db>(
         .map_err(|r| refusals.add(r.text, r.place))
         .ok();
     let mut groups = if child_of.len() == sites.len() {
-        group(&cluster, &child_of, &children, granularity, &mut refusals)
+        group(&cluster, &child_of, &children, &parents, granularity, &mut refusals)
     } else {
         Vec::new()
     };
@@ -211,7 +229,9 @@ pub fn aggregate<'db>(
     };
     for (index, place) in shared {
         let bytes = granularity.shared_bytes() * plan.needs(index).len() as u32;
-        if let Some(reason) = shared_memory(&cluster.functions[index], bytes, place) {
+        if bytes != 0
+            && let Some(reason) = shared_memory(&cluster.functions[index], bytes, place)
+        {
             edit.assume(reason);
         }
     }
@@ -225,6 +245,13 @@ pub fn aggregate<'db>(
     for (index, parent) in &parents {
         let function = &cluster.functions[*index];
         let needs = plan.needs(*index);
+        if granularity == Granularity::GridInStream {
+            stream::refuse_parent(function, parent.existing(), needs.len(), &mut refusals);
+            if let [group] = needs.as_slice() {
+                plan.follow(*index, *group, parent, &header, &mut refusals, &mut edit);
+            }
+            continue;
+        }
         let collected: Vec<Collected<'_, 'db>> = needs.iter().map(|g| plan.collected(*index, *g)).collect();
         let listed = plan.listed(&[*index]);
         if !listed.is_empty() {
@@ -299,15 +326,21 @@ fn group<'a, 'db>(
     cluster: &'a Cluster<'db>,
     child_of: &[usize],
     children: &'a [Child<'db>],
+    parents: &[(usize, Parent<'db>)],
     granularity: Granularity,
     refusals: &mut Refusals,
 ) -> Vec<Group<'a>> {
     let sites = &cluster.sites;
+    let in_stream = granularity == Granularity::GridInStream;
+    let block = |index: usize| sites[index].facts.block.constant;
     let mut members: Vec<Vec<usize>> = Vec::new();
     for (index, site) in sites.iter().enumerate() {
         let fits = |m: &&mut Vec<usize>| {
-            m.first()
-                .is_some_and(|first| child_of[*first] == child_of[index] && alike(&sites[*first], site))
+            m.first().is_some_and(|first| {
+                child_of[*first] == child_of[index]
+                    && alike(&sites[*first], site)
+                    && (!in_stream || block(*first) == block(index))
+            })
         };
         match members.iter_mut().find(fits) {
             Some(group) => group.push(index),
@@ -317,7 +350,10 @@ fn group<'a, 'db>(
     let members: Vec<(usize, Vec<usize>)> = members.into_iter().map(|m| (child_of[m[0]], m)).collect();
     let uniform = Uniform::find(cluster, children, &members, granularity.level());
     let mut groups = Vec::new();
-    for ((child, members), (flags, texts)) in members.into_iter().zip(uniform) {
+    for ((child, members), (mut flags, mut texts)) in members.into_iter().zip(uniform) {
+        if in_stream {
+            stream::leave_out_unknown(cluster, parents, &children[child], &mut flags, &mut texts);
+        }
         let launches = members
             .iter()
             .map(|m| (*m, Split::of(&sites[*m], &children[child], &flags, refusals)))
@@ -688,7 +724,7 @@ impl<'db> Plan<'_, 'db> {
 
     /// What the host has to launch when the launches of these kernels, and of their children in their turn, are left to it.
     fn listed(&self, kernels: &[usize]) -> Vec<Listed<'_, 'db>> {
-        if self.granularity != Granularity::GridFromHost {
+        if !matches!(self.granularity, Granularity::GridFromHost | Granularity::GridInStream) {
             return Vec::new();
         }
         let mut groups: Vec<usize> = Vec::new();
@@ -712,6 +748,42 @@ impl<'db> Plan<'_, 'db> {
             })
         };
         groups.into_iter().filter_map(listed).collect()
+    }
+
+    /// Gives a parent the arena of its follower, and its launches by the host what makes it.
+    fn follow(
+        &self,
+        index: usize,
+        group: usize,
+        parent: &Parent<'db>,
+        header: &Header,
+        refusals: &mut Refusals,
+        edit: &mut EditBuilder<'db>,
+    ) {
+        let function = &self.cluster.functions[index];
+        let group_of = &self.groups[group];
+        let uniform = group_of.uniform.get(&index).map_or(&[][..], Vec::as_slice);
+        let most = |(site, _): &(usize, Split<'_>)| {
+            let repeated = self.cluster.is_repeated(self.cluster.site_of[*site]);
+            stream::launches_of_a_thread(&self.cluster.sites[*site], repeated).unwrap_or(1)
+        };
+        let launches = group_of.launches.iter().map(most).sum();
+        let parameter = format!("{} {}", stream::STREAM_ARENA, self.arena);
+        parent.add_parameter(function, header, &parameter, false, edit);
+        for host in parent.launches() {
+            for follower in self.listed(&[index]) {
+                stream::follows(host, &follower, refusals, edit);
+                let split = group_of.split().into_iter().flat_map(Split::uniform);
+                let values = split
+                    .zip(uniform)
+                    .filter_map(|(part, text)| stream::at_host(function, host, part.param, text))
+                    .collect::<Vec<_>>();
+                let code = stream::followed_by(host, &follower, launches, &values);
+                target::append_item(edit, host.file, host.launch.args_span.shift(host.start), &code);
+            }
+        }
+        let declarations = self.declarations(index, &self.arena, function, edit);
+        declare(function, &declarations, edit);
     }
 
     /// Whether a kernel is a child whose body moves to another function.
@@ -759,7 +831,9 @@ impl<'db> Plan<'_, 'db> {
         let declare = |group: usize| {
             let prefix = format!("{} {}(", self.aggregator(group), self.groups[group].aggregator);
             let mut items = vec![arena.to_owned()];
-            items.extend(self.groups[group].uniform.get(&index).into_iter().flatten().cloned());
+            if self.granularity != Granularity::GridInStream {
+                items.extend(self.groups[group].uniform.get(&index).into_iter().flatten().cloned());
+            }
             style.list(style::columns(&indent), &prefix, &items, ");")
         };
         self.needs(index).into_iter().map(declare).collect()
@@ -887,12 +961,13 @@ impl<'db> Plan<'_, 'db> {
         } else {
             record.clone()
         };
-        let batch_type = if self.is_nested() {
-            cluster::NESTED_BATCH
-        } else {
-            cluster::BATCH
+        let block = self.cluster.sites[site.0].facts.block.constant;
+        let batch_type = match block.filter(|_| self.granularity == Granularity::GridInStream) {
+            Some(block) => stream::batch(&record_type, block),
+            None if self.is_nested() => format!("{}<{record_type}>", cluster::NESTED_BATCH),
+            None => format!("{}<{record_type}>", cluster::BATCH),
         };
-        let mut params = vec![format!("{batch_type}<{record_type}> {batch}")];
+        let mut params = vec![format!("{batch_type} {batch}")];
         params.extend(split.uniform().map(|p| outline::one_line(&p.param.decl)));
         let is_static = if child.is_static { "static " } else { "" };
         let bounds = child
@@ -943,7 +1018,10 @@ impl<'db> Plan<'_, 'db> {
                 }
             });
             let (prefix, items) = worker.call(child, values);
-            let call = behind.call(2, &prefix, &items, ");");
+            let mut call = behind.call(2, &prefix, &items, ");");
+            if self.granularity == Granularity::GridInStream && stream::ends_with_barrier(child) {
+                call.push_str("\n\t\t__syncthreads();   // the next one uses the shared memory again");
+            }
             let mut body = String::new();
             if let Some(member) = member {
                 let arena = format!("{batch}.arena()");

@@ -135,6 +135,11 @@ impl<'db> Parent<'db> {
         }
     }
 
+    /// The launches by the host.
+    pub fn launches(&self) -> &[Site<'db>] {
+        &self.launches
+    }
+
     /// The arena that an earlier rewrite has added.
     pub fn existing(&self) -> Option<&str> {
         self.existing.as_ref().map(|(_, name)| name.as_str())
@@ -165,11 +170,10 @@ impl<'db> Parent<'db> {
         written: bool,
         edit: &mut EditBuilder<'db>,
     ) {
-        let db = function.db;
-        for file in self.files(function) {
-            header.include_in(db, edit, file);
-        }
         if let Some((index, _)) = &self.existing {
+            for file in self.files(function) {
+                header.include_in(function.db, edit, file);
+            }
             for host in &self.launches {
                 if let Some((span, code)) = arena_for(host, *index, room) {
                     edit.replace(host.place(span), code);
@@ -177,16 +181,7 @@ impl<'db> Parent<'db> {
             }
             return;
         }
-        let definition = (!written).then_some(function.item);
-        for item in self.declarations.iter().copied().chain(definition) {
-            let defaulted = body(db, item)
-                .params
-                .last()
-                .is_some_and(|p| body(db, item).binding(*p).default.is_some());
-            let default = if defaulted { " = {}" } else { "" };
-            let list = item.signature(db).params_span.shift(item.start(db));
-            target::append_item(edit, item.file(db), list, &format!("{ARENA} {arena}{default}"));
-        }
+        self.add_parameter(function, header, &format!("{ARENA} {arena}"), written, edit);
         for host in &self.launches {
             let mut code = format!(
                 "{}({}, {}",
@@ -216,6 +211,31 @@ impl<'db> Parent<'db> {
             code.push(')');
             let list: TextRange = host.launch.args_span.shift(host.start);
             target::append_item(edit, host.file, list, &code);
+        }
+    }
+
+    /// Adds a parameter, except where the definition is `written` otherwise; the arguments remain to be added.
+    pub fn add_parameter(
+        &self,
+        function: &Function<'db>,
+        header: &Header,
+        parameter: &str,
+        written: bool,
+        edit: &mut EditBuilder<'db>,
+    ) {
+        let db = function.db;
+        for file in self.files(function) {
+            header.include_in(db, edit, file);
+        }
+        let definition = (!written).then_some(function.item);
+        for item in self.declarations.iter().copied().chain(definition) {
+            let defaulted = body(db, item)
+                .params
+                .last()
+                .is_some_and(|p| body(db, item).binding(*p).default.is_some());
+            let default = if defaulted { " = {}" } else { "" };
+            let list = item.signature(db).params_span.shift(item.start(db));
+            target::append_item(edit, item.file(db), list, &format!("{parameter}{default}"));
         }
     }
 }

@@ -39,7 +39,7 @@ impl Listed<'_, '_> {
     }
 
     /// Refuses a kernel that the host can't name.
-    fn refuse_unnamed(&self, host: &Site<'_>, refusals: &mut Refusals) {
+    pub fn refuse_unnamed(&self, host: &Site<'_>, refusals: &mut Refusals) {
         let here = Some(host.here());
         if !stands_behind(host, self.child, self.behind) {
             refusals.add(

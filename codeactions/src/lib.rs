@@ -35,6 +35,7 @@ mod self_launch;
 pub mod sequence;
 mod site;
 mod split;
+mod stream;
 mod style;
 mod target;
 pub mod undo;

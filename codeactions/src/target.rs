@@ -201,7 +201,7 @@ pub fn is_sole(site: &Site<'_>, statement: StmtId) -> bool {
 }
 
 /// Appends an item to a list in parentheses: parameters or arguments. On a line of its own, aligned with the first item, where
-/// the line would get too wide.
+/// the line would get too wide; indented once more than the line of the parenthesis, where that would be too wide, too.
 pub fn append_item(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange, item: &str) {
     let text = edit.text(file);
     let style = edit.style(file);
@@ -228,12 +228,18 @@ pub fn append_item(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange
         return;
     }
     let first_line = style::line_start(&text, open + 1 + first.start);
-    let align: String = text
+    let mut align: String = text
         .get(first_line..open + 1 + first.start)
         .unwrap_or("")
         .chars()
         .map(|c| if c == '\t' { '\t' } else { ' ' })
         .collect();
+    if style::columns(&align) + item.chars().count() + rest.chars().count() > style.width {
+        let shorter = format!("{}{}", style::indent_at(&text, open), style.unit);
+        if style::columns(&shorter) < style::columns(&align) {
+            align = shorter;
+        }
+    }
     edit.insert(file, at as u32, format!(",{}{align}{item}", style.newline));
 }
 

@@ -247,7 +247,7 @@ impl<'db> Counter<'_, 'db> {
         };
         let who = who_launches(self.db, id);
         let size = self.parent_size(who);
-        let launching = if self.body.cut {
+        let launching = if self.body.cut || self.may_come_again(facts) {
             Amount::up_to(Bound::Unbounded)
         } else {
             guarded(iterations.clone(), guard.is_some())
@@ -291,6 +291,34 @@ impl<'db> Counter<'_, 'db> {
             },
             child_threads,
         }
+    }
+
+    /// Something other than the loops around it may lead to a launch again: a jump to a label (backwards, or into a loop), or a
+    /// statement that isn't understood.
+    fn may_come_again(&self, facts: &LaunchFacts<'db>) -> bool {
+        let body = self.body;
+        let unknown = |stmt: StmtId| matches!(body.stmt(stmt).kind, StmtKind::Unknown { .. });
+        let labels = || body.stmts.iter().filter(|s| matches!(s.kind, StmtKind::Label(..)));
+        let jumps = || body.stmts.iter().filter(|s| matches!(s.kind, StmtKind::Goto(_)));
+        let in_loop = |at: Span| {
+            body.stmts.iter().any(|stmt| {
+                let repeats = matches!(
+                    stmt.kind,
+                    StmtKind::For { .. }
+                        | StmtKind::While { .. }
+                        | StmtKind::DoWhile { .. }
+                        | StmtKind::RangeFor { .. }
+                );
+                repeats && stmt.span.contains(at)
+            })
+        };
+        let again = jumps().any(|jump| {
+            labels().any(|label| {
+                let back = label.span.start < jump.span.start;
+                back && label.span.start <= facts.span.start && facts.span.start < jump.span.end || in_loop(label.span)
+            })
+        });
+        again || self.places.around(facts.expr).any(unknown)
     }
 
     /// The conditions that hold at a launch, innermost first, and the loops around it.

@@ -44,6 +44,7 @@ pub static FIXES: &[Fix] = &[
     replace_device_sync::FIX,
     add_threshold::FIX,
     retune::GRID,
+    retune::GRID_STREAM,
     retune::GRID_HOST,
     retune::MULTIBLOCK,
     retune::BLOCK,

@@ -1,4 +1,4 @@
-//! `retune-grid`, `retune-grid-host`, `retune-multiblock`, `retune-block` and `retune-warp`
+//! `retune-grid`, `retune-grid-host`, `retune-grid-stream`, `retune-multiblock`, `retune-block` and `retune-warp`
 
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::span::FileRange;
@@ -11,6 +11,17 @@ use crate::undo;
 /// The example.
 macro_rules! program {
     ($granularity:literal, $noun:literal, $arena:literal) => {
+        program!(
+            $granularity,
+            $noun,
+            "Batch<expand_args>",
+            "Arena",
+            "arena, col, out",
+            " ",
+            concat!($arena, "((n + 255) / 256, 256)")
+        )
+    };
+    ($granularity:literal, $noun:literal, $batch:literal, $arena:literal, $taken:literal, $space:literal, $made:expr) => {
         concat!(
             "#include \"gridfuse.cuh\"
 
@@ -29,16 +40,22 @@ __global__ void expand(const int* col, int* out, int begin, int count) {
             " of visit.
 struct expand_args { int begin; int count; };
 
-__global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* out) {
+__global__ void expand_aggregated(gridfuse::",
+            $batch,
+            " batch, const int* col, int* out) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
         expand_body(blockIdx, gridDim, blockDim, col, out, args.begin, args.count);
     });
 }
 
-__global__ void visit(const int* row, const int* col, int* out, int n, gridfuse::Arena arena) {
+__global__ void visit(const int* row, const int* col, int* out, int n, gridfuse::",
+            $arena,
+            " arena) {
     gridfuse::Aggregator<gridfuse::",
             $granularity,
-            ", expand_aggregated> expands(arena, col, out);
+            ", expand_aggregated> expands(",
+            $taken,
+            ");
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n) return;
     int begin = row[v], count = row[v + 1] - begin;
@@ -46,9 +63,11 @@ __global__ void visit(const int* row, const int* col, int* out, int n, gridfuse:
 }
 
 void run(const int* row, const int* col, int* out, int n) {
-    visit<<<(n + 255) / 256, 256>>>(row, col, out, n, gridfuse::",
-            $arena,
-            "((n + 255) / 256, 256));
+    visit<<<(n + 255) / 256, 256>>>(row, col, out, n,",
+            $space,
+            "gridfuse::",
+            $made,
+            ");
 }
 "
         )
@@ -60,7 +79,7 @@ macro_rules! doc {
     ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $to:literal, $to_noun:literal) => {
         doc!($what, $rewrite, $from, $from_noun, $to, $to_noun, "arena_for")
     };
-    ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $to:literal, $to_noun:literal, $arena:literal) => {
+    ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $to:literal, $to_noun:literal, $($arena:expr),+) => {
         concat!(
             "Collects launches ",
             $what,
@@ -77,7 +96,7 @@ macro_rules! doc {
             ".md) needs.\n\n## Before\n```cuda\n",
             program!($from, $from_noun, "arena_for"),
             "```\n\n## After\n```cuda\n",
-            program!($to, $to_noun, $arena),
+            program!($to, $to_noun, $($arena),+),
             "```\n\n## Source\nThe rewrites `aggregate-*`.\n"
         )
     };
@@ -107,6 +126,27 @@ pub(super) const GRID_HOST: Fix = Fix {
     options: &[],
     everywhere: true,
     apply: |db, place, options| again(db, place, "aggregate-grid-host", options, GRID_HOST.options),
+};
+
+pub(super) const GRID_STREAM: Fix = Fix {
+    id: "retune-grid-stream",
+    title: "Run the collected launches behind the parent in its stream",
+    doc: doc!(
+        "per grid and runs them behind the parent",
+        "aggregate-grid-stream",
+        "PerGrid",
+        "grid",
+        "PerGridInStream",
+        "grid",
+        "StreamBatch<expand_args, 128>",
+        "StreamArena",
+        "arena",
+        "\n                                    ",
+        "followed_by<expand_aggregated>((n + 255) / 256, 256, 0, col, out)"
+    ),
+    options: &[],
+    everywhere: true,
+    apply: |db, place, options| again(db, place, "aggregate-grid-stream", options, GRID_STREAM.options),
 };
 
 pub(super) const MULTIBLOCK: Fix = Fix {

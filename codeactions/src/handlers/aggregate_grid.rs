@@ -103,7 +103,7 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
 void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
     for (int level = 0; level < 10; ++level)
         visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n,
-                                                   gridfuse::arena_for((n + 255) / 256, 256, stream));
+            gridfuse::arena_for((n + 255) / 256, 256, stream));
 }
 ```
 

@@ -3,6 +3,7 @@
 mod aggregate_block;
 mod aggregate_grid;
 mod aggregate_grid_host;
+mod aggregate_grid_stream;
 mod aggregate_malloc;
 mod aggregate_multiblock;
 mod aggregate_warp;
@@ -26,6 +27,7 @@ use crate::site::refuse;
 pub static REWRITES: &[Rewrite] = &[
     optimize::REWRITE,
     aggregate_grid::REWRITE,
+    aggregate_grid_stream::REWRITE,
     aggregate_grid_host::REWRITE,
     aggregate_multiblock::REWRITE,
     aggregate_block::REWRITE,

@@ -4,6 +4,7 @@
 mod aggregate;
 mod aggregate_block;
 mod aggregate_grid_host;
+mod aggregate_grid_stream;
 mod aggregate_malloc;
 mod coarsen;
 mod compose;

@@ -45,6 +45,8 @@ fn rewrites_are_taken_back_exactly() {
         &["aggregate-grid"][..],
         &["aggregate-grid-host"],
         &["threshold", "coarsen", "aggregate-grid-host"],
+        &["aggregate-grid-stream"],
+        &["threshold", "coarsen", "aggregate-grid-stream"],
         &["aggregate-multiblock"],
         &["aggregate-block"],
         &["aggregate-warp"],
@@ -158,6 +160,18 @@ fn granularities_change() {
         let (back, assumes) =
             fix(&format!("retune-{from}"), &marked(&host), &[]).unwrap_or_else(|r| panic!("{from}: {r:?}"));
         assert!(assumes.is_empty(), "{assumes:?}");
+        assert_eq!(back, there, "{from}");
+    }
+    // What the host passes goes back into the kernel.
+    let stream = rewritten(&text, &["aggregate-grid-stream"]);
+    for (from, _) in names {
+        let there = rewritten(&text, &[&format!("aggregate-{from}")]);
+        let (new, assumes) =
+            fix("retune-grid-stream", &marked(&there), &[]).unwrap_or_else(|r| panic!("{from}: {r:?}"));
+        assert!(assumes.iter().all(|a| a.contains("what follows it")), "{assumes:?}");
+        assert_eq!(new, stream, "{from}");
+        let (back, _) =
+            fix(&format!("retune-{from}"), &marked(&stream), &[]).unwrap_or_else(|r| panic!("{from}: {r:?}"));
         assert_eq!(back, there, "{from}");
     }
     let there = rewritten(&text, &["aggregate-grid"]);

@@ -9,11 +9,12 @@ use gridfuse_analysis::span::{FileRange, TextRange};
 
 use super::Layer;
 use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_body_back, source};
-use crate::arena::{ARENA_FOR, LAUNCHPAD_FOR};
+use crate::arena::{ARENA, ARENA_FOR, LAUNCHPAD_FOR};
 use crate::edit::EditBuilder;
 use crate::lex::{self, Token};
 use crate::rewrite::Options;
 use crate::site::Site;
+use crate::stream::{FOLLOWED_BY, STREAM_ARENA};
 
 /// A declaration `gridfuse::Aggregator<Granularity, kernel> name(arena, …);`.
 struct Aggregator<'db> {
@@ -39,6 +40,9 @@ struct Collected<'db> {
     /// The child's arguments: names of parameters, or `args.` and names of members.
     arguments: Vec<String>,
 }
+
+/// The granularity at which the host passes what all launches share.
+const IN_STREAM: &str = "PerGridInStream";
 
 /// Takes the aggregation off a kernel; `None` where there is none.
 pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Option<Option<Layer>> {
@@ -67,6 +71,12 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Optio
     let (rewrite, options) = rewrite_of(&first.granularity)?;
     if aggregators.iter().any(|a| a.granularity != first.granularity) {
         return None;
+    }
+    if first.granularity.ends_with(IN_STREAM) {
+        let [one] = aggregators.as_mut_slice() else {
+            return None;
+        };
+        one.arguments.extend(passed_by_host(db, parent)?);
     }
     let mut edit = EditBuilder::new(db);
     let mut arena = None;
@@ -130,6 +140,7 @@ fn rewrite_of(granularity: &str) -> Option<(&'static str, Options)> {
         "PerBlock" => "aggregate-block",
         "PerGrid" => "aggregate-grid",
         "PerGridFromHost" => "aggregate-grid-host",
+        IN_STREAM => "aggregate-grid-stream",
         _ => {
             let blocks = name.strip_prefix("PerMultiBlock<")?.strip_suffix('>')?;
             options.0.insert("blocks".to_owned(), blocks.to_owned());
@@ -192,8 +203,10 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
         .filter(|t| own.start <= t.start as u32 && t.end as u32 <= own.end)
         .collect();
     let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
-    let batch = (0..tokens.len()).find(|i| matches!(word(*i), "Batch" | "NestedBatch") && word(i + 1) == "<")?;
+    let batch = (0..tokens.len())
+        .find(|i| matches!(word(*i), "Batch" | "NestedBatch" | "StreamBatch") && word(i + 1) == "<")?;
     let record = word(batch + 2).to_owned();
+    let (_, batch_end) = list(&text, &tokens, batch + 1)?;
     let params = kernel.signature(db).params_span.shift(kernel.start(db));
     let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
     let (params, _) = list(&text, &tokens, open)?;
@@ -201,7 +214,9 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
         let code = text.get(range.clone()).unwrap_or("");
         lex::identifiers(code).last().map(str::to_owned)
     };
-    let parameters: Option<Vec<String>> = params.iter().skip(1).map(name_of).collect();
+    // The batch's type may have commas.
+    let behind = |range: &&Range<usize>| range.start > tokens[batch_end].start;
+    let parameters: Option<Vec<String>> = params.iter().filter(behind).map(name_of).collect();
     // for_each_block([&](…) { worker<…>(…); })
     let each = (0..tokens.len()).find(|i| word(*i) == "for_each_block")?;
     let brace = (each..tokens.len()).find(|i| word(*i) == "{")?;
@@ -212,8 +227,10 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
         brace + 2
     };
     let (arguments, close) = list(&text, &tokens, open)?;
-    let ends = [";", "}", ")", ";", "}"];
-    if !ends.iter().enumerate().all(|(k, w)| word(close + 1 + k) == *w) {
+    let stands = |at: usize, words: &[&str]| words.iter().enumerate().all(|(k, w)| word(at + k) == *w);
+    let barrier = [";", "__syncthreads", "(", ")"];
+    let end = close + 1 + if stands(close + 1, &barrier) { barrier.len() } else { 0 };
+    if !stands(end, &[";", "}", ")", ";", "}"]) {
         return None;
     }
     let arguments: Vec<String> = arguments
@@ -349,7 +366,10 @@ fn without_cast(code: &str, ty: &str) -> String {
 /// The argument makes an arena.
 fn makes_arena(code: &str) -> bool {
     let arguments = |name| code.strip_prefix(name).and_then(|rest| rest.chars().next());
-    arguments(ARENA_FOR) == Some('(') || arguments(LAUNCHPAD_FOR) == Some('<')
+    arguments(ARENA_FOR) == Some('(')
+        || [LAUNCHPAD_FOR, FOLLOWED_BY]
+            .iter()
+            .any(|name| arguments(name) == Some('<'))
 }
 
 /// The arguments `gridfuse::arena_for(…)` or `gridfuse::launchpad_for<…>(…)` of the kernel's launches.
@@ -375,6 +395,48 @@ fn arena_arguments<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Vec<FileR
         }));
     }
     found
+}
+
+/// What all launches share, where the host passes it: the parameters of the parent that get the same, at each of its launches.
+fn passed_by_host<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Vec<String>> {
+    const HEAD: [&str; 5] = ["gridfuse", ":", ":", "followed_by", "<"];
+    // For each launch the arguments of the parent, and those of `followed_by`.
+    let mut hosts: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for id in launch_sites_of(db, parent) {
+        let host = Site::new(db, id).ok()?;
+        let tokens = lex::code_tokens_of(db, host.file);
+        let items = |open: usize| -> Option<(Vec<String>, usize)> {
+            let (items, close) = list(&host.text, tokens, open)?;
+            let texts = items.into_iter().map(|item| host.text.get(item).map(str::to_owned));
+            Some((texts.collect::<Option<_>>()?, close))
+        };
+        let list_start = host.launch.args_span.shift(host.start).start;
+        let open = tokens.iter().position(|t| t.start as u32 == list_start)?;
+        let (arguments, end) = items(open)?;
+        let made = (open..end).find(|i| {
+            let words = tokens.iter().skip(*i).map(|t| t.text(&host.text));
+            words.take(HEAD.len()).eq(HEAD)
+        })?;
+        let (_, close) = items(made + HEAD.len() - 1)?;
+        let (passed, _) = items(close + 1)?;
+        hosts.push((arguments, passed.get(3..)?.to_vec()));
+    }
+    let body = gridfuse_analysis::hir::body(db, parent);
+    let words = |code: &str| lex::code_words(code).concat();
+    let (_, first) = hosts.first()?;
+    (0..first.len())
+        .map(|at| {
+            let gets = |index: usize| {
+                hosts.iter().all(|(arguments, passed)| {
+                    let given = arguments.get(index).map(|a| words(a));
+                    let ty = &body.binding(body.params[index]).ty.base;
+                    given.is_some() && given == passed.get(at).map(|p| words(&without_cast(p, ty)))
+                })
+            };
+            let index = (0..body.params.len()).find(|index| gets(*index))?;
+            Some(body.binding(body.params[index]).name.clone())
+        })
+        .collect()
 }
 
 /// Takes the arena's parameter and its arguments away.
@@ -406,7 +468,7 @@ fn remove_arena<'db>(
         let (params, _) = list(&text, tokens, open)?;
         let at = params.iter().position(|p| {
             text.get(p.clone())
-                .is_some_and(|code| code.starts_with("gridfuse::Arena"))
+                .is_some_and(|code| [ARENA, STREAM_ARENA].iter().any(|ty| code.starts_with(ty)))
         })?;
         remove_item(edit, item.file(db), &params, at);
         position = Some(at);

@@ -84,6 +84,13 @@ fn runtime(name: &str) -> Option<String> {
             "The host waits here until the parent is done. The template arguments are the kernels that it may launch; one that isn't \
              listed is launched by the device."
         }
+        "PerGridInStream" => {
+            "Another granularity takes more than this word: `retune-grid`, `retune-block` and so on change all of it."
+        }
+        "followed_by" | "StreamArena" | "StreamBatch" => {
+            "If a thread can launch more often than `followed_by` says (the number behind its kernel, or 1), the parent is stopped: \
+             nothing is lost in silence."
+        }
         "PerWarp" | "PerBlock" | "PerMultiBlock" | "PerGrid" => {
             "The granularity is this one word: `PerWarp`, `PerBlock`, `PerMultiBlock<8>` or `PerGrid`. A coarser one makes fewer and \
              larger launches, later. What the Aggregator's constructor takes must be the same for all threads of the group: always so for \
@@ -167,7 +174,7 @@ fn aggregator(snapshot: &Snapshot, function: FunctionItem<'_>, name: &str) -> Op
         "**`{name}`** collects launches of `{}` ({line})\n{}\n`{name}.launch(grid, block, {{arguments}})` writes a launch down, from \
          wherever a thread comes by. When the last thread of the group leaves the kernel, one launch runs them all. In the braces \
          stand the arguments that differ within the group; the constructor takes the others.\n\nThe group is the first template \
-         argument: `PerWarp`, `PerBlock`, `PerMultiBlock<8>`, `PerGrid` or `PerGridFromHost`.\n",
+         argument: `PerWarp`, `PerBlock`, `PerMultiBlock<8>`, `PerGrid`, `PerGridFromHost` or `PerGridInStream`.\n",
         function.name(db),
         fenced(&declared.join(" ")),
     ))
@@ -181,7 +188,7 @@ pub fn role(snapshot: &Snapshot, function: FunctionItem<'_>) -> Option<String> {
     let parameters = signature.params_span.text(&text);
     let batch = parameters.trim_start_matches('(').trim_start();
     if signature.kernel
-        && ["gridfuse::Batch<", "gridfuse::NestedBatch<"]
+        && ["gridfuse::Batch<", "gridfuse::NestedBatch<", "gridfuse::StreamBatch<"]
             .iter()
             .any(|ty| batch.starts_with(ty))
     {

@@ -12,13 +12,14 @@ pub const THRESHOLDS: [u64; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
 pub const FACTORS: [u64; 4] = [2, 4, 8, 16];
 
 /// Granularities, from the most launches to the fewest.
-pub const GRANULARITIES: [&str; 6] = [
+pub const GRANULARITIES: [&str; 7] = [
     "fire-and-forget",
     "aggregate-warp",
     "aggregate-block",
     "aggregate-multiblock",
     "aggregate-grid",
     "aggregate-grid-host",
+    "aggregate-grid-stream",
 ];
 
 /// One way to launch.

@@ -1,0 +1,119 @@
+//! `aggregate-grid-stream`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::launch::LaunchId;
+
+use super::verdict;
+use crate::aggregate::{Granularity, aggregate};
+use crate::edit::SourceEdit;
+use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: "aggregate-grid-stream",
+    title: "Run launches behind the parent in its stream",
+    doc: DOC,
+    options: &[],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Collects all child grids that a grid of the parent kernel launches, as [aggregate-grid](aggregate-grid.md) does, and runs them by a
+grid that the host launches into the same stream, right behind the parent. Nothing is launched by the device, and nobody waits: neither
+the host for the parent, as with [aggregate-grid-host](aggregate-grid-host.md), nor the threads of the parent for each other, to know
+which is the last one. A kernel that has no launch in its code starts sooner, and one that launches nothing pays nothing.
+
+The host doesn't know what the parent will have collected. So it launches as many blocks of the child as the GPU can run at a time.
+Each of them runs its share of the collected blocks, one after the other, and finds out for each which launch it belongs to. If nothing
+was collected, they end at once.
+
+`gridfuse::followed_by`, the last argument of the parent's launch, makes the memory and launches the grid at the end of that statement.
+It gets the arguments that all launches share, which are those of the parent; the others are written down. A graph that the stream is
+being captured into gets both kernels.
+
+## Needs
+- What `aggregate-grid` needs, but for the registers, and launches of one kernel only.
+- A child with the same constant block in all launches, without dynamic shared memory, that collects no launches in its turn.
+- Barriers of the child that all threads of a block reach, or none, as for [coarsen](coarsen.md).
+- A known number of launches of each thread: none in a loop, unless that has a constant number of rounds.
+- A launch of the parent by the host that is a statement of its own, in a place where the children are declared.
+- Template arguments of the children that the host can write: none that depend on the parent's.
+
+It assumes that no other thread of the host launches into the stream between the parent and what follows it. And that there is memory
+for as many launches as all threads of the parent may have: 12 bytes and the arguments for each. If there is less, the parent is stopped
+(`cudaErrorLaunchFailure`) when that isn't enough. In the NULL stream of the parent it assumes what `aggregate-grid` does.
+
+## Before
+```cuda
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expand<<<(count + 127) / 128, 128>>>(col, dist, level, begin, count);
+}
+
+void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
+    for (int level = 0; level < 10; ++level)
+        visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n);
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                            const int* col, int* dist, int level, int begin,
+                                            int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    expand_body(blockIdx, gridDim, blockDim, col, dist, level, begin, count);
+}
+
+// The arguments of expand that differ within a grid of visit.
+struct expand_args { int begin; int count; };
+
+__global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col,
+                                  int* dist, int level) {
+    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+        expand_body(blockIdx, gridDim, blockDim, col, dist, level, args.begin, args.count);
+    });
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n,
+                      gridfuse::StreamArena arena) {
+    gridfuse::Aggregator<gridfuse::PerGridInStream, expand_aggregated> expands(arena);
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expands.launch((count + 127) / 128, 128, {begin, count});
+}
+
+void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
+    for (int level = 0; level < 10; ++level)
+        visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n,
+            gridfuse::followed_by<expand_aggregated>((n + 255) / 256, 256, stream, col, dist, level));
+}
+```
+
+## Source
+El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Units, dissertation 2018, §3.1 (aggregation) and
+§3.4.1 (scalarisation). A kernel of constant size that runs what the one before it has written down: Gupta, Stuart and Owens: A Study
+of Persistent Threads Style GPU Programming for GPGPU Workloads, InPar 2012.
+"#;
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    aggregate(db, launch, Granularity::GridInStream)
+}

@@ -1,0 +1,236 @@
+//! What `aggregate-grid-stream` needs besides what all aggregation does: the host launches the children's grid right behind the
+//! parent, before anything has run. So it has to know the block, the arguments that all launches share, and how many launches a
+//! thread has at most; and the blocks of that grid run one block of a child after the other, as when coarsened.
+
+use std::collections::BTreeMap;
+
+use gridfuse_analysis::hir::{ExprKind, Literal, Type};
+use gridfuse_analysis::launch::{Bound, launch_counts};
+
+use crate::aggregate::refuse_waits;
+use crate::arena::Parent;
+use crate::barriers;
+use crate::child::{Child, Param};
+use crate::cluster::{Cluster, Function};
+use crate::ctype;
+use crate::edit::EditBuilder;
+use crate::effects::effects;
+use crate::launchpad::Listed;
+use crate::pure;
+use crate::rewrite::Reason;
+use crate::site::{Refusals, Site};
+use crate::target;
+
+/// The type of the parent's parameter.
+pub const STREAM_ARENA: &str = "gridfuse::StreamArena";
+
+/// What makes it at a launch by the host.
+pub const FOLLOWED_BY: &str = "gridfuse::followed_by";
+
+/// The type of the aggregated kernel's first parameter, without its arguments.
+pub const STREAM_BATCH: &str = "gridfuse::StreamBatch";
+
+/// More launches of a thread than this aren't given memory before it is known whether there are any.
+const MOST_LAUNCHES: u64 = 32;
+
+/// The most launches that a thread comes to at a site; `repeated`: its function is called more than once.
+pub fn launches_of_a_thread(site: &Site<'_>, repeated: bool) -> Option<u64> {
+    let counts = launch_counts(site.db, site.parent);
+    match counts.get(site.id.index as usize).map(|c| &c.per_thread.at_most) {
+        Some(Bound::Constant(n)) if !repeated && *n <= MOST_LAUNCHES => Some((*n).max(1)),
+        _ => None,
+    }
+}
+
+/// Refuses a launch of which the host would have to know what only the device does.
+pub fn refuse_launch(site: &Site<'_>, repeated: bool, refusals: &mut Refusals) {
+    let block = &site.facts.block;
+    if block.constant.is_none() {
+        refusals.add(
+            "the block of the child isn't constant, and the host launches it before the parent has run",
+            Some(site.place(block.operand.span)),
+        );
+    }
+    if let Some(shared) = &site.facts.shared {
+        let literal = &site.body.expr(site.body.strip_parens(shared.expr)).kind;
+        if !matches!(literal, ExprKind::Literal(Literal::Int(0))) {
+            refusals.add(
+                "the child has dynamic shared memory, and the host launches it before the parent has run",
+                Some(site.place(shared.span)),
+            );
+        }
+    }
+    if launches_of_a_thread(site, repeated).is_none() {
+        refusals.add(
+            "how often a thread comes here isn't known, and what finds no room can't be launched by itself",
+            Some(site.here()),
+        );
+    }
+}
+
+/// Refuses a child whose blocks can't run one after the other in the same block; what that takes for granted.
+pub fn refuse_child(child: &Child<'_>, refusals: &mut Refusals) -> Vec<Reason> {
+    let effects = effects(child.db, child.worker());
+    refuse_waits(child, &effects, refusals);
+    barriers::refuse_divergent(child.db, child.worker(), &child.name, &effects, false, refusals)
+}
+
+/// Refuses children that collect launches in their turn: the host doesn't know how long that goes on.
+pub fn refuse_nesting(cluster: &Cluster<'_>, children: &[Child<'_>], refusals: &mut Refusals) {
+    for child in children {
+        if cluster.index(child.item).is_some() {
+            refusals.add(
+                format!(
+                    "`{}` launches in its turn, and the host would have to know how often",
+                    child.name
+                ),
+                Some(child.place()),
+            );
+        }
+    }
+    if let Some(function) = cluster.functions.iter().find(|f| f.batch().is_some()) {
+        refusals.add(
+            format!(
+                "`{}` is launched by an aggregator, and the host would have to know how often",
+                function.name()
+            ),
+            Some(function.name_place()),
+        );
+    }
+}
+
+/// Refuses a parent that has an arena already, or launches of several kernels, of which each would need its own.
+pub fn refuse_parent(function: &Function<'_>, existing: Option<&str>, groups: usize, refusals: &mut Refusals) {
+    let own = function.body.params.iter().any(|p| {
+        let ty = &function.body.binding(*p).ty;
+        ty.base.trim_start_matches("::") == STREAM_ARENA
+    });
+    if own || existing.is_some() {
+        refusals.add(
+            format!("`{}` has an arena for other launches", function.name()),
+            Some(function.name_place()),
+        );
+    }
+    if groups > 1 {
+        refusals.add(
+            format!(
+                "`{}` launches several kernels, or one with different blocks or template arguments",
+                function.name()
+            ),
+            Some(function.name_place()),
+        );
+    }
+}
+
+/// What the host passes for an argument that is called `text` in the parent, to a parameter of the child: what it passes to the
+/// parent, converted in the same way. `None` where that isn't a parameter of the parent, or can't be evaluated twice.
+pub fn at_host(function: &Function<'_>, host: &Site<'_>, param: &Param, text: &str) -> Option<String> {
+    let index = function
+        .body
+        .params
+        .iter()
+        .position(|p| function.body.binding(*p).name == text)?;
+    let own = &function.body.binding(function.body.params[index]).ty;
+    let arg = *host.launch.args.get(index)?;
+    if pure::not_repeatable(host, arg).is_some() || own.complex || own.reference || !own.array.is_empty() {
+        return None;
+    }
+    let source = target::flat(host.expr_source(arg));
+    let wanted = &param.ty;
+    let base = |ty: &Type| ctype::normalize(&ty.base);
+    if own.pointers == wanted.pointers && base(own) == base(wanted) {
+        return Some(source);
+    }
+    let plain = own.pointers == 0 && pure::is_plain_type(&base(own));
+    plain.then(|| format!("static_cast<{}>({source})", own.base))
+}
+
+/// What has to hold where the host launches a parent, and what is taken for granted there.
+pub fn follows<'db>(
+    host: &Site<'db>,
+    follower: &Listed<'_, 'db>,
+    refusals: &mut Refusals,
+    edit: &mut EditBuilder<'db>,
+) {
+    let parent = host.child_name();
+    let here = Some(host.here());
+    if host.facts.statement.is_none() {
+        refusals.add(
+            format!(
+                "this launch of `{parent}` is part of a larger expression, and the host launches the children at its end"
+            ),
+            here,
+        );
+    }
+    follower.refuse_unnamed(host, refusals);
+    edit.assume(Reason {
+        text: format!(
+            "no other thread of the host launches into the stream between `{parent}` and what follows it, and there is memory for what all \
+             threads of `{parent}` may launch"
+        ),
+        place: here,
+    });
+}
+
+/// `gridfuse::followed_by<…>(…)` for a launch of the parent: `uniform` are the values of what all launches share, `launches` the
+/// most that a thread has.
+pub fn followed_by(host: &Site<'_>, follower: &Listed<'_, '_>, launches: u64, uniform: &[String]) -> String {
+    let stream = host.facts.stream_operand.as_ref();
+    let stream = stream.map_or("0".to_owned(), |s| target::flat(host.source(s.span)));
+    let mut items = vec![
+        target::flat(host.expr_source(host.facts.grid.operand.expr)),
+        target::flat(host.expr_source(host.facts.block.operand.expr)),
+        stream,
+    ];
+    items.extend(uniform.iter().cloned());
+    let most = if launches > 1 {
+        format!(", {launches}")
+    } else {
+        String::new()
+    };
+    format!("{FOLLOWED_BY}<{}{most}>({})", follower.name_at(host), items.join(", "))
+}
+
+/// The type of the aggregated kernel's first parameter: the record's type, and the block.
+pub fn batch(record: &str, block: [u64; 3]) -> String {
+    let [x, y, z] = block;
+    let block = match (y, z) {
+        (1, 1) => x.to_string(),
+        (_, 1) => format!("{x}, {y}"),
+        _ => format!("{x}, {y}, {z}"),
+    };
+    format!("{STREAM_BATCH}<{record}, {block}>")
+}
+
+/// The child's body uses shared memory, which the next block that runs in the same block uses again.
+pub fn ends_with_barrier(child: &Child<'_>) -> bool {
+    !effects(child.db, child.worker()).shared.is_empty()
+}
+
+/// Of the arguments that are the same for all launches, leaves out those that the host doesn't know at each launch of each parent:
+/// `flags` says for each parameter whether it is one of them, `texts` what they are called in each kernel.
+pub fn leave_out_unknown(
+    cluster: &Cluster<'_>,
+    parents: &[(usize, Parent<'_>)],
+    child: &Child<'_>,
+    flags: &mut [bool],
+    texts: &mut BTreeMap<usize, Vec<String>>,
+) {
+    let uniform: Vec<usize> = (0..flags.len()).filter(|index| flags[*index]).collect();
+    for (at, index) in uniform.into_iter().enumerate().rev() {
+        let known = parents.iter().all(|(kernel, parent)| {
+            let function = &cluster.functions[*kernel];
+            let text = texts.get(kernel).and_then(|texts| texts.get(at));
+            text.is_none_or(|text| {
+                let mut hosts = parent.launches().iter();
+                hosts.all(|host| at_host(function, host, &child.params[index], text).is_some())
+            })
+        });
+        if !known {
+            flags[index] = false;
+            for texts in texts.values_mut().filter(|texts| at < texts.len()) {
+                texts.remove(at);
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! `aggregate-grid-stream`: what differs from `aggregate-grid` is that the host launches behind the parent, without waiting.
+
+use super::nesting::{NEST, QUICKSORT};
+use super::{program, refuses, rewrite, rewrite_files, with_child};
+
+const ID: &str = "aggregate-grid-stream";
+
+const LAUNCH: &str = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);";
+
+/// The program with other parameters of the parent, and other arguments for it.
+fn passed(parameters: &str, arguments: &str, launch: &str) -> String {
+    let child = "__global__ void child(int* out, float scale, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                 if (i < count) out[begin + i] += scale;\n}\n";
+    with_child(child, launch)
+        .replace("int n) {\n    int v", &format!("int n, {parameters}) {{\n    int v"))
+        .replace("(out, row, n);", &format!("(out, row, n, {arguments});"))
+        .replace(
+            "void run(int* out,",
+            "int next();\nvoid run(double factor, int steps, int* out,",
+        )
+}
+
+#[test]
+fn the_host_passes_what_all_launches_share() {
+    let result = rewrite(ID, &program(LAUNCH));
+    result.has(&[
+        "gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> childs(arena);",
+        "void child_aggregated(gridfuse::StreamBatch<child_args, 32> batch, int* out) {",
+        "const int* row, int n, gridfuse::StreamArena arena) {",
+        "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, 0, out)",
+        "childs.launch((count + 31) / 32, 32, {begin, count});",
+    ]);
+    assert!(!result.text().contains("arena_for"), "{}", result.text());
+    let assumed = |text: &str| result.assumes.iter().any(|a| a.contains(text));
+    assert!(
+        assumed("no other thread of the host launches into the stream between `parent` and what follows it")
+            && assumed("there is memory for what all threads of `parent` may launch"),
+        "{:?}",
+        result.assumes
+    );
+}
+
+#[test]
+fn arguments_are_converted_as_the_parent_converts_them() {
+    let launch = "if (count > 0) child<<<1, 32>>>(out, scale, begin, count);";
+    // To float.
+    rewrite(ID, &passed("float scale", "factor * 2", launch)).has(&[
+        "struct child_args { int begin; int count; };",
+        "followed_by<child_aggregated>((n + 127) / 128, 128, 0, out, factor * 2)",
+    ]);
+    // To int, and then to float.
+    rewrite(ID, &passed("int scale", "factor * 2", launch)).has(&[
+        "followed_by<child_aggregated>((n + 127) / 128, 128, 0, out,",
+        "static_cast<int>(factor * 2))",
+    ]);
+}
+
+#[test]
+fn what_the_host_cannot_write_twice_is_written_down() {
+    let launch = "if (count > 0) child<<<1, 32>>>(out, scale, begin, count);";
+    for arguments in ["next()", "steps++"] {
+        rewrite(ID, &passed("float scale", arguments, launch)).has(&[
+            "struct child_args { float scale; int begin; int count; };",
+            "followed_by<child_aggregated>((n + 127) / 128, 128, 0, out)",
+            "childs.launch(1, 32, {scale, begin, count});",
+        ]);
+    }
+    // Computed from parameters, and a constant.
+    for value in ["n * 2.0f", "3"] {
+        let launch = format!("if (count > 0) child<<<1, 32>>>(out, {value}, begin, count);");
+        rewrite(ID, &passed("float scale", "1", &launch)).has(&[
+            "struct child_args { float scale; int begin; int count; };",
+            "followed_by<child_aggregated>((n + 127) / 128, 128, 0, out)",
+        ]);
+    }
+    // One of two launches of the parent.
+    let two = passed("float scale", "factor", launch).replace(
+        "    parent<<<",
+        "    parent<<<1, 64>>>(out, row, n, next());\n    parent<<<",
+    );
+    rewrite(ID, &two).has(&[
+        "gridfuse::followed_by<child_aggregated>(1, 64, 0, out)",
+        "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, 0, out)",
+    ]);
+}
+
+#[test]
+fn blocks_and_streams() {
+    let launch = "if (count > 0) child<<<1, dim3(8, 4)>>>(out, begin, count);";
+    rewrite(ID, &program(launch)).has(&["gridfuse::StreamBatch<child_args, 8, 4> batch"]);
+    let launch = "if (count > 0) child<<<1, dim3(8, 2, 2)>>>(out, begin, count);";
+    rewrite(ID, &program(launch)).has(&["gridfuse::StreamBatch<child_args, 8, 2, 2> batch"]);
+    let stream = program(LAUNCH)
+        .replace("void run(", "void run(cudaStream_t stream, ")
+        .replace("128, 128>>>", "128, 128, 0, stream>>>");
+    rewrite(ID, &stream).has(&["gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, stream, out)"]);
+    refuses(
+        ID,
+        &program("if (count > 0) child<<<1, count>>>(out, begin, count);"),
+        "the block of the child isn't constant",
+    );
+    refuses(
+        ID,
+        &program("if (count > 0) child<<<1, 32, 4 * count>>>(out, begin, count);"),
+        "the child has dynamic shared memory",
+    );
+    rewrite(ID, &program("if (count > 0) child<<<1, 32, 0>>>(out, begin, count);"));
+}
+
+#[test]
+fn launches_of_a_thread_are_counted() {
+    rewrite(ID, &program(&format!("{LAUNCH}\n    else {LAUNCH}")))
+        .has(&["gridfuse::followed_by<child_aggregated, 2>((n + 127) / 128, 128, 0, out)"]);
+    rewrite(
+        ID,
+        &program("for (int k = 0; k < 3; ++k) child<<<1, 32>>>(out, begin + k, count);"),
+    )
+    .has(&["gridfuse::followed_by<child_aggregated, 3>("]);
+    for launch in [
+        "for (int k = 0; k < count; ++k) child<<<1, 32>>>(out, begin + k, count);",
+        "for (int k = 0; k < 1000; ++k) child<<<1, 32>>>(out, begin + k, count);",
+        "again: child<<<1, 32>>>(out, begin, count);\n    if (--count > 0) goto again;",
+    ] {
+        refuses(ID, &program(launch), "how often a thread comes here isn't known");
+    }
+    let helper = |calls: &str| {
+        program(calls).replace(
+            "__global__ void parent",
+            "__device__ void more(int* out, int begin, int count) {\n    $0child<<<1, 32>>>(out, begin, count);\n}\n\n__global__ void parent",
+        )
+    };
+    rewrite(ID, &helper("if (count > 0) more(out, begin, count);")).has(&[
+        "void more(gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated>& childs,",
+        "more(childs, out, begin, count);",
+    ]);
+    for calls in [
+        "for (int k = 0; k < count; ++k) more(out, begin, count);",
+        "more(out, begin, count);\n    more(out, begin, 1);",
+    ] {
+        refuses(ID, &helper(calls), "how often a thread comes here isn't known");
+    }
+}
+
+#[test]
+fn blocks_of_the_child_run_one_after_the_other() {
+    let child = |code: &str| {
+        let child = format!(
+            "__global__ void child(int* out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {code}\n}}\n"
+        );
+        with_child(&child, LAUNCH)
+    };
+    let shared = "__shared__ int sum;\n    if (threadIdx.x == 0) sum = 0;\n    __syncthreads();\n    if (i < count) atomicAdd(&sum, i);\n    __syncthreads();\n    if (threadIdx.x == 0) atomicAdd(&out[begin], sum);";
+    rewrite(ID, &child(shared)).has(&[
+        "child_body(blockIdx, gridDim, blockDim, out, args.begin, args.count);\n        \
+         __syncthreads();   // the next one uses the shared memory again\n    });",
+    ]);
+    let gone = child("if (i >= count) return;\n    __syncthreads();\n    out[begin + i] = i;");
+    refuses(ID, &gone, "not all threads of a block of `child` reach this");
+    rewrite("aggregate-grid", &gone);
+    refuses(
+        ID,
+        &child("while (atomicAdd(&out[begin], 0) < i) {}"),
+        "`child` may wait for another thread",
+    );
+}
+
+#[test]
+fn no_launches_in_their_turn() {
+    refuses(ID, QUICKSORT, "`sort` launches in its turn");
+    // The leaves go on being launched by the device; with the rewrite on their launch, both would be collected.
+    let outer = rewrite(ID, &NEST.replace("child<<<", "$0child<<<"));
+    outer.has(&[
+        "leaf<<<(row",
+        "gridfuse::followed_by<child_aggregated>(4, 128, 0, nullptr, nullptr)",
+    ]);
+    refuses(
+        ID,
+        &NEST.replace("leaf<<<", "$0leaf<<<"),
+        "`child` launches in its turn",
+    );
+    let inner = outer.text().replace("leaf<<<", "$0leaf<<<");
+    for id in [ID, "aggregate-grid", "aggregate-block"] {
+        assert!(rewrite_files(id, &[("a.cu", &inner)], &[]).is_err(), "{id}");
+    }
+}
+
+#[test]
+fn one_kernel_and_one_arena() {
+    let other =
+        "__global__ void other(int* out, int begin) {\n    out[begin] = blockIdx.x;\n}\n\n__global__ void parent";
+    let two =
+        program(&format!("{LAUNCH}\n    else other<<<1, 32>>>(out, begin);")).replace("__global__ void parent", other);
+    let marked = two.replace("child<<<", "$0child<<<");
+    refuses(ID, &marked, "`parent` launches several kernels");
+    rewrite("aggregate-grid", &marked);
+    let blocks = program(&format!("{LAUNCH}\n    else child<<<1, 64>>>(out, begin, count);"));
+    refuses(
+        ID,
+        &blocks.replace("child<<<1,", "$0child<<<1,"),
+        "or one with different blocks",
+    );
+    let collected = rewrite(ID, &program(LAUNCH)).text().replace(
+        "    if (v >= n) return;",
+        "    if (v >= n) return;\n    if (v == 0) $0child<<<1, 32>>>(out, 0, n);",
+    );
+    refuses(ID, &collected, "`parent` has an arena for other launches");
+}
+
+#[test]
+fn the_launch_of_the_parent_is_a_statement_that_sees_the_kernel() {
+    let with = |main: &str| {
+        let text = program(LAUNCH);
+        let at = text.find("    parent<<<").unwrap_or_default();
+        let end = at + text[at..].find(";\n").unwrap_or_default() + 1;
+        format!("{}{main}{}", &text[..at], &text[end..])
+    };
+    let launch = "parent<<<4, 128>>>(nullptr, nullptr, 512)";
+    rewrite(ID, &with(&format!("    {launch};"))).has(&["followed_by<child_aggregated>(4, 128, 0, nullptr)"]);
+    refuses(
+        ID,
+        &with(&format!("    {launch}, cudaDeviceSynchronize();")),
+        "part of a larger expression",
+    );
+    let parent = "__global__ void parent(int* out, int n);\n";
+    let main = "int main() {\n    parent<<<1, 32>>>(nullptr, 5);\n}\n";
+    let kernels = "__global__ void child(int* out, int begin, int n) {\n    if (threadIdx.x < n) out[begin] += 1;\n}\n\n\
+                   __global__ void parent(int* out, int n) {\n    child<<<1, 32>>>(out, threadIdx.x, n);\n}\n";
+    refuses(
+        ID,
+        &format!("{parent}\n{main}\n{kernels}"),
+        "`child_aggregated`, which the host is to launch, isn't declared before",
+    );
+    let child =
+        "template <class T>\n__global__ void child(T* out, int begin, int count) {\n    out[begin] += T(count);\n}\n";
+    rewrite(ID, &with_child(child, "child<int><<<1, 32>>>(out, begin, count);"))
+        .has(&["gridfuse::followed_by<child_aggregated<int>>("]);
+}
