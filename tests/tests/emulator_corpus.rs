@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gridfuse_tests::cli::{files_of, in_parallel};
+use gridfuse_tests::emulator::report::Kind;
 use gridfuse_tests::emulator::rewritten::{device_launches, offered};
 use gridfuse_tests::emulator::run::{Executable, Outcome, RunOptions};
 use gridfuse_tests::emulator::{Emulator, Program};
@@ -255,22 +256,42 @@ fn the_runtime_header_passes_its_test() {
 /// The same for chains of launches.
 #[test]
 fn the_chains_pass_their_test() {
+    passes("chain_test.cu");
+}
+
+/// And for what the host launches behind a parent.
+#[test]
+fn what_runs_behind_a_parent_passes_its_test() {
+    let executable = passes("stream_test.cu");
+    // What would lose a launch is stopped.
+    for how in ["block", "launches", "memory"] {
+        let options = RunOptions {
+            arguments: vec!["--stop".to_owned(), how.to_owned()],
+            ..RunOptions::default()
+        };
+        let outcome = executable.run(&options).expect("it runs");
+        assert!(
+            outcome.events.iter().any(|event| event.kind == Kind::Trap),
+            "{how}: {outcome:?}"
+        );
+    }
+}
+
+/// Builds a test of the runtime header that is made for GPUs, and runs it with a few seeds.
+fn passes(file: &str) -> Executable {
     let root = workspace::root();
     let directories = [root.join("codeactions/runtime")];
-    let program = Program::load(&root.join("tests/gpu"), &["chain_test.cu"], &directories).expect("the program");
+    let program = Program::load(&root.join("tests/gpu"), &[file], &directories).expect("the program");
     let executable = Emulator::get()
         .build(&program)
         .unwrap_or_else(|failure| panic!("{failure}"));
-    let failures = run(
-        &[("chains".to_owned(), executable)],
-        1..4,
-        &["--small"],
-        |outcome, _| {
-            let passed = outcome.is_success() && outcome.stdout.contains(" passed, 0 failed");
-            (!passed).then(|| "it does not pass".to_owned())
-        },
-    );
+    let variants = [(file.to_owned(), executable.clone())];
+    let failures = run(&variants, 1..4, &["--small"], |outcome, _| {
+        let passed = outcome.is_success() && outcome.stdout.contains(" passed, 0 failed");
+        (!passed).then(|| "it does not pass".to_owned())
+    });
     assert!(failures.is_empty(), "{failures}");
+    executable
 }
 
 /// Programs of `tests/fixtures/rewrites` that can't be run, and why.

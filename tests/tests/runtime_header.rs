@@ -22,7 +22,10 @@ fn includes() -> Vec<String> {
 /// The programs that are measured.
 fn programs() -> Vec<PathBuf> {
     let tests = workspace::root().join("tests");
-    let mut found = vec![tests.join("gpu/runtime_test.cu"), tests.join("gpu/chain_test.cu")];
+    let mut found: Vec<PathBuf> = ["runtime_test.cu", "chain_test.cu", "stream_test.cu"]
+        .iter()
+        .map(|name| tests.join("gpu").join(name))
+        .collect();
     for directory in ["gpu/baselines", "corpus"] {
         let files = files_of(&tests.join(directory));
         found.extend(

@@ -126,6 +126,9 @@ pub struct Variant {
     pub nvcc_flags: Vec<String>,
     /// The inputs to run; all of them when left out.
     pub inputs: Option<Vec<String>>,
+    /// Of a variant of all programs: those in which what it applies is refused.
+    #[serde(default)]
+    pub except: Vec<String>,
     /// Instead of the program's.
     pub timeout_s: Option<u64>,
 }
@@ -199,6 +202,15 @@ impl Plan {
                 "the variant `{name}` of all programs can't have `at`, `source` or `inputs`"
             );
         }
+        for variant in &plan.variants {
+            let mut unknown = variant.except.iter();
+            if let Some(name) = unknown.find(|name| plan.programs.iter().all(|program| program.name != **name)) {
+                bail!(
+                    "the variant `{}` is left out of `{name}`, which is no program",
+                    variant.name
+                );
+            }
+        }
         for program in &mut plan.programs {
             program.add_variants(&plan.variants);
         }
@@ -268,7 +280,7 @@ impl Program {
         let Some(launch) = &self.launch else { return };
         let own = std::mem::take(&mut self.variants);
         for variant in standard {
-            if own.iter().any(|own| own.name == variant.name) {
+            if own.iter().any(|own| own.name == variant.name) || variant.except.contains(&self.name) {
                 continue;
             }
             let mut variant = variant.clone();
@@ -401,6 +413,10 @@ variant = [{ name = "naive" }, VARIANT]
             [[variant]]
             name = "t64"
             apply = ["threshold"]
+            [[variant]]
+            name = "other"
+            apply = ["coarsen"]
+            except = ["qt"]
             [[program]]
             name = "qt"
             source = "qt.cu"
@@ -418,6 +434,8 @@ variant = [{ name = "naive" }, VARIANT]
         assert_eq!(lines(&variants[2]).unwrap(), ["count<<<"]);
         let error = Plan::parse("[[variant]]\nname = \"a\"\napply = [\"x\"]\nat = \"y\"").unwrap_err();
         assert!(format!("{error:#}").contains("`at`"));
+        let error = Plan::parse(&text.replace("except = [\"qt\"]", "except = [\"tq\"]")).unwrap_err();
+        assert!(format!("{error:#}").contains("left out of `tq`"));
     }
 
     #[test]
