@@ -3290,7 +3290,7 @@ private:
         unsigned long long at = 0;
         if (rank == 0) at = advance(__popc(together), sum);
         at = __shfl_sync(together, at, __ffs(together) - 1);
-        return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits | before);
+        return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits) + before;
     }
 
     __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks) const {

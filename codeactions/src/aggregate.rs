@@ -109,6 +109,8 @@ struct Group<'a> {
     record: String,
     /// The variable.
     aggregator: String,
+    /// The parent's parameter with its memory, where that is not the one for all.
+    arena: Option<String>,
 }
 
 impl Group<'_> {
@@ -213,8 +215,12 @@ pub fn aggregate<'db>(
     let Some(header) = header.filter(|_| !groups.is_empty()) else {
         return Err(refuse("the launch is not understood", Some(site.here())));
     };
+    let several = groups.len() > 1;
     for group in &mut groups {
         let child = &children[group.child];
+        if granularity == Granularity::GridInStream && several {
+            group.arena = Some(names.fresh(&format!("{}_arena", child.name)));
+        }
         let record = names.fresh(&format!("{}_args", child.name));
         group.kernel = names.fresh(&format!("{}_aggregated", child.name));
         group.aggregator = names.fresh(&plural(&child.name));
@@ -246,10 +252,8 @@ pub fn aggregate<'db>(
         let function = &cluster.functions[*index];
         let needs = plan.needs(*index);
         if granularity == Granularity::GridInStream {
-            stream::refuse_parent(function, parent.existing(), needs.len(), &mut refusals);
-            if let [group] = needs.as_slice() {
-                plan.follow(*index, *group, parent, &header, &mut refusals, &mut edit);
-            }
+            stream::refuse_parent(function, parent.existing(), &mut refusals);
+            plan.follow(*index, parent, &header, &mut refusals, &mut edit);
             continue;
         }
         let collected: Vec<Collected<'_, 'db>> = needs.iter().map(|g| plan.collected(*index, *g)).collect();
@@ -365,6 +369,7 @@ fn group<'a, 'db>(
             kernel: String::new(),
             record: String::new(),
             aggregator: String::new(),
+            arena: None,
         });
     }
     groups
@@ -737,50 +742,60 @@ impl<'db> Plan<'_, 'db> {
                 }
             }
         }
-        let listed = |group: usize| {
-            let group_of = &self.groups[group];
-            let (launch, _) = group_of.launches.first()?;
-            Some(Listed {
-                child: &self.children[group_of.child],
-                kernel: &group_of.kernel,
-                launch: &self.cluster.sites[*launch],
-                behind: self.declared_at(group),
-            })
-        };
-        groups.into_iter().filter_map(listed).collect()
+        groups
+            .into_iter()
+            .filter_map(|group| self.host_launches(group))
+            .collect()
     }
 
-    /// Gives a parent the arena of its follower, and its launches by the host what makes it.
+    /// A group's kernel as the host launches it.
+    fn host_launches(&self, group: usize) -> Option<Listed<'_, 'db>> {
+        let group_of = &self.groups[group];
+        let (launch, _) = group_of.launches.first()?;
+        Some(Listed {
+            child: &self.children[group_of.child],
+            kernel: &group_of.kernel,
+            launch: &self.cluster.sites[*launch],
+            behind: self.declared_at(group),
+        })
+    }
+
+    /// Gives a parent the arenas of what follows it, and its launches by the host what makes them.
     fn follow(
         &self,
         index: usize,
-        group: usize,
         parent: &Parent<'db>,
         header: &Header,
         refusals: &mut Refusals,
         edit: &mut EditBuilder<'db>,
     ) {
         let function = &self.cluster.functions[index];
-        let group_of = &self.groups[group];
-        let uniform = group_of.uniform.get(&index).map_or(&[][..], Vec::as_slice);
-        let most = |(site, _): &(usize, Split<'_>)| {
-            let repeated = self.cluster.is_repeated(self.cluster.site_of[*site]);
-            stream::launches_of_a_thread(&self.cluster.sites[*site], repeated).unwrap_or(1)
-        };
-        let launches = group_of.launches.iter().map(most).sum();
-        let parameter = format!("{} {}", stream::STREAM_ARENA, self.arena);
-        parent.add_parameter(function, header, &parameter, false, edit);
+        let needs = self.needs(index);
+        let arena = |group: &usize| self.groups[*group].arena.as_ref().unwrap_or(&self.arena);
+        let parameters = needs.iter().map(|g| format!("{} {}", stream::STREAM_ARENA, arena(g)));
+        parent.add_parameters(function, header, &parameters.collect::<Vec<_>>(), false, edit);
         for host in parent.launches() {
-            for follower in self.listed(&[index]) {
+            let mut arguments = Vec::new();
+            for group in &needs {
+                let group_of = &self.groups[*group];
+                let Some(follower) = self.host_launches(*group) else {
+                    continue;
+                };
                 stream::follows(host, &follower, refusals, edit);
-                let split = group_of.split().into_iter().flat_map(Split::uniform);
-                let values = split
-                    .zip(uniform)
+                let most = |(site, _): &(usize, Split<'_>)| {
+                    let repeated = self.cluster.is_repeated(self.cluster.site_of[*site]);
+                    stream::launches_of_a_thread(&self.cluster.sites[*site], repeated).unwrap_or(1)
+                };
+                let texts = group_of.uniform.get(&index).map_or(&[][..], Vec::as_slice);
+                let uniform = group_of.split().into_iter().flat_map(Split::uniform);
+                let values: Vec<String> = uniform
+                    .zip(texts)
                     .filter_map(|(part, text)| stream::at_host(function, host, part.param, text))
-                    .collect::<Vec<_>>();
-                let code = stream::followed_by(host, &follower, launches, &values);
-                target::append_item(edit, host.file, host.launch.args_span.shift(host.start), &code);
+                    .collect();
+                let launches = group_of.launches.iter().map(most).sum();
+                arguments.push(stream::followed_by(host, &follower, launches, &values));
             }
+            target::append_items(edit, host.file, host.launch.args_span.shift(host.start), &arguments);
         }
         let declarations = self.declarations(index, &self.arena, function, edit);
         declare(function, &declarations, edit);
@@ -830,7 +845,8 @@ impl<'db> Plan<'_, 'db> {
         );
         let declare = |group: usize| {
             let prefix = format!("{} {}(", self.aggregator(group), self.groups[group].aggregator);
-            let mut items = vec![arena.to_owned()];
+            let own = self.groups[group].arena.as_deref();
+            let mut items = vec![own.unwrap_or(arena).to_owned()];
             if self.granularity != Granularity::GridInStream {
                 items.extend(self.groups[group].uniform.get(&index).into_iter().flatten().cloned());
             }
@@ -970,10 +986,10 @@ impl<'db> Plan<'_, 'db> {
         let mut params = vec![format!("{batch_type} {batch}")];
         params.extend(split.uniform().map(|p| outline::one_line(&p.param.decl)));
         let is_static = if child.is_static { "static " } else { "" };
-        let bounds = child
-            .launch_bounds
-            .as_ref()
-            .map_or(String::new(), |b| format!("{} ", outline::one_line(b)));
+        let own = child.launch_bounds.as_ref().map(|b| outline::one_line(b));
+        let in_stream = block.filter(|_| self.granularity == Granularity::GridInStream);
+        let bounds = own.or_else(|| in_stream.and_then(stream::launch_bounds));
+        let bounds = bounds.map_or(String::new(), |b| format!("{b} "));
         let head = format!("{template}{is_static}__global__ void {bounds}{}(", group.kernel);
         (structure, head, params)
     }

@@ -181,7 +181,7 @@ impl<'db> Parent<'db> {
             }
             return;
         }
-        self.add_parameter(function, header, &format!("{ARENA} {arena}"), written, edit);
+        self.add_parameters(function, header, &[format!("{ARENA} {arena}")], written, edit);
         for host in &self.launches {
             let mut code = format!(
                 "{}({}, {}",
@@ -214,12 +214,12 @@ impl<'db> Parent<'db> {
         }
     }
 
-    /// Adds a parameter, except where the definition is `written` otherwise; the arguments remain to be added.
-    pub fn add_parameter(
+    /// Adds parameters, except where the definition is `written` otherwise; the arguments remain to be added.
+    pub fn add_parameters(
         &self,
         function: &Function<'db>,
         header: &Header,
-        parameter: &str,
+        parameters: &[String],
         written: bool,
         edit: &mut EditBuilder<'db>,
     ) {
@@ -235,7 +235,8 @@ impl<'db> Parent<'db> {
                 .is_some_and(|p| body(db, item).binding(*p).default.is_some());
             let default = if defaulted { " = {}" } else { "" };
             let list = item.signature(db).params_span.shift(item.start(db));
-            target::append_item(edit, item.file(db), list, &format!("{parameter}{default}"));
+            let parameters: Vec<String> = parameters.iter().map(|p| format!("{p}{default}")).collect();
+            target::append_items(edit, item.file(db), list, &parameters);
         }
     }
 }

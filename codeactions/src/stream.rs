@@ -45,11 +45,15 @@ pub fn launches_of_a_thread(site: &Site<'_>, repeated: bool) -> Option<u64> {
 /// Refuses a launch of which the host would have to know what only the device does.
 pub fn refuse_launch(site: &Site<'_>, repeated: bool, refusals: &mut Refusals) {
     let block = &site.facts.block;
-    if block.constant.is_none() {
-        refusals.add(
+    match block.constant {
+        None => refusals.add(
             "the block of the child isn't constant, and the host launches it before the parent has run",
             Some(site.place(block.operand.span)),
-        );
+        ),
+        Some([x, y, z]) if !(1..=1024).contains(&x.saturating_mul(y).saturating_mul(z)) || z > 64 => {
+            refusals.add("CUDA refuses such a block", Some(site.place(block.operand.span)));
+        }
+        Some(_) => {}
     }
     if let Some(shared) = &site.facts.shared {
         let literal = &site.body.expr(site.body.strip_parens(shared.expr)).kind;
@@ -99,8 +103,8 @@ pub fn refuse_nesting(cluster: &Cluster<'_>, children: &[Child<'_>], refusals: &
     }
 }
 
-/// Refuses a parent that has an arena already, or launches of several kernels, of which each would need its own.
-pub fn refuse_parent(function: &Function<'_>, existing: Option<&str>, groups: usize, refusals: &mut Refusals) {
+/// Refuses a parent that has an arena already: for launches that go out in another way.
+pub fn refuse_parent(function: &Function<'_>, existing: Option<&str>, refusals: &mut Refusals) {
     let own = function.body.params.iter().any(|p| {
         let ty = &function.body.binding(*p).ty;
         ty.base.trim_start_matches("::") == STREAM_ARENA
@@ -108,15 +112,6 @@ pub fn refuse_parent(function: &Function<'_>, existing: Option<&str>, groups: us
     if own || existing.is_some() {
         refusals.add(
             format!("`{}` has an arena for other launches", function.name()),
-            Some(function.name_place()),
-        );
-    }
-    if groups > 1 {
-        refusals.add(
-            format!(
-                "`{}` launches several kernels, or one with different blocks or template arguments",
-                function.name()
-            ),
             Some(function.name_place()),
         );
     }
@@ -200,6 +195,13 @@ pub fn batch(record: &str, block: [u64; 3]) -> String {
         _ => format!("{x}, {y}, {z}"),
     };
     format!("{STREAM_BATCH}<{record}, {block}>")
+}
+
+/// `__launch_bounds__` for an aggregated kernel of large blocks. It takes some registers more than the child; a block of more than
+/// 512 threads that has more than 64 each can't be launched.
+pub fn launch_bounds(block: [u64; 3]) -> Option<String> {
+    let threads: u64 = block.iter().product();
+    (threads > 512).then(|| format!("__launch_bounds__({threads})"))
 }
 
 /// The child's body uses shared memory, which the next block that runs in the same block uses again.

@@ -200,9 +200,15 @@ pub fn is_sole(site: &Site<'_>, statement: StmtId) -> bool {
     )
 }
 
-/// Appends an item to a list in parentheses: parameters or arguments. On a line of its own, aligned with the first item, where
-/// the line would get too wide; indented once more than the line of the parenthesis, where that would be too wide, too.
+/// Appends an item to a list in parentheses: parameters or arguments.
 pub fn append_item(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange, item: &str) {
+    append_items(edit, file, list, &[item.to_owned()]);
+}
+
+/// Appends items to a list in parentheses: parameters or arguments. Each on a line of its own, aligned with the first one of the list,
+/// where the line would get too wide; indented once more than the line of the parenthesis, where that would be too wide, too.
+pub fn append_items(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange, items: &[String]) {
+    let joined = items.join(", ");
     let text = edit.text(file);
     let style = edit.style(file);
     let (open, close) = (list.start as usize, list.end as usize - 1);
@@ -210,12 +216,12 @@ pub fn append_item(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange
     let tokens = lex::code_tokens(inner);
     let words: Vec<&str> = tokens.iter().map(|t| t.text(inner)).collect();
     let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
-        edit.insert(file, close as u32, item);
+        edit.insert(file, close as u32, joined);
         return;
     };
     if words == ["void"] {
         let range = TextRange::new((open + 1 + first.start) as u32, (open + 1 + first.end) as u32);
-        edit.replace(FileRange { file, range }, item);
+        edit.replace(FileRange { file, range }, joined);
         return;
     }
     let at = open + 1 + last.end;
@@ -223,8 +229,8 @@ pub fn append_item(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange
     let used = text.get(line..at).unwrap_or("");
     let rest = text.get(at..style::line_end(&text, at)).unwrap_or("").trim_end();
     let width = style::columns(style::indent_at(&text, at)) + used.trim_start().chars().count();
-    if width + 2 + item.chars().count() + rest.chars().count() <= style.width {
-        edit.insert(file, at as u32, format!(", {item}"));
+    if width + 2 + joined.chars().count() + rest.chars().count() <= style.width {
+        edit.insert(file, at as u32, format!(", {joined}"));
         return;
     }
     let first_line = style::line_start(&text, open + 1 + first.start);
@@ -234,13 +240,15 @@ pub fn append_item(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange
         .chars()
         .map(|c| if c == '\t' { '\t' } else { ' ' })
         .collect();
-    if style::columns(&align) + item.chars().count() + rest.chars().count() > style.width {
+    let longest = items.iter().map(|item| item.chars().count()).max().unwrap_or(0);
+    if style::columns(&align) + longest + rest.chars().count() > style.width {
         let shorter = format!("{}{}", style::indent_at(&text, open), style.unit);
         if style::columns(&shorter) < style::columns(&align) {
             align = shorter;
         }
     }
-    edit.insert(file, at as u32, format!(",{}{align}{item}", style.newline));
+    let lines = items.iter().map(|item| format!(",{}{align}{item}", style.newline));
+    edit.insert(file, at as u32, lines.collect::<String>());
 }
 
 /// Puts items in front of the others in a list in parentheses: parameters or arguments.

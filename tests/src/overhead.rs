@@ -14,7 +14,7 @@ use crate::nvcc::Nvcc;
 use crate::workspace;
 
 /// What the page compares: the name, the rewrites and their options.
-const VARIANTS: [(&str, &str, &[&str]); 8] = [
+const VARIANTS: [(&str, &str, &[&str]); 9] = [
     ("as it is", "", &[]),
     ("threshold", "threshold", &["threshold=64"]),
     ("coarsen", "coarsen", &["factor=4"]),
@@ -22,6 +22,7 @@ const VARIANTS: [(&str, &str, &[&str]); 8] = [
     ("aggregate-block", "aggregate-block", &[]),
     ("aggregate-multiblock", "aggregate-multiblock", &[]),
     ("aggregate-grid", "aggregate-grid", &[]),
+    ("aggregate-grid-stream", "aggregate-grid-stream", &[]),
     ("optimize", "optimize", &[]),
 ];
 

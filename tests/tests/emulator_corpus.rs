@@ -319,6 +319,7 @@ const NO_RESULT: [&str; 2] = ["array_parameter.cu", "recursive.cu"];
 /// Gives a program of the fixtures data to work on.
 fn with_data(program: &Program) -> Program {
     let arguments = Regex::new(r"(?:>> ?>|gridfuse::launch_\w+<\w+>)\s*\([^)]*\)").expect("an expression");
+    let pointers = Regex::new(r"(\*\s*\w+) = nullptr").expect("an expression");
     let data = fs::read_to_string(workspace::root().join("tests/fixtures/emulator/data.hpp")).expect("data.hpp");
     let mut changed = program.clone();
     for (path, text) in program.files() {
@@ -329,7 +330,8 @@ fn with_data(program: &Program) -> Program {
             "int *out = nullptr, *row = nullptr",
             "int *out = data::Memory(), *row = data::rows<int>()",
         );
-        let result = with_rows.replace("return cudaDeviceSynchronize();", "return data::finish();");
+        let with_pointers = pointers.replace_all(&with_rows, "$1 = data::Memory()");
+        let result = with_pointers.replace("return cudaDeviceSynchronize();", "return data::finish();");
         if *result != **text {
             // Line numbers stay as they are.
             changed = changed

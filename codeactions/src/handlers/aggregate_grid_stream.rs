@@ -31,8 +31,9 @@ It gets the arguments that all launches share, which are those of the parent; th
 being captured into gets both kernels.
 
 ## Needs
-- What `aggregate-grid` needs, but for the registers, and launches of one kernel only.
-- A child with the same constant block in all launches, without dynamic shared memory, that collects no launches in its turn.
+- What `aggregate-grid` needs, but for the registers.
+- A child with a constant block, without dynamic shared memory, that collects no launches in its turn. Launches with another block have a
+  kernel of their own that follows.
 - Barriers of the child that all threads of a block reach, or none, as for [coarsen](coarsen.md).
 - A known number of launches of each thread: none in a loop, unless that has a constant number of rounds.
 - A launch of the parent by the host that is a statement of its own, in a place where the children are declared.

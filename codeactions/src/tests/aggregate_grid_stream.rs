@@ -94,6 +94,13 @@ fn blocks_and_streams() {
         .replace("void run(", "void run(cudaStream_t stream, ")
         .replace("128, 128>>>", "128, 128, 0, stream>>>");
     rewrite(ID, &stream).has(&["gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, stream, out)"]);
+    // It may not take too many registers for that.
+    let launch = "if (count > 0) child<<<1, 1024>>>(out, begin, count);";
+    rewrite(ID, &program(launch)).has(&["__global__ void __launch_bounds__(1024) child_aggregated("]);
+    for block in ["1025", "dim3(64, 32)", "dim3(1, 1, 65)", "0"] {
+        let launch = format!("if (count > 0) child<<<1, {block}>>>(out, begin, count);");
+        refuses(ID, &program(&launch), "CUDA refuses such a block");
+    }
     refuses(
         ID,
         &program("if (count > 0) child<<<1, count>>>(out, begin, count);"),
@@ -185,20 +192,24 @@ fn no_launches_in_their_turn() {
 }
 
 #[test]
-fn one_kernel_and_one_arena() {
+fn several_kernels_follow() {
     let other =
         "__global__ void other(int* out, int begin) {\n    out[begin] = blockIdx.x;\n}\n\n__global__ void parent";
     let two =
         program(&format!("{LAUNCH}\n    else other<<<1, 32>>>(out, begin);")).replace("__global__ void parent", other);
-    let marked = two.replace("child<<<", "$0child<<<");
-    refuses(ID, &marked, "`parent` launches several kernels");
-    rewrite("aggregate-grid", &marked);
+    rewrite(ID, &two.replace("child<<<", "$0child<<<")).has(&[
+        "int n,\n                       gridfuse::StreamArena child_arena,\n                       gridfuse::StreamArena other_arena) {",
+        "gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> childs(child_arena);",
+        "gridfuse::Aggregator<gridfuse::PerGridInStream, other_aggregated> others(other_arena);",
+        "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, 0, out),\n",
+        "gridfuse::followed_by<other_aggregated>((n + 127) / 128, 128, 0, out));",
+    ]);
+    // One kernel with two sizes of blocks.
     let blocks = program(&format!("{LAUNCH}\n    else child<<<1, 64>>>(out, begin, count);"));
-    refuses(
-        ID,
-        &blocks.replace("child<<<1,", "$0child<<<1,"),
-        "or one with different blocks",
-    );
+    rewrite(ID, &blocks.replace("child<<<1,", "$0child<<<1,")).has(&[
+        "gridfuse::StreamBatch<child_args, 32> batch",
+        "gridfuse::StreamBatch<child_args2, 64> batch",
+    ]);
     let collected = rewrite(ID, &program(LAUNCH)).text().replace(
         "    if (v >= n) return;",
         "    if (v >= n) return;\n    if (v == 0) $0child<<<1, 32>>>(out, 0, n);",

@@ -181,6 +181,29 @@ fn granularities_change() {
 }
 
 #[test]
+fn what_follows_a_parent_is_taken_back() {
+    let other =
+        "__global__ void other(int* out, int begin) {\n    out[begin] = blockIdx.x;\n}\n\n__global__ void parent";
+    let two =
+        program(&format!("{LAUNCH}\n    else other<<<1, 32>>>(out, begin);")).replace("__global__ void parent", other);
+    round_trip(&two, &["aggregate-grid-stream"]);
+    let shared = "__shared__ int first;\n    if (i == 0) first = begin;\n    __syncthreads();\n    if (i < count) out[first + i] += 1;";
+    let barrier = program(LAUNCH).replace("if (i < count) out[begin + i] += 1;", shared);
+    round_trip(&barrier, &["aggregate-grid-stream"]);
+    // More than one launch of a thread.
+    let thrice = program("for (int k = 0; k < 3; ++k) child<<<1, 32>>>(out, begin + k, count);");
+    round_trip(&thrice, &["aggregate-grid-stream"]);
+    // The same argument for two parameters, and another one at another launch.
+    let twice = program(&LAUNCH.replace("(out, begin", "(also, begin"))
+        .replace("void parent(int* out,", "void parent(int* out, int* also,")
+        .replace(
+            "(out, row, n);",
+            "(out, out, row, n);\n    parent<<<1, 64>>>(nullptr, out, row, n);",
+        );
+    round_trip(&twice, &["aggregate-grid-stream"]);
+}
+
+#[test]
 fn a_threshold_goes_below_what_is_there() {
     let text = program(LAUNCH);
     for layers in [

@@ -73,17 +73,19 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Optio
         return None;
     }
     if first.granularity.ends_with(IN_STREAM) {
-        let [one] = aggregators.as_mut_slice() else {
-            return None;
-        };
-        one.arguments.extend(passed_by_host(db, parent)?);
+        for aggregator in &mut aggregators {
+            let passed = passed_by_host(db, parent, aggregator.arguments.first()?)?;
+            aggregator.arguments.extend(passed);
+        }
     }
     let mut edit = EditBuilder::new(db);
-    let mut arena = None;
+    let mut arenas: Vec<String> = Vec::new();
     let mut deleted = Vec::new();
     for aggregator in &aggregators {
         let (own_arena, _) = aggregator.arguments.split_first()?;
-        arena = Some(own_arena.clone());
+        if !arenas.contains(own_arena) {
+            arenas.push(own_arena.clone());
+        }
         edit.delete_lines(aggregator.statement);
         deleted.push(aggregator.statement);
     }
@@ -122,7 +124,9 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Optio
             put_body_back(&mut edit, db, worker, &child_of(db, worker)?, &deleted);
         }
     }
-    remove_arena(db, parent, &arena?, &deleted, &mut edit)?;
+    for arena in &arenas {
+        remove_arena(db, parent, arena, &deleted, &mut edit)?;
+    }
     Some(Layer {
         edit: edit.finish().ok()?,
         rewrite,
@@ -206,7 +210,6 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
     let batch = (0..tokens.len())
         .find(|i| matches!(word(*i), "Batch" | "NestedBatch" | "StreamBatch") && word(i + 1) == "<")?;
     let record = word(batch + 2).to_owned();
-    let (_, batch_end) = list(&text, &tokens, batch + 1)?;
     let params = kernel.signature(db).params_span.shift(kernel.start(db));
     let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
     let (params, _) = list(&text, &tokens, open)?;
@@ -214,9 +217,7 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
         let code = text.get(range.clone()).unwrap_or("");
         lex::identifiers(code).last().map(str::to_owned)
     };
-    // The batch's type may have commas.
-    let behind = |range: &&Range<usize>| range.start > tokens[batch_end].start;
-    let parameters: Option<Vec<String>> = params.iter().filter(behind).map(name_of).collect();
+    let parameters: Option<Vec<String>> = params.iter().skip(1).map(name_of).collect();
     // for_each_block([&](…) { worker<…>(…); })
     let each = (0..tokens.len()).find(|i| word(*i) == "for_each_block")?;
     let brace = (each..tokens.len()).find(|i| word(*i) == "{")?;
@@ -397,11 +398,14 @@ fn arena_arguments<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Vec<FileR
     found
 }
 
-/// What all launches share, where the host passes it: the parameters of the parent that get the same, at each of its launches.
-fn passed_by_host<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Vec<String>> {
+/// What all launches share, where the host passes it to what makes an arena: the parameters of the parent that get the same, at each
+/// of its launches.
+fn passed_by_host<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, arena: &str) -> Option<Vec<String>> {
     const HEAD: [&str; 5] = ["gridfuse", ":", ":", "followed_by", "<"];
     // For each launch the arguments of the parent, and those of `followed_by`.
     let mut hosts: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    let body = gridfuse_analysis::hir::body(db, parent);
+    let own = body.params.iter().position(|p| body.binding(*p).name == arena)?;
     for id in launch_sites_of(db, parent) {
         let host = Site::new(db, id).ok()?;
         let tokens = lex::code_tokens_of(db, host.file);
@@ -413,15 +417,15 @@ fn passed_by_host<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Vec
         let list_start = host.launch.args_span.shift(host.start).start;
         let open = tokens.iter().position(|t| t.start as u32 == list_start)?;
         let (arguments, end) = items(open)?;
+        let start = list(&host.text, tokens, open)?.0.get(own)?.start;
         let made = (open..end).find(|i| {
             let words = tokens.iter().skip(*i).map(|t| t.text(&host.text));
-            words.take(HEAD.len()).eq(HEAD)
+            tokens[*i].start == start && words.take(HEAD.len()).eq(HEAD)
         })?;
         let (_, close) = items(made + HEAD.len() - 1)?;
         let (passed, _) = items(close + 1)?;
         hosts.push((arguments, passed.get(3..)?.to_vec()));
     }
-    let body = gridfuse_analysis::hir::body(db, parent);
     let words = |code: &str| lex::code_words(code).concat();
     let (_, first) = hosts.first()?;
     (0..first.len())
@@ -467,8 +471,10 @@ fn remove_arena<'db>(
         let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
         let (params, _) = list(&text, tokens, open)?;
         let at = params.iter().position(|p| {
-            text.get(p.clone())
-                .is_some_and(|code| [ARENA, STREAM_ARENA].iter().any(|ty| code.starts_with(ty)))
+            text.get(p.clone()).is_some_and(|code| {
+                [ARENA, STREAM_ARENA].iter().any(|ty| code.starts_with(ty))
+                    && lex::identifiers(code).any(|word| word == arena)
+            })
         })?;
         remove_item(edit, item.file(db), &params, at);
         position = Some(at);

@@ -17,24 +17,29 @@ use crate::style;
 use crate::target;
 
 /// The items of the list that `open` (a bracket, an index into `tokens`) begins, and the index of the bracket that ends it. Commas in
-/// angle brackets divide, unless the list is in angle brackets itself.
+/// angle brackets divide, unless the list is in angle brackets itself, or they are those of the runtime's templates.
 pub fn list(text: &str, tokens: &[Token], open: usize) -> Option<(Vec<Range<usize>>, usize)> {
     let angles = tokens.get(open)?.text(text) == "<";
     let mut items = Vec::new();
     let mut depth = 0i32;
     let mut start = tokens.get(open)?.end;
-    for (index, token) in tokens.iter().enumerate().skip(open) {
+    let mut index = open;
+    while let Some(token) = tokens.get(index) {
         match token.text(text) {
             "(" | "[" | "{" => depth += 1,
             "<" if angles => depth += 1,
+            // Elsewhere it may be a comparison.
+            "<" if index > 0 && OF_RUNTIME.contains(&tokens[index - 1].text(text)) => {
+                index = list(text, tokens, index)?.1 + 1;
+                continue;
+            }
             ")" | "]" | "}" => depth -= 1,
             ">" if angles => depth -= 1,
             "," if depth == 1 => {
                 items.push(start..token.start);
                 start = token.end;
-                continue;
             }
-            _ => continue,
+            _ => {}
         }
         if depth == 0 {
             if index > open + 1 {
@@ -43,9 +48,13 @@ pub fn list(text: &str, tokens: &[Token], open: usize) -> Option<(Vec<Range<usiz
             let trimmed = items.into_iter().map(|item| trim(text, item)).collect();
             return Some((trimmed, index));
         }
+        index += 1;
     }
     None
 }
+
+/// What the runtime header has with template arguments, and stands in lists of arguments.
+const OF_RUNTIME: [&str; 4] = ["followed_by", "launchpad_for", "room_for", "StreamBatch"];
 
 fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     let code = text.get(range.clone()).unwrap_or("");

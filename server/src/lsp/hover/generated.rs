@@ -170,13 +170,20 @@ fn aggregator(snapshot: &Snapshot, function: FunctionItem<'_>, name: &str) -> Op
         link(&place, &home)
     });
     let declared: Vec<&str> = declared.split_whitespace().collect();
+    let declared = declared.join(" ");
+    let then = if declared.contains("PerGridInStream") {
+        "What the host has launched behind the kernel runs them all. In the braces stand the arguments that differ; \
+         `gridfuse::followed_by`, at the launch by the host, takes the others."
+    } else {
+        "When the last thread of the group leaves the kernel, one launch runs them all. In the braces stand the arguments that differ \
+         within the group; the constructor takes the others."
+    };
     Some(format!(
         "**`{name}`** collects launches of `{}` ({line})\n{}\n`{name}.launch(grid, block, {{arguments}})` writes a launch down, from \
-         wherever a thread comes by. When the last thread of the group leaves the kernel, one launch runs them all. In the braces \
-         stand the arguments that differ within the group; the constructor takes the others.\n\nThe group is the first template \
-         argument: `PerWarp`, `PerBlock`, `PerMultiBlock<8>`, `PerGrid`, `PerGridFromHost` or `PerGridInStream`.\n",
+         wherever a thread comes by. {then}\n\nThe group is the first template argument: `PerWarp`, `PerBlock`, `PerMultiBlock<8>`, \
+         `PerGrid`, `PerGridFromHost` or `PerGridInStream`.\n",
         function.name(db),
-        fenced(&declared.join(" ")),
+        fenced(&declared),
     ))
 }
 

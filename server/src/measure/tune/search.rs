@@ -228,7 +228,7 @@ mod tests {
             granularity: Some("aggregate-grid"),
         };
         let space = space(guess);
-        assert_eq!(space.len(), 9 * 5 * 7);
+        assert_eq!(space.len(), 9 * 5 * 8);
         let per = |point: Point| {
             GRANULARITIES
                 .iter()
