@@ -3339,7 +3339,7 @@ public:
         Batch batch(arena_);
         const auto launch = [&](auto&... uniform) {
             void* arguments[] = {&batch, std::addressof(uniform)...};
-            return cudaLaunchKernel(Kernel, dim3(blocks()), dim3(X, Y, Z), arguments, 0, stream_);
+            return cudaLaunchKernel(Kernel, dim3(resident_blocks()), dim3(X, Y, Z), arguments, 0, stream_);
         };
         if (std::apply(launch, uniform_) != cudaSuccess) memory_.spoil();   // the error stays for the program to see
     }
@@ -3350,7 +3350,7 @@ public:
 
 private:
     // As many as can be resident, whatever there will be to do: they loop.
-    unsigned blocks() const {
+    unsigned resident_blocks() const {
         constexpr int devices = 64;
         static std::atomic<unsigned> known[devices];
         const int device = memory_.device();

@@ -8,6 +8,7 @@ use gridfuse_analysis::uniformity::Level;
 use crate::calls::{self, Library};
 use crate::cluster::{Function, is_batch};
 use crate::effects::is_pure;
+use crate::include::HEADER_NAME;
 use crate::site::Site;
 
 /// The operands directly inside an expression that is made of understood parts; `None` for the others.
@@ -39,9 +40,11 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
                 if calls::library(name) == Some(Library::Pure) {
                     return true;
                 }
+                // A name that the user has for a function may be a member's in the runtime header.
+                let of_runtime = |file: SourceFile| file.path(site.db).file_name().is_some_and(|n| n == HEADER_NAME);
                 let bodies: Vec<_> = functions_named(site.db, site.file, name)
                     .into_iter()
-                    .filter(|f| f.has_body(site.db))
+                    .filter(|f| f.has_body(site.db) && (name.contains("gridfuse::") || !of_runtime(f.file(site.db))))
                     .collect();
                 !bodies.is_empty() && bodies.iter().all(|f| is_pure(site.db, *f, 0))
             });

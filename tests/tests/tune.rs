@@ -81,7 +81,7 @@ fn the_best_is_found_with_few_runs() {
     assert_eq!(search["best"], "threshold=256+coarsen=4+aggregate-block", "{report:#}");
     assert_eq!(search["best_ms"], 1.0);
     let (tried, possible) = (search["tried"].as_u64().unwrap(), search["possible"].as_u64().unwrap());
-    assert_eq!(possible, 9 * 5 * 7);
+    assert_eq!(possible, 9 * 5 * 8);
     assert!(tried * 4 <= possible, "{tried} of {possible}");
     let runs = runs(&home);
     let all: usize = runs.values().sum();

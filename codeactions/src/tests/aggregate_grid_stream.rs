@@ -2,6 +2,7 @@
 
 use super::nesting::{NEST, QUICKSORT};
 use super::{program, refuses, rewrite, rewrite_files, with_child};
+use crate::include::{HEADER, HEADER_NAME};
 
 const ID: &str = "aggregate-grid-stream";
 
@@ -245,4 +246,18 @@ fn the_launch_of_the_parent_is_a_statement_that_sees_the_kernel() {
         "template <class T>\n__global__ void child(T* out, int begin, int count) {\n    out[begin] += T(count);\n}\n";
     rewrite(ID, &with_child(child, "child<int><<<1, 32>>>(out, begin, count);"))
         .has(&["gridfuse::followed_by<child_aggregated<int>>("]);
+}
+
+#[test]
+fn a_function_of_the_user_may_be_called_as_a_member_of_the_header() {
+    let own = program(LAUNCH).replace(
+        "void run(",
+        "int resident_blocks(int n) {\n    return (n + 127) / 128;\n}\n\nvoid run(",
+    );
+    let own = own.replace("parent<<<(n + 127) / 128,", "parent<<<resident_blocks(n),");
+    // The header that an earlier rewrite has put there.
+    let own = format!("#include \"{HEADER_NAME}\"\n{own}");
+    let files = [("a.cu", own.as_str()), (HEADER_NAME, HEADER)];
+    let found = rewrite_files("aggregate-grid", &files, &[]).unwrap_or_else(|reasons| panic!("{reasons:?}"));
+    found.has(&["gridfuse::arena_for(resident_blocks(n), 128)"]);
 }
