@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use gridfuse_analysis::hir::{ExprKind, Literal, Type};
+use gridfuse_analysis::hir::{ExprId, ExprKind, Literal, Type};
 use gridfuse_analysis::launch::{Bound, launch_counts};
 
 use crate::aggregate::refuse_waits;
@@ -16,6 +16,7 @@ use crate::ctype;
 use crate::edit::EditBuilder;
 use crate::effects::effects;
 use crate::launchpad::Listed;
+use crate::lex;
 use crate::pure;
 use crate::rewrite::Reason;
 use crate::site::{Refusals, Site};
@@ -128,6 +129,20 @@ pub fn at_host(function: &Function<'_>, host: &Site<'_>, param: &Param, text: &s
     let own = &function.body.binding(function.body.params[index]).ty;
     let arg = *host.launch.args.get(index)?;
     if pure::not_repeatable(host, arg).is_some() || own.complex || own.reference || !own.array.is_empty() {
+        return None;
+    }
+    // Another argument of this launch changes what is named here.
+    let changed = |other: ExprId| {
+        let named = || lex::identifiers(host.expr_source(arg));
+        pure::assigns(&host.body, other) && lex::identifiers(host.expr_source(other)).any(|w| named().any(|n| n == w))
+    };
+    if host.launch.args.iter().any(|other| changed(*other)) {
+        return None;
+    }
+    // What a template parameter stands for, in the parent or in the child, isn't known here.
+    let signature = function.item.signature(function.db);
+    let of_template = lex::identifiers(&own.base).any(|w| signature.template_names.iter().any(|n| n == w));
+    if of_template && own.pointers == 0 {
         return None;
     }
     let source = target::flat(host.expr_source(arg));

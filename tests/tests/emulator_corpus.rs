@@ -330,7 +330,12 @@ fn with_data(program: &Program) -> Program {
             "int *out = nullptr, *row = nullptr",
             "int *out = data::Memory(), *row = data::rows<int>()",
         );
-        let with_pointers = pointers.replace_all(&with_rows, "$1 = data::Memory()");
+        let of_runtime = path.file_name().is_some_and(|name| name == "gridfuse.cuh");
+        let with_pointers = if of_runtime {
+            with_rows.into()
+        } else {
+            pointers.replace_all(&with_rows, "$1 = data::Memory()")
+        };
         let result = with_pointers.replace("return cudaDeviceSynchronize();", "return data::finish();");
         if *result != **text {
             // Line numbers stay as they are.

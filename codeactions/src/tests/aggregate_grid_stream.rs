@@ -66,6 +66,14 @@ fn what_the_host_cannot_write_twice_is_written_down() {
             "childs.launch(1, 32, {scale, begin, count});",
         ]);
     }
+    // Another argument changes it.
+    let text = passed("float scale, int step", "steps, steps++", launch);
+    rewrite(ID, &text).has(&["struct child_args { float scale; int begin; int count; };"]);
+    // An int for the parent, a float for the child.
+    let text = passed("T scale", "factor", launch)
+        .replace("__global__ void parent", "template <class T>\n__global__ void parent")
+        .replace("    parent<<<", "    parent<int><<<");
+    rewrite(ID, &text).has(&["struct child_args { float scale; int begin; int count; };"]);
     // Computed from parameters, and a constant.
     for value in ["n * 2.0f", "3"] {
         let launch = format!("if (count > 0) child<<<1, 32>>>(out, {value}, begin, count);");

@@ -47,8 +47,9 @@ int main() {
     cudaMalloc(&sums, sizeof got);
     cudaMemsetAsync(sums, 0, sizeof got, stream);
     for (int round = 0; round < kRounds; ++round) {
-        parent<<<5, 16, 0, stream>>>(round, gridfuse::followed_by<add_behind, 2>(5, 16, stream, sums, 7u));
-        if (round != 1) other_parent<<<5, 16, 0, stream>>>(sums, round, gridfuse::arena_for(5, 16, stream, 128));
+        parent<<<5, 16, 0, stream>>>(round, gridfuse::followed_by<add_behind, 6>(5, 16, stream, sums, 7u));
+        // Smaller than the memory behind the parent, and with as many bytes that begin as zeros.
+        if (round != 1) other_parent<<<2, 35, 0, stream>>>(sums, round, gridfuse::arena_for(2, 35, stream, 128));
         const unsigned scale = round != 1 ? 8 : 7;
         for (unsigned thread = 0; thread < kThreads; ++thread) {
             const auto count = [&](unsigned place, unsigned blocks, unsigned value) {
