@@ -55,6 +55,17 @@ fn jumps_and_what_is_not_understood_may_repeat_a_launch() {
         "0 or 1",
         "up to blockDim",
     );
+    // As `continue` and `break`.
+    is(
+        "for (int k = 0; k < 3; ++k) { if (row[k]) goto next; child<<<1, 32>>>(out, n); next: m = 0; }",
+        "up to 3",
+        "up to 3 * blockDim",
+    );
+    is(
+        "for (int k = 0; k < 3; ++k) { if (row[k]) goto end; child<<<1, 32>>>(out, n); } end: m = 0;",
+        "up to 3",
+        "up to 3 * blockDim",
+    );
     is(
         "again: if (row[n++]) goto again; child<<<1, 32>>>(out, n);",
         "0 or 1",

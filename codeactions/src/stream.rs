@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal, Type};
 use gridfuse_analysis::launch::{Bound, launch_counts};
 
-use crate::aggregate::refuse_waits;
 use crate::arena::Parent;
 use crate::barriers;
 use crate::child::{Child, Param};
@@ -73,10 +72,10 @@ pub fn refuse_launch(site: &Site<'_>, repeated: bool, refusals: &mut Refusals) {
     }
 }
 
-/// Refuses a child whose blocks can't run one after the other in the same block; what that takes for granted.
+/// Refuses a child whose blocks can't run one after the other in the same block; what that takes for granted. That none of them waits
+/// for another holds for every child whose launches are collected.
 pub fn refuse_child(child: &Child<'_>, refusals: &mut Refusals) -> Vec<Reason> {
     let effects = effects(child.db, child.worker());
-    refuse_waits(child, &effects, refusals);
     barriers::refuse_divergent(child.db, child.worker(), &child.name, &effects, false, refusals)
 }
 

@@ -293,14 +293,14 @@ impl<'db> Counter<'_, 'db> {
         }
     }
 
-    /// Something other than the loops around it may lead to a launch again: a jump to a label (backwards, or into a loop), or a
-    /// statement that isn't understood.
+    /// Something other than the loops around it may lead to a launch again: a jump to a label (backwards, or into a loop from
+    /// outside), or a statement that isn't understood.
     fn may_come_again(&self, facts: &LaunchFacts<'db>) -> bool {
         let body = self.body;
         let unknown = |stmt: StmtId| matches!(body.stmt(stmt).kind, StmtKind::Unknown { .. });
         let labels = || body.stmts.iter().filter(|s| matches!(s.kind, StmtKind::Label(..)));
         let jumps = || body.stmts.iter().filter(|s| matches!(s.kind, StmtKind::Goto(_)));
-        let in_loop = |at: Span| {
+        let enters_loop = |label: Span, jump: Span| {
             body.stmts.iter().any(|stmt| {
                 let repeats = matches!(
                     stmt.kind,
@@ -309,13 +309,14 @@ impl<'db> Counter<'_, 'db> {
                         | StmtKind::DoWhile { .. }
                         | StmtKind::RangeFor { .. }
                 );
-                repeats && stmt.span.contains(at)
+                repeats && stmt.span.contains(label) && !stmt.span.contains(jump)
             })
         };
         let again = jumps().any(|jump| {
             labels().any(|label| {
                 let back = label.span.start < jump.span.start;
-                back && label.span.start <= facts.span.start && facts.span.start < jump.span.end || in_loop(label.span)
+                let around = label.span.start <= facts.span.start && facts.span.start < jump.span.end;
+                back && around || enters_loop(label.span, jump.span)
             })
         });
         again || self.places.around(facts.expr).any(unknown)

@@ -373,17 +373,20 @@ fn makes_arena(code: &str) -> bool {
             .any(|name| arguments(name) == Some('<'))
 }
 
+/// The arguments of a launch by the host.
+fn arguments_of(host: &Site<'_>) -> Option<Vec<Range<usize>>> {
+    let tokens = lex::code_tokens_of(host.db, host.file);
+    let start = host.launch.args_span.shift(host.start).start;
+    let open = tokens.iter().position(|t| t.start as u32 == start)?;
+    list(&host.text, tokens, open).map(|(arguments, _)| arguments)
+}
+
 /// The arguments `gridfuse::arena_for(…)` or `gridfuse::launchpad_for<…>(…)` of the kernel's launches.
 fn arena_arguments<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Vec<FileRange> {
     let mut found = Vec::new();
     for id in launch_sites_of(db, parent) {
         let Ok(host) = Site::new(db, id) else { continue };
-        let tokens = lex::code_tokens_of(db, host.file);
-        let list_start = host.launch.args_span.shift(host.start).start;
-        let Some(open) = tokens.iter().position(|t| t.start as u32 == list_start) else {
-            continue;
-        };
-        let Some((arguments, _)) = list(&host.text, tokens, open) else {
+        let Some(arguments) = arguments_of(&host) else {
             continue;
         };
         let made = arguments.into_iter().filter(|a| {
@@ -409,22 +412,22 @@ fn passed_by_host<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, arena: &str) 
     for id in launch_sites_of(db, parent) {
         let host = Site::new(db, id).ok()?;
         let tokens = lex::code_tokens_of(db, host.file);
-        let items = |open: usize| -> Option<(Vec<String>, usize)> {
-            let (items, close) = list(&host.text, tokens, open)?;
-            let texts = items.into_iter().map(|item| host.text.get(item).map(str::to_owned));
-            Some((texts.collect::<Option<_>>()?, close))
+        let texts = |items: Vec<Range<usize>>| -> Option<Vec<String>> {
+            items
+                .into_iter()
+                .map(|item| Some(host.text.get(item)?.to_owned()))
+                .collect()
         };
-        let list_start = host.launch.args_span.shift(host.start).start;
-        let open = tokens.iter().position(|t| t.start as u32 == list_start)?;
-        let (arguments, end) = items(open)?;
-        let start = list(&host.text, tokens, open)?.0.get(own)?.start;
-        let made = (open..end).find(|i| {
-            let words = tokens.iter().skip(*i).map(|t| t.text(&host.text));
-            tokens[*i].start == start && words.take(HEAD.len()).eq(HEAD)
-        })?;
-        let (_, close) = items(made + HEAD.len() - 1)?;
-        let (passed, _) = items(close + 1)?;
-        hosts.push((arguments, passed.get(3..)?.to_vec()));
+        let arguments = arguments_of(&host)?;
+        let start = arguments.get(own)?.start;
+        let made = tokens.iter().position(|t| t.start == start)?;
+        let head = tokens.iter().skip(made).map(|t| t.text(&host.text));
+        if !head.take(HEAD.len()).eq(HEAD) {
+            return None;
+        }
+        let (_, close) = list(&host.text, tokens, made + HEAD.len() - 1)?;
+        let (passed, _) = list(&host.text, tokens, close + 1)?;
+        hosts.push((texts(arguments)?, texts(passed)?.get(3..)?.to_vec()));
     }
     let words = |code: &str| lex::code_words(code).concat();
     let (_, first) = hosts.first()?;
@@ -481,10 +484,7 @@ fn remove_arena<'db>(
     }
     for id in launch_sites_of(db, parent) {
         let host = Site::new(db, id).ok()?;
-        let tokens = lex::code_tokens_of(db, host.file);
-        let list_start = host.launch.args_span.shift(host.start).start;
-        let open = tokens.iter().position(|t| t.start as u32 == list_start)?;
-        let (arguments, _) = list(&host.text, tokens, open)?;
+        let arguments = arguments_of(&host)?;
         let at = position?;
         let made = arguments
             .get(at)
