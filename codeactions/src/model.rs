@@ -6,8 +6,13 @@
 //!
 //! - A child grid costs about 0.8 µs of a GPU that does nothing else meanwhile, and 2 µs and more when the limit of pending launches
 //!   is raised; an aggregated launch costs a record of some 20 bytes and an atomic addition for each warp. So what can be collected is.
-//! - A whole grid makes one launch, which was fastest in every search through a graph with many launchers, or as fast as the others
-//!   within a few percent. Where the parent has one block the block is the grid, and its state is in shared memory.
+//! - What the host has launched behind the parent runs what was collected sooner than anything that is launched for it, by the device
+//!   or by the host, and the parent is faster without a launch in its code: that took half to two thirds of the time of one launch for a
+//!   grid in every search through a graph. It costs some 4 µs where nothing was collected, and a record for each launch that there may be,
+//!   so where a thread may launch more often than [`MOST_LAUNCHES`] times it isn't proposed. A threshold saves nothing then, as what
+//!   follows the parent is launched anyway: with one the loops of a few threads came on top (`cc`, `gc`, `mstf`: a quarter more).
+//! - Otherwise a whole grid makes one launch, which was fastest in every search through a graph with many launchers, or as fast as the
+//!   others within a few percent. Where the parent has one block the block is the grid, and its state is in shared memory.
 //! - Where the host waits for the parent right behind its launch, it may as well launch the children: that took half the time for
 //!   some (`mstv`, `tc`), and the same for others. With other work in between, or with children that are run in the launcher, so that
 //!   often none is left, waiting once more cost a few percent (`bfs`, `gc`, `sssp`).
@@ -46,6 +51,9 @@ const THRESHOLD: u64 = 32;
 /// Threads of the child that a block of an aggregated grid should stand for.
 const BLOCK_THREADS: u64 = 128;
 
+/// Launches of a thread of the parent for which memory is set aside, whether it launches or not.
+const MOST_LAUNCHES: u64 = 4;
+
 /// What one step does: `threshold`, `coarsen`, `aggregate`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
@@ -60,6 +68,10 @@ pub struct Proposal {
 /// What the model has to say of a launch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Advice {
+    /// What is best, if all of it can be applied: then there are no other steps.
+    pub best: Vec<Proposal>,
+    /// What not to do besides, with the reason.
+    pub without_with_best: Vec<(&'static str, String)>,
     /// What to do, in order.
     pub steps: Vec<Proposal>,
     /// What not to do, with the reason.
@@ -85,6 +97,22 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
             option: None,
             why: "the device's allocator works off one request after another".to_owned(),
         });
+    }
+    if launches_at(site, false) <= MOST_LAUNCHES {
+        advice.best.clone_from(&advice.steps);
+        advice.best.push(Proposal {
+            ids: vec!["aggregate-grid-stream"],
+            option: None,
+            why: "what the host has launched behind the parent begins sooner than what is launched for it".to_owned(),
+        });
+        let why = "what runs the child grids is launched anyway";
+        advice.without_with_best = vec![
+            ("threshold", why.to_owned()),
+            (
+                "coarsen",
+                "a block runs one block of a child after the other anyway".to_owned(),
+            ),
+        ];
     }
     threshold(site, facts, count, &mut advice);
     coarsen(facts, count, &mut advice);

@@ -62,11 +62,23 @@ __global__ void overlaps(unsigned* out, unsigned length, unsigned hash, gridfuse
         const unsigned number = unsigned(chain.number());
         if (threadIdx.x == 0) shared = number;
         const unsigned before = chain.wait();
-        if (threadIdx.x == 0 && number + 1 < length) {
-            if (number % 3 == 0) chain.launch(mix(before, shared));
-            else chain.launch_at_once(mix(before, shared));
-        }
+        if (threadIdx.x == 0 && number + 1 < length) chain.launch(mix(before, shared));
         if (threadIdx.x == blockDim.x - 1) out[number] = before + shared;
+    }
+}
+
+// Each link writes before it waits, and reads then what some of those before have written; and writes over what another has read.
+__global__ void at_once(unsigned* out, unsigned* left, unsigned length, unsigned hash, gridfuse::ChainMemory memory) {
+    gridfuse::Chain<unsigned> chain(memory, hash);
+    while (chain.next([&](unsigned long long link) { return link + 1 < length; })) {
+        const unsigned number = unsigned(chain.number()), last = blockDim.x - 1;
+        const unsigned own = out[number];
+        if (threadIdx.x == last) left[number] = 3 * number + own;
+        const unsigned before = chain.wait_at_once();
+        if (threadIdx.x == 0 && number + 1 < length) chain.launch_at_once(mix(before, number));
+        unsigned sum = before;
+        for (unsigned back = 1; back <= number && back < 5000; back = 3 * back + 1) sum += left[number - back] * back;
+        if (threadIdx.x == last) out[number == 0 ? length : number - 1] = sum;
     }
 }
 
@@ -155,6 +167,23 @@ void test(unsigned length, unsigned blocks, unsigned threads, bool with) {
             hash = mix(hash, i);
         }
         verdict("overlaps: " + name, out.read(length) == expected);
+    }
+    {
+        Device<unsigned> out(length + 1), left(length);
+        std::vector<unsigned> own(length + 1), expected(length + 1);
+        for (unsigned i = 0; i <= length; ++i) own[i] = 5 * i + 2;
+        out.write(own);
+        at_once<<<blocks, threads>>>(out.memory, left.memory, length, 11, memory_or_none(with, gridfuse::chain_for()));
+        CHECK(cudaDeviceSynchronize());
+        expected = own;
+        unsigned hash = 11;
+        for (unsigned i = 0; i < length; ++i) {
+            unsigned sum = hash;
+            for (unsigned back = 1; back <= i && back < 5000; back = 3 * back + 1) sum += (3 * (i - back) + own[i - back]) * back;
+            expected[i == 0 ? length : i - 1] = sum;
+            hash = mix(hash, i);
+        }
+        verdict("at once: " + name, out.read(length + 1) == expected);
     }
     test_running<int, gridfuse::Sum>("sum: " + name, length, blocks, threads, with, -5, [](int a, int b) { return a + b; });
     test_running<float, gridfuse::Greatest>("greatest: " + name, length, blocks, threads, with, -3000.0f,

@@ -123,10 +123,23 @@ __device__ void launch_one(Aggregator& children, const Launch& launch, dim3 bloc
     children.launch(launch.grid, block, args_of<typename Aggregator::Args>(launch));
 }
 
+// The children. By types, as nvcc finds no kernel that has an instance of a template of kernels for an argument ("invalid device function").
+template <class A, unsigned X, unsigned Y, unsigned Z>
+struct Plain {
+    static constexpr auto kernel = child<A, X, Y, Z>;
+    static constexpr unsigned x = X, y = Y, z = Z;
+};
+template <class A, unsigned X, unsigned Y, unsigned Z>
+struct Shared {
+    static constexpr auto kernel = shared_child<A, X, Y, Z>;
+    static constexpr unsigned x = X, y = Y, z = Z;
+};
+
 // Threads leave early, loop, and launch in a branch and in a function.
-template <auto Kernel, unsigned X, unsigned Y, unsigned Z>
+template <class Child>
 __global__ void parent(Work work, gridfuse::StreamArena arena) {
-    gridfuse::Aggregator<gridfuse::PerGridInStream, Kernel> children(arena);
+    gridfuse::Aggregator<gridfuse::PerGridInStream, Child::kernel> children(arena);
+    const dim3 threads(Child::x, Child::y, Child::z);
     const int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
     const int thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     const int at = block * (blockDim.x * blockDim.y * blockDim.z) + thread;
@@ -134,10 +147,10 @@ __global__ void parent(Work work, gridfuse::StreamArena arena) {
     for (int i = work.begin[at]; i < work.begin[at + 1]; ++i) {
         const Launch& launch = work.launches[i];
         if (launch.id % 3 == 0) {
-            launch_one(children, launch, dim3(X, Y, Z), work);
+            launch_one(children, launch, threads, work);
         } else {
             work.written[launch.id] = 77u * launch.id;
-            children.launch(launch.grid, dim3(X, Y, Z), args_of<typename decltype(children)::Args>(launch));
+            children.launch(launch.grid, threads, args_of<typename decltype(children)::Args>(launch));
         }
     }
 }
@@ -162,11 +175,12 @@ T* upload(const std::vector<T>& values) {
     return there;
 }
 
-template <auto Kernel, unsigned Launches, unsigned X, unsigned Y, unsigned Z>
+template <class Child, unsigned Launches>
 bool run(const Test& test, cudaStream_t stream) {
     std::vector<Launch> launches;
     std::vector<int> begin{0};
     long long results = 0;
+    constexpr unsigned X = Child::x, Y = Child::y, Z = Child::z;
     const dim3 threads(X, Y, Z);
     for (const auto& of_thread : test.of_thread) {
         for (Launch launch : of_thread) {
@@ -203,8 +217,8 @@ bool run(const Test& test, cudaStream_t stream) {
     CHECK(cudaMemsetAsync(out, 0, (results + 1) * sizeof(unsigned), stream));
     const auto launch = [&] {
         CHECK(cudaMemsetAsync(work.written, 0, (launches.size() + 2) * sizeof(unsigned), stream));
-        parent<Kernel, X, Y, Z><<<test.grid, test.block, 0, stream>>>(
-            work, gridfuse::followed_by<Kernel, Launches>(test.grid, test.block, stream, out, work.written, salt));
+        parent<Child><<<test.grid, test.block, 0, stream>>>(
+            work, gridfuse::followed_by<Child::kernel, Launches>(test.grid, test.block, stream, out, work.written, salt));
         CHECK(cudaGetLastError());
     };
     if (test.captured) {
@@ -262,30 +276,30 @@ void all(bool small, cudaStream_t stream) {
                 test.of_thread.push_back({launch});
             }
             verdict(std::to_string(count) + " launches of up to " + std::to_string(blocks) + " blocks",
-                    run<child<Args, 32, 1, 1>, 1, 32, 1, 1>(test, stream));
+                    run<Plain<Args, 32, 1, 1>, 1>(test, stream));
         }
     }
     const int threads = small ? 100 : 3000;
-    verdict("up to four launches a thread", run<child<Args, 32, 1, 1>, 4, 32, 1, 1>(random_test(threads, 4, 7, 11), stream));
-    verdict("blocks and grids of three dimensions", run<child<Args, 4, 3, 2>, 2, 4, 3, 2>(random_test(threads / 2, 2, 5, 12, false), stream));
-    verdict("blocks that are no whole warps", run<child<Args, 33, 1, 1>, 2, 33, 1, 1>(random_test(threads, 2, 5, 13), stream));
-    verdict("blocks of one thread", run<child<Args, 1, 1, 1>, 2, 1, 1, 1>(random_test(threads, 2, 40, 14), stream));
-    verdict("large blocks", run<child<Args, 256, 2, 2>, 1, 256, 2, 2>(random_test(small ? 20 : 300, 1, 3, 15), stream));
-    verdict("wide arguments", run<child<Wide, 32, 1, 1>, 3, 32, 1, 1>(random_test(threads, 3, 4, 16), stream));
-    verdict("shared memory", run<shared_child<Args, 64, 1, 1>, 2, 64, 1, 1>(random_test(threads, 2, 9, 17), stream));
+    verdict("up to four launches a thread", run<Plain<Args, 32, 1, 1>, 4>(random_test(threads, 4, 7, 11), stream));
+    verdict("blocks and grids of three dimensions", run<Plain<Args, 4, 3, 2>, 2>(random_test(threads / 2, 2, 5, 12, false), stream));
+    verdict("blocks that are no whole warps", run<Plain<Args, 33, 1, 1>, 2>(random_test(threads, 2, 5, 13), stream));
+    verdict("blocks of one thread", run<Plain<Args, 1, 1, 1>, 2>(random_test(threads, 2, 40, 14), stream));
+    verdict("large blocks", run<Plain<Args, 256, 2, 2>, 1>(random_test(small ? 20 : 300, 1, 3, 15), stream));
+    verdict("wide arguments", run<Plain<Wide, 32, 1, 1>, 3>(random_test(threads, 3, 4, 16), stream));
+    verdict("shared memory", run<Shared<Args, 64, 1, 1>, 2>(random_test(threads, 2, 9, 17), stream));
     Test none = random_test(500, 0, 1, 18);
-    verdict("no launches", run<child<Args, 32, 1, 1>, 1, 32, 1, 1>(none, stream));
+    verdict("no launches", run<Plain<Args, 32, 1, 1>, 1>(none, stream));
     Test solid = random_test(threads, 2, 6, 19);
     solid.grid = dim3(2, 2, (solid.grid.x + 3) / 4);
     solid.block = dim3(8, 4, 2);
-    verdict("a parent of three dimensions", run<child<Args, 32, 1, 1>, 2, 32, 1, 1>(solid, stream));
+    verdict("a parent of three dimensions", run<Plain<Args, 32, 1, 1>, 2>(solid, stream));
     Test one = random_test(1, 1, 1, 20);
     one.of_thread = {{Launch()}};
     one.of_thread[0][0].grid = dim3(small ? 700 : 300000);
-    verdict("one launch of many blocks", run<child<Args, 32, 1, 1>, 1, 32, 1, 1>(one, stream));
+    verdict("one launch of many blocks", run<Plain<Args, 32, 1, 1>, 1>(one, stream));
     one.of_thread.assign(40, one.of_thread[0]);
     for (auto& of_thread : one.of_thread) of_thread[0].grid = dim3(small ? 9 : (1 << 15) + 9);
-    verdict("launches of many blocks together", run<child<Args, 1, 1, 1>, 1, 1, 1, 1>(one, stream));
+    verdict("launches of many blocks together", run<Plain<Args, 1, 1, 1>, 1>(one, stream));
 
     // Grids that CUDA refuses, among others.
     Test refused = random_test(threads, 3, 4, 21);
@@ -297,21 +311,21 @@ void all(bool small, cudaStream_t stream) {
             launch.refused = true;
             launch.grid = kind == 0 ? dim3(0) : kind == 1 ? dim3(1, 0) : kind == 2 ? dim3(1, 65536) : dim3(0x80000000u);
         }
-    verdict("grids that CUDA refuses", run<child<Args, 32, 1, 1>, 3, 32, 1, 1>(refused, stream));
+    verdict("grids that CUDA refuses", run<Plain<Args, 32, 1, 1>, 3>(refused, stream));
 
     // One after the other in the same memory: of different sizes, with and without launches.
     bool right = true;
     for (int round = 0; round < (small ? 6 : 60); ++round) {
         Test test = random_test(1 + round * 37 % threads, round % 3, 1 + round % 9, 30 + round);
         test.rounds = 1 + round % 4;
-        right = right && run<child<Args, 32, 1, 1>, 2, 32, 1, 1>(test, stream);
-        right = right && run<child<Wide, 32, 1, 1>, 2, 32, 1, 1>(test, stream);
+        right = right && run<Plain<Args, 32, 1, 1>, 2>(test, stream);
+        right = right && run<Plain<Wide, 32, 1, 1>, 2>(test, stream);
     }
     verdict("turns", right);
     Test graph = random_test(threads, 2, 5, 23);
     graph.captured = true;
     graph.rounds = 3;
-    verdict("a graph that is launched three times", run<child<Args, 32, 1, 1>, 2, 32, 1, 1>(graph, stream));
+    verdict("a graph that is launched three times", run<Plain<Args, 32, 1, 1>, 2>(graph, stream));
 }
 
 __global__ void stopping_parent(int what, gridfuse::StreamArena arena) {
@@ -348,7 +362,7 @@ int main(int argc, char** argv) {
     first.rounds = second.rounds = 4;
     bool right = true;
     for (cudaStream_t stream : {cudaStream_t(0), cudaStreamLegacy, cudaStreamPerThread, created})
-        right = right && run<child<Args, 32, 1, 1>, 2, 32, 1, 1>(first, stream) && run<child<Args, 32, 1, 1>, 2, 32, 1, 1>(second, stream);
+        right = right && run<Plain<Args, 32, 1, 1>, 2>(first, stream) && run<Plain<Args, 32, 1, 1>, 2>(second, stream);
     verdict("streams", right);
     CHECK(cudaStreamDestroy(created));
     std::printf("%d passed, %d failed\n", passed, failed);

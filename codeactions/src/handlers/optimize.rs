@@ -22,21 +22,24 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     apply,
 };
 
-const DOC: &str = r#"Applies `aggregate-malloc`, `threshold`, `coarsen` and `aggregate-*` in this order, those that a small cost model recommends for this launch and that
-can be applied. `gridfuse explain` says which, and why.
+const DOC: &str = r#"Applies `aggregate-malloc`, `threshold`, `coarsen` and `aggregate-*` in this order, those that a small cost model recommends for this
+launch and that can be applied. `gridfuse explain` says which, and why.
 
 The model goes by what is known without running the program: who launches and how often, whether child grids differ in size, how large
 a block is, whether a thread of the child has much to do. Its numbers come from measurements on an H200
 ([measurements](../measurements.md)):
 
 - What can be collected is: a child grid costs about 0.8 µs, one that is collected some 20 bytes.
-- All launches of a grid become one, except where the parent has only one block. The host launches it where it waits for the parent anyway,
-  right behind the launch, and where no child grids are run in the launching thread.
-- Child grids of fewer than 32 threads run in the launching thread, if they differ in size and a thread of the child has little to do:
-  it doesn't loop, and calls nothing that loops or computes logarithms and the like. Not where a thread launches in a loop, as the other
-  lanes of its warp would wait for each of these grids.
+- What runs it is launched by the host behind the parent ([aggregate-grid-stream](aggregate-grid-stream.md)), where that can be and a
+  thread has no more than four launches, as memory is set aside for all of them. Then nothing else is done: neither a threshold nor
+  coarsening would save a launch.
+- Otherwise all launches of a grid become one, except where the parent has only one block. The host launches it where it waits for the
+  parent anyway, right behind the launch, and where no child grids are run in the launching thread.
+- There, child grids of fewer than 32 threads run in the launching thread, if they differ in size and a thread of the child has little to
+  do: it doesn't loop, and calls nothing that loops or computes logarithms and the like. Not where a thread launches in a loop, as the
+  other lanes of its warp would wait for each of these grids.
 - Threads that allocate memory and launch allocate together.
-- A block of the child with fewer than 128 threads takes over the work of several, if a child grid has more than one.
+- There, a block of the child with fewer than 128 threads takes over the work of several, if a child grid has more than one.
 - Where launches can't be collected, they go into `cudaStreamFireAndForget`.
 - A kernel of one block that launches itself becomes one grid, by `promote-lookback`, `promote-overlap` or `promote`; one that
   launches itself into `cudaStreamTailLaunch` becomes a loop, by `persistent-loop`.
@@ -71,53 +74,40 @@ void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) 
 ```cuda
 #include "gridfuse.cuh"
 
-// Child grids of expand with fewer threads run in the launching thread.
-constexpr int kExpandThreshold = 32;
-
-__device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim,
-                                              dim3 blockDim, const int* col, int* dist, int level,
-                                              int begin, int count) {
+__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                            const int* col, int* dist, int level, int begin,
+                                            int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
 }
 
 __global__ void expand(const int* col, int* dist, int level, int begin, int count) {
-    expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
+    expand_body(blockIdx, gridDim, blockDim, col, dist, level, begin, count);
 }
 
 // The arguments of expand that differ within a grid of visit.
 struct expand_args { int begin; int count; };
 
-__global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* dist, int level) {
+__global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col,
+                                  int* dist, int level) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
-        expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, args.begin, args.count);
+        expand_body(blockIdx, gridDim, blockDim, col, dist, level, args.begin, args.count);
     });
 }
 
-__device__ inline void expand_serial(dim3 grid, dim3 block, const int* col, int* dist, int level,
-                                     int begin, int count) {
-    gridfuse::for_each_thread(grid, block, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
-        expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
-    });
-}
-
-__global__ void visit(const int* row, const int* col, int* dist, int level, int n, gridfuse::Arena arena) {
-    gridfuse::Aggregator<gridfuse::PerGrid, expand_aggregated> expands(arena, col, dist, level);
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n,
+                      gridfuse::StreamArena arena) {
+    gridfuse::Aggregator<gridfuse::PerGridInStream, expand_aggregated> expands(arena);
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n || dist[v] != level) return;
     int begin = row[v], count = row[v + 1] - begin;
-    if (count > 0) {
-        if (count < kExpandThreshold)
-            expand_serial((count + 127) / 128, 128, col, dist, level, begin, count);
-        else
-            expands.launch((count + 127) / 128, 128, {begin, count});
-    }
+    if (count > 0) expands.launch((count + 127) / 128, 128, {begin, count});
 }
 
 void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
     for (int level = 0; level < 10; ++level)
         visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n,
-                                                   gridfuse::arena_for((n + 255) / 256, 256, stream));
+            gridfuse::followed_by<expand_aggregated>((n + 255) / 256, 256, stream, col, dist, level));
 }
 ```
 
@@ -177,12 +167,22 @@ impl Plan {
             return Ok(plan);
         }
         let advice = advise(&site).map_err(|why| refuse(why, Some(site.here())))?;
-        let without = advice.without.iter().map(|(id, why)| ((*id).to_owned(), why.clone()));
-        let mut plan = Plan {
-            steps: Vec::new(),
-            without: without.collect(),
-            edit: SourceEdit::default(),
-        };
+        let mut plan = Plan::without(&advice.without);
+        if !advice.best.is_empty() {
+            let mut best = Plan::without(&advice.without_with_best);
+            let mut sequence = Sequence::new(db, launch)?;
+            let refused = advice
+                .best
+                .iter()
+                .map(|proposal| best.step(&mut sequence, proposal).is_err());
+            // The last step collects the launches.
+            if !refused.last().unwrap_or(true) {
+                best.edit = sequence.finish();
+                return Ok(best);
+            }
+            plan.without
+                .append(&mut best.without.split_off(advice.without_with_best.len()));
+        }
         let mut sequence = Sequence::new(db, launch)?;
         let mut last = None;
         for proposal in &advice.steps {
@@ -204,6 +204,16 @@ impl Plan {
         plan.without.dedup();
         plan.edit = sequence.finish();
         Ok(plan)
+    }
+
+    /// No steps, and what the model advises against.
+    fn without(advice: &[(&'static str, String)]) -> Plan {
+        let without = advice.iter().map(|(id, why)| ((*id).to_owned(), why.clone()));
+        Plan {
+            steps: Vec::new(),
+            without: without.collect(),
+            edit: SourceEdit::default(),
+        }
     }
 
     /// What takes the place of a kernel's launches of itself.

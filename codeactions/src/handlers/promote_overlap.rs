@@ -113,7 +113,7 @@ __device__ __forceinline__ void compact_link(gridfuse::Chain<compact_args>& chai
         sums[threadIdx.x] += before;
     }
     __syncthreads();
-    int offset = chain.wait().offset;
+    int offset = chain.wait_at_once().offset;
     if (threadIdx.x == 0) {
         if ((tile + 1) * 256 < n)
             chain.launch_at_once({offset + sums[255]});

@@ -259,14 +259,19 @@ impl Writer<'_, '_> {
         let chain = &self.names.chain;
         let late: Vec<usize> = self.indices().filter(|i| self.declared_late(*i)).collect();
         let decl = |index: usize| kernel.params.get(index).map_or(String::new(), |p| one_line(&p.decl));
+        let wait = if running::launches_at_once(self.chain, overlap) {
+            "wait_at_once"
+        } else {
+            "wait"
+        };
         let code = match (running, late.as_slice()) {
             (Some(running), [one]) => format!("{} = {chain}.before({});", decl(*one), running.own),
             (Some(_), _) => format!("{chain}.before();"),
-            (None, []) => format!("{chain}.wait();"),
-            (None, [one]) => format!("{} = {chain}.wait().{};", decl(*one), self.name(*one)),
+            (None, []) => format!("{chain}.{wait}();"),
+            (None, [one]) => format!("{} = {chain}.{wait}().{};", decl(*one), self.name(*one)),
             (None, several) => {
                 let args = &self.names.args;
-                let mut code = format!("const {} {args} = {chain}.wait();", self.record_type());
+                let mut code = format!("const {} {args} = {chain}.{wait}();", self.record_type());
                 for index in several {
                     code.push_str(&format!("\n{} = {args}.{};", decl(*index), self.name(*index)));
                 }

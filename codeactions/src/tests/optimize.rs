@@ -5,8 +5,31 @@ use super::{program, refuses, rewrite, with_child};
 const ID: &str = "optimize";
 
 #[test]
-fn sizes_that_differ_get_a_threshold() {
+fn the_host_launches_behind_the_parent() {
     let result = rewrite(ID, &program("child<<<(count + 127) / 128, 128>>>(out, begin, count);"));
+    result.has(&[
+        "gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> childs(arena);",
+        "childs.launch((count + 127) / 128, 128, {begin, count});",
+    ]);
+    assert!(!result.text().contains("Threshold"));
+    assert_eq!(result.assumes.len(), 2, "{:?}", result.assumes);
+    // Memory for so many launches of each thread isn't set aside by a guess.
+    let often = |n: u32| {
+        let launch =
+            format!("for (int k = 0; k < {n}; ++k) child<<<(count + 127) / 128, 128>>>(out, begin + k, count);");
+        rewrite(ID, &program(&launch)).text().contains("PerGridInStream")
+    };
+    assert!(often(4));
+    assert!(!often(5));
+}
+
+// With dynamic shared memory, which the host doesn't know in time.
+#[test]
+fn sizes_that_differ_get_a_threshold() {
+    let result = rewrite(
+        ID,
+        &program("child<<<(count + 127) / 128, 128, 8>>>(out, begin, count);"),
+    );
     result.has(&[
         "constexpr int kChildThreshold = 32;",
         "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated> childs(arena, out);",
@@ -18,7 +41,7 @@ fn sizes_that_differ_get_a_threshold() {
 
 #[test]
 fn small_blocks_get_more_to_do() {
-    rewrite(ID, &program("child<<<(count + 31) / 32, 32>>>(out, begin, count);")).has(&[
+    rewrite(ID, &program("child<<<(count + 31) / 32, 32, 8>>>(out, begin, count);")).has(&[
         "kChildCoarsening = 4;",
         "kChildThreshold = 32;",
         "childs.launch(gridfuse::coarsened((count + 31) / 32, kChildCoarsening), 32,",
@@ -32,7 +55,7 @@ fn what_does_not_help_is_left_out() {
     let child = "__global__ void child(int* out, int begin, int count) {\n    for (int k = 0; k < count; ++k) atomicAdd(&out[begin + k], 1);\n}\n";
     let loops = rewrite(
         ID,
-        &with_child(child, "child<<<(count + 127) / 128, 128>>>(out, begin, count);"),
+        &with_child(child, "child<<<(count + 127) / 128, 128, 8>>>(out, begin, count);"),
     );
     assert!(!loops.text().contains("Threshold"));
 }
@@ -68,7 +91,7 @@ fn one_launch_is_left_alone() {
 
 #[test]
 fn a_parent_of_one_block_collects_per_block() {
-    let text = program("child<<<(count + 127) / 128, 128>>>(out, begin, count);");
+    let text = program("child<<<(count + 127) / 128, 128, 8>>>(out, begin, count);");
     rewrite(ID, &text.replace("parent<<<(n + 127) / 128,", "parent<<<1,")).has(&["gridfuse::PerBlock"]);
 }
 
@@ -81,7 +104,7 @@ fn what_takes_long_does_not_run_in_the_launcher() {
         );
         rewrite(
             ID,
-            &with_child(&child, "child<<<(count + 127) / 128, 128>>>(out, begin, count);"),
+            &with_child(&child, "child<<<(count + 127) / 128, 128, 8>>>(out, begin, count);"),
         )
     };
     let short = "__device__ int square(int x) { return x * x; }\n";
@@ -108,7 +131,7 @@ fn memory_is_allocated_together() {
     let text = "__global__ void fill(int* list, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < count) list[i] = i;\n}\n\n\
                 __global__ void make(int** lists, const int* counts, int n) {\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v >= n) return;\n    \
                 int count = counts[v];\n    int* list = static_cast<int*>(malloc(count * sizeof(int)));\n    lists[v] = list;\n    \
-                if (list && count > 0) fill<<<(count + 127) / 128, 128>>>(list, count);\n}\n\n\
+                if (list && count > 0) fill<<<(count + 127) / 128, 128, 8>>>(list, count);\n}\n\n\
                 __global__ void release(int** lists, int n) {\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v < n) free(lists[v]);\n}\n\n\
                 void run(int** lists, const int* counts, int n) {\n    make<<<(n + 127) / 128, 128>>>(lists, counts, n);\n    \
                 release<<<(n + 127) / 128, 128>>>(lists, n);\n}\n";
@@ -123,7 +146,7 @@ fn memory_is_allocated_together() {
 #[test]
 fn a_host_that_waits_anyway_launches() {
     let looping = "__global__ void child(int* out, int begin, int count) {\n    for (int k = 0; k < count; ++k) atomicAdd(&out[begin + k], 1);\n}\n";
-    let text = with_child(looping, "child<<<(count + 127) / 128, 128>>>(out, begin, count);");
+    let text = with_child(looping, "child<<<(count + 127) / 128, 128, 8>>>(out, begin, count);");
     let Some(at) = text.find("parent<<<") else {
         panic!("{text}")
     };

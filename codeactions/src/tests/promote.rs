@@ -64,7 +64,7 @@ fn waits_for_the_launch() {
 fn runs_early_what_needs_nothing() {
     rewrite("promote-overlap", SUMS).has(&[
         "struct sums_args { int before; };",
-        "    int total = sum(in, tile * 128 + threadIdx.x);\n    int before = chain.wait().before;\n    if (threadIdx.x == 0 && tile + 1 < n) chain.launch_at_once({before + total});",
+        "    int total = sum(in, tile * 128 + threadIdx.x);\n    int before = chain.wait_at_once().before;\n    if (threadIdx.x == 0 && tile + 1 < n) chain.launch_at_once({before + total});",
         "bool sums_goes_on(int n, int tile) {\n    return tile + 1 < n;\n}",
         "return sums_goes_on(n, tile + static_cast<int>(link));",
         "sums_link(chain, in, out, n, tile + static_cast<int>(chain.number()));",
@@ -415,7 +415,7 @@ fn templates() {
         "sums<int, 1><<<gridfuse::chain_blocks<sums<int, 1>>(128), 128>>>(",
     ]);
     rewrite("promote-overlap", &program).has(&[
-        "T before = chain.wait().before;",
+        "T before = chain.wait_at_once().before;",
         "template <class T, int N>\n__device__ __forceinline__ bool sums_goes_on(int n, int tile) {",
         "return sums_goes_on<T, N>(n, tile + static_cast<int>(link) * N);",
     ]);

@@ -27,15 +27,17 @@ __global__ void pass(unsigned* written, long long* out, pass_args first, gridfus
     }
 }
 
-// The last thread writes before it waits; the first one launches directly behind that.
+// The last thread writes before it waits; the first one launches directly behind that. A link sees what all before it have written.
 __global__ void overlap(unsigned* written, long long* out, long long first, gridfuse::ChainMemory memory) {
     gridfuse::Chain<long long> chain(memory, first);
     while (chain.next([](unsigned long long link) { return link + 1 < kLinks; })) {
         const int number = int(chain.number());
         if (threadIdx.x == kThreads - 1) written[number] = 3 + 2 * number;
-        const long long hash = chain.wait();
+        const long long hash = chain.wait_at_once();
         if (threadIdx.x == 0 && number + 1 < kLinks) chain.launch_at_once(mix(hash, number));
-        if (threadIdx.x == 1) out[number] = hash + (number == 0 ? 0 : written[number - 1]);
+        unsigned seen = 0;
+        for (int link = 0; link < number; ++link) seen += written[link];
+        if (threadIdx.x == 1) out[number] = hash + seen;
     }
 }
 
@@ -85,7 +87,7 @@ int main() {
         [&](int number) { return hash(number) + 3 + 2 * number; });
     right &= run(
         "overlap", written, out, [&] { overlap<<<3, kThreads>>>(written, out, 5, gridfuse::chain_for()); },
-        [&](int number) { return hash(number) + (number == 0 ? 0 : 1 + 2 * number); });
+        [&](int number) { return hash(number) + number * (number + 2); });
     right &= run(
         "add", written, out, [&] { add<<<4, kThreads>>>(written, out, 5, gridfuse::chain_for()); }, sum);
     right &= run(
