@@ -3232,14 +3232,10 @@ public:
         // The launch before this one is long done with its state, the next one hasn't begun.
         if (blockIdx.x == 0 && detail::linear_thread() == 0) arena_.state(arena_.turn_ ^ 1).cursor = 0;
         const unsigned count = detail::launches_in(cursor), blocks = static_cast<unsigned>(detail::blocks_in(cursor));
-        // Neighbouring blocks, of which most belong to the same launch.
-        const unsigned each = blocks / gridDim.x, more = blocks % gridDim.x;
-        unsigned block = each * blockIdx.x + min(blockIdx.x, more);
-        const unsigned end = block + each + (blockIdx.x < more ? 1 : 0);
-        if (block == end) return;
-        // If there are as many blocks as launches, then each has one.
-        detail::Place place = count == blocks ? detail::Place{block, block} : detail::find(first, count, block);
-        for (;;) {
+        // Not neighbouring ones: these belong to the same launch, mostly, and one whose blocks take long would keep the others waiting.
+        for (unsigned block = blockIdx.x; block < blocks; block += gridDim.x) {
+            // If there are as many blocks as launches, then each has one.
+            const detail::Place place = count == blocks ? detail::Place{block, block} : detail::find(first, count, block);
             const detail::StreamRecord<Args>& record = records[place.slot];
             const detail::Bytes<Args> args = record.args;
             const dim3 grid = record.grid();
@@ -3251,8 +3247,7 @@ public:
                 index.y = row - index.z * grid.y;
             }
             body(index, grid, dim3(X, Y, Z), args.value());
-            if (++block == end) return;
-            if (place.slot + 1 < count && first[place.slot + 1] == block) place = {place.slot + 1, block};
+            if (blocks - block <= gridDim.x) return;   // the sum might be too large a number
         }
     }
 

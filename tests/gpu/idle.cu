@@ -1,10 +1,10 @@
 // What it costs a kernel that it could launch: no thread does. Each vertex of a graph writes its degree, and would launch a grid
 // over its edges if there were more than any vertex has.
 //
-//   idle [--input small|large] [--variant serial|naive] [--rounds N] [--repeat N] [--threads N] [--pending N] [--label TEXT]
+//   idle [--input small|large|huge] [--variant serial|naive] [--rounds N] [--repeat N] [--threads N] [--pending N] [--label TEXT]
 //
-// With `small` the host waits for each round, as in a search by levels; with `large` the rounds follow each other. Prints one line
-// of JSON; the time is that of one round.
+// With `small` the host waits for each round, as in a search by levels; with the others the rounds follow each other. With `huge` what
+// is paid once for a launch of the kernel, however large, doesn't count. Prints one line of JSON; the time is that of one round.
 
 #include <algorithm>
 #include <cstdio>
@@ -78,7 +78,7 @@ Options parse(int argc, char** argv) {
             std::exit(2);
         }
     }
-    if ((options.variant != "serial" && options.variant != "naive") || (options.input != "small" && options.input != "large")) {
+    if ((options.variant != "serial" && options.variant != "naive") || (options.input != "small" && options.input != "large" && options.input != "huge")) {
         std::fprintf(stderr, "unknown variant or input: %s, %s\n", options.variant.c_str(), options.input.c_str());
         std::exit(2);
     }
@@ -89,7 +89,7 @@ Options parse(int argc, char** argv) {
 int main(int argc, char** argv) {
     Options options = parse(argc, argv);
     const bool small = options.input == "small";
-    const int n = small ? 16384 : 8 << 20;
+    const int n = small ? 16384 : options.input == "large" ? 8 << 20 : 64 << 20;
     const int pending = options.pending > 0 ? options.pending : 32768;
     CHECK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, pending));
 

@@ -23,8 +23,8 @@ __global__ void add_together(gridfuse::Batch<add_args> batch, unsigned* sums, un
 // Thread 3 launches many blocks; thread 5 only what CUDA refuses.
 template <class Adds>
 __device__ void launch(Adds& adds, unsigned thread, int round) {
-    const unsigned blocks = thread == 3 ? 400 : thread == 5 ? 0 : 1 + thread % 4;
-    if ((thread + round) % 3 != 0) adds.launch(blocks, 6, {2 * thread, thread});
+    const dim3 grid = thread == 3 ? dim3(400) : thread == 5 ? dim3(1, 65536) : dim3(1 + thread % 4);
+    if ((thread + round) % 3 != 0) adds.launch(grid, 6, {2 * thread, thread});
     if (thread % 2 == 0) adds.launch(2, 6, {2 * thread + 1, 9});
 }
 
