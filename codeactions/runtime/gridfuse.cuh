@@ -2199,7 +2199,7 @@ namespace detail {
 struct ChainState {
     static constexpr unsigned kRing = 8192;   // words
     static constexpr unsigned kMostSlots = 32;
-    static constexpr unsigned kReady = 4096;   // a power of two
+    static constexpr unsigned kReady = 8192;   // more than blocks can be resident
 
     alignas(kSliceAlignment) unsigned long long tickets;   // links that have been taken
     alignas(kSliceAlignment) unsigned left;                // blocks that have left
@@ -2366,7 +2366,7 @@ public:
     /// arguments and passing others on. That fence would take as long as the rest of it (H200: 280 of 600 ns).
     __device__ __forceinline__ Args wait_at_once() {
         __syncthreads();   // release, with get_ready's fence
-        const bool by_itself = state_ == nullptr || gridDim.x > detail::ChainState::kReady / 2;
+        const bool by_itself = state_ == nullptr || gridDim.x > detail::ChainState::kReady;
         if (!by_itself && detail::linear_thread() < 32) get_ready();
         receive(by_itself);
         return args();
@@ -2409,8 +2409,8 @@ private:
     // Says that this link has come to where it waits, and waits until all links before it have. That takes no part in the chain: a link
     // gets there without any other. The first warp of the block.
     //
-    // Links that are more than kReady apart share a place. At most half as many are in a block's hands at a time, so one of those
-    // between the two is done, and with it the waiting of the earlier one: the later one's number stands for both. It is exchanged, not
+    // Links that are kReady apart share a place. There are no more blocks than that, so when the later one has its number, one from the
+    // earlier one on is done; with it the earlier one's waiting is, too, and the later one's number stands for both. It is exchanged, not
     // written, for who reads it to be behind the fences of both.
     __device__ __forceinline__ void get_ready() {
         constexpr unsigned long long kReady = detail::ChainState::kReady;

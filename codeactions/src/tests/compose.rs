@@ -1,6 +1,6 @@
 //! Several rewrites one after the other.
 
-use super::{Rewritten, program, refuses, rewrite, with_child};
+use super::{Rewritten, program, refuses, rewrite, rewrite_files, with_child};
 
 fn mark(text: &str, launch: &str) -> String {
     text.replacen(launch, &format!("$0{launch}"), 1)
@@ -24,6 +24,22 @@ fn threshold_then_aggregate() {
     ]);
     assert_eq!(both.text().matches("out[begin + i] += 1;").count(), 1);
     assert_eq!(both.text().matches("#include").count(), 1);
+}
+
+#[test]
+fn atomics_of_the_header_are_not_those_of_the_program() {
+    let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);").replace(
+        "out[begin + i] += 1;",
+        "atomicAdd(&out[begin + i], 1);",
+    );
+    let first = rewrite("threshold", &text);
+    let source = mark(first.text(), "child<<<");
+    let Some(header) = first.files.get("gridfuse.cuh") else {
+        panic!("{:?}", first.files.keys())
+    };
+    let files = [("a.cu", source.as_str()), ("gridfuse.cuh", header.as_str())];
+    let second = rewrite_files("aggregate-grid", &files, &[]).unwrap_or_else(|reasons| panic!("refused: {reasons:#?}"));
+    assert_eq!(second.assumes, rewrite("aggregate-grid", &text).assumes);
 }
 
 #[test]
