@@ -77,7 +77,7 @@ fn the_best_is_found_with_few_runs() {
     let run = tune(&files, &home, &["--json", "--repeat", "3"], &[("FAKE_TIME", AT_BLOCK)]).expect_code(0);
     let report = run.json();
     let search = &report["search"];
-    assert_eq!(report["guess"], "threshold=32+coarsen=2+aggregate-grid", "{report:#}");
+    assert_eq!(report["guess"], "aggregate-grid-stream", "{report:#}");
     assert_eq!(search["best"], "threshold=256+coarsen=4+aggregate-block", "{report:#}");
     assert_eq!(search["best_ms"], 1.0);
     let (tried, possible) = (search["tried"].as_u64().unwrap(), search["possible"].as_u64().unwrap());
@@ -260,8 +260,8 @@ fn all_combinations_on_request_on_all_gpus() {
     ];
     let report = tune(&files, &home, &arguments, &fakes).expect_code(0).json();
     let all = &report["exhaustive"];
-    // The guess has a threshold and a factor of its own: 4 thresholds, 3 factors, 3 granularities.
-    assert_eq!((&all["points"], &report["gpus"]), (&36.into(), &2.into()), "{report:#}");
+    // The guess has a granularity of its own: 3 thresholds, 2 factors, 4 granularities.
+    assert_eq!((&all["points"], &report["gpus"]), (&24.into(), &2.into()), "{report:#}");
     assert_eq!(all["best"], report["search"]["best"]);
     assert_eq!(
         (&all["best_ms"], &all["found_ms"]),
@@ -300,7 +300,7 @@ fn a_search_takes_a_quarter_of_measuring_all() {
         let run = tune(&files, &home, &arguments, &fakes).expect_code(0);
         let report = run.json();
         let all = &report["exhaustive"];
-        // The guess has a threshold of its own.
+        // The guess has a granularity of its own.
         assert_eq!(all["points"], 60, "{report:#}");
         assert!(all["excess"].as_f64().unwrap() <= 0.05, "{report:#}");
         let share = |what: &str| all["share"][what].as_f64().unwrap();
@@ -330,7 +330,7 @@ fn a_search_takes_a_quarter_of_measuring_all() {
         // What goes on is told without a terminal, too.
         for part in [
             "looking for a GPU",
-            "threshold=32+coarsen=2+aggregate-grid: 0.",
+            "aggregate-grid-stream: 9.",
             "all combinations, 60 of 60",
         ] {
             let told = run.stderr.contains(part) || time == LIKE_COLOURING;
@@ -352,7 +352,7 @@ fn measuring_all_goes_on_where_it_was_interrupted() {
         .spawn()
         .unwrap();
     let deadline = Instant::now() + Duration::from_secs(120);
-    while !home.read("errors").contains("all combinations, 5 of 36") {
+    while !home.read("errors").contains("all combinations, 5 of 24") {
         assert!(Instant::now() < deadline, "{}", home.read("errors"));
         std::thread::sleep(Duration::from_millis(10));
     }
