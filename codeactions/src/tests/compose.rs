@@ -28,10 +28,8 @@ fn threshold_then_aggregate() {
 
 #[test]
 fn atomics_of_the_header_are_not_those_of_the_program() {
-    let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);").replace(
-        "out[begin + i] += 1;",
-        "atomicAdd(&out[begin + i], 1);",
-    );
+    let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);")
+        .replace("out[begin + i] += 1;", "atomicAdd(&out[begin + i], 1);");
     let first = rewrite("threshold", &text);
     let source = mark(first.text(), "child<<<");
     let Some(header) = first.files.get("gridfuse.cuh") else {
