@@ -64,7 +64,7 @@
 // at most. The children launch nothing through Aggregators of their own.
 //
 // Thresholding. for_each_thread runs a small child grid in the launching thread instead;
-// below_threshold says which grids are small. When the threads of a block wait for each other,
+// below_threshold says which grids are small, is_launchable which are launched at all. When the threads of a block wait for each other,
 // for_each_block runs the blocks, and for_each_thread their threads between two barriers.
 //
 // Coarsening. coarsened and coarsened_to make the grid of a child smaller; its blocks loop over the
@@ -1792,10 +1792,13 @@ __device__ __forceinline__ T atomicCAS(T* place, E expected, V value) {
 
 }   // namespace serial
 
+/// Whether CUDA launches such a grid at all: not without threads, and not with a block of more than 1024.
+__device__ __forceinline__ bool is_launchable(dim3 grid, dim3 block) { return detail::valid_grid(grid) && detail::valid_block(block); }
+
 /// Whether a child grid has fewer than `threshold` threads. False for a grid that CUDA would refuse to
 /// launch (no threads, a block of more than 1024), so that such a launch fails as it would have.
 __device__ __forceinline__ bool below_threshold(dim3 grid, dim3 block, unsigned long long threshold) {
-    if (!detail::valid_grid(grid) || !detail::valid_block(block)) return false;
+    if (!is_launchable(grid, block)) return false;
     const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
     return blocks < threshold && blocks * (block.x * block.y * block.z) < threshold;
 }

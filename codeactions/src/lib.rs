@@ -15,6 +15,7 @@ mod fission;
 pub mod fixes;
 mod grid_stride;
 pub mod handlers;
+mod in_launcher;
 pub mod include;
 mod instance;
 mod iteration;

@@ -17,10 +17,10 @@ pub(super) const FIX: Fix = Fix {
     apply,
 };
 
-const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen` and `threshold` have made of a launch, one after the other: the launch stands there again,
+const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold` and `serialize` have made of a launch, one after the other: the launch stands there again,
 kernels, functions and constants that nothing else uses are gone, and so are the arena and the include.
 
-What was collected becomes launches into the NULL stream, whatever stream they had before. The result is checked: each step is done
+What was collected, or runs in the launching thread, becomes launches into the NULL stream, whatever stream they had before. The result is checked: each step is done
 only if the rewrite, applied to what comes out, gives what is there now, white space aside.
 
 ## Needs

@@ -15,6 +15,7 @@ mod persistent_loop;
 mod promote;
 mod promote_lookback;
 mod promote_overlap;
+mod serialize;
 mod threshold;
 
 pub use aggregate_malloc::allocates;
@@ -33,6 +34,7 @@ pub static REWRITES: &[Rewrite] = &[
     aggregate_block::REWRITE,
     aggregate_warp::REWRITE,
     threshold::REWRITE,
+    serialize::REWRITE,
     coarsen::REWRITE,
     fire_and_forget::REWRITE,
     flatten_recursion::REWRITE,

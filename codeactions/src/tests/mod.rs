@@ -19,6 +19,7 @@ mod nesting;
 mod optimize;
 mod persistent_loop;
 mod promote;
+mod serialize;
 mod threshold;
 mod undo;
 

@@ -52,6 +52,7 @@ fn rewrites_are_taken_back_exactly() {
         &["aggregate-warp"],
         &["coarsen"],
         &["threshold"],
+        &["serialize"],
         &["threshold", "aggregate-grid"],
         &["threshold", "coarsen"],
         &["coarsen", "aggregate-block"],

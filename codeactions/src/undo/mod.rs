@@ -3,6 +3,7 @@
 
 mod aggregated;
 mod coarsened;
+mod serialized;
 mod text;
 mod thresholded;
 
@@ -105,7 +106,7 @@ impl<'db> Stripped<'db> {
         let function = function_around(db, place).ok_or_else(nothing)?;
         // Most functions are none that a rewrite has touched: no copy for these.
         let source = text::source(db, function);
-        let touched = ["gridfuse::", "Threshold", "Coarsening", "Blocks"]
+        let touched = ["gridfuse::", "Threshold", "Coarsening", "Blocks", "_serial"]
             .iter()
             .any(|word| source.contains(word));
         if !touched {
@@ -163,6 +164,7 @@ impl<'db> Stripped<'db> {
                 ("aggregate", aggregated::peel(db, function, stream)),
                 ("coarsen", coarsened::peel(db, function)),
                 ("threshold", thresholded::peel(db, function)),
+                ("serialize", serialized::peel(db, function)),
             ];
             let Some((what, layer)) = layers.into_iter().find_map(|(what, layer)| Some((what, layer?))) else {
                 if self.layers == 0 {

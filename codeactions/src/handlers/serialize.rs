@@ -1,0 +1,96 @@
+//! `serialize`
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::launch::LaunchId;
+
+use super::verdict;
+use crate::edit::SourceEdit;
+use crate::in_launcher::{Grids, run_in_launcher};
+use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite, Verdict};
+
+pub(super) const REWRITE: Rewrite = Rewrite {
+    id: "serialize",
+    title: "Run all child grids in the launching thread",
+    doc: DOC,
+    options: &[OptionSpec {
+        name: "local-memory",
+        default: "4096",
+        doc: "The most bytes of local memory that a child with barriers may take in one thread.",
+    }],
+    check,
+    apply,
+};
+
+const DOC: &str = r#"Runs all child grids serially, in the thread that would have launched them: what [threshold](threshold.md) does with small ones, without a
+threshold, so that no launch is left. A kernel that has no launch in its code starts sooner, whether it launches something or not.
+
+That is for child grids that are always small: a road network, where no vertex has more than a few edges, is searched in the same time as by a
+loop written by hand. Where one of them is large, one thread does all of it, and everybody waits for that. Which it is, only the data
+know; `gridfuse measure` tells.
+
+## Needs
+- What `threshold` needs; a child with barriers has a constant block.
+
+## Before
+```cuda
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expand<<<(count + 127) / 128, 128>>>(col, dist, level, begin, count);
+}
+```
+
+## After
+```cuda
+#include "gridfuse.cuh"
+
+__device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim,
+                                              dim3 blockDim, const int* col, int* dist, int level,
+                                              int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
+}
+
+__global__ void expand(const int* col, int* dist, int level, int begin, int count) {
+    expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
+}
+
+__device__ inline void expand_serial(dim3 grid, dim3 block, const int* col, int* dist, int level,
+                                     int begin, int count) {
+    gridfuse::for_each_thread(grid, block, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+        expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
+    });
+}
+
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n || dist[v] != level) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expand_serial((count + 127) / 128, 128, col, dist, level, begin, count);
+}
+```
+
+## Source
+Chen and Shen: Free Launch: Optimizing GPU Dynamic Kernel Launches through Thread Reuse, MICRO 2015, where a thread that would launch does the
+work itself. Barriers as in [threshold](threshold.md).
+"#;
+
+fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
+    verdict(apply(db, launch, options))
+}
+
+fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
+    options.validate(REWRITE.options)?;
+    run_in_launcher(
+        db,
+        launch,
+        Grids::All,
+        options.positive("local-memory", REWRITE.options)?,
+    )
+}

@@ -1,0 +1,622 @@
+//! Child grids that run in the thread that would have launched them: what `threshold` and `serialize` have in common.
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::hir::{BinOp, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind};
+use gridfuse_analysis::launch::{LaunchId, Stream};
+use gridfuse_analysis::resolve::{Meaning, meaning};
+use gridfuse_analysis::span::{FileRange, Span};
+use gridfuse_analysis::summary::summary;
+
+use crate::aggregate::replace_by_call;
+use crate::child::Child;
+use crate::ctype;
+use crate::edit::{EditBuilder, SourceEdit};
+use crate::effects::{Effects, effects};
+use crate::fission::{BlockThreads, Fission, SerialNames, constant_bytes};
+use crate::handlers::finish;
+use crate::include::Header;
+use crate::lex;
+use crate::names::{Names, camel};
+use crate::order;
+use crate::outline::{self, Form};
+use crate::pure;
+use crate::rewrite::{Ineligible, Reason};
+use crate::site::{Refusals, Site};
+use crate::style::{self, Style};
+use crate::target;
+
+/// Which child grids do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grids {
+    /// Those of fewer threads. `given`: whether somebody asked for that number; otherwise it is the default, and a child with barriers may
+    /// get another one.
+    Below { threads: u64, given: bool },
+    /// All of them: no launch remains.
+    All,
+}
+
+/// The edit that runs child grids of a launch in the launching thread. `local_memory`: the most bytes of local memory that a child with
+/// barriers may take in one thread.
+///
+/// # Errors
+/// The reasons why it can't be done.
+pub fn run_in_launcher<'db>(
+    db: &'db dyn Db,
+    launch: LaunchId<'db>,
+    grids: Grids,
+    local_memory: u64,
+) -> Result<SourceEdit, Ineligible> {
+    let site = Site::new(db, launch)?;
+    let mut refusals = Refusals::default();
+    site.refuse_common(&mut refusals);
+    let mut edit = EditBuilder::new(db);
+    refuse_stream(&site, &mut refusals, &mut edit);
+    target::refuse_place(&site, &mut refusals);
+    target::refuse_operands(&site, &mut refusals);
+    target::refuse_effects_in_config(&site, &mut refusals);
+    let mut names = Names::default();
+    names.add_file(db, site.file);
+    let child = site.child(&mut refusals).and_then(|item| {
+        names.add_file(db, item.file(db));
+        Child::read(db, item, &mut names, &mut refusals)
+    });
+    let mut split = None;
+    if let Some(child) = &child {
+        let effects = effects(db, child.worker());
+        refuse_child(&site, child, &effects, &mut refusals);
+        if child.outlined.is_none() && meets(&effects) && refusals.is_empty() {
+            split = split_at_barriers(&site, child, &effects, grids, local_memory, &mut refusals);
+        }
+    }
+    let header = Header::for_file(db, site.file)
+        .map_err(|r| refusals.add(r.text, r.place))
+        .ok();
+    refusals.check()?;
+    let (Some(child), Some(header), Some(statement)) = (&child, header, site.facts.statement) else {
+        return Err(crate::site::refuse("the launch is not understood", Some(site.here())));
+    };
+
+    if let Some(load) = effects(db, child.worker()).read_only.first() {
+        edit.assume(Reason {
+            text: format!(
+                "`{}` writes nothing that `{}` reads by {}, which may miss what the same kernel has written",
+                site.parent_name(),
+                child.name,
+                load.what
+            ),
+            place: Some(load.place),
+        });
+    }
+    header.include_in(db, &mut edit, site.file);
+    header.include_in(db, &mut edit, child.file);
+    let count = Count::find(&site, child).filter(|_| split.is_none());
+    let generated = match &split {
+        Some((fission, threshold)) => generate_split(child, fission, *threshold, &mut names, &mut edit),
+        None => generate(&site, child, count.as_ref(), grids, &mut names, &mut edit),
+    };
+    replace_launch(&site, child, count.as_ref(), statement, &generated, &mut edit);
+    finish(edit)
+}
+
+fn refuse_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    let operand = site.facts.stream_operand.as_ref();
+    let place = operand.map(|o| site.place(o.span));
+    match &site.facts.stream {
+        Stream::FireAndForget => {}
+        Stream::Null => {
+            for reason in order::null_stream(site) {
+                edit.assume(reason);
+            }
+        }
+        Stream::Created(binding) => {
+            let created = order::created_stream(site, *binding);
+            let name = operand.map_or("", |o| site.source(o.span));
+            if let Some(reason) = order::shared_stream(site, &created, name) {
+                edit.assume(reason);
+            }
+        }
+        Stream::TailLaunch => refusals.add(
+            "a tail launch runs after the launching grid, so not in its threads",
+            place,
+        ),
+        Stream::PerThread => refusals.add(
+            "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",
+            place,
+        ),
+        Stream::Other => refusals.add("which stream it goes into isn't known", place),
+    }
+}
+
+/// The threads of a block work together.
+fn meets(effects: &Effects) -> bool {
+    !(effects.barriers.is_empty() && effects.warp.is_empty() && effects.shared.is_empty())
+}
+
+/// The child's body split at its barriers, with the threshold: the one that was asked for, or the one that grids of one block
+/// are below. None where all grids run in the launcher.
+fn split_at_barriers<'a, 'db>(
+    site: &Site<'db>,
+    child: &'a Child<'db>,
+    effects: &Effects,
+    grids: Grids,
+    local_memory: u64,
+    refusals: &mut Refusals,
+) -> Option<(Fission<'a, 'db>, Option<u64>)> {
+    /// The largest block that is run by one thread without being asked for.
+    const LARGEST: u64 = 256;
+    let block = site
+        .facts
+        .block
+        .constant
+        .map(|b| b.iter().fold(1u64, |n, x| n.saturating_mul(*x)));
+    let block = block.filter(|b| (1..=1024).contains(b));
+    let place = || Some(site.place(site.facts.block.operand.span));
+    let threshold = match (grids, block) {
+        (Grids::Below { threads, given: true }, _) => Some(threads),
+        (Grids::Below { threads, given: false }, Some(block)) if block <= LARGEST => Some(threads.max(block + 1)),
+        (Grids::Below { threads, given: false }, _) => Some(threads),
+        (Grids::All, Some(_)) => None,
+        (Grids::All, None) => {
+            refusals.add(
+                format!(
+                    "`{}` has barriers, and how many threads a block has isn't known",
+                    child.name
+                ),
+                place(),
+            );
+            return None;
+        }
+    };
+    if let (Some(block), Some(threshold)) = (block, threshold)
+        && block >= threshold
+    {
+        refusals.add(
+            format!(
+                "a block of `{}` has {block} threads, so that no grid is below the threshold of {threshold}; ask for a threshold above {block}",
+                child.name
+            ),
+            place(),
+        );
+        return None;
+    }
+    let threads = BlockThreads {
+        most: block.or(threshold).unwrap_or(0),
+        constant: block.is_some(),
+    };
+    let shared_bytes = site.facts.shared.as_ref().and_then(|o| constant_bytes(site, o.expr));
+    match Fission::of(child, effects, threads, shared_bytes, local_memory) {
+        Ok(fission) => Some((fission, threshold)),
+        Err(reasons) => {
+            for reason in reasons {
+                refusals.add(reason.text, reason.place);
+            }
+            None
+        }
+    }
+}
+
+fn refuse_child(site: &Site<'_>, child: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
+    let name = &child.name;
+    outline::refuse_to_outline(child, Form::Thread, effects, refusals);
+    target::refuse_unseen(site, child, refusals);
+    // An earlier rewrite has moved the body.
+    let none = Vec::new();
+    let moved = |list| if child.outlined.is_some() { list } else { &none };
+    let lists = [
+        (moved(&effects.barriers), "waits at a barrier"),
+        (moved(&effects.warp), "works together with its warp"),
+        (moved(&effects.shared), "uses shared memory"),
+        (&effects.launches, "launches grids itself"),
+        (&effects.waits, "may wait for another thread"),
+        (&effects.recursion, "is recursive, or calls a recursive function"),
+        (&effects.events, "uses events"),
+    ];
+    for (list, what) in lists {
+        if let Some(first) = list.first() {
+            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
+        }
+    }
+    let summary = summary(site.db, child.worker());
+    let worker = child.worker();
+    let place = |span: Span| {
+        Some(FileRange {
+            file: worker.file(site.db),
+            range: span.shift(worker.start(site.db)),
+        })
+    };
+    if let Some(span) = summary.may_wait.filter(|_| effects.waits.is_empty()) {
+        refusals.add(format!("`{name}` may wait for another thread"), place(span));
+    }
+    if let Some(span) = summary
+        .barriers
+        .filter(|_| effects.barriers.is_empty() && effects.warp.is_empty())
+    {
+        refusals.add(format!("`{name}` waits at a barrier"), place(span));
+    }
+    if site.facts.recursive {
+        refusals.add(
+            format!("`{name}` launches itself or its parent again"),
+            Some(child.place()),
+        );
+    }
+}
+
+/// The number of threads wanted, when it can be compared with the threshold and the child runs no other threads.
+struct Count {
+    /// The expression at the launch.
+    expr: ExprId,
+    /// Name of the child's parameter that receives it.
+    parameter: String,
+}
+
+impl Count {
+    /// The launch has the form `child<<<ceil(count / b), b>>>(…, count, …)` and all that the child does is guarded by
+    /// `i < count`. Then a grid of `count` threads is as good as the whole one, also for a negative `count`.
+    fn find(site: &Site<'_>, child: &Child<'_>) -> Option<Count> {
+        let threads = site.facts.threads.as_ref()?;
+        let [block, 1, 1] = site.facts.block.constant? else {
+            return None;
+        };
+        let one_dimensional = matches!(site.facts.grid.components, Some([Some(_), None, None]));
+        if !(1..=1024).contains(&block) || !one_dimensional || child.outlined.is_some() {
+            return None;
+        }
+        let wanted = lex::code_words(site.source(threads.span));
+        let (index, guard_type) = guard(child)?;
+        let argument = site.launch.args.get(index)?;
+        let param = child.params.get(index)?;
+        let same = lex::code_words(site.expr_source(*argument)) == wanted
+            && !site.body.expr(*argument).from_macro
+            && pure::not_repeatable(site, *argument).is_none()
+            && stands_for_itself(&site.body, *argument);
+        let ty = ctype::type_of(site, *argument)?;
+        let agree = ty == ctype::normalize(&param.ty.base) && ty == guard_type;
+        (same && agree && matches!(ty.as_str(), "int" | "unsigned int")).then(|| Count {
+            expr: *argument,
+            parameter: param.name.clone(),
+        })
+    }
+}
+
+/// A plain variable: what it is doesn't change between the comparison and the launch.
+fn stands_for_itself(body: &Body, expr: ExprId) -> bool {
+    matches!(&body.expr(body.strip_parens(expr)).kind, ExprKind::Name(Name::Local(_)))
+        || matches!(&body.expr(body.strip_parens(expr)).kind, ExprKind::Field { base, arrow: false, .. }
+            if stands_for_itself(body, *base))
+        || matches!(&body.expr(body.strip_parens(expr)).kind, ExprKind::Binary(_, a, b)
+            if stands_for_itself(body, *a) && stands_for_itself(body, *b))
+        || matches!(
+            &body.expr(body.strip_parens(expr)).kind,
+            ExprKind::Literal(Literal::Int(_))
+        )
+}
+
+/// The index of the parameter that guards the whole body, and the type in which it is compared: the body is
+/// `int i = blockIdx.x * blockDim.x + threadIdx.x;` and `if (i < n) …` or `if (i >= n) return; …`. Further conditions may follow,
+/// as in `if (i < n && …) …` and `if (i >= n || …) return; …`: a thread without work doesn't come to them.
+fn guard(child: &Child<'_>) -> Option<(usize, String)> {
+    let body: &Body = &child.body;
+    let StmtKind::Block(stmts) = &body.stmt(body.root?).kind else {
+        return None;
+    };
+    let mut stmts = stmts.iter().filter(|s| !matches!(body.stmt(**s).kind, StmtKind::Empty));
+    let StmtKind::Decl(decls) = &body.stmt(*stmts.next()?).kind else {
+        return None;
+    };
+    let [decl] = decls.as_slice() else { return None };
+    let variable = body.binding(decl.binding);
+    if !variable.ty.is_value() || variable.ty.volatile || !is_thread_index(body, decl.init?) {
+        return None;
+    }
+    let guard_type = ctype::normalize(&variable.ty.base);
+    let StmtKind::If {
+        init: None,
+        cond: Some(cond),
+        then,
+        otherwise: None,
+        ..
+    } = &body.stmt(*stmts.next()?).kind
+    else {
+        return None;
+    };
+    let (first, and) = first_condition(body, *cond);
+    let ExprKind::Binary(op, left, right) = body.expr(first).kind else {
+        return None;
+    };
+    let is_index =
+        |e: ExprId| matches!(body.expr(body.strip_parens(e)).kind, ExprKind::Name(Name::Local(b)) if b == decl.binding);
+    let (op, limit) = match (is_index(left), is_index(right)) {
+        (true, false) => (op, right),
+        (false, true) => (
+            match op {
+                BinOp::Gt => BinOp::Lt,
+                BinOp::Le => BinOp::Ge,
+                _ => return None,
+            },
+            left,
+        ),
+        _ => return None,
+    };
+    let leaves = || match &body.stmt(*then).kind {
+        StmtKind::Return(None) => true,
+        StmtKind::Block(inner) => {
+            matches!(inner.as_slice(), [only] if matches!(body.stmt(*only).kind, StmtKind::Return(None)))
+        }
+        _ => false,
+    };
+    let rest_is_empty = stmts.next().is_none();
+    let guarded = match op {
+        BinOp::Lt => rest_is_empty && and != Some(false),
+        BinOp::Ge => leaves() && and != Some(true),
+        _ => false,
+    };
+    let ExprKind::Name(Name::Local(limit)) = body.expr(body.strip_parens(limit)).kind else {
+        return None;
+    };
+    let index = body.params.iter().position(|p| *p == limit)?;
+    (guarded && pure::is_immutable_parameter(child.db, child.file, body, limit)).then_some((index, guard_type))
+}
+
+/// The condition that is looked at first, `a` of `a && b && …` or `a || b || …`; and whether the others are joined to it by `&&`.
+fn first_condition(body: &Body, cond: ExprId) -> (ExprId, Option<bool>) {
+    let cond = body.strip_parens(cond);
+    let ExprKind::Logical { and, lhs, .. } = body.expr(cond).kind else {
+        return (cond, None);
+    };
+    match first_condition(body, lhs) {
+        (first, inner) if inner.is_none_or(|inner| inner == and) => (first, Some(and)),
+        // `a && b || c`: none of them decides.
+        _ => (cond, None),
+    }
+}
+
+/// `blockIdx.x * blockDim.x + threadIdx.x` in any order, casts to integers aside.
+fn is_thread_index(body: &Body, expr: ExprId) -> bool {
+    let field_x = |e: ExprId, wanted: Builtin| {
+        let mut e = body.strip_parens(e);
+        while let ExprKind::Cast { operand, ty, .. } = &body.expr(e).kind
+            && matches!(ty.as_str(), "int" | "unsigned" | "unsigned int")
+        {
+            e = body.strip_parens(*operand);
+        }
+        matches!(&body.expr(e).kind, ExprKind::Field { base, field, arrow: false }
+            if field == "x" && matches!(body.expr(*base).kind, ExprKind::Name(Name::Builtin(b)) if b == wanted))
+    };
+    let product = |e: ExprId| {
+        matches!(body.expr(body.strip_parens(e)).kind, ExprKind::Binary(BinOp::Mul, a, b)
+            if (field_x(a, Builtin::BlockIdx) && field_x(b, Builtin::BlockDim))
+                || (field_x(a, Builtin::BlockDim) && field_x(b, Builtin::BlockIdx)))
+    };
+    matches!(body.expr(body.strip_parens(expr)).kind, ExprKind::Binary(BinOp::Add, a, b)
+        if (product(a) && field_x(b, Builtin::ThreadIdx)) || (product(b) && field_x(a, Builtin::ThreadIdx)))
+}
+
+/// Names of what was generated; a constant where there is a threshold.
+struct Generated {
+    constant: Option<String>,
+    serial: String,
+}
+
+/// In front of a grid of any size: what CUDA refuses, as a negative number of blocks, isn't run either.
+fn unless_launchable(grid: &str, block: &str) -> String {
+    format!("\tif (!gridfuse::is_launchable({grid}, {block})) return;\n")
+}
+
+/// The comment and the constant in front of a child, where there is a threshold.
+fn put_constant<'db>(child: &Child<'db>, constant: &str, threshold: u64, edit: &mut EditBuilder<'db>) {
+    let style = edit.style(child.file);
+    let indent = style::indent_at(&child.text, child.start as usize).to_owned();
+    let head = format!(
+        "// Child grids of {} with fewer threads run in the launching thread.\nconstexpr int {constant} = {threshold};\n\n",
+        child.name
+    );
+    let at = target::above_comment(child.db, child.file, child.front() as usize);
+    let mut text = style.fit(&head, &indent);
+    text.push_str(&indent);
+    edit.insert(child.file, at as u32, text);
+}
+
+fn generate<'db>(
+    site: &Site<'db>,
+    child: &Child<'db>,
+    count: Option<&Count>,
+    grids: Grids,
+    names: &mut Names,
+    edit: &mut EditBuilder<'db>,
+) -> Generated {
+    let db = site.db;
+    let mut behind = outline::behind(edit, child);
+    let wanted_constant = format!("k{}Threshold", camel(&child.name));
+    let wanted_serial = format!("{}_serial", child.name);
+
+    // An earlier rewrite of another launch of this child has made what is needed.
+    if let Some(outlined) = &child.outlined
+        && count.is_none()
+        && let Meaning::Functions(serial) = meaning(db, child.file, &wanted_serial)
+        && let [serial] = serial.as_slice()
+    {
+        let constant = match (grids, meaning(db, child.file, &wanted_constant)) {
+            (Grids::All, _) => Some(None),
+            (Grids::Below { threads, given }, Meaning::Global(constant)) => {
+                let same = constant.init.as_deref() == Some(threads.to_string().as_str());
+                (constant.constant && (!given || same)).then_some(Some(wanted_constant.clone()))
+            }
+            _ => None,
+        };
+        let text = serial.text(db);
+        let whole_grid = lex::code_words(&text);
+        let constant = constant.filter(|_| grids != Grids::All || whole_grid.contains(&"is_launchable"));
+        let expected = ["for_each_thread", "(", "grid", ",", "block", ",", "["];
+        if let Some(constant) = constant
+            && whole_grid.windows(expected.len()).any(|w| w == expected)
+            && whole_grid.contains(&outlined.name.as_str())
+        {
+            return Generated {
+                constant,
+                serial: wanted_serial,
+            };
+        }
+    }
+
+    let worker = outline::outline(edit, &mut behind, child, Form::Thread, names);
+    let serial = names.fresh(&wanted_serial);
+    let local = |wanted: &str| {
+        let mut name = wanted.to_owned();
+        while child.params.iter().any(|p| p.name == name) {
+            name.insert_str(0, "launch_");
+        }
+        name
+    };
+    let (grid, block) = (local("grid"), local("block"));
+
+    let constant = match grids {
+        Grids::Below { threads, .. } => {
+            let constant = names.fresh(&wanted_constant);
+            put_constant(child, &constant, threads, edit);
+            Some(constant)
+        }
+        Grids::All => None,
+    };
+    let mut params = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
+    params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
+    let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
+    let call = behind.call(2, &prefix, &items, ");");
+    let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
+    let refused = match (grids, count) {
+        (Grids::All, None) => unless_launchable(&grid, &block),
+        _ => String::new(),
+    };
+    let body = format!(
+        "{refused}\tgridfuse::for_each_thread({grid}, {block}, {limit}[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {{\n\
+         {call}\n\t}});"
+    );
+    let is_static = if child.is_static { "static " } else { "" };
+    let template = child.template.as_ref().map_or(String::new(), |t| format!("{t}\n"));
+    let head = format!("{template}{is_static}__device__ inline void {serial}(");
+    let code = behind.function(&head, &params, &body);
+    behind.add(code);
+    behind.finish(edit, child);
+    Generated { constant, serial }
+}
+
+/// The constant and the serial function of a child that is split at its barriers; the child stays as it is.
+fn generate_split<'db>(
+    child: &Child<'db>,
+    fission: &Fission<'_, 'db>,
+    threshold: Option<u64>,
+    names: &mut Names,
+    edit: &mut EditBuilder<'db>,
+) -> Generated {
+    let db = child.db;
+    let mut behind = outline::behind(edit, child);
+    let function = |constant: &str, serial: &str| {
+        let locals = SerialNames {
+            grid: fission.local("grid"),
+            block: fission.local("block"),
+            threads: fission
+                .constant_threads()
+                .map_or(constant.to_owned(), |threads| threads.to_string()),
+        };
+        let mut params = vec![format!("dim3 {}", locals.grid), format!("dim3 {}", locals.block)];
+        params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
+        let is_static = if child.is_static { "static " } else { "" };
+        let template = child.template.as_ref().map_or(String::new(), |t| format!("{t}\n"));
+        let head = format!("{template}{is_static}__device__ inline void {serial}(");
+        let refused = match threshold {
+            Some(_) => String::new(),
+            None => unless_launchable(&locals.grid, &locals.block),
+        };
+        behind.function(&head, &params, &format!("{refused}{}", fission.code(&locals)))
+    };
+    let wanted_constant = format!("k{}Threshold", camel(&child.name));
+    let wanted_serial = format!("{}_serial", child.name);
+    // An earlier rewrite of another launch of this child may have made the same.
+    if let Meaning::Functions(serial) = meaning(db, child.file, &wanted_serial)
+        && let [serial] = serial.as_slice()
+    {
+        let constant = match (threshold, meaning(db, child.file, &wanted_constant)) {
+            (None, _) => Some(None),
+            (Some(threshold), Meaning::Global(constant)) => {
+                let same = constant.init.as_deref() == Some(threshold.to_string().as_str());
+                (constant.constant && same).then_some(Some(wanted_constant.clone()))
+            }
+            _ => None,
+        };
+        if let Some(constant) = constant {
+            let same = function(&wanted_constant, &wanted_serial);
+            if lex::code_words(&serial.text(db)) == lex::code_words(&same) {
+                return Generated {
+                    constant,
+                    serial: wanted_serial,
+                };
+            }
+        }
+    }
+    let constant = threshold.map(|threshold| {
+        let constant = names.fresh(&wanted_constant);
+        put_constant(child, &constant, threshold, edit);
+        constant
+    });
+    let serial = names.fresh(&wanted_serial);
+    let comment = format!(
+        "// {} in one thread: what stands between two barriers runs for one thread of the block after the other.\n",
+        child.name
+    );
+    // Without a threshold the number of threads is a constant's value, and no name.
+    let code = function(constant.as_deref().unwrap_or(""), &serial);
+    behind.add(format!("{comment}{code}"));
+    behind.finish(edit, child);
+    Generated { constant, serial }
+}
+
+/// Puts the comparison in front of the launch, or the call in its place.
+fn replace_launch(
+    site: &Site<'_>,
+    child: &Child<'_>,
+    count: Option<&Count>,
+    statement: StmtId,
+    generated: &Generated,
+    edit: &mut EditBuilder<'_>,
+) {
+    let style: Style = edit.style(site.file);
+    let span = site.body.stmt(statement).span;
+    let place = site.place(span);
+    let indent = style::indent_at(&site.text, place.range.start as usize).to_owned();
+    let unit = style.unit.clone();
+    let qualify = |name: &str| target::qualified(site, child, name);
+    let levels = if target::is_sole(site, statement) { 2 } else { 1 };
+    let column = style::columns(&indent) + levels * style::columns(&unit);
+
+    let grid = target::flat(site.expr_source(site.facts.grid.operand.expr));
+    let block = target::flat(site.expr_source(site.facts.block.operand.expr));
+    let template_args = site.launch.template_args.map_or("", |t| site.source(t));
+    let mut items = vec![grid.clone(), block.clone()];
+    items.extend(site.launch.args.iter().map(|a| target::flat(site.expr_source(*a))));
+    let prefix = format!("{}{template_args}(", qualify(&generated.serial));
+    let Some(constant) = &generated.constant else {
+        let mut kept = vec![site.facts.grid.operand.span, site.facts.block.operand.span];
+        kept.extend(site.launch.args.iter().map(|a| site.body.expr(*a).span));
+        replace_by_call(site, &prefix, &items, &kept, edit);
+        return;
+    };
+    let call = style.list(column, &prefix, &items, ");").replace('\n', "\n\t");
+    let condition = |constant: String| match count {
+        Some(count) => {
+            let source = site.expr_source(count.expr);
+            let simple = matches!(
+                site.body.expr(count.expr).kind,
+                ExprKind::Name(_) | ExprKind::Field { .. } | ExprKind::Paren(_)
+            );
+            if simple || lex::code_tokens(source).len() <= 3 {
+                format!("{source} < {constant}")
+            } else {
+                format!("({source}) < {constant}")
+            }
+        }
+        None => format!("gridfuse::below_threshold({grid}, {block}, {constant})"),
+    };
+    let condition = condition(qualify(constant));
+    let launch = style::reindent(&site.source(span).replace("\r\n", "\n"), &indent, "\t");
+    let code = format!("if ({condition})\n\t{call}\nelse\n\t{launch}");
+    target::replace_statement(site, statement, &code, edit);
+}

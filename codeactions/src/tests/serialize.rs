@@ -1,0 +1,65 @@
+//! `serialize`
+
+use super::{program, refuses, rewrite, with_child};
+
+const ID: &str = "serialize";
+
+#[test]
+fn no_launch_is_left() {
+    let result = rewrite(
+        ID,
+        &program("if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+    );
+    result.has(&[
+        "    if (count > 0) child_serial((count + 31) / 32, 32, out, begin, count);\n",
+        "    gridfuse::for_each_thread(grid, block, count, [&](uint3 threadIdx",
+    ]);
+    let text = result.text();
+    assert!(!text.contains("child<<<") && !text.contains("constexpr") && !text.contains("is_launchable"));
+}
+
+#[test]
+fn what_cuda_refuses_does_not_run() {
+    rewrite(ID, &program("child<<<count, 32>>>(out, begin, count);")).has(&[
+        "    if (!gridfuse::is_launchable(grid, block)) return;\n    gridfuse::for_each_thread(grid, block, [&](uint3 threadIdx",
+    ]);
+}
+
+#[test]
+fn two_launches_share_a_function() {
+    let both = program("child<<<count, 32>>>(out, begin, count);\n    child<<<2, 64>>>(out + v, 0, count);");
+    let first = rewrite(ID, &both);
+    let second = rewrite(ID, &first.text().replacen("child<<<", "$0child<<<", 1));
+    second.has(&["child_serial(count, 32, out, begin, count);\n    child_serial(2, 64, out + v, 0, count);"]);
+    assert_eq!(second.text().matches("void child_serial").count(), 1);
+    // What a threshold has made runs grids that CUDA refuses, as it asks for that elsewhere.
+    let small = rewrite("threshold", &both);
+    let marked = small.text().replacen("child<<<2", "$0child<<<2", 1);
+    rewrite(ID, &marked).has(&["child_serial2(2, 64, out + v, 0, count);", "is_launchable"]);
+}
+
+#[test]
+fn barriers() {
+    let child = "__global__ void child(int* out, int begin, int count) {\n    __shared__ int all;\n    if (threadIdx.x == 0) all = count;\n    \
+                 __syncthreads();\n    out[begin + threadIdx.x] = all;\n}\n";
+    rewrite(ID, &with_child(child, "child<<<count, 512>>>(out, begin, count);")).has(&[
+        "    if (!gridfuse::is_launchable(grid, block)) return;\n    gridfuse::for_each_block(grid, block, ",
+        "    child_serial(count, 512, out, begin, count);",
+    ]);
+    refuses(
+        ID,
+        &with_child(child, "child<<<count, n>>>(out, begin, count);"),
+        "how many threads a block has isn't known",
+    );
+}
+
+#[test]
+fn what_a_thread_cannot_do_alone() {
+    let child =
+        "__global__ void child(int* out, int begin, int count) {\n    out[begin] = __shfl_sync(~0u, count, 0);\n}\n";
+    refuses(
+        ID,
+        &with_child(child, "child<<<count, 32>>>(out, begin, count);"),
+        "works together with its warp",
+    );
+}

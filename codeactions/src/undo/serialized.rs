@@ -1,0 +1,91 @@
+//! Takes `serialize` back.
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::hir::{ExprId, ExprKind, StmtKind, body};
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::launches;
+use gridfuse_analysis::resolve::{functions_named, unqualified};
+use gridfuse_analysis::span::FileRange;
+
+use super::Layer;
+use super::text::{child_of, delete_item, is_used_elsewhere, place, put_body_back, source};
+use crate::edit::EditBuilder;
+use crate::lex;
+use crate::rewrite::Options;
+
+/// What the function is called that runs a child's grids in the launching thread.
+const SUFFIX: &str = "_serial";
+
+/// Takes it off the first call that takes a launch's place; `None` where there is none.
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Layer>> {
+    let body = body(db, parent);
+    for stmt in &body.stmts {
+        let StmtKind::Expr(call) = stmt.kind else { continue };
+        let ExprKind::Call { name: Some(name), .. } = &body.expr(call).kind else {
+            continue;
+        };
+        if !unqualified(name)
+            .trim_end_matches(|c: char| c.is_ascii_digit())
+            .ends_with(SUFFIX)
+        {
+            continue;
+        }
+        let serial = functions_named(db, parent.file(db), name)
+            .into_iter()
+            .find(|f| f.has_body(db));
+        if let Some(serial) = serial.filter(|f| source(db, *f).contains("gridfuse::for_each_")) {
+            return Some(layer(db, parent, call, serial));
+        }
+    }
+    None
+}
+
+fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, call: ExprId, serial: FunctionItem<'db>) -> Option<Layer> {
+    let body = body(db, parent);
+    let span = body.expr(call).span;
+    let ExprKind::Call { args, .. } = &body.expr(call).kind else {
+        return None;
+    };
+    let text = parent.text(db);
+    let [grid, block, rest @ ..] = args.as_slice() else {
+        return None;
+    };
+    let of = |arg: &ExprId| body.expr(*arg).span.text(&text).to_owned();
+    let called = span.text(&text);
+    let name = called.get(..called.find('(')?)?.trim_end();
+    let (kernel, behind) = name.rsplit_once(SUFFIX)?;
+    let kernel = format!("{kernel}{}", behind.trim_start_matches(|c: char| c.is_ascii_digit()));
+    let rest: Vec<String> = rest.iter().map(of).collect();
+    let launch = format!("{kernel}<<<{}, {}>>>({})", of(grid), of(block), rest.join(", "));
+    let whole = FileRange {
+        file: parent.file(db),
+        range: span.shift(parent.start(db)),
+    };
+    let mut edit = EditBuilder::new(db);
+    edit.replace(whole, launch);
+    let own = place(db, serial);
+    if !is_used_elsewhere(db, own.file, unqualified(serial.name(db)), &[whole, own]) {
+        delete_item(&mut edit, own);
+        // What is split at barriers has a body of its own.
+        let text = source(db, serial);
+        let words = lex::code_words(&text);
+        let worker = words.iter().find_map(|word| {
+            let mut found = functions_named(db, own.file, word).into_iter();
+            found.find(|f| f.has_body(db) && f.file(db) == own.file && *f != serial && child_of(db, *f).is_some())
+        });
+        if let Some(worker) = worker {
+            let child = child_of(db, worker)?;
+            put_body_back(&mut edit, db, worker, &child, &[whole, own]);
+        }
+    }
+    let index = launches(db, parent)
+        .iter()
+        .filter(|l| l.span.start < span.start)
+        .count() as u32;
+    Some(Layer {
+        edit: edit.finish().ok()?,
+        rewrite: "serialize",
+        options: Options::default(),
+        index,
+    })
+}
