@@ -14,9 +14,10 @@ use crate::nvcc::Nvcc;
 use crate::workspace;
 
 /// What the page compares: the name, the rewrites and their options.
-const VARIANTS: [(&str, &str, &[&str]); 9] = [
+const VARIANTS: [(&str, &str, &[&str]); 10] = [
     ("as it is", "", &[]),
     ("threshold", "threshold", &["threshold=64"]),
+    ("serialize", "serialize", &[]),
     ("coarsen", "coarsen", &["factor=4"]),
     ("aggregate-warp", "aggregate-warp", &[]),
     ("aggregate-block", "aggregate-block", &[]),
