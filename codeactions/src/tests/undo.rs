@@ -53,6 +53,7 @@ fn rewrites_are_taken_back_exactly() {
         &["coarsen"],
         &["threshold"],
         &["serialize"],
+        &["threshold", "serialize"],
         &["threshold", "aggregate-grid"],
         &["threshold", "coarsen"],
         &["coarsen", "aggregate-block"],

@@ -16,28 +16,25 @@ use crate::rewrite::Options;
 /// What the function is called that runs a child's grids in the launching thread.
 const SUFFIX: &str = "_serial";
 
-/// Takes it off the first call that takes a launch's place; `None` where there is none.
+/// Takes it off the last call that takes a launch's place, of the function that was made last; `None` where there is none.
 pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Layer>> {
     let body = body(db, parent);
-    for stmt in &body.stmts {
-        let StmtKind::Expr(call) = stmt.kind else { continue };
+    let calls = body.stmts.iter().filter_map(|stmt| {
+        let StmtKind::Expr(call) = stmt.kind else { return None };
         let ExprKind::Call { name: Some(name), .. } = &body.expr(call).kind else {
-            continue;
+            return None;
         };
-        if !unqualified(name)
-            .trim_end_matches(|c: char| c.is_ascii_digit())
+        let last = unqualified(name);
+        let plain = last.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number: u32 = last.get(plain.len()..).and_then(|n| n.parse().ok()).unwrap_or(1);
+        let mut found = functions_named(db, parent.file(db), name).into_iter();
+        let serial = found.find(|f| f.has_body(db) && source(db, *f).contains("gridfuse::for_each_"))?;
+        plain
             .ends_with(SUFFIX)
-        {
-            continue;
-        }
-        let serial = functions_named(db, parent.file(db), name)
-            .into_iter()
-            .find(|f| f.has_body(db));
-        if let Some(serial) = serial.filter(|f| source(db, *f).contains("gridfuse::for_each_")) {
-            return Some(layer(db, parent, call, serial));
-        }
-    }
-    None
+            .then_some((number, body.expr(call).span.start, call, serial))
+    });
+    let (_, _, call, serial) = calls.max_by_key(|(number, start, ..)| (*number, *start))?;
+    Some(layer(db, parent, call, serial))
 }
 
 fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, call: ExprId, serial: FunctionItem<'db>) -> Option<Layer> {
