@@ -171,12 +171,12 @@ impl Plan {
         if !advice.best.is_empty() {
             let mut best = Plan::without(&advice.without_with_best);
             let mut sequence = Sequence::new(db, launch)?;
-            let refused = advice
-                .best
-                .iter()
-                .map(|proposal| best.step(&mut sequence, proposal).is_err());
-            // The last step collects the launches.
-            if !refused.last().unwrap_or(true) {
+            let mut collected = false;
+            for proposal in &advice.best {
+                // The last step collects the launches.
+                collected = best.step(&mut sequence, proposal).is_ok();
+            }
+            if collected {
                 best.edit = sequence.finish();
                 return Ok(best);
             }

@@ -24,14 +24,12 @@ pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<La
         let ExprKind::Call { name: Some(name), .. } = &body.expr(call).kind else {
             return None;
         };
-        let last = unqualified(name);
-        let plain = last.trim_end_matches(|c: char| c.is_ascii_digit());
-        let number: u32 = last.get(plain.len()..).and_then(|n| n.parse().ok()).unwrap_or(1);
+        let (_, number) = unqualified(name).rsplit_once(SUFFIX)?;
+        // The first has none.
+        let number: u32 = if number.is_empty() { 1 } else { number.parse().ok()? };
         let mut found = functions_named(db, parent.file(db), name).into_iter();
         let serial = found.find(|f| f.has_body(db) && source(db, *f).contains("gridfuse::for_each_"))?;
-        plain
-            .ends_with(SUFFIX)
-            .then_some((number, body.expr(call).span.start, call, serial))
+        Some((number, body.expr(call).span.start, call, serial))
     });
     let (_, _, call, serial) = calls.max_by_key(|(number, start, ..)| (*number, *start))?;
     Some(layer(db, parent, call, serial))
