@@ -192,6 +192,10 @@ fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str, args: 
     if function.signature(db).template_names.iter().any(|t| t == name) {
         return Callee::Type(name.to_owned());
     }
+    // The runtime header's, of a warp for all its threads, do what CUDA's do.
+    if let Some(atomic) = name.strip_prefix("gridfuse::together::").and_then(known) {
+        return Callee::Known(atomic);
+    }
     match meaning(db, function.file(db), name) {
         // A file that isn't included may define CUDA's functions for another machine.
         Meaning::Functions(all) if known(name).is_some() && !all.iter().any(|f| sees(db, function, *f)) => {

@@ -61,7 +61,16 @@
 //     visit<<<blocks, threads, 0, stream>>>(row, col, dist, n, gridfuse::followed_by<expand_aggregated>(blocks, threads, stream, col, dist));
 //
 // The size of the child's blocks and the arguments that all launches share are known before, and so is how many launches a thread has
-// at most. The children launch nothing through Aggregators of their own.
+// at most; where it isn't (gridfuse::kNotKnown), launch() is also told how a thread runs by itself what finds no room. The children launch nothing through Aggregators of their own. Of a child whose threads have nothing to do with each other, and
+// nothing to do at all from a number on that is among its arguments, that grid runs just the warps that have:
+//
+//     struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
+//
+//     __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col, int* dist) {
+//         batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+//             expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, args.begin, args.count);
+//         });
+//     }
 //
 // Thresholding. for_each_thread runs a small child grid in the launching thread instead;
 // below_threshold says which grids are small, is_launchable which are launched at all. When the threads of a block wait for each other,
@@ -78,6 +87,9 @@
 //
 // Loops. A kernel that ends by launching itself into cudaStreamTailLaunch is an iteration: the launches become one grid that stays.
 // Loop runs the blocks of one iteration after the other, launch_loop starts it. BlockLoop does so within one block.
+//
+// Atomic operations together. together::atomicAdd and the like are CUDA's without the old value: threads of a warp that are there at the
+// same time, with the same place, combine their values and do one of them.
 //
 // Allocating together. malloc_together gives threads that allocate at the same time parts of one
 // allocation; free_together frees that when the last part is given back.
@@ -258,7 +270,7 @@ constexpr unsigned long long kMaxRecords = 1u << 27;
 __host__ __device__ constexpr unsigned launches_in(unsigned long long cursor) { return static_cast<unsigned>(cursor >> kBlockBits); }
 __host__ __device__ constexpr unsigned long long blocks_in(unsigned long long cursor) { return cursor & ((1ull << kBlockBits) - 1); }
 
-// Launches that got a grid of their own. One for all translation units of a program that are linked on the device.
+// Launches that got a grid of their own, or were run by the thread that would have launched. One for all translation units of a program that are linked on the device.
 #ifdef __CUDACC_RDC__
 inline __device__ unsigned long long direct_launches = 0;
 #else
@@ -270,6 +282,10 @@ static __device__ unsigned long long direct_launches = 0;
 __device__ __forceinline__ void say_aside(unsigned launches) {
     printf("gridfuse: %u launches of a group didn't fit into the arena and got a grid each (block %u of the parent): more bytes_per_thread "
            "or nested_bytes in arena_for may help\n", launches, blockIdx.x);
+}
+__device__ __forceinline__ void say_full() {
+    printf("gridfuse: launches that were to run behind the parent find no room, and run in their threads (block %u of the parent): a number "
+           "in place of kNotKnown in followed_by says how many launches of each thread there is room for\n", blockIdx.x);
 }
 __device__ __forceinline__ void say_no_heap() {
     printf("gridfuse: a launch found neither room in the arena nor on the device's heap (cudaLimitMallocHeapSize) and went out at once\n");
@@ -283,6 +299,7 @@ __device__ __forceinline__ void say_no_arena() {
 }
 #else
 __device__ __forceinline__ void say_aside(unsigned) {}
+__device__ __forceinline__ void say_full() {}
 __device__ __forceinline__ void say_no_heap() {}
 __device__ __forceinline__ void say_not_left() {}
 __device__ __forceinline__ void say_no_arena() {}
@@ -985,8 +1002,8 @@ constexpr std::size_t room_for(unsigned launches_per_thread = 1) {
     return room < 64 ? 64 : room;
 }
 
-/// How many launches by aggregators have got a grid of their own since the program began: the arena was full or there was none, or
-/// they couldn't be launched together. Waits for the device. Other than 0, it says where the time goes.
+/// How many launches by aggregators have got a grid of their own since the program began, or were run by the thread that would have
+/// launched: the arena was full or there was none, or they couldn't be launched together. Waits for the device. Other than 0, it says where the time goes.
 inline unsigned long long direct_launches() {
     unsigned long long count = 0;
     return cudaMemcpyFromSymbol(&count, detail::direct_launches, sizeof count) == cudaSuccess ? count : 0;
@@ -3159,12 +3176,32 @@ inline constexpr detail::LoopLauncher<Kernel, true> launch_growing_loop{};
 
 // -------------------------------------------------------------------------------- behind the parent
 
+/// For followed_by: how often a thread launches isn't known. There is room for some launches, and what finds none runs in the thread that
+/// would have launched it.
+constexpr unsigned kNotKnown = 0;
+
 namespace detail {
+
+// That room: so many launches for each thread of the parent, and so many in all, whichever is more.
+constexpr unsigned kRoomEach = 8;
+constexpr unsigned long long kRoomLeast = 1u << 16;
+
+/// A launch has found no room behind the parent.
+__device__ __forceinline__ void count_full(bool is_first) {
+    atomicAdd(&direct_launches, 1ull);
+    if (is_first) say_full();
+}
 
 /// What the launches of a parent grid have come to: as State::cursor.
 struct alignas(kStateStride) StreamState {
     unsigned long long cursor;
 };
+
+/// Whether the arguments of a launch say how many of its threads do something.
+template <class Args, class = void>
+inline constexpr bool kKnowsThreads = false;
+template <class Args>
+inline constexpr bool kKnowsThreads<Args, std::void_t<decltype(std::declval<const Args&>().threads())>> = true;
 
 /// One launch as written down. All of them have the same block.
 template <class Args>
@@ -3174,6 +3211,19 @@ struct StreamRecord {
     Bytes<Args> args;
 
     __device__ __forceinline__ dim3 grid() const { return Shape{grid_x, grid_yz, 0, 0}.grid(); }
+
+    // The index of a block, given how many there are before it.
+    __device__ __forceinline__ uint3 block(unsigned number) const {
+        uint3 index = {number, 0, 0};
+        if (grid_yz != 0) {
+            const dim3 grid = this->grid();
+            const unsigned row = number / grid.x;
+            index.x -= row * grid.x;
+            index.z = row / grid.y;
+            index.y = row - index.z * grid.y;
+        }
+        return index;
+    }
 };
 
 }   // namespace detail
@@ -3199,7 +3249,7 @@ private:
     __device__ __forceinline__ detail::StreamRecord<Args>* records() const {
         return reinterpret_cast<detail::StreamRecord<Args>*>(memory_ + kStates);
     }
-    // For each record, how many blocks there are before its own.
+    // For each record, how many blocks (or warps, see for_each_warp) there are before its own.
     template <class Args>
     __device__ __forceinline__ unsigned* first() const {
         return reinterpret_cast<unsigned*>(records<Args>() + capacity_);
@@ -3210,7 +3260,7 @@ private:
     static_assert(kStates % detail::kSliceAlignment == 0, "the records are aligned");
 
     unsigned char* memory_ = nullptr;
-    unsigned capacity_ = 0;   // launches
+    unsigned capacity_ = 0;   // launches; first() has one more place
     unsigned turn_ = 0;       // which state is this launch's
 };
 
@@ -3229,29 +3279,30 @@ public:
     /// children: a body that uses shared memory ends with a barrier.
     template <class Body>
     __device__ __forceinline__ void for_each_block(Body&& body) const {
-        const detail::StreamRecord<Args>* const records = arena_.records<Args>();
-        const unsigned* const first = arena_.first<Args>();
-        const unsigned long long cursor = arena_.state(arena_.turn_).cursor;
-        // The launch before this one is long done with its state, the next one hasn't begun.
-        if (blockIdx.x == 0 && detail::linear_thread() == 0) arena_.state(arena_.turn_ ^ 1).cursor = 0;
-        const unsigned count = detail::launches_in(cursor), blocks = static_cast<unsigned>(detail::blocks_in(cursor));
+        static_assert(!detail::kKnowsThreads<Args>, "for_each_warp runs a child of which it is known how many threads do something");
         // Not neighbouring ones: these belong to the same launch, mostly, and one whose blocks take long would keep the others waiting.
-        for (unsigned block = blockIdx.x; block < blocks; block += gridDim.x) {
-            // If there are as many blocks as launches, then each has one.
-            const detail::Place place = count == blocks ? detail::Place{block, block} : detail::find(first, count, block);
-            const detail::StreamRecord<Args>& record = records[place.slot];
+        for_each_part(blockIdx.x, gridDim.x, [&](const detail::StreamRecord<Args>& record, unsigned block) {
             const detail::Bytes<Args> args = record.args;
-            const dim3 grid = record.grid();
-            uint3 index = {block - place.first, 0, 0};
-            if (record.grid_yz != 0) {
-                const unsigned row = index.x / grid.x;
-                index.x -= row * grid.x;
-                index.z = row / grid.y;
-                index.y = row - index.z * grid.y;
-            }
-            body(index, grid, dim3(X, Y, Z), args.value());
-            if (blocks - block <= gridDim.x) return;   // the sum might be too large a number
-        }
+            body(record.block(block), record.grid(), dim3(X, Y, Z), args.value());
+        });
+    }
+
+    /// The same, for one warp of a child grid after the other, and only for those that have something to do: `Args` has a member function
+    /// `threads()`, which says that in a grid with these arguments no thread does anything but the first so many.
+    /// `body(threadIdx, blockIdx, gridDim, blockDim, args)` runs as one of the threads of its warp, and meets no others of its block.
+    template <class Body>
+    __device__ __forceinline__ void for_each_warp(Body&& body) const {
+        static_assert(detail::kKnowsThreads<Args>, "the struct of the arguments has a member function threads()");
+        static_assert(X % 32 == 0 && Y == 1 && Z == 1, "a block of whole warps, of one dimension");
+        constexpr unsigned warps = X / 32;
+        const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+        // A few warps go to as many multiprocessors.
+        for_each_part(blockIdx.x + warp * gridDim.x, gridDim.x * warps, [&](const detail::StreamRecord<Args>& record, unsigned part) {
+            const detail::Bytes<Args> args = record.args;
+            const uint3 thread = {part % warps * 32 + lane, 0, 0};
+            body(thread, record.block(part / warps), record.grid(), dim3(X), args.value());
+            __syncwarp();   // so that the threads begin the next one together
+        });
     }
 
 private:
@@ -3259,6 +3310,28 @@ private:
     friend class Follower;
 
     explicit StreamBatch(const StreamArena& arena) : arena_(arena) {}
+
+    // `body(record, number)` for each `step`th part of all child grids together, from `part` on: the launch that it belongs to, and its
+    // number there. The parts are blocks, or warps.
+    template <class Body>
+    __device__ __forceinline__ void for_each_part(unsigned part, unsigned step, Body&& body) const {
+        const detail::StreamRecord<Args>* const records = arena_.records<Args>();
+        const unsigned* const first = arena_.first<Args>();
+        const unsigned long long cursor = arena_.state(arena_.turn_).cursor;
+        // The launch before this one is long done with its state, the next one hasn't begun.
+        if (blockIdx.x == 0 && detail::linear_thread() == 0) arena_.state(arena_.turn_ ^ 1).cursor = 0;
+        unsigned count = detail::launches_in(cursor), parts = static_cast<unsigned>(detail::blocks_in(cursor));
+        if (count > arena_.capacity_) {   // the others have run already
+            count = arena_.capacity_;
+            parts = first[count];
+        }
+        for (; part < parts; part += step) {
+            // If there are as many parts as launches, then each has one.
+            const detail::Place place = count == parts ? detail::Place{part, part} : detail::find(first, count, part);
+            body(records[place.slot], part - place.first);
+            if (parts - part <= step) return;   // the sum might be too large a number
+        }
+    }
 
     StreamArena arena_;
 };
@@ -3293,29 +3366,65 @@ public:
     Aggregator& operator=(const Aggregator&) = delete;
 
     /// In place of `child<<<grid, block>>>(args...)`. The kernel is stopped (cudaErrorLaunchFailure) by what can't be run: another
-    /// block than that of the StreamBatch, more launches than followed_by was told, more than 2^32 blocks in all.
+    /// block than that of the StreamBatch, more launches than followed_by was told, more than 2^32 blocks (or warps) in all.
     __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) {
+        write_down<false>(grid, block, args, [](dim3, dim3, const Args&) { __trap(); });
+    }
+
+    /// The same where nobody knows how often a thread launches (kNotKnown in followed_by): the calling thread runs what finds no room,
+    /// by `serial(grid, block, args)`, and counts it in direct_launches.
+    template <class Serial>
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args, Serial&& serial) {
+        write_down<true>(grid, block, args, static_cast<Serial&&>(serial));
+    }
+
+private:
+    template <bool MayBeFull, class Full>
+    __device__ __forceinline__ void write_down(dim3 grid, dim3 block, const Args& args, Full&& full) {
         // CUDA refuses a grid of no blocks and one that is too large.
         if (!detail::valid_grid(grid)) return;
+        const unsigned long long parts = this->parts(grid, args);
+        if (block.x != Child::kX || block.y != Child::kY || block.z != Child::kZ || parts > UINT_MAX) __trap();
+        if (detail::kKnowsThreads<Args> && parts == 0) return;
         const detail::Bytes<Args> bytes(args);
-        const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
-        if (block.x != Child::kX || block.y != Child::kY || block.z != Child::kZ || blocks > UINT_MAX) __trap();
-        const unsigned long long at = reserve(static_cast<unsigned>(blocks));
+        const unsigned long long at = reserve<MayBeFull>(static_cast<unsigned>(parts));
         const unsigned slot = detail::launches_in(at);
-        if (slot >= arena_.capacity_) __trap();
+        // The first one that finds no room says what those in front of it come to.
+        if (slot < arena_.capacity_ || (MayBeFull && slot == arena_.capacity_ && arena_.memory_ != nullptr))
+            arena_.template first<Args>()[slot] = static_cast<unsigned>(detail::blocks_in(at));
+        if (slot >= arena_.capacity_) {
+            if constexpr (MayBeFull) detail::count_full(slot == arena_.capacity_);
+            full(grid, block, args);
+            return;
+        }
         detail::StreamRecord<Args> record;
         record.grid_x = grid.x;
         record.grid_yz = (grid.y - 1) | (grid.z - 1) << 16;
         record.args = bytes;
         arena_.template records<Args>()[slot] = record;
-        arena_.template first<Args>()[slot] = static_cast<unsigned>(detail::blocks_in(at));
     }
 
-private:
+    // How many blocks, or warps, of a grid there are to run.
+    __device__ __forceinline__ static unsigned long long parts(dim3 grid, const Args& args) {
+        const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
+        if constexpr (detail::kKnowsThreads<Args>) {
+            const auto threads = args.threads();
+            // Of more threads than that some may have a number that is a negative int.
+            const bool is_known = blocks == grid.x && blocks <= INT_MAX / Child::kX;
+            const unsigned long long wanted = threads > 0 ? (static_cast<unsigned long long>(threads) + 31) / 32 : 0;
+            const unsigned long long all = blocks * (Child::kX / 32);
+            return is_known && wanted < all ? wanted : all;
+        } else {
+            (void)args;
+            return blocks;
+        }
+    }
+
     // Slot and number of blocks before it, as in the cursor. The threads of a warp that happen to be here together move the cursor once.
+    template <bool MayBeFull>
     __device__ __forceinline__ unsigned long long reserve(unsigned blocks) const {
         const unsigned together = __activemask();
-        if (__any_sync(together, blocks > detail::kMaxCollected)) return advance(1, blocks);
+        if (__any_sync(together, blocks > detail::kMaxCollected)) return advance<MayBeFull>(1, blocks);
         const unsigned below = together & detail::lanes_below();
         const unsigned rank = __popc(below);
         unsigned before = 0, sum = 0;
@@ -3326,13 +3435,21 @@ private:
             before += __popc(holders & below) << bit;
         }
         unsigned long long at = 0;
-        if (rank == 0) at = advance(__popc(together), sum);
+        if (rank == 0) at = advance<MayBeFull>(__popc(together), sum);
         at = __shfl_sync(together, at, __ffs(together) - 1);
         return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits) + before;
     }
 
+    template <bool MayBeFull>
     __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks) const {
-        if (arena_.memory_ == nullptr) __trap();
+        if constexpr (MayBeFull) {
+            // However often they come, the threads that are there at a time are all that count any further.
+            if (arena_.memory_ == nullptr ||
+                detail::launches_in(detail::strong_read(arena_.state(arena_.turn_).cursor)) > arena_.capacity_)
+                return (arena_.capacity_ + 1ull) << detail::kBlockBits;
+        } else {
+            if (arena_.memory_ == nullptr) __trap();
+        }
         const unsigned long long step = static_cast<unsigned long long>(launches) << detail::kBlockBits | blocks;
         const unsigned long long before = atomicAdd(&arena_.state(arena_.turn_).cursor, step);
         if (detail::blocks_in(before) + blocks > UINT_MAX) __trap();
@@ -3348,7 +3465,6 @@ template <auto Kernel, unsigned Launches, class Function = decltype(Kernel)>
 class Follower;
 template <auto Kernel, unsigned Launches, class Args, unsigned X, unsigned Y, unsigned Z, class... Uniform>
 class Follower<Kernel, Launches, void (*)(StreamBatch<Args, X, Y, Z>, Uniform...)> {
-    static_assert(Launches > 0, "a thread launches something");
     using Batch = StreamBatch<Args, X, Y, Z>;
 
 public:
@@ -3357,13 +3473,15 @@ public:
         : memory_(detail::KeptMemory::of_followers()), stream_(stream), uniform_(uniform...) {
         if (!detail::valid_grid(grid) || !detail::valid_block(block)) return;   // CUDA refuses the parent
         constexpr unsigned long long most = detail::kMaxRecords;
-        const unsigned long long threads = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
-        const unsigned each = block.x * block.y * block.z * Launches;
-        unsigned long long launches = threads < most / each ? threads * each : most;
+        const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
+        const unsigned each = block.x * block.y * block.z * (Launches != kNotKnown ? Launches : detail::kRoomEach);
+        unsigned long long launches = blocks < most / each ? blocks * each : most;
+        if (Launches == kNotKnown && launches < detail::kRoomLeast) launches = detail::kRoomLeast;
         const cudaError_t before = cudaPeekAtLastError();
         // With less memory than all of them could need it depends on how many there are: too many stop the parent.
         for (; launches != 0; launches /= 2) {
-            const std::size_t records = static_cast<std::size_t>(launches) * (sizeof(detail::StreamRecord<Args>) + sizeof(unsigned));
+            const std::size_t each_launch = sizeof(detail::StreamRecord<Args>) + sizeof(unsigned);
+            const std::size_t records = static_cast<std::size_t>(launches) * each_launch + sizeof(unsigned);
             if (!memory_.take(stream, StreamArena::kStates, StreamArena::kStates + records)) continue;
             arena_.memory_ = memory_.memory();
             arena_.capacity_ = static_cast<unsigned>(launches);
@@ -3413,10 +3531,120 @@ private:
 /// At the end of the statement the host launches `Kernel` into the stream, behind the parent: with the arguments that all launches
 /// share, and as many blocks as can be resident. They run what the parent has collected until then. `grid`, `block` and `stream` are
 /// those of the parent's launch; each of its threads has at most `Launches` launches, for which there is memory: 12 bytes and the
-/// arguments for each. Neither side waits for the other, and a graph that the stream is being captured into gets both kernels. No
+/// arguments for each. Where that is kNotKnown, the parent says what else to do with a launch. Neither side waits for the other, and a graph that the stream is being captured into gets both kernels. No
 /// other thread of the host may launch into the stream meanwhile what must not come between parent and children.
 template <auto Kernel, unsigned Launches = 1>
 using followed_by = Follower<Kernel, Launches>;
+
+// ------------------------------------------------------------------------ atomic operations together
+
+namespace detail {
+
+/// What a combined atomic operation does.
+enum class Operation { Add, Min, Max, And, Or, Xor };
+
+/// The values of the threads in `together`, combined. Every one of them is here.
+template <Operation Which>
+__device__ __forceinline__ unsigned combined(unsigned together, unsigned value) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    if constexpr (Which == Operation::Add) return __reduce_add_sync(together, value);
+    if constexpr (Which == Operation::Min) return __reduce_min_sync(together, value);
+    if constexpr (Which == Operation::Max) return __reduce_max_sync(together, value);
+    if constexpr (Which == Operation::And) return __reduce_and_sync(together, value);
+    if constexpr (Which == Operation::Or) return __reduce_or_sync(together, value);
+    return __reduce_xor_sync(together, value);
+#else
+    (void)together;   // not called
+    return value;
+#endif
+}
+template <Operation Which>
+__device__ __forceinline__ unsigned long long combined(unsigned together, unsigned long long value) {
+    const unsigned low = static_cast<unsigned>(value), high = static_cast<unsigned>(value >> 32);
+    if constexpr (Which == Operation::Add) {
+        // Parts of 27 bits: the sum of 32 of them has 32.
+        constexpr unsigned kPart = (1u << 27) - 1;
+        const unsigned long long first = combined<Which>(together, low & kPart);
+        const unsigned long long second = combined<Which>(together, static_cast<unsigned>(value >> 27) & kPart);
+        const unsigned long long third = combined<Which>(together, static_cast<unsigned>(value >> 54));
+        return first + (second << 27) + (third << 54);
+    } else if constexpr (Which == Operation::Min || Which == Operation::Max) {
+        const unsigned best = combined<Which>(together, high);
+        const unsigned rest = high == best ? low : Which == Operation::Min ? ~0u : 0u;
+        return static_cast<unsigned long long>(best) << 32 | combined<Which>(together, rest);
+    } else {
+        return static_cast<unsigned long long>(combined<Which>(together, high)) << 32 | combined<Which>(together, low);
+    }
+}
+
+/// `one(combined value)`, by one of the threads of a warp that are here together with the same `place`; or `each()`, by each of them,
+/// where places differ, or whole numbers of this type can't be combined.
+template <Operation Which, class T, class One, class Each>
+__device__ __forceinline__ void do_together(T* place, T value, One&& one, Each&& each) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    if constexpr (std::is_integral<T>::value && (sizeof(T) == 4 || sizeof(T) == 8)) {
+        using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
+        const unsigned together = __activemask();
+        int is_same = 0;
+        __match_all_sync(together, reinterpret_cast<unsigned long long>(place), &is_same);
+        if (is_same) {
+            // With the sign's bit the other way round signed numbers have the order of unsigned ones.
+            constexpr bool ordered = Which == Operation::Min || Which == Operation::Max;
+            constexpr Bits flip = ordered && std::is_signed<T>::value ? Bits{1} << (8 * sizeof(T) - 1) : 0;
+            const Bits all = combined<Which>(together, static_cast<Bits>(value) ^ flip) ^ flip;
+            if ((together & lanes_below()) == 0) one(static_cast<T>(all));
+            __syncwarp(together);   // as if each of them had done it
+            return;
+        }
+    }
+#endif
+    (void)one;
+    each();
+}
+
+}   // namespace detail
+
+/// Atomic operations whose old value nobody asks for, by the names of CUDA's: of the threads of a warp that happen to be here together
+/// with the same place one does it for all. The same to the last bit: floating-point numbers are added one by one.
+namespace together {
+
+template <class T, class V>
+__device__ __forceinline__ void atomicAdd(T* place, V value) {
+    detail::do_together<detail::Operation::Add>(
+        place, static_cast<T>(value), [&](T all) { ::atomicAdd(place, all); }, [&] { ::atomicAdd(place, value); });
+}
+template <class T, class V>
+__device__ __forceinline__ void atomicSub(T* place, V value) {
+    detail::do_together<detail::Operation::Add>(
+        place, static_cast<T>(value), [&](T all) { ::atomicSub(place, all); }, [&] { ::atomicSub(place, value); });
+}
+template <class T, class V>
+__device__ __forceinline__ void atomicMin(T* place, V value) {
+    detail::do_together<detail::Operation::Min>(
+        place, static_cast<T>(value), [&](T all) { ::atomicMin(place, all); }, [&] { ::atomicMin(place, value); });
+}
+template <class T, class V>
+__device__ __forceinline__ void atomicMax(T* place, V value) {
+    detail::do_together<detail::Operation::Max>(
+        place, static_cast<T>(value), [&](T all) { ::atomicMax(place, all); }, [&] { ::atomicMax(place, value); });
+}
+template <class T, class V>
+__device__ __forceinline__ void atomicAnd(T* place, V value) {
+    detail::do_together<detail::Operation::And>(
+        place, static_cast<T>(value), [&](T all) { ::atomicAnd(place, all); }, [&] { ::atomicAnd(place, value); });
+}
+template <class T, class V>
+__device__ __forceinline__ void atomicOr(T* place, V value) {
+    detail::do_together<detail::Operation::Or>(
+        place, static_cast<T>(value), [&](T all) { ::atomicOr(place, all); }, [&] { ::atomicOr(place, value); });
+}
+template <class T, class V>
+__device__ __forceinline__ void atomicXor(T* place, V value) {
+    detail::do_together<detail::Operation::Xor>(
+        place, static_cast<T>(value), [&](T all) { ::atomicXor(place, all); }, [&] { ::atomicXor(place, value); });
+}
+
+}   // namespace together
 
 // ---------------------------------------------------------------------------- allocating together
 

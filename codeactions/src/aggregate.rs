@@ -17,6 +17,7 @@ use crate::ctype;
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::{Effects, effects};
 use crate::handlers::finish;
+use crate::in_launcher;
 use crate::include::Header;
 use crate::launch_bounds::{self, Needed};
 use crate::launchpad::Listed;
@@ -30,7 +31,7 @@ use crate::room::{Collected, launches_at};
 use crate::site::{Refusals, Site, refuse};
 use crate::split::Split;
 use crate::stream;
-use crate::style;
+use crate::style::{self, Style};
 use crate::target;
 use crate::uniform::Uniform;
 
@@ -111,6 +112,10 @@ struct Group<'a> {
     aggregator: String,
     /// The parent's parameter with its memory, where that is not the one for all.
     arena: Option<String>,
+    /// Of the children's warps only those run that have something to do: the index of the parameter that says how many threads have.
+    threads: Option<usize>,
+    /// The function that runs a grid in the thread that launches it, where that may find no room.
+    serial: Option<String>,
 }
 
 impl Group<'_> {
@@ -158,7 +163,7 @@ pub fn aggregate<'db>(
         }
         refuse_blocks(site, granularity, &mut refusals);
         if granularity == Granularity::GridInStream {
-            stream::refuse_launch(site, cluster.is_repeated(*function), &mut refusals);
+            stream::refuse_launch(site, &mut refusals);
         }
         let Some(item) = site.child(&mut refusals) else {
             continue;
@@ -176,6 +181,16 @@ pub fn aggregate<'db>(
         }
     }
     if granularity == Granularity::GridInStream {
+        // The children of which a thread may launch more than there is room for.
+        for (index, child) in children.iter().enumerate() {
+            let own = || (0..child_of.len()).filter(|s| child_of[*s] == index);
+            if own().any(|s| !is_counted(&cluster, s)) {
+                let needed = own().filter_map(|s| stream::refuse_without_room(&sites[s], child, &mut refusals));
+                for reason in needed.collect::<Vec<_>>() {
+                    edit.assume(reason);
+                }
+            }
+        }
         stream::refuse_nesting(&cluster, &children, &mut refusals);
         for child in &children {
             for reason in stream::refuse_child(child, &mut refusals) {
@@ -218,8 +233,15 @@ pub fn aggregate<'db>(
     let several = groups.len() > 1;
     for group in &mut groups {
         let child = &children[group.child];
-        if granularity == Granularity::GridInStream && several {
-            group.arena = Some(names.fresh(&format!("{}_arena", child.name)));
+        if granularity == Granularity::GridInStream {
+            group.arena = several.then(|| names.fresh(&format!("{}_arena", child.name)));
+            group.threads = group.split().and_then(|split| {
+                let sites: Vec<&Site<'_>> = group.launches.iter().map(|(index, _)| &sites[*index]).collect();
+                stream::warps_alone(&sites, child, split)
+            });
+        }
+        if granularity == Granularity::GridInStream && group.launches.iter().any(|(s, _)| !is_counted(&cluster, *s)) {
+            group.serial = Some(names.fresh(&format!("{}_serial", child.name)));
         }
         let record = names.fresh(&format!("{}_args", child.name));
         group.kernel = names.fresh(&format!("{}_aggregated", child.name));
@@ -253,6 +275,9 @@ pub fn aggregate<'db>(
         let needs = plan.needs(*index);
         if granularity == Granularity::GridInStream {
             stream::refuse_parent(function, parent.existing(), &mut refusals);
+            if needs.iter().any(|group| plan.groups[*group].serial.is_some()) {
+                launch_bounds::keep_with_more_code(function, parent.all_launches(function), &mut edit);
+            }
             plan.follow(*index, parent, &header, &mut refusals, &mut edit);
             continue;
         }
@@ -309,9 +334,11 @@ pub fn aggregate<'db>(
         let file = cluster.functions[call.caller].file;
         target::prepend_items(&mut edit, file, call.list, &arguments);
     }
-    for group in &groups {
+    for (number, group) in groups.iter().enumerate() {
         for (index, split) in &group.launches {
-            replace_launch(&sites[*index], split, &group.aggregator, &mut edit);
+            let style = edit.style(sites[*index].file);
+            let otherwise = plan.without_room(number, &sites[*index], split, &style);
+            replace_launch(&sites[*index], split, &group.aggregator, otherwise, &mut edit);
         }
     }
     for (site, stream) in sites.iter().zip(streams) {
@@ -370,9 +397,20 @@ fn group<'a, 'db>(
             record: String::new(),
             aggregator: String::new(),
             arena: None,
+            threads: None,
+            serial: None,
         });
     }
     groups
+}
+
+/// The most launches of a site that a thread of a parent has, if that is known.
+fn launches_of_a_thread(cluster: &Cluster<'_>, site: usize) -> Option<u64> {
+    stream::launches_of_a_thread(&cluster.sites[site], cluster.is_repeated(cluster.site_of[site]))
+}
+
+fn is_counted(cluster: &Cluster<'_>, site: usize) -> bool {
+    launches_of_a_thread(cluster, site).is_some()
 }
 
 /// Whether one aggregator can collect both launches, given that they are of the same child.
@@ -781,11 +819,8 @@ impl<'db> Plan<'_, 'db> {
                 let Some(follower) = self.host_launches(*group) else {
                     continue;
                 };
-                stream::follows(host, &follower, refusals, edit);
-                let most = |(site, _): &(usize, Split<'_>)| {
-                    let repeated = self.cluster.is_repeated(self.cluster.site_of[*site]);
-                    stream::launches_of_a_thread(&self.cluster.sites[*site], repeated).unwrap_or(1)
-                };
+                stream::follows(host, &follower, group_of.serial.is_none(), refusals, edit);
+                let most = |(site, _): &(usize, Split<'_>)| launches_of_a_thread(self.cluster, *site);
                 let texts = group_of.uniform.get(&index).map_or(&[][..], Vec::as_slice);
                 let uniform = group_of.split().into_iter().flat_map(Split::uniform);
                 let values: Vec<String> = uniform
@@ -799,6 +834,49 @@ impl<'db> Plan<'_, 'db> {
         }
         let declarations = self.declarations(index, &self.arena, function, edit);
         declare(function, &declarations, edit);
+    }
+
+    /// What a launch does that finds no room: a function of the grid, the block and the arguments that were to be written down.
+    fn without_room(&self, group: usize, site: &Site<'_>, split: &Split<'_>, style: &Style) -> Option<String> {
+        let group = &self.groups[group];
+        let child = &self.children[group.child];
+        let serial = target::qualified(site, child, group.serial.as_ref()?);
+        // The arguments that all launches share are named in the function.
+        let shared: Vec<String> = split
+            .uniform()
+            .filter_map(|p| Some(target::flat(site.expr_source(p.arg?))))
+            .collect();
+        let unused = |wanted: &str| {
+            let mut name = wanted.to_owned();
+            while shared
+                .iter()
+                .any(|text| lex::identifiers(text).any(|word| word == name))
+            {
+                name.insert_str(0, "launch_");
+            }
+            name
+        };
+        let [grid, block, args] = ["grid", "block", "args"].map(unused);
+        let template_args = site.launch.template_args.map_or("", |t| site.source(t));
+        let record = target::qualified(site, child, &group.record);
+        let of_record = if depends_on_template(child, split) {
+            template_args
+        } else {
+            ""
+        };
+        let mut shared = shared.into_iter();
+        let values = split.parts.iter().map(|part| match part.uniform {
+            true => shared.next().unwrap_or_default(),
+            false => format!("{args}.{}", part.param.name),
+        });
+        let items: Vec<String> = [grid.clone(), block.clone()].into_iter().chain(values).collect();
+        let indent = style::indent_at(&site.text, site.place(site.facts.span).range.start as usize);
+        let column = style::columns(indent) + 2 * style::columns(&style.unit);
+        let call = style.list(column, &format!("{serial}{template_args}("), &items, ");");
+        Some(format!(
+            "\n\t[&](dim3 {grid}, dim3 {block}, const {record}{of_record}& {args}) {{\n\t\t{}\n\t}}",
+            call.replace('\n', "\n\t\t")
+        ))
     }
 
     /// Whether a kernel is a child whose body moves to another function.
@@ -948,14 +1026,18 @@ impl<'db> Plan<'_, 'db> {
         let (record, noun) = (&group.record, self.granularity.noun());
         let template = template_line(child);
         let depends = depends_on_template(child, split);
-        let fields: Vec<String> = split
+        let mut fields: Vec<String> = split
             .varying()
             .map(|p| format!("{};", outline::one_line(&p.param.field)))
             .collect();
-        let comment = format!(
+        let mut comment = format!(
             "// The arguments of {} that differ within a {noun} of {parent}.",
             child.name
         );
+        if let Some(count) = group.threads.and_then(|index| child.params.get(index)) {
+            fields.push(stream::threads(count));
+            comment.push_str("\n// Of the child's threads only the first threads() do anything.");
+        }
         let header = if depends { template.as_str() } else { "" };
         let line = format!("struct {record} {{ {} }};", fields.join(" "));
         let structure = if fields.is_empty() {
@@ -1012,10 +1094,20 @@ impl<'db> Plan<'_, 'db> {
                 collecting.declarations = self.declarations(member, &self.arena, function, edit);
             }
         }
-        let worker = outline::outline_collecting(edit, &mut behind, child, Form::Block, &collecting, names);
+        let by_warps = groups.iter().any(|number| self.groups[*number].threads.is_some());
+        let in_launcher = groups.iter().any(|number| self.groups[*number].serial.is_some());
+        let form = if by_warps || in_launcher {
+            Form::Thread
+        } else {
+            Form::Block
+        };
+        let worker = outline::outline_collecting(edit, &mut behind, child, form, &collecting, names);
         for number in groups {
             let group = &self.groups[number];
             let Some(split) = group.split() else { continue };
+            if let Some(serial) = &group.serial {
+                behind.add(in_launcher::serial_of(&behind, child, &worker, serial));
+            }
             let (structure, head, params) = self.kernel_head(group, child, &behind);
             if self.needed_early(number).is_none() {
                 behind.add(structure);
@@ -1045,8 +1137,12 @@ impl<'db> Plan<'_, 'db> {
                     body.push_str(&format!("\t{}\n", line.replace('\n', "\n\t")));
                 }
             }
+            let (each, thread) = match group.threads {
+                Some(_) => ("for_each_warp", "uint3 threadIdx, "),
+                None => ("for_each_block", ""),
+            };
             body.push_str(&format!(
-                "\t{batch}.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const {record_type}& {args}) {{\n{call}\n\t}});"
+                "\t{batch}.{each}([&]({thread}uint3 blockIdx, dim3 gridDim, dim3 blockDim, const {record_type}& {args}) {{\n{call}\n\t}});"
             ));
             let code = behind.function(&head, &params, &body);
             behind.add(code);
@@ -1116,7 +1212,14 @@ fn declare(function: &Function<'_>, declarations: &[String], edit: &mut EditBuil
 }
 
 /// Replaces the launch expression by a call of the aggregator.
-pub(crate) fn replace_launch(site: &Site<'_>, split: &Split<'_>, aggregator: &str, edit: &mut EditBuilder<'_>) {
+/// `otherwise`: what is done with a launch that finds no room.
+pub(crate) fn replace_launch(
+    site: &Site<'_>,
+    split: &Split<'_>,
+    aggregator: &str,
+    otherwise: Option<String>,
+    edit: &mut EditBuilder<'_>,
+) {
     let mut kept = vec![site.facts.grid.operand.span, site.facts.block.operand.span];
     let mut items: Vec<String> = kept.iter().map(|s| target::flat(site.source(*s))).collect();
     if let Some(shared) = &site.facts.shared {
@@ -1132,7 +1235,14 @@ pub(crate) fn replace_launch(site: &Site<'_>, split: &Split<'_>, aggregator: &st
     let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
     kept.extend(split.varying().filter_map(|p| Some(site.body.expr(p.arg?).span)));
     items.push(format!("{{{}}}", fields.join(", ")));
-    replace_by_call(site, &format!("{aggregator}.launch("), &items, &kept, edit);
+    replace_by_call_and(
+        site,
+        &format!("{aggregator}.launch("),
+        &items,
+        otherwise.as_deref(),
+        &kept,
+        edit,
+    );
 }
 
 /// Replaces a launch expression by a call. Comments between operands that aren't `kept` stay behind the statement.
@@ -1140,6 +1250,18 @@ pub(crate) fn replace_by_call(
     site: &Site<'_>,
     prefix: &str,
     items: &[String],
+    kept: &[Span],
+    edit: &mut EditBuilder<'_>,
+) {
+    replace_by_call_and(site, prefix, items, None, kept, edit);
+}
+
+/// The same with a last argument that takes lines of its own; tabs stand for the indentation that it has beyond the statement's.
+fn replace_by_call_and(
+    site: &Site<'_>,
+    prefix: &str,
+    items: &[String],
+    last: Option<&str>,
     kept: &[Span],
     edit: &mut EditBuilder<'_>,
 ) {
@@ -1151,10 +1273,16 @@ pub(crate) fn replace_by_call(
     let before = site.text.get(line..start).unwrap_or("");
     let indent = style::indent_at(&site.text, start);
     let column = style::columns(indent) + before.chars().count() - indent.chars().count();
-    let code = style.list(column, prefix, items, ")");
+    let code = style.list(column, prefix, items, if last.is_some() { "," } else { ")" });
     // Aligned below the first item, wherever the statement begins in its line.
     let align = " ".repeat(before.chars().count() - indent.chars().count());
-    let code = code.replace('\n', &format!("{}{indent}{align}", style.newline));
+    let mut code = code.replace('\n', &format!("{}{indent}{align}", style.newline));
+    if let Some(last) = last {
+        let lines = last
+            .replace('\t', &style.unit)
+            .replace('\n', &format!("{}{indent}", style.newline));
+        code.push_str(&format!("{lines})"));
+    }
     edit.replace(place, code);
 
     let source = site.source(span).to_owned();

@@ -28,6 +28,7 @@ pub fn library(name: &str) -> Option<Library> {
     let name = name
         .strip_prefix("cuda::std::")
         .or_else(|| name.strip_prefix("std::"))
+        .or_else(|| name.strip_prefix(TOGETHER))
         .unwrap_or(name);
     if name.contains("::") {
         return None;
@@ -55,6 +56,9 @@ pub fn library(name: &str) -> Option<Library> {
         _ => return None,
     })
 }
+
+/// The namespace of the runtime header with atomic operations that are called as CUDA's, and do for a warp what those do for a thread.
+pub const TOGETHER: &str = "gridfuse::together::";
 
 /// Functions of the runtime header that work on their arguments alone.
 const GRIDFUSE: &[&str] = &[

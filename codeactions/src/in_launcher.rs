@@ -1,24 +1,27 @@
 //! Child grids that run in the thread that would have launched them: what `threshold` and `serialize` have in common.
 
 use gridfuse_analysis::db::Db;
-use gridfuse_analysis::hir::{BinOp, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind};
+use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Literal, Name, StmtId};
 use gridfuse_analysis::launch::{LaunchId, Stream};
-use gridfuse_analysis::resolve::{Meaning, meaning};
+use gridfuse_analysis::resolve::{Meaning, launch_sites_of, meaning};
 use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::summary::summary;
 
-use crate::aggregate::replace_by_call;
+use crate::aggregate::{local, replace_by_call};
 use crate::child::Child;
+use crate::cluster::Function;
 use crate::ctype;
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::{Effects, effects};
 use crate::fission::{BlockThreads, Fission, SerialNames, constant_bytes};
+use crate::guard::Guard;
 use crate::handlers::finish;
 use crate::include::Header;
+use crate::launch_bounds;
 use crate::lex;
 use crate::names::{Names, camel};
 use crate::order;
-use crate::outline::{self, Form};
+use crate::outline::{self, Behind, Form, Worker};
 use crate::pure;
 use crate::rewrite::{Ineligible, Reason};
 use crate::site::{Refusals, Site};
@@ -76,16 +79,8 @@ pub fn run_in_launcher<'db>(
         return Err(crate::site::refuse("the launch is not understood", Some(site.here())));
     };
 
-    if let Some(load) = effects(db, child.worker()).read_only.first() {
-        edit.assume(Reason {
-            text: format!(
-                "`{}` writes nothing that `{}` reads by {}, which may miss what the same kernel has written",
-                site.parent_name(),
-                child.name,
-                load.what
-            ),
-            place: Some(load.place),
-        });
+    if let Some(reason) = reads_only(&site, child, &effects(db, child.worker())) {
+        edit.assume(reason);
     }
     header.include_in(db, &mut edit, site.file);
     header.include_in(db, &mut edit, child.file);
@@ -95,7 +90,41 @@ pub fn run_in_launcher<'db>(
         None => generate(&site, child, count.as_ref(), grids, &mut names, &mut edit),
     };
     replace_launch(&site, child, count.as_ref(), statement, &generated, &mut edit);
+    let parent = Function::new(db, site.parent);
+    if parent.is_kernel() {
+        let launches: Result<Vec<Site<'db>>, _> = launch_sites_of(db, site.parent)
+            .into_iter()
+            .map(|id| Site::new(db, id))
+            .collect();
+        launch_bounds::keep_with_more_code(&parent, launches.ok().as_deref(), &mut edit);
+    }
     finish(edit)
+}
+
+/// Refuses a child of which a grid can't run in the launching thread, one thread after the other; what that takes for granted.
+pub fn refuse_serial(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) -> Option<Reason> {
+    let effects = effects(site.db, child.worker());
+    if child.outlined.is_none() && meets(&effects) {
+        refusals.add(
+            format!("the threads of a block of `{}` work together", child.name),
+            Some(child.place()),
+        );
+    }
+    refuse_child(site, child, &effects, refusals);
+    reads_only(site, child, &effects)
+}
+
+/// The child reads what the kernel, of which it becomes a part, must not have written.
+fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<Reason> {
+    effects.read_only.first().map(|load| Reason {
+        text: format!(
+            "`{}` writes nothing that `{}` reads by {}, which may miss what the same kernel has written",
+            site.parent_name(),
+            child.name,
+            load.what
+        ),
+        place: Some(load.place),
+    })
 }
 
 fn refuse_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
@@ -262,7 +291,8 @@ impl Count {
             return None;
         }
         let wanted = lex::code_words(site.source(threads.span));
-        let (index, guard_type) = guard(child)?;
+        let guard = Guard::of(child)?;
+        let (index, guard_type) = (guard.parameter, guard.ty);
         let argument = site.launch.args.get(index)?;
         let param = child.params.get(index)?;
         let same = lex::code_words(site.expr_source(*argument)) == wanted
@@ -289,106 +319,6 @@ fn stands_for_itself(body: &Body, expr: ExprId) -> bool {
             &body.expr(body.strip_parens(expr)).kind,
             ExprKind::Literal(Literal::Int(_))
         )
-}
-
-/// The index of the parameter that guards the whole body, and the type in which it is compared: the body is
-/// `int i = blockIdx.x * blockDim.x + threadIdx.x;` and `if (i < n) …` or `if (i >= n) return; …`. Further conditions may follow,
-/// as in `if (i < n && …) …` and `if (i >= n || …) return; …`: a thread without work doesn't come to them.
-fn guard(child: &Child<'_>) -> Option<(usize, String)> {
-    let body: &Body = &child.body;
-    let StmtKind::Block(stmts) = &body.stmt(body.root?).kind else {
-        return None;
-    };
-    let mut stmts = stmts.iter().filter(|s| !matches!(body.stmt(**s).kind, StmtKind::Empty));
-    let StmtKind::Decl(decls) = &body.stmt(*stmts.next()?).kind else {
-        return None;
-    };
-    let [decl] = decls.as_slice() else { return None };
-    let variable = body.binding(decl.binding);
-    if !variable.ty.is_value() || variable.ty.volatile || !is_thread_index(body, decl.init?) {
-        return None;
-    }
-    let guard_type = ctype::normalize(&variable.ty.base);
-    let StmtKind::If {
-        init: None,
-        cond: Some(cond),
-        then,
-        otherwise: None,
-        ..
-    } = &body.stmt(*stmts.next()?).kind
-    else {
-        return None;
-    };
-    let (first, and) = first_condition(body, *cond);
-    let ExprKind::Binary(op, left, right) = body.expr(first).kind else {
-        return None;
-    };
-    let is_index =
-        |e: ExprId| matches!(body.expr(body.strip_parens(e)).kind, ExprKind::Name(Name::Local(b)) if b == decl.binding);
-    let (op, limit) = match (is_index(left), is_index(right)) {
-        (true, false) => (op, right),
-        (false, true) => (
-            match op {
-                BinOp::Gt => BinOp::Lt,
-                BinOp::Le => BinOp::Ge,
-                _ => return None,
-            },
-            left,
-        ),
-        _ => return None,
-    };
-    let leaves = || match &body.stmt(*then).kind {
-        StmtKind::Return(None) => true,
-        StmtKind::Block(inner) => {
-            matches!(inner.as_slice(), [only] if matches!(body.stmt(*only).kind, StmtKind::Return(None)))
-        }
-        _ => false,
-    };
-    let rest_is_empty = stmts.next().is_none();
-    let guarded = match op {
-        BinOp::Lt => rest_is_empty && and != Some(false),
-        BinOp::Ge => leaves() && and != Some(true),
-        _ => false,
-    };
-    let ExprKind::Name(Name::Local(limit)) = body.expr(body.strip_parens(limit)).kind else {
-        return None;
-    };
-    let index = body.params.iter().position(|p| *p == limit)?;
-    (guarded && pure::is_immutable_parameter(child.db, child.file, body, limit)).then_some((index, guard_type))
-}
-
-/// The condition that is looked at first, `a` of `a && b && …` or `a || b || …`; and whether the others are joined to it by `&&`.
-fn first_condition(body: &Body, cond: ExprId) -> (ExprId, Option<bool>) {
-    let cond = body.strip_parens(cond);
-    let ExprKind::Logical { and, lhs, .. } = body.expr(cond).kind else {
-        return (cond, None);
-    };
-    match first_condition(body, lhs) {
-        (first, inner) if inner.is_none_or(|inner| inner == and) => (first, Some(and)),
-        // `a && b || c`: none of them decides.
-        _ => (cond, None),
-    }
-}
-
-/// `blockIdx.x * blockDim.x + threadIdx.x` in any order, casts to integers aside.
-fn is_thread_index(body: &Body, expr: ExprId) -> bool {
-    let field_x = |e: ExprId, wanted: Builtin| {
-        let mut e = body.strip_parens(e);
-        while let ExprKind::Cast { operand, ty, .. } = &body.expr(e).kind
-            && matches!(ty.as_str(), "int" | "unsigned" | "unsigned int")
-        {
-            e = body.strip_parens(*operand);
-        }
-        matches!(&body.expr(e).kind, ExprKind::Field { base, field, arrow: false }
-            if field == "x" && matches!(body.expr(*base).kind, ExprKind::Name(Name::Builtin(b)) if b == wanted))
-    };
-    let product = |e: ExprId| {
-        matches!(body.expr(body.strip_parens(e)).kind, ExprKind::Binary(BinOp::Mul, a, b)
-            if (field_x(a, Builtin::BlockIdx) && field_x(b, Builtin::BlockDim))
-                || (field_x(a, Builtin::BlockDim) && field_x(b, Builtin::BlockIdx)))
-    };
-    matches!(body.expr(body.strip_parens(expr)).kind, ExprKind::Binary(BinOp::Add, a, b)
-        if (product(a) && field_x(b, Builtin::ThreadIdx)) || (product(b) && field_x(a, Builtin::ThreadIdx)))
 }
 
 /// Names of what was generated; a constant where there is a threshold.
@@ -460,14 +390,7 @@ fn generate<'db>(
 
     let worker = outline::outline(edit, &mut behind, child, Form::Thread, names);
     let serial = names.fresh(&wanted_serial);
-    let local = |wanted: &str| {
-        let mut name = wanted.to_owned();
-        while child.params.iter().any(|p| p.name == name) {
-            name.insert_str(0, "launch_");
-        }
-        name
-    };
-    let (grid, block) = (local("grid"), local("block"));
+    let (grid, block) = (local(child, "grid"), local(child, "block"));
 
     let constant = match grids {
         Grids::Below { threads, .. } => {
@@ -477,15 +400,36 @@ fn generate<'db>(
         }
         Grids::All => None,
     };
-    let mut params = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
-    params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
-    let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
-    let call = behind.call(2, &prefix, &items, ");");
-    let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
     let refused = match (grids, count) {
         (Grids::All, None) => unless_launchable(&grid, &block),
         _ => String::new(),
     };
+    let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
+    let code = serial_function(&behind, child, &worker, &serial, [&grid, &block], &limit, &refused);
+    behind.add(code);
+    behind.finish(edit, child);
+    Generated { constant, serial }
+}
+
+/// The function `serial` that runs all threads of a grid, one after the other.
+pub fn serial_of(behind: &Behind, child: &Child<'_>, worker: &Worker, serial: &str) -> String {
+    let (grid, block) = (local(child, "grid"), local(child, "block"));
+    serial_function(behind, child, worker, serial, [&grid, &block], "", "")
+}
+
+fn serial_function(
+    behind: &Behind,
+    child: &Child<'_>,
+    worker: &Worker,
+    serial: &str,
+    [grid, block]: [&str; 2],
+    limit: &str,
+    refused: &str,
+) -> String {
+    let mut params = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
+    params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
+    let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
+    let call = behind.call(2, &prefix, &items, ");");
     let body = format!(
         "{refused}\tgridfuse::for_each_thread({grid}, {block}, {limit}[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {{\n\
          {call}\n\t}});"
@@ -493,10 +437,7 @@ fn generate<'db>(
     let is_static = if child.is_static { "static " } else { "" };
     let template = child.template.as_ref().map_or(String::new(), |t| format!("{t}\n"));
     let head = format!("{template}{is_static}__device__ inline void {serial}(");
-    let code = behind.function(&head, &params, &body);
-    behind.add(code);
-    behind.finish(edit, child);
-    Generated { constant, serial }
+    behind.function(&head, &params, &body)
 }
 
 /// The constant and the serial function of a child that is split at its barriers; the child stays as it is.

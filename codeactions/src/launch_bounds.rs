@@ -20,6 +20,9 @@ use crate::site::{Refusals, Site};
 /// Registers of a multiprocessor, on every GPU that the runtime supports.
 const REGISTERS: u64 = 65536;
 
+/// The most that a thread can have.
+const MOST_REGISTERS: u64 = 255;
+
 /// What a parent can be held to when its children launch nothing: ptxas compiles aggregators of every granularity with 32 registers, for
 /// arguments of 8 to 200 bytes (of which it spills 24 at most), as all that launches is inlined and hands over one argument after the other.
 const PLAIN: u64 = 32;
@@ -120,7 +123,7 @@ pub fn keep(
             place,
         ),
         // All that a function may have.
-        (Bounds::Registers(Some(255)), _) => {}
+        (Bounds::Registers(Some(MOST_REGISTERS)), _) => {}
         (Bounds::Registers(Some(left)), Some(_)) => assume_optimized(edit, left),
         (Bounds::Registers(_), _) => edit.assume(Reason {
             text: format!("the launch bounds of `{title}` leave enough registers for what launches (or ptxas will say that they don't)"),
@@ -138,6 +141,19 @@ pub fn keep(
             }
         }
         (Bounds::Nothing, None) => {}
+    }
+}
+
+/// A kernel that takes over the code of another one may come to need any number of registers: adds launch bounds where its blocks are so
+/// large that there might not be as many. With launch bounds of its own it keeps to these. `launches` as in [`keep`].
+pub fn keep_with_more_code(function: &Function<'_>, launches: Option<&[Site<'_>]>, edit: &mut EditBuilder<'_>) {
+    let bounds = bounds(function.db, function.file, head(function), function.start);
+    let Some(threads) = launches.and_then(largest_block) else {
+        return;
+    };
+    if bounds == Bounds::Nothing && threads <= 1024 && threads * MOST_REGISTERS > REGISTERS {
+        let name = function.item.signature(function.db).name_span.shift(function.start);
+        edit.insert(function.file, name.start, format!("__launch_bounds__({threads}) "));
     }
 }
 

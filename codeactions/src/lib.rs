@@ -14,6 +14,7 @@ mod effects;
 mod fission;
 pub mod fixes;
 mod grid_stride;
+mod guard;
 pub mod handlers;
 mod in_launcher;
 pub mod include;

@@ -9,7 +9,8 @@
 //! - What the host has launched behind the parent runs what was collected sooner than anything that is launched for it, by the device
 //!   or by the host, and the parent is faster without a launch in its code: that took half to two thirds of the time of one launch for a
 //!   grid in every search through a graph. It costs some 4 µs where nothing was collected, and a record for each launch that there may be,
-//!   so where a thread may launch more often than [`MOST_LAUNCHES`] times it isn't proposed. A threshold saves nothing then, as what
+//!   so where a thread is known to launch more often than [`MOST_LAUNCHES`] times it isn't proposed. (Where that isn't known there is room
+//!   for some, and the others run in their threads.) A threshold saves nothing then, as what
 //!   follows the parent is launched anyway: with one the loops of a few threads came on top (`cc`, `gc`, `mstf`: a quarter more).
 //! - Otherwise a whole grid makes one launch, which was fastest in every search through a graph with many launchers, or as fast as the
 //!   others within a few percent. Where the parent has one block the block is the grid, and its state is in shared memory.
@@ -25,6 +26,8 @@
 //! - No threshold is the best for all data. In `cc`, `gc` and `mstf` none at all takes less time than 32 where the grids are skewed, and
 //!   more where all grids are small (docs/measurements.md, what `optimize` can't know). Of those that were measured 32 comes nearest to
 //!   the best one in the worse of the two cases.
+//! - Where all threads of a child grid have their atomic operations on the same place, these go one after the other, and one for each warp
+//!   brought a third (`bh`, and `mstf` where grids are large); it cost nothing where there was less to gain (`mstv`, `tc`).
 //! - The device's allocator works off one request after another: where the parent allocates, that is what takes the time
 //!   (`bt_malloc`: 30 ms, and 0.5 with one allocation for a warp).
 //! - A block of an aggregated grid looks up its launch once. Blocks of fewer than 128 threads do that too often, so one takes several.
@@ -40,7 +43,7 @@ use gridfuse_analysis::launch::{Child, GridSize, LaunchCount, LaunchFacts, Launc
 use gridfuse_analysis::resolve::{Meaning, launch_sites_of, meaning, unqualified};
 use gridfuse_analysis::uniformity::Level;
 
-use crate::handlers::allocates;
+use crate::handlers::{aggregate_atomics, allocates};
 use crate::room::launches_at;
 use crate::site::Site;
 use crate::waits_anyway::host_waits_anyway;
@@ -91,6 +94,15 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
         return Err("one thread of the grid launches once, so there is nothing to collect".to_owned());
     }
     let mut advice = Advice::default();
+    if let Child::Kernel(child) = &facts.child
+        && aggregate_atomics::has_some(site.db, *child)
+    {
+        advice.steps.push(Proposal {
+            ids: vec!["aggregate-atomics"],
+            option: None,
+            why: "all threads of a child grid have their atomic operations on the same place".to_owned(),
+        });
+    }
     if allocates(site.db, site.parent) {
         advice.steps.push(Proposal {
             ids: vec!["aggregate-malloc"],

@@ -14,11 +14,15 @@ use crate::cluster::{Cluster, Function};
 use crate::ctype;
 use crate::edit::EditBuilder;
 use crate::effects::effects;
+use crate::guard::Guard;
+use crate::in_launcher;
 use crate::launchpad::Listed;
 use crate::lex;
+use crate::outline::{self, Form};
 use crate::pure;
-use crate::rewrite::Reason;
+use crate::rewrite::{Ineligible, Reason};
 use crate::site::{Refusals, Site};
+use crate::split::Split;
 use crate::target;
 
 /// The type of the parent's parameter.
@@ -43,7 +47,7 @@ pub fn launches_of_a_thread(site: &Site<'_>, repeated: bool) -> Option<u64> {
 }
 
 /// Refuses a launch of which the host would have to know what only the device does.
-pub fn refuse_launch(site: &Site<'_>, repeated: bool, refusals: &mut Refusals) {
+pub fn refuse_launch(site: &Site<'_>, refusals: &mut Refusals) {
     let block = &site.facts.block;
     match block.constant {
         None => refusals.add(
@@ -64,12 +68,24 @@ pub fn refuse_launch(site: &Site<'_>, repeated: bool, refusals: &mut Refusals) {
             );
         }
     }
-    if launches_of_a_thread(site, repeated).is_none() {
+}
+
+/// Refuses a launch of which nobody knows how often a thread comes there, where what finds no room can't run in that thread instead; what
+/// that takes for granted.
+pub fn refuse_without_room(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) -> Option<Reason> {
+    let mut reasons = Refusals::default();
+    let assumed = in_launcher::refuse_serial(site, child, &mut reasons);
+    if let Err(Ineligible(reasons)) = reasons.check() {
         refusals.add(
-            "how often a thread comes here isn't known, and what finds no room can't be launched by itself",
+            "how often a thread comes here isn't known, and what finds no room can neither be launched by itself nor run in the launching \
+             thread",
             Some(site.here()),
         );
+        for reason in reasons {
+            refusals.add(reason.text, reason.place);
+        }
     }
+    assumed
 }
 
 /// Refuses a child whose blocks can't run one after the other in the same block; what that takes for granted. That none of them waits
@@ -154,10 +170,12 @@ pub fn at_host(function: &Function<'_>, host: &Site<'_>, param: &Param, text: &s
     plain.then(|| format!("static_cast<{}>({source})", own.base))
 }
 
-/// What has to hold where the host launches a parent, and what is taken for granted there.
+/// What has to hold where the host launches a parent, and what is taken for granted there. `counted`: how often a thread launches is
+/// known.
 pub fn follows<'db>(
     host: &Site<'db>,
     follower: &Listed<'_, 'db>,
+    counted: bool,
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'db>,
 ) {
@@ -172,18 +190,22 @@ pub fn follows<'db>(
         );
     }
     follower.refuse_unnamed(host, refusals);
+    let memory = if counted {
+        format!(", and there is memory for what all threads of `{parent}` may launch")
+    } else {
+        String::new()
+    };
     edit.assume(Reason {
         text: format!(
-            "no other thread of the host launches into the stream between `{parent}` and what follows it, and there is memory for what all \
-             threads of `{parent}` may launch"
+            "no other thread of the host launches into the stream between `{parent}` and what follows it{memory}"
         ),
         place: here,
     });
 }
 
 /// `gridfuse::followed_by<…>(…)` for a launch of the parent: `uniform` are the values of what all launches share, `launches` the
-/// most that a thread has.
-pub fn followed_by(host: &Site<'_>, follower: &Listed<'_, '_>, launches: u64, uniform: &[String]) -> String {
+/// most that a thread has, if that is known.
+pub fn followed_by(host: &Site<'_>, follower: &Listed<'_, '_>, launches: Option<u64>, uniform: &[String]) -> String {
     let stream = host.facts.stream_operand.as_ref();
     let stream = stream.map_or("0".to_owned(), |s| target::flat(host.source(s.span)));
     let mut items = vec![
@@ -192,12 +214,48 @@ pub fn followed_by(host: &Site<'_>, follower: &Listed<'_, '_>, launches: u64, un
         stream,
     ];
     items.extend(uniform.iter().cloned());
-    let most = if launches > 1 {
-        format!(", {launches}")
-    } else {
-        String::new()
+    let most = match launches {
+        Some(0 | 1) => String::new(),
+        Some(launches) => format!(", {launches}"),
+        None => ", gridfuse::kNotKnown".to_owned(),
     };
     format!("{FOLLOWED_BY}<{}{most}>({})", follower.name_at(host), items.join(", "))
+}
+
+/// Whether the grid behind the parent may run the children's warps, and of these only what has something to do: the index of the
+/// parameter that says how many threads have. A block of the child is whole warps, whose threads have nothing to do with each other;
+/// and those from a number on that is passed at each launch do nothing. `split` are the arguments of the first of the launches.
+pub fn warps_alone(launches: &[&Site<'_>], child: &Child<'_>, split: &Split<'_>) -> Option<usize> {
+    let guard = Guard::of(child)?;
+    let part = split.parts.get(guard.parameter)?;
+    let ty = &part.param.ty;
+    let counts = ty.is_value() && ctype::normalize(&ty.base) == guard.ty;
+    if part.uniform || !counts || !matches!(guard.ty.as_str(), "int" | "unsigned int") {
+        return None;
+    }
+    let effects = effects(child.db, child.worker());
+    let apart = effects.barriers.is_empty() && effects.shared.is_empty() && effects.warp.is_empty();
+    let fits = |site: &&Site<'_>| {
+        let whole = matches!(site.facts.block.constant, Some([x, 1, 1]) if x % 32 == 0);
+        whole && matches!(site.facts.grid.components, Some([Some(_), None, None]))
+    };
+    // The name of the member function that says it.
+    let named = split.varying().any(|part| part.param.name == THREADS);
+    let mut refusals = Refusals::default();
+    outline::refuse_to_outline(child, Form::Thread, &effects, &mut refusals);
+    (apart && !named && launches.iter().all(fits) && refusals.is_empty()).then_some(guard.parameter)
+}
+
+/// What the struct of a launch's arguments has for the runtime: how many threads of such a grid have something to do.
+const THREADS: &str = "threads";
+
+/// That member function.
+pub fn threads(count: &Param) -> String {
+    let Param { ty, name, .. } = count;
+    format!(
+        "__device__ {} {THREADS}() const {{ return {name}; }}",
+        ctype::normalize(&ty.base)
+    )
 }
 
 /// The type of the aggregated kernel's first parameter: the record's type, and the block.

@@ -36,6 +36,7 @@ struct Launch {
     int id = 0;
     long long offset = 0;   // of its first thread's place
     bool refused = false;
+    int count = 0;          // of threads that do something, where the child looks at that
 };
 
 // What is passed for each launch; of odd size and alignment.
@@ -50,11 +51,21 @@ struct alignas(32) Wide {
     int id;
 };
 
+// A child that does nothing in threads from a number on.
+struct Counted {
+    long long offset;
+    int id;
+    int count;
+    __device__ int threads() const { return count; }
+};
+
 struct Work {
     const Launch* launches;
     const int* begin;   // of each thread of the parent
     int threads;
     unsigned* written;   // by the parent, before it launches
+    unsigned* out;       // as the children get it
+    unsigned salt;
 };
 
 __host__ __device__ inline unsigned mix(unsigned hash, unsigned value) { return (hash ^ value) * 0x9e3779b1u + (hash >> 15); }
@@ -70,7 +81,12 @@ __host__ __device__ inline long long place(uint3 thread, uint3 block, dim3 grid,
 }
 
 template <class A>
-__device__ void child_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim, const A& args, unsigned* out, const unsigned* written, unsigned salt) {
+__device__ void child_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const A& args, unsigned* out,
+                             const unsigned* written, unsigned salt) {
+    if constexpr (std::is_same<A, Counted>::value) {
+        const int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i >= args.count) return;
+    }
     const bool seen = written[args.id] == 77u * args.id;
     atomicAdd(&out[args.offset + place(threadIdx, blockIdx, gridDim, blockDim)],
               seen ? result(threadIdx, blockIdx, gridDim, blockDim, args.id, salt) : 5u);
@@ -79,7 +95,18 @@ __device__ void child_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim, const A&
 template <class A, unsigned X, unsigned Y, unsigned Z>
 __global__ void child(gridfuse::StreamBatch<A, X, Y, Z> batch, unsigned* out, const unsigned* written, unsigned salt) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const A& args) {
-        child_body(blockIdx, gridDim, blockDim, args, out, written, salt);
+        child_thread(threadIdx, blockIdx, gridDim, blockDim, args, out, written, salt);
+    });
+}
+
+// Of the children's warps those that have something to do.
+template <class A, unsigned X>
+__global__ void child_of_warps(gridfuse::StreamBatch<A, X> batch, unsigned* out, const unsigned* written, unsigned salt) {
+    batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const A& args) {
+        // All threads of the warp are here, and none of another.
+        const unsigned lane = threadIdx.x % 32, linear = ::threadIdx.x;
+        const bool whole = lane == linear % 32 && __all_sync(~0u, threadIdx.x - lane == __shfl_sync(~0u, threadIdx.x, 0));
+        if (whole) child_thread(threadIdx, blockIdx, gridDim, blockDim, args, out, written, salt);
     });
 }
 
@@ -97,7 +124,7 @@ __global__ void shared_child(gridfuse::StreamBatch<A, X, Y, Z> batch, unsigned* 
         A mine = args;
         mine.offset = offset;
         mine.id = id;
-        child_body(blockIdx, gridDim, blockDim, mine, out, written, salt);
+        child_thread(threadIdx, blockIdx, gridDim, blockDim, mine, out, written, salt);
         __syncthreads();
     });
 }
@@ -114,13 +141,23 @@ __device__ A args_of(const Launch& launch) {
     A args = {};
     args.offset = launch.offset;
     args.id = launch.id;
+    if constexpr (std::is_same<A, Counted>::value) args.count = launch.count;
     return args;
 }
 
-template <class Aggregator>
+template <bool MayBeFull, class Aggregator>
 __device__ void launch_one(Aggregator& children, const Launch& launch, dim3 block, const Work& work) {
+    using A = typename Aggregator::Args;
     work.written[launch.id] = 77u * launch.id;
-    children.launch(launch.grid, block, args_of<typename Aggregator::Args>(launch));
+    if constexpr (MayBeFull) {
+        children.launch(launch.grid, block, args_of<A>(launch), [&](dim3 grid, dim3 block, const A& args) {
+            gridfuse::for_each_thread(grid, block, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+                child_thread(threadIdx, blockIdx, gridDim, blockDim, args, work.out, work.written, work.salt);
+            });
+        });
+    } else {
+        children.launch(launch.grid, block, args_of<A>(launch));
+    }
 }
 
 // The children. By types, as nvcc finds no kernel that has an instance of a template of kernels for an argument ("invalid device function").
@@ -128,11 +165,24 @@ template <class A, unsigned X, unsigned Y, unsigned Z>
 struct Plain {
     static constexpr auto kernel = child<A, X, Y, Z>;
     static constexpr unsigned x = X, y = Y, z = Z;
+    static constexpr bool counted = false, may_be_full = false;
 };
 template <class A, unsigned X, unsigned Y, unsigned Z>
 struct Shared {
     static constexpr auto kernel = shared_child<A, X, Y, Z>;
     static constexpr unsigned x = X, y = Y, z = Z;
+    static constexpr bool counted = false, may_be_full = false;
+};
+template <unsigned X>
+struct Warps {
+    static constexpr auto kernel = child_of_warps<Counted, X>;
+    static constexpr unsigned x = X, y = 1, z = 1;
+    static constexpr bool counted = true, may_be_full = false;
+};
+// What finds no room runs in the launching thread.
+template <class Child>
+struct Limited : Child {
+    static constexpr bool may_be_full = true;
 };
 
 // Threads leave early, loop, and launch in a branch and in a function.
@@ -147,7 +197,9 @@ __global__ void parent(Work work, gridfuse::StreamArena arena) {
     for (int i = work.begin[at]; i < work.begin[at + 1]; ++i) {
         const Launch& launch = work.launches[i];
         if (launch.id % 3 == 0) {
-            launch_one(children, launch, threads, work);
+            launch_one<Child::may_be_full>(children, launch, threads, work);
+        } else if constexpr (Child::may_be_full) {
+            launch_one<true>(children, launch, threads, work);
         } else {
             work.written[launch.id] = 77u * launch.id;
             children.launch(launch.grid, threads, args_of<typename decltype(children)::Args>(launch));
@@ -202,7 +254,7 @@ bool run(const Test& test, cudaStream_t stream) {
                     for (thread.z = 0; thread.z < Z; ++thread.z)
                         for (thread.y = 0; thread.y < Y; ++thread.y)
                             for (thread.x = 0; thread.x < X; ++thread.x)
-                                expected[launch.offset + place(thread, block, launch.grid, threads)] +=
+                                if (!Child::counted || int(block.x * X + thread.x) < launch.count) expected[launch.offset + place(thread, block, launch.grid, threads)] +=
                                     test.rounds * result(thread, block, launch.grid, threads, launch.id, salt);
     }
     Work work;
@@ -215,6 +267,8 @@ bool run(const Test& test, cudaStream_t stream) {
     CHECK(cudaMalloc(&work.written, (launches.size() + 2) * sizeof(unsigned)));
     CHECK(cudaMalloc(&out, (results + 1) * sizeof(unsigned)));
     CHECK(cudaMemsetAsync(out, 0, (results + 1) * sizeof(unsigned), stream));
+    work.out = out;
+    work.salt = salt;
     const auto launch = [&] {
         CHECK(cudaMemsetAsync(work.written, 0, (launches.size() + 2) * sizeof(unsigned), stream));
         parent<Child><<<test.grid, test.block, 0, stream>>>(
@@ -254,6 +308,8 @@ Test random_test(int threads, int most, unsigned blocks, unsigned seed, bool fla
         const int count = random.below(3) == 0 ? 0 : int(random.below(most + 1));
         for (int i = 0; i < count; ++i) {
             Launch launch;
+            // Of some grids no thread does anything, of some all do.
+            launch.count = int(random.below(2 + blocks * 64)) - int(random.below(3) == 0) * 40;
             launch.grid = flat ? dim3(1 + random.below(blocks)) : dim3(1 + random.below(blocks), 1 + random.below(3), 1 + random.below(4));
             of_thread.push_back(launch);
         }
@@ -287,6 +343,29 @@ void all(bool small, cudaStream_t stream) {
     verdict("large blocks", run<Plain<Args, 256, 2, 2>, 1>(random_test(small ? 20 : 300, 1, 3, 15), stream));
     verdict("wide arguments", run<Plain<Wide, 32, 1, 1>, 3>(random_test(threads, 3, 4, 16), stream));
     verdict("shared memory", run<Shared<Args, 64, 1, 1>, 2>(random_test(threads, 2, 9, 17), stream));
+    for (unsigned seed : {40, 41, 42}) {
+        verdict("warps", run<Warps<128>, 2>(random_test(threads, 2, 5, seed), stream));
+        verdict("blocks of one warp", run<Warps<32>, 3>(random_test(threads, 3, 1 + seed % 3, seed), stream));
+        verdict("warps of grids of three dimensions", run<Warps<64>, 1>(random_test(threads / 2, 1, 4, seed, false), stream));
+    }
+    // With too little room, and with room for a number of launches that isn't known.
+    const auto alone = [&](const char* name, bool some, auto runs) {
+        CHECK(cudaStreamSynchronize(stream));
+        const auto before = gridfuse::direct_launches();
+        verdict(name, runs());
+        verdict(std::string(name) + ": in the launching thread", (gridfuse::direct_launches() > before) == some);
+    };
+    alone("more launches than there is room for", true, [&] { return run<Limited<Plain<Args, 32, 1, 1>>, 1>(random_test(threads, 6, 5, 43), stream); });
+    alone("more warps than there is room for", true, [&] { return run<Limited<Warps<128>>, 1>(random_test(threads, 5, 4, 44), stream); });
+    alone("as many launches as there is room for", false, [&] { return run<Limited<Plain<Args, 32, 1, 1>>, 6>(random_test(threads, 6, 5, 45), stream); });
+    alone("an unknown number of launches", false, [&] { return run<Limited<Warps<64>>, gridfuse::kNotKnown>(random_test(threads, 9, 3, 46), stream); });
+    Test exact = random_test(64, 1, 3, 47);   // as many launches as places, all of one thread
+    exact.of_thread.assign(64, {});
+    exact.of_thread[5].assign(64, Launch());
+    for (auto& launch : exact.of_thread[5]) launch.grid = dim3(3), launch.count = 70;
+    alone("all places taken", false, [&] { return run<Limited<Warps<32>>, 1>(exact, stream); });
+    exact.of_thread[5].push_back(exact.of_thread[5][0]);
+    alone("one launch too many", true, [&] { return run<Limited<Warps<32>>, 1>(exact, stream); });
     Test none = random_test(500, 0, 1, 18);
     verdict("no launches", run<Plain<Args, 32, 1, 1>, 1>(none, stream));
     Test solid = random_test(threads, 2, 6, 19);

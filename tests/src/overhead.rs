@@ -14,11 +14,12 @@ use crate::nvcc::Nvcc;
 use crate::workspace;
 
 /// What the page compares: the name, the rewrites and their options.
-const VARIANTS: [(&str, &str, &[&str]); 10] = [
+const VARIANTS: [(&str, &str, &[&str]); 11] = [
     ("as it is", "", &[]),
     ("threshold", "threshold", &["threshold=64"]),
     ("serialize", "serialize", &[]),
     ("coarsen", "coarsen", &["factor=4"]),
+    ("aggregate-atomics", "aggregate-atomics", &[]),
     ("aggregate-warp", "aggregate-warp", &[]),
     ("aggregate-block", "aggregate-block", &[]),
     ("aggregate-multiblock", "aggregate-multiblock", &[]),

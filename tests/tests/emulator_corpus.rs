@@ -277,6 +277,12 @@ fn what_runs_behind_a_parent_passes_its_test() {
     }
 }
 
+/// And for atomic operations that a warp does together.
+#[test]
+fn atomics_together_pass_their_test() {
+    passes("together_test.cu");
+}
+
 /// Builds a test of the runtime header that is made for GPUs, and runs it with a few seeds.
 fn passes(file: &str) -> Executable {
     let root = workspace::root();

@@ -34,7 +34,9 @@ case "$6" in
     refused) echo 'ineligible: because' >&2; exit 1 ;;
     nothing) exit 0 ;;
 esac
-echo "// applied $6 $8" >> "$2"
+ids=$6
+[ "$ids" = twin ] && ids=aggregate-block,fire   # what another variant does
+echo "// applied $ids $8" >> "$2"
 "#;
 
 const PROGRAM: &str = r#"#!/bin/sh
@@ -90,6 +92,7 @@ variant = [
     { name = "serial", args = ["--variant", "serial"] },
     { name = "naive", args = ["--variant", "naive"] },
     { name = "aggregate-block", args = ["--variant", "x"], apply = ["aggregate-block", "fire"], at = "child<<<", set = { threshold = 64 } },
+    { name = "twin", args = ["--variant", "x"], apply = ["twin"], at = "child<<<", set = { threshold = 64 } },
     { name = "refused", apply = ["refused"], at = "child<<<", inputs = ["tree"] },
     { name = "nothing", apply = ["nothing"], at = "child<<<", inputs = ["tree"] },
     { name = "lost", apply = ["aggregate-block"], at = "grandchild<<<", inputs = ["tree"] },
@@ -219,6 +222,15 @@ fn everything_is_measured_and_written_down() {
         "./p --input tree --variant x --repeat 7 --label aggregate-block"
     );
     assert_eq!(aggregated.report["variant"], "aggregate-block");
+    assert_eq!(aggregated.processes_ms, [0.25; 3], "the fastest, in three processes");
+    assert_eq!(results.run("serial", "tree").unwrap().processes_ms, [1.5; 3]);
+    assert!(results.run("naive", "tree").unwrap().processes_ms.is_empty());
+    let twin = results.run("twin", "tree").unwrap();
+    assert_eq!(twin.command, aggregated.command, "the same program is run once");
+    assert_eq!(
+        (twin.time_ms, &twin.processes_ms),
+        (Some(0.25), &aggregated.processes_ms)
+    );
     let crash = results.run("naive", "crash").unwrap();
     assert!(crash.message.as_deref().unwrap().contains("illegal address"));
     assert!(results.run("klap", "tree").unwrap().baseline);

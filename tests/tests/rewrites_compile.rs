@@ -132,8 +132,15 @@ fn the_corpus_links() {
     // By themselves: the emulator has functions of its own with the names of CUDA's.
     let corpus = Directory::copy_of(&workspace::root().join("tests/corpus"));
     let mut all: Vec<String> = rewrites().iter().filter(|r| r["at"] == "launch").map(id).collect();
-    // Neither of these programs allocates on the device, or has a kernel with several blocks that launches itself.
-    all.retain(|id| id != "aggregate-malloc" && id != "flatten-recursion" && id != "persistent-loop");
+    // The one to which all others are applied doesn't allocate on the device, has no kernel with several blocks that launches itself, and no
+    // atomic operation on one place.
+    const OF_OTHERS: [&str; 4] = [
+        "aggregate-malloc",
+        "flatten-recursion",
+        "persistent-loop",
+        "aggregate-atomics",
+    ];
+    all.retain(|id| !OF_OTHERS.contains(&id.as_str()));
     let (promotions, mut all): (Vec<String>, Vec<String>) = all.into_iter().partition(|id| id.starts_with("promote"));
     all.extend(SEQUENCES.map(str::to_owned));
     let mut jobs = Vec::new();
@@ -145,6 +152,7 @@ fn the_corpus_links() {
             CORPUS_WITH_ALL => all.clone(),
             name if CORPUS_PROMOTED.contains(&name) => promotions.clone(),
             "jacobi.cu" => vec!["persistent-loop".to_owned()],
+            "mstf.cu" => vec!["aggregate-atomics,aggregate-grid-stream".to_owned()],
             _ => SEQUENCES.map(str::to_owned).to_vec(),
         };
         for launch in launches {

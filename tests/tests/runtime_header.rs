@@ -22,7 +22,7 @@ fn includes() -> Vec<String> {
 /// The programs that are measured.
 fn programs() -> Vec<PathBuf> {
     let tests = workspace::root().join("tests");
-    let mut found: Vec<PathBuf> = ["runtime_test.cu", "chain_test.cu", "stream_test.cu"]
+    let mut found: Vec<PathBuf> = ["runtime_test.cu", "chain_test.cu", "stream_test.cu", "together_test.cu"]
         .iter()
         .map(|name| tests.join("gpu").join(name))
         .collect();

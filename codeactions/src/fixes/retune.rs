@@ -11,17 +11,6 @@ use crate::undo;
 /// The example.
 macro_rules! program {
     ($granularity:literal, $noun:literal, $arena:literal) => {
-        program!(
-            $granularity,
-            $noun,
-            "Batch<expand_args>",
-            "Arena",
-            "arena, col, out",
-            " ",
-            concat!($arena, "((n + 255) / 256, 256)")
-        )
-    };
-    ($granularity:literal, $noun:literal, $batch:literal, $arena:literal, $taken:literal, $space:literal, $made:expr) => {
         concat!(
             "#include \"gridfuse.cuh\"
 
@@ -40,22 +29,16 @@ __global__ void expand(const int* col, int* out, int begin, int count) {
             " of visit.
 struct expand_args { int begin; int count; };
 
-__global__ void expand_aggregated(gridfuse::",
-            $batch,
-            " batch, const int* col, int* out) {
+__global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* out) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
         expand_body(blockIdx, gridDim, blockDim, col, out, args.begin, args.count);
     });
 }
 
-__global__ void visit(const int* row, const int* col, int* out, int n, gridfuse::",
-            $arena,
-            " arena) {
+__global__ void visit(const int* row, const int* col, int* out, int n, gridfuse::Arena arena) {
     gridfuse::Aggregator<gridfuse::",
             $granularity,
-            ", expand_aggregated> expands(",
-            $taken,
-            ");
+            ", expand_aggregated> expands(arena, col, out);
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n) return;
     int begin = row[v], count = row[v + 1] - begin;
@@ -63,23 +46,62 @@ __global__ void visit(const int* row, const int* col, int* out, int n, gridfuse:
 }
 
 void run(const int* row, const int* col, int* out, int n) {
-    visit<<<(n + 255) / 256, 256>>>(row, col, out, n,",
-            $space,
-            "gridfuse::",
-            $made,
-            ");
+    visit<<<(n + 255) / 256, 256>>>(row, col, out, n, gridfuse::",
+            $arena,
+            "((n + 255) / 256, 256));
 }
 "
         )
     };
 }
 
+/// The example where they run behind the parent.
+macro_rules! in_stream {
+    () => {
+        r#"#include "gridfuse.cuh"
+
+__device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                              const int* col, int* out, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicAdd(&out[col[begin + i]], 1);
+}
+
+__global__ void expand(const int* col, int* out, int begin, int count) {
+    expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, out, begin, count);
+}
+
+// The arguments of expand that differ within a grid of visit.
+// Of the child's threads only the first threads() do anything.
+struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
+
+__global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col, int* out) {
+    batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+        expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, out, args.begin, args.count);
+    });
+}
+
+__global__ void visit(const int* row, const int* col, int* out, int n, gridfuse::StreamArena arena) {
+    gridfuse::Aggregator<gridfuse::PerGridInStream, expand_aggregated> expands(arena);
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    if (count > 0) expands.launch((count + 127) / 128, 128, {begin, count});
+}
+
+void run(const int* row, const int* col, int* out, int n) {
+    visit<<<(n + 255) / 256, 256>>>(row, col, out, n,
+                                    gridfuse::followed_by<expand_aggregated>((n + 255) / 256, 256, 0, col, out));
+}
+"#
+    };
+}
+
 /// The documentation of one: all are the same but for the granularity.
 macro_rules! doc {
     ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $to:literal, $to_noun:literal) => {
-        doc!($what, $rewrite, $from, $from_noun, $to, $to_noun, "arena_for")
+        doc!($what, $rewrite, $from, $from_noun, program!($to, $to_noun, "arena_for"))
     };
-    ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $to:literal, $to_noun:literal, $($arena:expr),+) => {
+    ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $after:expr) => {
         concat!(
             "Collects launches ",
             $what,
@@ -96,7 +118,7 @@ macro_rules! doc {
             ".md) needs.\n\n## Before\n```cuda\n",
             program!($from, $from_noun, "arena_for"),
             "```\n\n## After\n```cuda\n",
-            program!($to, $to_noun, $($arena),+),
+            $after,
             "```\n\n## Source\nThe rewrites `aggregate-*`.\n"
         )
     };
@@ -119,9 +141,7 @@ pub(super) const GRID_HOST: Fix = Fix {
         "aggregate-grid-host",
         "PerGrid",
         "grid",
-        "PerGridFromHost",
-        "grid",
-        "launchpad_for<expand_aggregated>"
+        program!("PerGridFromHost", "grid", "launchpad_for<expand_aggregated>")
     ),
     options: &[],
     everywhere: true,
@@ -136,13 +156,7 @@ pub(super) const GRID_STREAM: Fix = Fix {
         "aggregate-grid-stream",
         "PerGrid",
         "grid",
-        "PerGridInStream",
-        "grid",
-        "StreamBatch<expand_args, 128>",
-        "StreamArena",
-        "arena",
-        "\n                                    ",
-        "followed_by<expand_aggregated>((n + 255) / 256, 256, 0, col, out)"
+        in_stream!()
     ),
     options: &[],
     everywhere: true,

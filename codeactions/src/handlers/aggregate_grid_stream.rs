@@ -26,6 +26,13 @@ The host doesn't know what the parent will have collected. So it launches as man
 Each of them runs its share of the collected blocks, one after the other, and finds out for each which launch it belongs to. If nothing
 was collected, they end at once.
 
+Of a child whose threads have nothing to do with each other (no barrier, no shared memory, no exchange within a warp), and do nothing from
+a number on that is an argument of the launch (`if (i < count)`), not the blocks are dealt out but the warps, and only those with
+something to do: a grid of 16 threads in a block of 128 takes one warp and not four.
+
+A thread that launches more often than anybody knows, in a loop, has room for some launches (`gridfuse::kNotKnown`). What finds none
+runs in that thread, as with [serialize](serialize.md), and is counted (`gridfuse::direct_launches`).
+
 `gridfuse::followed_by`, the last argument of the parent's launch, makes the memory and launches the grid at the end of that statement.
 It gets the arguments that all launches share, which are those of the parent; the others are written down. A graph that the stream is
 being captured into gets both kernels.
@@ -35,12 +42,13 @@ being captured into gets both kernels.
 - A child with a constant block, without dynamic shared memory, that collects no launches in its turn. Launches with another block have a
   kernel of their own that follows.
 - Barriers of the child that all threads of a block reach, or none, as for [coarsen](coarsen.md).
-- A known number of launches of each thread: none in a loop, unless that has a constant number of rounds.
+- A known number of launches of each thread, 32 at most; or a child that can run in the launching thread, and whose threads don't work
+  together.
 - A launch of the parent by the host that is a statement of its own, in a place where the children are declared.
 - Template arguments of the children that the host can write: none that depend on the parent's.
 
-It assumes that no other thread of the host launches into the stream between the parent and what follows it. And that there is memory
-for as many launches as all threads of the parent may have: 12 bytes and the arguments for each. If there is less, the parent is stopped
+It assumes that no other thread of the host launches into the stream between the parent and what follows it. And, where the launches of a
+thread are counted, that there is memory for as many as all threads of the parent may have: 12 bytes and the arguments for each. If there is less, the parent is stopped
 (`cudaErrorLaunchFailure`) when that isn't enough. In the NULL stream of the parent it assumes what `aggregate-grid` does.
 
 ## Before
@@ -67,24 +75,26 @@ void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) 
 ```cuda
 #include "gridfuse.cuh"
 
-__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
-                                            const int* col, int* dist, int level, int begin,
-                                            int count) {
+__device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim,
+                                              dim3 blockDim, const int* col, int* dist, int level,
+                                              int begin, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
 }
 
 __global__ void expand(const int* col, int* dist, int level, int begin, int count) {
-    expand_body(blockIdx, gridDim, blockDim, col, dist, level, begin, count);
+    expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
 }
 
 // The arguments of expand that differ within a grid of visit.
-struct expand_args { int begin; int count; };
+// Of the child's threads only the first threads() do anything.
+struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
 
 __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col,
                                   int* dist, int level) {
-    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
-        expand_body(blockIdx, gridDim, blockDim, col, dist, level, args.begin, args.count);
+    batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+        expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, args.begin,
+                      args.count);
     });
 }
 

@@ -207,7 +207,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     header.include_in(db, &mut edit, child.file);
     plan.generate(&mut names, &mut edit);
     for (site, split) in sites.iter().zip(&splits) {
-        replace_launch(site, split, &plan.launches, &mut edit);
+        replace_launch(site, split, &plan.launches, None, &mut edit);
     }
     if let Some(site) = sites.first() {
         remove(site, &streams, &mut edit);

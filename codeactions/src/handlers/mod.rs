@@ -1,5 +1,6 @@
 //! The table of rewrites: one file each.
 
+pub mod aggregate_atomics;
 mod aggregate_block;
 mod aggregate_grid;
 mod aggregate_grid_host;
@@ -40,6 +41,7 @@ pub static REWRITES: &[Rewrite] = &[
     flatten_recursion::REWRITE,
     persistent_loop::REWRITE,
     aggregate_malloc::REWRITE,
+    aggregate_atomics::REWRITE,
     promote_lookback::REWRITE,
     promote_overlap::REWRITE,
     promote::REWRITE,

@@ -74,24 +74,26 @@ void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) 
 ```cuda
 #include "gridfuse.cuh"
 
-__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
-                                            const int* col, int* dist, int level, int begin,
-                                            int count) {
+__device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim,
+                                              dim3 blockDim, const int* col, int* dist, int level,
+                                              int begin, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) atomicMin(&dist[col[begin + i]], level + 1);
 }
 
 __global__ void expand(const int* col, int* dist, int level, int begin, int count) {
-    expand_body(blockIdx, gridDim, blockDim, col, dist, level, begin, count);
+    expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
 }
 
 // The arguments of expand that differ within a grid of visit.
-struct expand_args { int begin; int count; };
+// Of the child's threads only the first threads() do anything.
+struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
 
 __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col,
                                   int* dist, int level) {
-    batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
-        expand_body(blockIdx, gridDim, blockDim, col, dist, level, args.begin, args.count);
+    batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+        expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, args.begin,
+                      args.count);
     });
 }
 

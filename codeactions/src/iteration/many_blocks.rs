@@ -43,7 +43,7 @@ pub fn write<'db>(
     let plan = Plan::new(kernel, &split, &RUNTIME, bounds, names);
     header.include_in(db, edit, kernel.file);
     plan.generate(names, edit);
-    replace_launch(site, &split, &plan.launches, edit);
+    replace_launch(site, &split, &plan.launches, None, edit);
     let launch = if iteration.same_grid {
         "launch_loop"
     } else {

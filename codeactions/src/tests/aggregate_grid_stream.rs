@@ -46,7 +46,7 @@ fn arguments_are_converted_as_the_parent_converts_them() {
     let launch = "if (count > 0) child<<<1, 32>>>(out, scale, begin, count);";
     // To float.
     rewrite(ID, &passed("float scale", "factor * 2", launch)).has(&[
-        "struct child_args { int begin; int count; };",
+        "struct child_args { int begin; int count; __device__ int threads() const { return count; } };",
         "followed_by<child_aggregated>((n + 127) / 128, 128, 0, out, factor * 2)",
     ]);
     // To int, and then to float.
@@ -61,24 +61,28 @@ fn what_the_host_cannot_write_twice_is_written_down() {
     let launch = "if (count > 0) child<<<1, 32>>>(out, scale, begin, count);";
     for arguments in ["next()", "steps++"] {
         rewrite(ID, &passed("float scale", arguments, launch)).has(&[
-            "struct child_args { float scale; int begin; int count; };",
+            "struct child_args { float scale; int begin; int count; __device__ int threads() const { return count; } };",
             "followed_by<child_aggregated>((n + 127) / 128, 128, 0, out)",
             "childs.launch(1, 32, {scale, begin, count});",
         ]);
     }
     // Another argument changes it.
     let text = passed("float scale, int step", "steps, steps++", launch);
-    rewrite(ID, &text).has(&["struct child_args { float scale; int begin; int count; };"]);
+    rewrite(ID, &text).has(&[
+        "struct child_args { float scale; int begin; int count; __device__ int threads() const { return count; } };",
+    ]);
     // An int for the parent, a float for the child.
     let text = passed("T scale", "factor", launch)
         .replace("__global__ void parent", "template <class T>\n__global__ void parent")
         .replace("    parent<<<", "    parent<int><<<");
-    rewrite(ID, &text).has(&["struct child_args { float scale; int begin; int count; };"]);
+    rewrite(ID, &text).has(&[
+        "struct child_args { float scale; int begin; int count; __device__ int threads() const { return count; } };",
+    ]);
     // Computed from parameters, and a constant.
     for value in ["n * 2.0f", "3"] {
         let launch = format!("if (count > 0) child<<<1, 32>>>(out, {value}, begin, count);");
         rewrite(ID, &passed("float scale", "1", &launch)).has(&[
-            "struct child_args { float scale; int begin; int count; };",
+            "struct child_args { float scale; int begin; int count; __device__ int threads() const { return count; } };",
             "followed_by<child_aggregated>((n + 127) / 128, 128, 0, out)",
         ]);
     }
@@ -135,9 +139,23 @@ fn launches_of_a_thread_are_counted() {
     for launch in [
         "for (int k = 0; k < count; ++k) child<<<1, 32>>>(out, begin + k, count);",
         "for (int k = 0; k < 1000; ++k) child<<<1, 32>>>(out, begin + k, count);",
-        "again: child<<<1, 32>>>(out, begin, count);\n    if (--count > 0) goto again;",
+        "int k = 0;\n    again: child<<<1, 32>>>(out, begin + k, count);\n    if (--count > 0) goto again;",
     ] {
-        refuses(ID, &program(launch), "how often a thread comes here isn't known");
+        let result = rewrite(ID, &program(launch));
+        result.has(&[
+            "gridfuse::followed_by<child_aggregated, gridfuse::kNotKnown>((n + 127) / 128, 128, 0, out)",
+            "childs.launch(1, 32, {begin + k, count},\n        \
+             [&](dim3 grid, dim3 block, const child_args& args) {\n            \
+             child_serial(grid, block, out, args.begin, args.count);\n        });",
+            "__device__ inline void child_serial(dim3 grid, dim3 block, int* out, int begin, int count) {\n    \
+             gridfuse::for_each_thread(grid, block, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {\n        \
+             child_thread(threadIdx, blockIdx, gridDim, blockDim, out, begin, count);",
+        ]);
+        assert!(
+            !result.assumes.iter().any(|a| a.contains("there is memory")),
+            "{:?}",
+            result.assumes
+        );
     }
     let helper = |calls: &str| {
         program(calls).replace(
@@ -153,8 +171,159 @@ fn launches_of_a_thread_are_counted() {
         "for (int k = 0; k < count; ++k) more(out, begin, count);",
         "more(out, begin, count);\n    more(out, begin, 1);",
     ] {
-        refuses(ID, &helper(calls), "how often a thread comes here isn't known");
+        rewrite(ID, &helper(calls)).has(&["gridfuse::kNotKnown", "child_serial(grid, block, out, args.begin"]);
     }
+    // A child that can't run in the launching thread; one launch of it is enough.
+    let looping = "if (count > 0) child<<<1, 32>>>(out, begin, count);\n    for (int k = 0; k < count; ++k) $0child<<<1, 32>>>(out, begin + k, count);";
+    for (code, why) in [
+        (
+            "__syncthreads();\n    out[begin] = count;",
+            "the threads of a block of `child` work together",
+        ),
+        (
+            "out[begin] += __shfl_sync(~0u, count, 0);",
+            "the threads of a block of `child` work together",
+        ),
+        ("asm(\"\");\n    out[begin] = count;", "`child` holds inline assembly"),
+    ] {
+        let child = format!("__global__ void child(int* out, int begin, int count) {{\n    {code}\n}}\n");
+        let text = with_child(&child, looping);
+        refuses(ID, &text, "how often a thread comes here isn't known");
+        refuses(ID, &text, why);
+    }
+}
+
+#[test]
+fn names_of_what_finds_no_room() {
+    let launch = "for (int k = 0; k < block; ++k) child<<<1, 32>>>(args, grid + k, n);";
+    let text = program(launch)
+        .replace(
+            "int* out, const int* row, int n) {\n    int v",
+            "int* args, const int* row, int block) {\n    int n = block;\n    int v",
+        )
+        .replace("int begin = row[v]", "int grid = row[v]")
+        .replace("row[v + 1] - begin", "row[v + 1] - grid");
+    rewrite(ID, &text).has(&[
+        "[&](dim3 grid, dim3 block, const child_args& launch_args) {\n            \
+         child_serial(grid, block, args, launch_args.begin, launch_args.count);",
+    ]);
+}
+
+#[test]
+fn warps_that_have_something_to_do() {
+    const BY_WARPS: &str = "batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const child_args& args) {";
+    const BY_BLOCKS: &str =
+        "batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const child_args& args) {";
+    let with = |parameters: &str, code: &str| {
+        let child = format!("__global__ void child({parameters}) {{\n    {code}\n}}\n");
+        with_child(&child, LAUNCH)
+    };
+    let plain = "int* out, int begin, int count";
+    let index = "int i = blockIdx.x * blockDim.x + threadIdx.x;\n    ";
+    for (parameters, code) in [
+        (plain, format!("{index}if (i < count) out[begin + i] = i;")),
+        (
+            plain,
+            format!("{index}if (i >= count) return;\n    out[begin + i] = i;"),
+        ),
+        (
+            plain,
+            format!("{index}if (i < count && out[begin + i] > 3) out[begin + i] = i;"),
+        ),
+        (
+            "int* out, int begin, const int count",
+            format!("{index}if (count > i) out[begin + i] = i;"),
+        ),
+        (
+            "int* out, int begin, unsigned count",
+            format!("unsigned {}if (i < count) out[begin + i] = i;", &index[4..]),
+        ),
+    ] {
+        rewrite(ID, &with(parameters, &code)).has(&[
+            BY_WARPS,
+            "child_thread(threadIdx, blockIdx, gridDim, blockDim, out, args.begin, args.count);",
+        ]);
+    }
+    for (parameters, code) in [
+        // No guard, or one of something else.
+        (plain, format!("{index}out[begin + i] = count;")),
+        (
+            plain,
+            format!("{index}if (i < count) out[begin + i] = i;\n    else out[begin] = 0;"),
+        ),
+        (
+            plain,
+            format!("{index}if (i < count || begin == 0) out[begin + i] = i;"),
+        ),
+        (plain, format!("{index}if (i <= count) out[begin + i] = i;")),
+        (
+            plain,
+            format!("{index}if (i < count) out[begin + i] = i;\n    out[begin] = 0;"),
+        ),
+        (
+            plain,
+            format!("out[begin] = 0;\n    {index}if (i < count) out[begin + i] = i;"),
+        ),
+        (
+            plain,
+            format!("{index}count -= 2;\n    if (i < count) out[begin + i] = i;"),
+        ),
+        (
+            plain,
+            format!("{index}if (i < count) {{\n        out[begin + i] = i;\n        count = 0;\n    }}"),
+        ),
+        (
+            plain,
+            "int i = blockIdx.x * blockDim.x + threadIdx.x + 1;\n    if (i < count) out[begin + i] = i;".to_owned(),
+        ),
+        (
+            plain,
+            "int i = threadIdx.x;\n    if (i < count) out[begin + i] = i;".to_owned(),
+        ),
+        // Compared in another type, in which it may be another number.
+        (
+            plain,
+            format!("unsigned {}if (i < count) out[begin + i] = i;", &index[4..]),
+        ),
+        (
+            "int* out, int begin, short count",
+            format!("{index}if (i < count) out[begin + i] = i;"),
+        ),
+        (
+            "int* out, int begin, unsigned long long count",
+            format!("{index}if (i < count) out[begin + i] = i;"),
+        ),
+    ] {
+        rewrite(ID, &with(parameters, &code)).has(&[BY_BLOCKS]);
+    }
+    // The blocks are no whole warps, or the grid has more than one dimension.
+    let child = format!("__global__ void child({plain}) {{\n    {index}if (i < count) out[begin + i] = i;\n}}\n");
+    for config in ["1, 48", "1, dim3(32, 2)", "dim3(2, 2), 32", "0, 16"] {
+        let launch = format!("if (count > 0) child<<<{config}>>>(out, begin, count);");
+        rewrite(ID, &with_child(&child, &launch)).has(&[BY_BLOCKS]);
+    }
+    rewrite(
+        ID,
+        &with_child(
+            &child,
+            "if (count > 0) child<<<dim3(count), dim3(64)>>>(out, begin, count);",
+        ),
+    )
+    .has(&[BY_WARPS]);
+    // The same for all launches: what the host passes.
+    let launch = "if (count > 0) child<<<1, 32>>>(out, begin, n);";
+    rewrite(ID, &with_child(&child, launch)).has(&["struct child_args { int begin; };", BY_BLOCKS]);
+    // There is something of that name.
+    let named = child.replace("count", "threads");
+    rewrite(ID, &with_child(&named, LAUNCH)).has(&["struct child_args { int begin; int threads; };", BY_BLOCKS]);
+    // Behind a threshold, which has moved the body.
+    let small = rewrite("threshold", &with_child(&child, LAUNCH))
+        .text()
+        .replace("child<<<", "$0child<<<");
+    rewrite(ID, &small).has(&[
+        BY_WARPS,
+        "child_thread(threadIdx, blockIdx, gridDim, blockDim, out, args.begin, args.count);",
+    ]);
 }
 
 #[test]

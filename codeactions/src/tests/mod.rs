@@ -2,6 +2,7 @@
 //! DIR, for a compiler to look at.
 
 mod aggregate;
+mod aggregate_atomics;
 mod aggregate_block;
 mod aggregate_grid_host;
 mod aggregate_grid_stream;

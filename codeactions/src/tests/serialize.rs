@@ -63,3 +63,25 @@ fn what_a_thread_cannot_do_alone() {
         "works together with its warp",
     );
 }
+
+#[test]
+fn parents_of_large_blocks_get_launch_bounds() {
+    let with = |block: &str, bounds: &str| {
+        program("for (int k = 0; k < count; ++k) child<<<1, 32>>>(out, begin + k, count);")
+            .replace("<<<(n + 127) / 128, 128>>>", &format!("<<<(n + 127) / 128, {block}>>>"))
+            .replace("void parent(", &format!("void {bounds}parent("))
+    };
+    for id in [ID, "threshold", "aggregate-grid-stream"] {
+        for block in ["512", "dim3(32, 32)"] {
+            let threads = if block == "512" { 512 } else { 1024 };
+            rewrite(id, &with(block, "")).has(&[&format!("__global__ void __launch_bounds__({threads}) parent(")]);
+        }
+        for (block, bounds) in [("256", ""), ("n", ""), ("512", "__launch_bounds__(640) ")] {
+            let result = rewrite(id, &with(block, bounds));
+            assert_eq!(
+                result.text().matches("__launch_bounds__").count(),
+                usize::from(!bounds.is_empty())
+            );
+        }
+    }
+}

@@ -67,6 +67,24 @@ fn rewrites_are_taken_back_exactly() {
 }
 
 #[test]
+fn combined_atomics_are_taken_back() {
+    let text = program(LAUNCH).replace("out[begin + i] += 1;", "atomicAdd(&out[begin], i);");
+    for ids in [
+        &["aggregate-atomics"][..],
+        &["aggregate-atomics", "aggregate-grid-stream"],
+        &["aggregate-atomics", "threshold", "aggregate-grid"],
+        &["aggregate-atomics", "serialize"],
+        &["optimize"],
+    ] {
+        round_trip(&text, ids);
+    }
+    let loops = text.replace("if (count > 0) child", "for (int k = 0; k < count; ++k) child");
+    round_trip(&loops, &["aggregate-grid-stream"]);
+    round_trip(&loops, &["aggregate-atomics", "aggregate-grid-stream"]);
+    round_trip(&loops, &["optimize"]);
+}
+
+#[test]
 fn arguments_and_configurations_come_back() {
     for launch in [
         "child<<<(count + 31) / 32, 32>>>(out + v, 0, (short)count);",

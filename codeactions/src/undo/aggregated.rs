@@ -109,11 +109,21 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Optio
         delete_item(&mut edit, kernel);
         let mut except = deleted.clone();
         except.push(collected.structure);
-        // The size of the arena goes with it.
+        // The size of the arena goes with it, and so does what is done with a launch that finds no room.
         except.extend(arena_arguments(db, parent));
+        except.push(place(db, parent));
         if !is_used_elsewhere(db, collected.structure.file, &collected.record, &except) {
             delete_item(&mut edit, collected.structure);
             deleted.push(collected.structure);
+        }
+    }
+    for serial in without_room(db, parent, &text, &tokens) {
+        let own = place(db, serial);
+        let mut except = deleted.clone();
+        except.extend([own, place(db, parent)]);
+        if !is_used_elsewhere(db, own.file, unqualified(serial.name(db)), &except) {
+            deleted.push(own);
+            delete_item(&mut edit, own);
         }
     }
     let mut workers: Vec<FunctionItem<'db>> = Vec::new();
@@ -218,8 +228,8 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
         lex::identifiers(code).last().map(str::to_owned)
     };
     let parameters: Option<Vec<String>> = params.iter().skip(1).map(name_of).collect();
-    // for_each_block([&](…) { worker<…>(…); })
-    let each = (0..tokens.len()).find(|i| word(*i) == "for_each_block")?;
+    // for_each_block([&](…) { worker<…>(…); }), or for_each_warp
+    let each = (0..tokens.len()).find(|i| matches!(word(*i), "for_each_block" | "for_each_warp"))?;
     let brace = (each..tokens.len()).find(|i| word(*i) == "{")?;
     let worker_name = word(brace + 1);
     let open = if word(brace + 2) == "<" {
@@ -253,6 +263,12 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
     let mut start = at + 3;
     let mut end = start;
     while all.get(end)?.text(&text) != "}" {
+        // A member function, which says how many threads do something.
+        if end == start && all[end].text(&text) == "__device__" {
+            end = (end..all.len()).find(|i| all[*i].text(&text) == "}")? + 1;
+            start = end;
+            continue;
+        }
         if all[end].text(&text) == ";" {
             let name = all.get(end.checked_sub(1)?)?;
             let ty = text.get(all.get(start)?.start..name.start)?.trim().to_owned();
@@ -286,6 +302,35 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
     })
 }
 
+/// The functions that run launches that find no room: `[&](dim3 grid, dim3 block, const child_args& args) { child_serial<…>(…); }`.
+fn without_room<'db>(
+    db: &'db dyn Db,
+    parent: FunctionItem<'db>,
+    text: &str,
+    tokens: &[Token],
+) -> Vec<FunctionItem<'db>> {
+    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(text));
+    let mut found: Vec<FunctionItem<'db>> = Vec::new();
+    for index in 0..tokens.len() {
+        let head = ["[", "&", "]", "(", "dim3"];
+        if !head.iter().enumerate().all(|(k, w)| word(index + k) == *w) {
+            continue;
+        }
+        let Some(brace) = (index..tokens.len()).find(|i| word(*i) == "{") else {
+            continue;
+        };
+        let name = tokens[brace + 1..].iter().map(|t| t.text(text));
+        let name: String = name.take_while(|w| !matches!(*w, "(" | "<")).collect();
+        let functions = functions_named(db, parent.file(db), &name).into_iter();
+        for function in functions.filter(|f| f.has_body(db)) {
+            if !found.contains(&function) {
+                found.push(function);
+            }
+        }
+    }
+    found
+}
+
 /// Puts plain launches in place of the calls of `launch`.
 fn launches<'db>(
     db: &'db dyn Db,
@@ -311,7 +356,9 @@ fn launches<'db>(
         if word(index + 2) != "launch" || word(index + 3) != "(" {
             return None;
         }
-        let (items, close) = list(text, tokens, index + 3)?;
+        let (mut items, close) = list(text, tokens, index + 3)?;
+        // What is done with a launch that finds no room.
+        items.pop_if(|last| text.get(last.clone()).is_some_and(|code| code.starts_with('[')));
         let (fields, config) = items.split_last()?;
         let open = tokens
             .iter()

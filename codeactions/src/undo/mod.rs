@@ -6,6 +6,7 @@ mod coarsened;
 mod serialized;
 mod text;
 mod thresholded;
+mod together;
 
 use std::path::Path;
 
@@ -109,7 +110,7 @@ impl<'db> Stripped<'db> {
         let touched = ["gridfuse::", "Threshold", "Coarsening", "Blocks", "_serial"]
             .iter()
             .any(|word| source.contains(word));
-        if !touched {
+        if !touched && !together::is_there(db, function) {
             return Err(nothing());
         }
         Ok(Stripped {
@@ -165,6 +166,7 @@ impl<'db> Stripped<'db> {
                 ("coarsen", coarsened::peel(db, function)),
                 ("threshold", thresholded::peel(db, function)),
                 ("serialize", serialized::peel(db, function)),
+                ("aggregate-atomics", together::peel(db, function)),
             ];
             let Some((what, layer)) = layers.into_iter().find_map(|(what, layer)| Some((what, layer?))) else {
                 if self.layers == 0 {

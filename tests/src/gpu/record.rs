@@ -84,9 +84,12 @@ pub struct Run {
     pub command: String,
     /// How it ended.
     pub status: RunStatus,
-    /// The time the program measured, only if its result was right.
+    /// The time the program measured, only if its result was right; with several processes the median of what they measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<f64>,
+    /// The times that several processes measured, in the order in which they ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes_ms: Vec<f64>,
     /// Everything that the program reported.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub report: Map<String, Value>,
@@ -348,6 +351,7 @@ mod tests {
             command: String::new(),
             status: RunStatus::Pass,
             time_ms: Some(1.0),
+            processes_ms: Vec::new(),
             report: json!({ "checksum": checksum, "time_ms": 1.0 })
                 .as_object()
                 .unwrap()

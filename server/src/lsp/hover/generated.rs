@@ -14,6 +14,9 @@ use crate::launches::{function_at, place_in};
 /// The namespace of the runtime.
 const NAMESPACE: &str = "gridfuse::";
 
+/// The namespace in it with the atomic operations that a warp does together.
+const TOGETHER: &str = "together";
+
 /// The text about the name at `offset`, if it comes from a rewrite.
 pub fn at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(String, FileRange)> {
     let db = &snapshot.db;
@@ -24,6 +27,10 @@ pub fn at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(String,
     let place = FileRange { file, range };
     if before.ends_with(NAMESPACE) {
         return Some((runtime(name)?, place));
+    }
+    // One of the operations by the names of CUDA's.
+    if before.ends_with(&format!("{NAMESPACE}{TOGETHER}::")) {
+        return Some((runtime(TOGETHER)?, place));
     }
     if format!("{name}::") == NAMESPACE {
         let rest = text.get(range.end as usize..)?.strip_prefix("::")?;
@@ -87,9 +94,10 @@ fn runtime(name: &str) -> Option<String> {
         "PerGridInStream" => {
             "Another granularity takes more than this word: `retune-grid`, `retune-block` and so on change all of it."
         }
-        "followed_by" | "StreamArena" | "StreamBatch" => {
+        "followed_by" | "StreamArena" | "StreamBatch" | "kNotKnown" => {
             "If a thread can launch more often than `followed_by` says (the number behind its kernel, or 1), the parent is stopped: \
-             nothing is lost in silence."
+             nothing is lost in silence. Where `launch` is told what to do with what finds no room, the number (`kNotKnown`: some) is how \
+             much room there is; `gridfuse::direct_launches()` counts what found none."
         }
         "PerWarp" | "PerBlock" | "PerMultiBlock" | "PerGrid" => {
             "The granularity is this one word: `PerWarp`, `PerBlock`, `PerMultiBlock<8>` or `PerGrid`. A coarser one makes fewer and \
@@ -200,7 +208,8 @@ pub fn role(snapshot: &Snapshot, function: FunctionItem<'_>) -> Option<String> {
             .any(|ty| batch.starts_with(ty))
     {
         return Some(
-            "The aggregated form of a kernel: one grid of it runs many launches, `batch.for_each_block` gives each of them its blocks. \
+            "The aggregated form of a kernel: one grid of it runs many launches, `batch.for_each_block` gives each of them its blocks, \
+             or `for_each_warp` its warps, as far as they have something to do. \
              Its parameters behind the batch are the arguments that all these launches share. The kernel's code stands in the \
              function that it calls."
                 .to_string(),

@@ -1,0 +1,135 @@
+//! `aggregate-atomics`
+
+use super::{program, refuses, rewrite, with_child};
+
+const ID: &str = "aggregate-atomics";
+
+const LAUNCH: &str = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);";
+
+const NONE: &str = "`child` has no atomic operation as a statement on a place that its arguments alone decide";
+
+/// The program with a child of these parameters and with this code, behind the thread's number.
+fn with(parameters: &str, code: &str) -> String {
+    let child = format!(
+        "struct Pair {{ unsigned long long x, y; }};\n__device__ int total;\n\n__global__ void child({parameters}) {{\n    \
+         int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {code}\n}}\n"
+    );
+    with_child(&child, LAUNCH)
+}
+
+const PLAIN: &str = "int* out, int begin, int count";
+
+#[test]
+fn places_that_the_arguments_decide() {
+    for (parameters, code, combined) in [
+        (
+            PLAIN,
+            "if (i < count) atomicAdd(&out[begin], i);",
+            "if (i < count) gridfuse::together::atomicAdd(&out[begin], i);",
+        ),
+        (
+            PLAIN,
+            "atomicMin(out + begin, i);",
+            "gridfuse::together::atomicMin(out + begin, i);",
+        ),
+        (
+            PLAIN,
+            "atomicXor(&out[2 * (begin + 1)], i);",
+            "gridfuse::together::atomicXor(&out[2 * (begin + 1)], i);",
+        ),
+        (
+            PLAIN,
+            "if (out[i] == 3) atomicAdd(&out[begin], 1);",
+            "if (out[i] == 3) gridfuse::together::atomicAdd(&out[begin], 1);",
+        ),
+        (
+            PLAIN,
+            "atomicAdd(&total, i);",
+            "gridfuse::together::atomicAdd(&total, i);",
+        ),
+        (
+            PLAIN,
+            "for (int k = 0; k < i; ++k) atomicOr(out, k);",
+            "gridfuse::together::atomicOr(out, k);",
+        ),
+        (
+            "Pair* out, int begin, int count",
+            "atomicAdd(&out[begin].y, 3ull);",
+            "gridfuse::together::atomicAdd(&out[begin].y, 3ull);",
+        ),
+        (
+            "Pair* out, int begin, int count",
+            "atomicMax(&out->x, 3ull);",
+            "gridfuse::together::atomicMax(&out->x, 3ull);",
+        ),
+    ] {
+        let result = rewrite(ID, &with(parameters, code));
+        result.has(&[combined, "#include \"gridfuse.cuh\""]);
+        assert!(result.assumes.is_empty());
+    }
+    // All of them, and no others.
+    let several = with(
+        PLAIN,
+        "atomicAdd(&out[begin], i);\n    atomicAdd(&out[i], i);\n    atomicSub(&out[begin + 1], i);",
+    );
+    rewrite(ID, &several).has(&[
+        "gridfuse::together::atomicAdd(&out[begin], i);\n    atomicAdd(&out[i], i);\n    gridfuse::together::atomicSub(&out[begin + 1], i);",
+    ]);
+}
+
+#[test]
+fn others_are_left() {
+    for (parameters, code) in [
+        (PLAIN, "atomicAdd(&out[begin + i], 1);"),
+        (PLAIN, "atomicAdd(&out[blockIdx.x], 1);"),
+        (PLAIN, "atomicAdd(&out[out[begin]], 1);"),
+        (PLAIN, "begin += i;\n    atomicAdd(&out[begin], 1);"),
+        (PLAIN, "int place = i;\n    atomicAdd(&out[place], 1);"),
+        (PLAIN, "out[i] = atomicAdd(&out[begin], 1);"),
+        (PLAIN, "if (atomicSub(&out[begin], 1) == 1) out[i] = 1;"),
+        (PLAIN, "atomicExch(&out[begin], i);"),
+        (PLAIN, "if (threadIdx.x == 0) atomicAdd(&out[begin], 1);"),
+        (PLAIN, "if (count > 0 && i % 32 == 0) { atomicAdd(&out[begin], 1); }"),
+        (PLAIN, "atomicCAS(&out[begin], 0, i);"),
+        (PLAIN, "__shared__ int sum;\n    atomicAdd(&sum, i);"),
+        ("float* out, int begin, int count", "atomicAdd(&out[begin], 1.0f);"),
+        ("double* out, int begin, int count", "atomicAdd(out + begin, 1.0);"),
+    ] {
+        refuses(ID, &with(parameters, code), NONE);
+    }
+    let own = with(PLAIN, "atomicAdd(&out[begin], i);").replace(
+        "struct Pair",
+        "__device__ void atomicAdd(int* place, int value) { *place = value; }\nstruct Pair",
+    );
+    refuses(ID, &own, NONE);
+    let in_macro =
+        with(PLAIN, "ADD(&out[begin], i);").replace("struct Pair", "#define ADD(a, b) atomicAdd(a, b)\nstruct Pair");
+    refuses(ID, &in_macro, NONE);
+    refuses(ID, &program(LAUNCH), NONE);
+}
+
+#[test]
+fn what_is_combined_is_no_obstacle() {
+    let first = rewrite(ID, &with(PLAIN, "if (i < count) atomicAdd(&out[begin], i);"));
+    let marked = first.text().replace("child<<<", "$0child<<<");
+    refuses(ID, &marked, NONE);
+    let plain = with(PLAIN, "if (i < count) atomicAdd(&out[begin], i);");
+    for id in [
+        "aggregate-grid-stream",
+        "aggregate-block",
+        "threshold",
+        "serialize",
+        "coarsen",
+    ] {
+        let result = rewrite(id, &marked);
+        result.has(&["if (i < count) gridfuse::together::atomicAdd(&out[begin], i);"]);
+        assert_eq!(result.assumes, rewrite(id, &plain).assumes, "{id}");
+        // The body may have been moved before.
+        if let Some(at) = result.text().find("child<<<") {
+            let moved = rewrite(id, &plain).text().to_owned();
+            let launch = moved.rfind("child<<<").unwrap_or(at);
+            let marked = format!("{}$0{}", &moved[..launch], &moved[launch..]);
+            rewrite(ID, &marked).has(&["gridfuse::together::atomicAdd(&out[begin], i);"]);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Takes `aggregate-atomics` back.
+
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::{Child, Launchers, launches};
+use gridfuse_analysis::span::{FileRange, TextRange};
+
+use super::Layer;
+use super::text::place;
+use crate::edit::EditBuilder;
+use crate::handlers::aggregate_atomics::NAMESPACE;
+use crate::lex;
+use crate::rewrite::Options;
+
+/// Takes it off the child of the first launch that has it; `None` where there is none.
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Layer>> {
+    let own = launches(db, parent).iter().enumerate();
+    own.filter(|(_, facts)| facts.launchers != Launchers::Host)
+        .find_map(|(index, facts)| {
+            let Child::Kernel(child) = facts.child else { return None };
+            let calls = calls(db, child);
+            (!calls.is_empty()).then(|| layer(db, calls, index as u32))
+        })
+}
+
+/// A function launches a kernel that has it.
+pub fn is_there<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> bool {
+    launches(db, parent).iter().any(|facts| {
+        facts.launchers != Launchers::Host
+            && matches!(facts.child, Child::Kernel(child) if !calls(db, child).is_empty())
+    })
+}
+
+/// Where the namespace stands in front of a call in a function.
+fn calls(db: &dyn Db, function: FunctionItem<'_>) -> Vec<FileRange> {
+    let FileRange { file, range: own } = place(db, function);
+    let text = file.text(db);
+    let tokens: Vec<lex::Token> = lex::code_tokens_of(db, file)
+        .iter()
+        .copied()
+        .filter(|t| own.start <= t.start as u32 && t.end as u32 <= own.end)
+        .collect();
+    let is_one = |token: &&lex::Token| {
+        text.get(token.start..).is_some_and(|code| code.starts_with(NAMESPACE)) && token.text(&text) == "gridfuse"
+    };
+    tokens
+        .iter()
+        .filter(is_one)
+        .map(|token| FileRange {
+            file,
+            range: TextRange::new(token.start as u32, (token.start + NAMESPACE.len()) as u32),
+        })
+        .collect()
+}
+
+fn layer(db: &dyn Db, calls: Vec<FileRange>, index: u32) -> Option<Layer> {
+    let mut edit = EditBuilder::new(db);
+    for call in calls {
+        edit.replace(call, "");
+    }
+    Some(Layer {
+        edit: edit.finish().ok()?,
+        rewrite: "aggregate-atomics",
+        options: Options::default(),
+        index,
+    })
+}

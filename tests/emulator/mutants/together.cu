@@ -1,0 +1,55 @@
+// Atomic operations that the threads of a warp do together: by all of them and by some, with the same place and with others.
+#include "gridfuse.cuh"
+
+#include <cstdio>
+
+constexpr int kThreads = 48, kPlaces = 8;
+
+// With and without a sign, in both halves of the number.
+__host__ __device__ long long value_of(unsigned thread) {
+    const unsigned long long bits = (thread * 0x9e3779b97f4a7c15ull) >> thread % 40;
+    return static_cast<long long>(thread % 3 == 0 ? ~bits : bits);
+}
+
+__host__ __device__ int place_of(unsigned thread, int k) { return k == 0 ? 0 : 1 + thread % 3; }
+
+__global__ void all(unsigned long long* sums, unsigned long long* least, int* most) {
+    const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+    for (int k = 0; k < 2; ++k) {
+        if (k == 1 && thread % 4 == 0) continue;
+        gridfuse::together::atomicAdd(&sums[place_of(thread, k)], value_of(thread));
+        gridfuse::together::atomicMin(&least[place_of(thread, k)], value_of(thread));
+        gridfuse::together::atomicMax(&most[place_of(thread, k)], value_of(thread));
+    }
+}
+
+int main() {
+    unsigned long long *sums, *least, got_sums[kPlaces], got_least[kPlaces], expected_sums[kPlaces] = {}, expected_least[kPlaces];
+    int *most, got_most[kPlaces], expected_most[kPlaces];
+    cudaMalloc(&sums, sizeof got_sums);
+    cudaMalloc(&least, sizeof got_least);
+    cudaMalloc(&most, sizeof got_most);
+    for (int place = 0; place < kPlaces; ++place) expected_least[place] = ~0ull, expected_most[place] = -2147483647 - 1;
+    cudaMemset(sums, 0, sizeof got_sums);
+    cudaMemcpy(least, expected_least, sizeof expected_least, cudaMemcpyHostToDevice);
+    cudaMemcpy(most, expected_most, sizeof expected_most, cudaMemcpyHostToDevice);
+    all<<<2, kThreads>>>(sums, least, most);
+    for (unsigned thread = 0; thread < 2 * kThreads; ++thread)
+        for (int k = 0; k < 2; ++k) {
+            if (k == 1 && thread % 4 == 0) continue;
+            const int place = place_of(thread, k);
+            const auto value = static_cast<unsigned long long>(value_of(thread));
+            const int small = static_cast<int>(value_of(thread));
+            expected_sums[place] += value;
+            if (value < expected_least[place]) expected_least[place] = value;
+            if (small > expected_most[place]) expected_most[place] = small;
+        }
+    cudaMemcpy(got_sums, sums, sizeof got_sums, cudaMemcpyDeviceToHost);
+    cudaMemcpy(got_least, least, sizeof got_least, cudaMemcpyDeviceToHost);
+    cudaMemcpy(got_most, most, sizeof got_most, cudaMemcpyDeviceToHost);
+    int wrong = 0;
+    for (int place = 0; place < kPlaces; ++place)
+        wrong += got_sums[place] != expected_sums[place] || got_least[place] != expected_least[place] || got_most[place] != expected_most[place];
+    std::printf("%s\n", wrong == 0 ? "right" : "wrong");
+    return wrong == 0 ? 0 : 1;
+}
