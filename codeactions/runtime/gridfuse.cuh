@@ -61,8 +61,9 @@
 //     visit<<<blocks, threads, 0, stream>>>(row, col, dist, n, gridfuse::followed_by<expand_aggregated>(blocks, threads, stream, col, dist));
 //
 // The size of the child's blocks and the arguments that all launches share are known before, and so is how many launches a thread has
-// at most; where it isn't (gridfuse::kNotKnown), launch() is also told how a thread runs by itself what finds no room. The children launch nothing through Aggregators of their own. Of a child whose threads have nothing to do with each other, and
-// nothing to do at all from a number on that is among its arguments, that grid runs just the warps that have:
+// at most; where it isn't (gridfuse::kNotKnown), launch() is also told how a thread runs by itself what finds no room. The children
+// launch nothing through Aggregators of their own. Of a child whose threads have nothing to do with each other, and nothing to do at
+// all from a number on that is among its arguments, that grid runs just the warps that have:
 //
 //     struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
 //
@@ -3531,8 +3532,9 @@ private:
 /// At the end of the statement the host launches `Kernel` into the stream, behind the parent: with the arguments that all launches
 /// share, and as many blocks as can be resident. They run what the parent has collected until then. `grid`, `block` and `stream` are
 /// those of the parent's launch; each of its threads has at most `Launches` launches, for which there is memory: 12 bytes and the
-/// arguments for each. Where that is kNotKnown, the parent says what else to do with a launch. Neither side waits for the other, and a graph that the stream is being captured into gets both kernels. No
-/// other thread of the host may launch into the stream meanwhile what must not come between parent and children.
+/// arguments for each. Where that is kNotKnown, the parent says what else to do with a launch. Neither side waits for the other, and a
+/// graph that the stream is being captured into gets both kernels. No other thread of the host may launch into the stream meanwhile what
+/// must not come between parent and children.
 template <auto Kernel, unsigned Launches = 1>
 using followed_by = Follower<Kernel, Launches>;
 
