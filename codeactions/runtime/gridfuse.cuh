@@ -3648,6 +3648,73 @@ __device__ __forceinline__ void atomicXor(T* place, V value) {
 
 }   // namespace together
 
+namespace detail {
+
+/// What a thread collects for one place, as long as it runs the threads of a child grid: at the end it is done there by one atomic
+/// operation. Floating-point numbers, whose sum depends on the order, are not collected.
+template <class T, Operation Which>
+class Collected {
+public:
+    __device__ __forceinline__ explicit Collected(T* place) : place_(place) {}
+    Collected(const Collected&) = delete;
+    Collected& operator=(const Collected&) = delete;
+    __device__ __forceinline__ ~Collected() {
+        if (any_) operate(all_);
+    }
+
+    /// In place of the atomic operation with this value.
+    __device__ __forceinline__ void take(T value) {
+        if constexpr (!std::is_integral<T>::value) {
+            operate(value);
+        } else {
+            if (!any_) all_ = value;
+            else if constexpr (Which == Operation::Add) all_ = static_cast<T>(static_cast<Bits>(all_) + static_cast<Bits>(value));
+            else if constexpr (Which == Operation::Min) all_ = value < all_ ? value : all_;
+            else all_ = all_ < value ? value : all_;
+            any_ = true;
+        }
+    }
+
+private:
+    using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;   // a sum of these wraps around
+
+    __device__ __forceinline__ void operate(T value) const {
+        if constexpr (Which == Operation::Add) ::atomicAdd(place_, value);
+        else if constexpr (Which == Operation::Min) ::atomicMin(place_, value);
+        else ::atomicMax(place_, value);
+    }
+
+    T* place_;
+    T all_{};
+    bool any_ = false;
+};
+
+}   // namespace detail
+
+/// In a function that runs a child grid in one thread: the sum of what its threads add to a place by atomicAdd.
+template <class T>
+struct SumAt : detail::Collected<T, detail::Operation::Add> {
+    using detail::Collected<T, detail::Operation::Add>::Collected;
+};
+template <class T>
+SumAt(T*) -> SumAt<T>;
+
+/// The same for atomicMin.
+template <class T>
+struct MinimumAt : detail::Collected<T, detail::Operation::Min> {
+    using detail::Collected<T, detail::Operation::Min>::Collected;
+};
+template <class T>
+MinimumAt(T*) -> MinimumAt<T>;
+
+/// The same for atomicMax.
+template <class T>
+struct MaximumAt : detail::Collected<T, detail::Operation::Max> {
+    using detail::Collected<T, detail::Operation::Max>::Collected;
+};
+template <class T>
+MaximumAt(T*) -> MaximumAt<T>;
+
 // ---------------------------------------------------------------------------- allocating together
 
 namespace detail {

@@ -7,6 +7,7 @@ use gridfuse_analysis::resolve::{Meaning, launch_sites_of, meaning};
 use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::summary::summary;
 
+use crate::accumulate::{Accumulated, accumulated};
 use crate::aggregate::{local, replace_by_call};
 use crate::child::Child;
 use crate::cluster::Function;
@@ -388,6 +389,15 @@ fn generate<'db>(
         }
     }
 
+    if grids == Grids::All
+        && let Some(accumulated) = accumulated(child)
+    {
+        let serial = names.fresh(&wanted_serial);
+        let code = accumulating_function(&behind, child, &serial, count, &accumulated);
+        behind.add(code);
+        behind.finish(edit, child);
+        return Generated { constant: None, serial };
+    }
     let worker = outline::outline(edit, &mut behind, child, Form::Thread, names);
     let serial = names.fresh(&wanted_serial);
     let (grid, block) = (local(child, "grid"), local(child, "block"));
@@ -409,6 +419,33 @@ fn generate<'db>(
     behind.add(code);
     behind.finish(edit, child);
     Generated { constant, serial }
+}
+
+/// The function `serial` of a child whose atomic operations are collected. The child stays as it is.
+fn accumulating_function(
+    behind: &Behind,
+    child: &Child<'_>,
+    serial: &str,
+    count: Option<&Count>,
+    accumulated: &Accumulated,
+) -> String {
+    let (grid, block) = (local(child, "grid"), local(child, "block"));
+    let mut params = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
+    params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
+    let refused = count.map_or_else(|| unless_launchable(&grid, &block), |_| String::new());
+    let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
+    let body = format!(
+        "{refused}{}\tgridfuse::for_each_thread({grid}, {block}, {limit}[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {});",
+        accumulated.declarations, accumulated.body
+    );
+    let is_static = if child.is_static { "static " } else { "" };
+    let template = child.template.as_ref().map_or(String::new(), |t| format!("{t}\n"));
+    let comment = format!(
+        "// {} in one thread: what its atomic operations do to a place is done once for all threads of a grid.\n",
+        child.name
+    );
+    let head = format!("{template}{is_static}__device__ inline void {serial}(");
+    format!("{comment}{}", behind.function(&head, &params, &body))
 }
 
 /// The function `serial` that runs all threads of a grid, one after the other.

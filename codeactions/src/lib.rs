@@ -1,6 +1,7 @@
 //! Rewrites of device-side kernel launches: a rewrite is a function from a launch to an edit of the user's sources, or to the
 //! reason why not. See [`rewrite::Rewrite`].
 
+mod accumulate;
 mod aggregate;
 mod arena;
 mod barriers;

@@ -7,7 +7,7 @@ use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtId, StmtKi
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::launch::LaunchId;
 use gridfuse_analysis::resolve::functions_named;
-use gridfuse_analysis::span::{FileRange, Span};
+use gridfuse_analysis::span::FileRange;
 
 use super::{finish, verdict};
 use crate::child::Child;
@@ -109,7 +109,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
         return Err(refuse("the launch is not understood", Some(site.here())));
     };
     let worker = worker(db, child);
-    let found = on_one_place(db, worker);
+    let found = uncombined(db, worker);
     if found.is_empty() {
         let name = worker.signature(db).name_span.shift(worker.start(db));
         return Err(refuse(
@@ -125,19 +125,23 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     }
     let mut edit = EditBuilder::new(db);
     header.include_in(db, &mut edit, worker.file(db));
-    for callee in found {
-        edit.insert(
-            worker.file(db),
-            callee.shift(worker.start(db)).start,
-            NAMESPACE.to_owned(),
-        );
+    for start in found {
+        edit.insert(worker.file(db), start + worker.start(db), NAMESPACE.to_owned());
     }
     finish(edit)
 }
 
 /// The child does such operations, so that there is something to gain.
 pub fn has_some(db: &dyn Db, child: FunctionItem<'_>) -> bool {
-    !on_one_place(db, worker(db, child)).is_empty()
+    !uncombined(db, worker(db, child)).is_empty()
+}
+
+/// Where the calls of those begin that are CUDA's.
+fn uncombined(db: &dyn Db, function: FunctionItem<'_>) -> Vec<u32> {
+    let body = body(db, function);
+    let found = on_one_place(db, function).into_iter();
+    let plain = found.filter(|operation| !operation.name.starts_with(NAMESPACE));
+    plain.map(|operation| body.expr(operation.call).span.start).collect()
 }
 
 /// The function that holds the child's code, which an earlier rewrite may have moved.
@@ -146,9 +150,23 @@ fn worker<'db>(db: &'db dyn Db, child: FunctionItem<'db>) -> FunctionItem<'db> {
     read.map_or(child, |child| child.worker())
 }
 
-/// The names of the atomic operations whose old value nobody uses, and whose place is the same for all threads of a grid, as they stand
-/// in the calls. That is for what there is to gain; the runtime looks at the places again.
-fn on_one_place(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span> {
+/// An atomic operation that is a statement.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// The statement.
+    pub stmt: StmtId,
+    /// The call.
+    pub call: ExprId,
+    /// `atomicAdd`, or `gridfuse::together::atomicAdd`.
+    pub name: String,
+    /// Its first argument.
+    pub pointer: ExprId,
+    /// Its second argument.
+    pub value: ExprId,
+}
+
+/// The atomic operations whose old value nobody uses, and whose place is the same for all threads of a grid, in the order of the text.
+pub fn on_one_place(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Operation> {
     let file = function.file(db);
     let body = body(db, function);
     let Some(root) = body.root else { return Vec::new() };
@@ -159,23 +177,30 @@ fn on_one_place(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span> {
         let StmtKind::Expr(expr) = body.stmt(stmt).kind else {
             continue;
         };
-        let expr = body.expr(body.strip_parens(expr));
+        let call = body.strip_parens(expr);
+        let expr = body.expr(call);
         let ExprKind::Call {
-            name: Some(name),
-            callee,
-            args,
-            ..
+            name: Some(name), args, ..
         } = &expr.kind
         else {
             continue;
         };
-        let [pointer, _] = args.as_slice() else { continue };
-        let known = OPERATIONS.contains(&name.as_str()) && functions_named(db, file, name).is_empty();
+        let [pointer, value] = args.as_slice() else { continue };
+        let known = match name.strip_prefix(NAMESPACE) {
+            Some(plain) => OPERATIONS.contains(&plain),
+            None => OPERATIONS.contains(&name.as_str()) && functions_named(db, file, name).is_empty(),
+        };
         if known && !expr.from_macro && is_same_for_all(db, function, &body, *pointer) && !is_float(&body, *pointer) {
-            found.push(body.expr(*callee).span);
+            found.push(Operation {
+                stmt,
+                call,
+                name: name.clone(),
+                pointer: *pointer,
+                value: *value,
+            });
         }
     }
-    found.sort_by_key(|span| span.start);
+    found.sort_by_key(|operation| body.expr(operation.call).span.start);
     found
 }
 

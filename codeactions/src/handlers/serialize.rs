@@ -28,6 +28,10 @@ That is for child grids that are always small: a road network, where no vertex h
 loop written by hand. Where one of them is large, one thread does all of it, and everybody waits for that. Which it is, only the data
 know; `gridfuse measure` tells.
 
+Where each thread of the child ends with atomic operations on a place that is the same for all of them (`atomicAdd(&sum[v], x)`, `atomicMin`,
+`atomicMax`), the launching thread collects their values in a register, and does one operation for the whole grid (`gridfuse::SumAt`,
+`MinimumAt`, `MaximumAt`). Whole numbers, that is: floating-point numbers are added one by one.
+
 ## Needs
 - What `threshold` needs; a child with barriers has a constant block.
 

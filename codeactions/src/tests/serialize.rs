@@ -85,3 +85,74 @@ fn parents_of_large_blocks_get_launch_bounds() {
         }
     }
 }
+
+/// The program with a child of these statements, behind the thread's number.
+fn with_code(code: &str) -> String {
+    let child = format!(
+        "__global__ void child(int* out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {code}\n}}\n"
+    );
+    with_child(
+        &child,
+        "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);",
+    )
+}
+
+#[test]
+fn what_goes_to_one_place_is_collected() {
+    let result = rewrite(
+        ID,
+        &with_code("if (i < count && out[i] > 3) atomicMin(&out[begin], out[begin + i]);"),
+    );
+    result.has(&[
+        "// child in one thread: what its atomic operations do to a place is done once for all threads of a grid.\n\
+         __device__ inline void child_serial(dim3 grid, dim3 block, int* out, int begin, int count) {\n    \
+         gridfuse::MinimumAt least(&out[begin]);\n    \
+         gridfuse::for_each_thread(grid, block, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {\n        \
+         int i = blockIdx.x * blockDim.x + threadIdx.x;\n        \
+         if (i < count && out[i] > 3) least.take(out[begin + i]);\n    \
+         });\n}",
+        "child_serial((count + 31) / 32, 32, out, begin, count);",
+    ]);
+    assert!(!result.text().contains("child_thread"), "the child stays as it is");
+    for (code, collected) in [
+        (
+            "if (i >= count) return;\n    int sum = out[i];\n    atomicAdd(&out[begin], sum);\n    atomicAdd(&out[begin + 1], 1);",
+            "sum2.take(sum);\n        sum3.take(1);",
+        ),
+        (
+            "if (i < count) {\n        if (out[i] > 0) atomicMax(&out[begin], out[i]);\n        else atomicAdd(&out[begin], i);\n    }",
+            "if (out[i] > 0) most.take(out[i]);\n            else sum.take(i);",
+        ),
+    ] {
+        rewrite(ID, &with_code(code)).has(&[collected]);
+    }
+    // Combined by the warp as long as it is launched.
+    let together = rewrite(
+        "aggregate-atomics",
+        &with_code("if (i < count) atomicAdd(&out[begin], i);"),
+    );
+    rewrite(ID, &together.text().replace("child<<<", "$0child<<<")).has(&["if (i < count) sum.take(i);"]);
+}
+
+#[test]
+fn what_may_be_looked_at_again_is_not_collected() {
+    for code in [
+        // Something is read, or written, behind it.
+        "atomicAdd(&out[begin], i);\n    out[i] = 1;",
+        "atomicAdd(&out[begin], i);\n    atomicAdd(&out[begin + 1], out[i]);",
+        "if (i < count) atomicAdd(&out[begin], i);\n    if (out[begin] > 5) out[i] = 1;",
+        "for (int k = 0; k < out[k]; ++k) atomicAdd(&out[begin], k);",
+        "atomicAdd(&out[begin], i);\n    __threadfence();",
+        "out[i] = atomicAdd(&out[begin], i);",
+        "atomicAdd(&out[begin + i], i);",
+        "atomicOr(&out[begin], i);",
+        "#if 1\n    atomicAdd(&out[begin], i);\n#endif",
+    ] {
+        let result = rewrite(ID, &with_code(code));
+        assert!(!result.text().contains(".take("), "{code}");
+        result.has(&["child_thread(threadIdx"]);
+    }
+    // With a threshold the other grids are launched, and the code is one for both.
+    let text = with_code("if (i < count) atomicAdd(&out[begin], i);");
+    assert!(!rewrite("threshold", &text).text().contains(".take("));
+}

@@ -23,6 +23,25 @@ __global__ void all(unsigned long long* sums, unsigned long long* least, int* mo
     }
 }
 
+// The same by few threads, each of which collects what some of the others would do.
+__global__ void collected(unsigned long long* sums, unsigned long long* least, int* most) {
+    const unsigned first = blockIdx.x * kThreads + threadIdx.x;
+    for (int k = 0; k < 2; ++k) {
+        // The place is the same for all threads of a grid: here those that come to one of the four rests.
+        for (unsigned rest = 0; rest < 12; ++rest) {
+            gridfuse::SumAt sum(&sums[place_of(rest, k)]);
+            gridfuse::MinimumAt smallest(&least[place_of(rest, k)]);
+            gridfuse::MaximumAt greatest(&most[place_of(rest, k)]);
+            for (unsigned thread = first; thread < (blockIdx.x + 1) * kThreads; thread += blockDim.x) {
+                if (thread % 12 != rest || (k == 1 && thread % 4 == 0)) continue;
+                sum.take(value_of(thread));
+                smallest.take(value_of(thread));
+                greatest.take(value_of(thread));
+            }
+        }
+    }
+}
+
 int main() {
     unsigned long long *sums, *least, got_sums[kPlaces], got_least[kPlaces], expected_sums[kPlaces] = {}, expected_least[kPlaces];
     int *most, got_most[kPlaces], expected_most[kPlaces];
@@ -34,13 +53,14 @@ int main() {
     cudaMemcpy(least, expected_least, sizeof expected_least, cudaMemcpyHostToDevice);
     cudaMemcpy(most, expected_most, sizeof expected_most, cudaMemcpyHostToDevice);
     all<<<2, kThreads>>>(sums, least, most);
+    collected<<<2, 4>>>(sums, least, most);
     for (unsigned thread = 0; thread < 2 * kThreads; ++thread)
         for (int k = 0; k < 2; ++k) {
             if (k == 1 && thread % 4 == 0) continue;
             const int place = place_of(thread, k);
             const auto value = static_cast<unsigned long long>(value_of(thread));
             const int small = static_cast<int>(value_of(thread));
-            expected_sums[place] += value;
+            expected_sums[place] += 2 * value;
             if (value < expected_least[place]) expected_least[place] = value;
             if (small > expected_most[place]) expected_most[place] = small;
         }

@@ -496,48 +496,47 @@ impl Bench {
         Ok(results)
     }
 
-    /// Runs what may be the fastest a few times more, each time in another process: where the host waits for a kernel after the other,
-    /// processes differ by more than the runs within one. The median counts. `same` says which run has measured each.
+    /// Runs what may be the fastest a few times more, each time in another process, all in turn: where the host waits for a kernel after
+    /// the other, processes differ by more than the runs within one, as the host isn't always there at once. The fastest process counts.
+    /// `same` says which run has measured each.
     fn measure_again(&self, job: &Job<'_>, same: &[usize], results: &mut Results) -> Result<()> {
-        let close = |results: &Results, number: usize| {
-            let input = &results.runs[number].input;
-            let times = results.runs.iter().filter(|run| run.input == *input);
-            let least = times.filter_map(|run| run.time_ms).fold(f64::INFINITY, f64::min);
-            results.runs[number].time_ms.is_some_and(|time| time <= CLOSE * least)
+        let least = |input: &str| {
+            let times = results.runs.iter().filter(|run| run.input == input);
+            times.filter_map(|run| run.time_ms).fold(f64::INFINITY, f64::min)
+        };
+        let is_named = |number: usize| {
+            let names = (0..same.len())
+                .filter(|n| same[*n] == number)
+                .map(|n| &results.runs[n].variant);
+            names.into_iter().any(|name| ALWAYS_AGAIN.contains(&name.as_str()))
         };
         let again: Vec<usize> = (0..same.len())
             .filter(|number| {
-                let named = (0..same.len())
-                    .any(|n| same[n] == *number && ALWAYS_AGAIN.contains(&results.runs[n].variant.as_str()));
-                same[*number] == *number
-                    && (close(results, *number) || named && results.runs[*number].time_ms.is_some())
+                let run = &results.runs[*number];
+                let is_close = |time: f64| time <= CLOSE * least(&run.input);
+                same[*number] == *number && run.time_ms.is_some_and(|time| is_close(time) || is_named(*number))
             })
             .collect();
-        let program_compares = job.program.compare_checksums;
-        for number in again {
-            let mut times: Vec<f64> = results.runs[number].time_ms.into_iter().collect();
-            for _ in 1..PROCESSES {
-                let mut run = self.measure_one(job, &job.runs[number])?;
+        for number in &again {
+            results.runs[*number].processes_ms = results.runs[*number].time_ms.into_iter().collect();
+        }
+        for _ in 1..PROCESSES {
+            for number in &again {
+                let run = self.measure_one(job, &job.runs[*number])?;
+                let known = &mut results.runs[*number];
                 let checksum = |run: &Run| run.report.get("checksum").cloned();
-                if program_compares && run.time_ms.is_some() && checksum(&run) != checksum(&results.runs[number]) {
-                    record::drop_times(&mut run.report);
-                    run.status = RunStatus::Wrong;
-                    run.time_ms = None;
-                    run.message = Some("another process of this run printed another checksum".to_owned());
+                if job.program.compare_checksums && run.time_ms.is_some() && checksum(&run) != checksum(known) {
+                    record::drop_times(&mut known.report);
+                    known.status = RunStatus::Wrong;
+                    known.time_ms = None;
+                    known.message = Some("another process of this run printed another checksum".to_owned());
+                } else if run.status.is_broken() {
+                    *known = run;
+                } else if let (Some(time), Some(before)) = (run.time_ms, known.time_ms) {
+                    known.processes_ms.push(time);
+                    known.time_ms = Some(before.min(time));
                 }
-                if run.status.is_broken() {
-                    results.runs[number] = run;
-                    times.clear();
-                    break;
-                }
-                times.extend(run.time_ms);
             }
-            if times.len() < 2 {
-                continue;
-            }
-            results.runs[number].processes_ms.clone_from(&times);
-            times.sort_by(f64::total_cmp);
-            results.runs[number].time_ms = times.get(times.len() / 2).copied();
         }
         for number in 0..same.len() {
             if same[number] != number {

@@ -84,7 +84,7 @@ pub struct Run {
     pub command: String,
     /// How it ended.
     pub status: RunStatus,
-    /// The time the program measured, only if its result was right; with several processes the median of what they measured.
+    /// The time the program measured, only if its result was right; with several processes that of the fastest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<f64>,
     /// The times that several processes measured, in the order in which they ran.
