@@ -110,6 +110,7 @@
 #ifdef GRIDFUSE_DEBUG
 #include <cstdio>
 #endif
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <tuple>
@@ -1680,8 +1681,9 @@ __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, Body&& bo
                         for (t.x = 0; t.x < block.x; ++t.x) body(t, b, grid, block);
 }
 
-/// The same for a one-dimensional grid of which only the first `count` threads have something to do.
-template <class Count, class Body>
+/// The same for a one-dimensional grid of which only the first `count` threads have something to do. A body that ends in an atomic
+/// operation or a store has to wait for the one before anyhow; of others, which only collect something (SumAt), `AtATime` may be under way.
+template <unsigned AtATime = 1, class Count, class Body>
 __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, Count count, Body&& body) {
     static_assert(std::is_integral<Count>::value, "a number of threads");
     using Number = std::make_unsigned_t<Count>;
@@ -1690,11 +1692,14 @@ __device__ __forceinline__ void for_each_thread(dim3 grid, dim3 block, Count cou
     if (all < threads) threads = static_cast<Number>(all);
     uint3 b = {0, 0, 0}, t = {0, 0, 0};
     // One loop, for blocks and threads: with a constant block size the compiler sees that `blockIdx.x * blockDim.x + threadIdx.x`
-    // is the loop's variable again. Not unrolled: a body that ends in an atomic or a store has to wait for the last one anyhow.
-#pragma unroll 1
+    // is the loop's variable again.
+#pragma unroll AtATime
     for (Number number = 0; number < threads; ++number) {
         t.x = static_cast<unsigned>(number % block.x);
         b.x = static_cast<unsigned>(number / block.x);
+#ifdef __CUDA_ARCH__
+        __builtin_assume(static_cast<Count>(b.x * block.x + t.x) < count);   // what the body is about to ask
+#endif
         body(t, b, grid, block);
     }
 }
@@ -3650,43 +3655,55 @@ __device__ __forceinline__ void atomicXor(T* place, V value) {
 
 namespace detail {
 
+template <Operation Which, class T>
+__device__ __forceinline__ void operate(T* place, T value) {
+    if constexpr (Which == Operation::Add) ::atomicAdd(place, value);
+    else if constexpr (Which == Operation::Min) ::atomicMin(place, value);
+    else ::atomicMax(place, value);
+}
+
 /// What a thread collects for one place, as long as it runs the threads of a child grid: at the end it is done there by one atomic
-/// operation. Floating-point numbers, whose sum depends on the order, are not collected.
-template <class T, Operation Which>
+/// operation.
+template <class T, Operation Which, bool = std::is_integral<T>::value>
 class Collected {
+    // Changes nothing. No flag says whether there is anything: without a branch several threads' loads go out together.
+    static constexpr T kNothing = Which == Operation::Add   ? T{0}
+                                  : Which == Operation::Min ? std::numeric_limits<T>::max()
+                                                            : std::numeric_limits<T>::lowest();
+
 public:
-    __device__ __forceinline__ explicit Collected(T* place) : place_(place) {}
+    __device__ __forceinline__ explicit Collected(T* place) : place_(place), all_(kNothing) {}
     Collected(const Collected&) = delete;
     Collected& operator=(const Collected&) = delete;
     __device__ __forceinline__ ~Collected() {
-        if (any_) operate(all_);
+        if (all_ != kNothing) operate<Which>(place_, all_);
     }
 
     /// In place of the atomic operation with this value.
     __device__ __forceinline__ void take(T value) {
-        if constexpr (!std::is_integral<T>::value) {
-            operate(value);
-        } else {
-            if (!any_) all_ = value;
-            else if constexpr (Which == Operation::Add) all_ = static_cast<T>(static_cast<Bits>(all_) + static_cast<Bits>(value));
-            else if constexpr (Which == Operation::Min) all_ = value < all_ ? value : all_;
-            else all_ = all_ < value ? value : all_;
-            any_ = true;
-        }
+        if constexpr (Which == Operation::Add) all_ = static_cast<T>(static_cast<Bits>(all_) + static_cast<Bits>(value));
+        else if constexpr (Which == Operation::Min) all_ = value < all_ ? value : all_;
+        else all_ = all_ < value ? value : all_;
     }
 
 private:
     using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;   // a sum of these wraps around
 
-    __device__ __forceinline__ void operate(T value) const {
-        if constexpr (Which == Operation::Add) ::atomicAdd(place_, value);
-        else if constexpr (Which == Operation::Min) ::atomicMin(place_, value);
-        else ::atomicMax(place_, value);
-    }
-
     T* place_;
-    T all_{};
-    bool any_ = false;
+    T all_;
+};
+
+/// Floating-point numbers, whose sum depends on the order, are not collected.
+template <class T, Operation Which>
+class Collected<T, Which, false> {
+public:
+    __device__ __forceinline__ explicit Collected(T* place) : place_(place) {}
+
+    /// The atomic operation with this value.
+    __device__ __forceinline__ void take(T value) { operate<Which>(place_, value); }
+
+private:
+    T* place_;
 };
 
 }   // namespace detail

@@ -421,6 +421,9 @@ fn generate<'db>(
     Generated { constant, serial }
 }
 
+/// Of a child that only collects something so many threads are under way at a time: their loads don't wait for each other.
+const AT_A_TIME: u32 = 8;
+
 /// The function `serial` of a child whose atomic operations are collected. The child stays as it is.
 fn accumulating_function(
     behind: &Behind,
@@ -434,8 +437,9 @@ fn accumulating_function(
     params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
     let refused = count.map_or_else(|| unless_launchable(&grid, &block), |_| String::new());
     let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
+    let at_a_time = count.map_or(String::new(), |_| format!("<{AT_A_TIME}>"));
     let body = format!(
-        "{refused}{}\tgridfuse::for_each_thread({grid}, {block}, {limit}[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {});",
+        "{refused}{}\tgridfuse::for_each_thread{at_a_time}({grid}, {block}, {limit}[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {});",
         accumulated.declarations, accumulated.body
     );
     let is_static = if child.is_static { "static " } else { "" };

@@ -14,8 +14,8 @@
 //!   follows the parent is launched anyway: with one the loops of a few threads came on top (`cc`, `gc`, `mstf`: a quarter more).
 //! - Otherwise a whole grid makes one launch, which was fastest in every search through a graph with many launchers, or as fast as the
 //!   others within a few percent. Where the parent has one block the block is the grid, and its state is in shared memory.
-//! - Where the host waits for the parent right behind its launch, it may as well launch the children: that took half the time for
-//!   some (`mstv`, `tc`), and the same for others. With other work in between, or with children that are run in the launcher, so that
+//! - Where the host waits for the parent right behind its launch, it may as well launch the children: that took half the time of a launch by
+//!   the device for some (`mstv`, `tc`), and the same for others. With other work in between, or with children that are run in the launcher, so that
 //!   often none is left, waiting once more cost a few percent (`bfs`, `gc`, `sssp`).
 //! - A warp of the child is the smallest unit that is worth another thread: grids of fewer than 32 threads run in the launcher, which
 //!   brought 0.068 ms to 0.050 for a power-law graph. That is so while a thread of the child has a few memory accesses to
@@ -27,7 +27,7 @@
 //!   more where all grids are small (docs/measurements.md, what `optimize` can't know). Of those that were measured 32 comes nearest to
 //!   the best one in the worse of the two cases.
 //! - Where all threads of a child grid have their atomic operations on the same place, these go one after the other, and one for each warp
-//!   brought a third (`bh`, and `mstf` where grids are large); it cost nothing where there was less to gain (`mstv`, `tc`).
+//!   brought two thirds of the time (`bh`), a third (`mstf`), or nothing, but cost nothing then (`gc`, `tc`).
 //! - The device's allocator works off one request after another: where the parent allocates, that is what takes the time
 //!   (`bt_malloc`: 30 ms, and 0.5 with one allocation for a warp).
 //! - A block of an aggregated grid looks up its launch once. Blocks of fewer than 128 threads do that too often, so one takes several.

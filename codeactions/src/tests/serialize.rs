@@ -107,7 +107,7 @@ fn what_goes_to_one_place_is_collected() {
         "// child in one thread: what its atomic operations do to a place is done once for all threads of a grid.\n\
          __device__ inline void child_serial(dim3 grid, dim3 block, int* out, int begin, int count) {\n    \
          gridfuse::MinimumAt least(&out[begin]);\n    \
-         gridfuse::for_each_thread(grid, block, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {\n        \
+         gridfuse::for_each_thread<8>(grid, block, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {\n        \
          int i = blockIdx.x * blockDim.x + threadIdx.x;\n        \
          if (i < count && out[i] > 3) least.take(out[begin + i]);\n    \
          });\n}",
