@@ -3547,14 +3547,26 @@ using followed_by = Follower<Kernel, Launches>;
 
 namespace detail {
 
-/// What a combined atomic operation does.
-enum class Operation { Add, Min, Max, And, Or, Xor };
+/// What an atomic operation does.
+enum class Operation { Add, Sub, Min, Max, And, Or, Xor };
+
+/// CUDA's.
+template <Operation Which, class T, class V>
+__device__ __forceinline__ void operate(T* place, V value) {
+    if constexpr (Which == Operation::Add) atomicAdd(place, value);
+    else if constexpr (Which == Operation::Sub) atomicSub(place, value);
+    else if constexpr (Which == Operation::Min) atomicMin(place, value);
+    else if constexpr (Which == Operation::Max) atomicMax(place, value);
+    else if constexpr (Which == Operation::And) atomicAnd(place, value);
+    else if constexpr (Which == Operation::Or) atomicOr(place, value);
+    else atomicXor(place, value);
+}
 
 /// The values of the threads in `together`, combined. Every one of them is here.
 template <Operation Which>
 __device__ __forceinline__ unsigned combined(unsigned together, unsigned value) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    if constexpr (Which == Operation::Add) return __reduce_add_sync(together, value);
+    if constexpr (Which == Operation::Add || Which == Operation::Sub) return __reduce_add_sync(together, value);
     if constexpr (Which == Operation::Min) return __reduce_min_sync(together, value);
     if constexpr (Which == Operation::Max) return __reduce_max_sync(together, value);
     if constexpr (Which == Operation::And) return __reduce_and_sync(together, value);
@@ -3568,7 +3580,7 @@ __device__ __forceinline__ unsigned combined(unsigned together, unsigned value) 
 template <Operation Which>
 __device__ __forceinline__ unsigned long long combined(unsigned together, unsigned long long value) {
     const unsigned low = static_cast<unsigned>(value), high = static_cast<unsigned>(value >> 32);
-    if constexpr (Which == Operation::Add) {
+    if constexpr (Which == Operation::Add || Which == Operation::Sub) {
         // Parts of 27 bits: the sum of 32 of them has 32.
         constexpr unsigned kPart = (1u << 27) - 1;
         const unsigned long long first = combined<Which>(together, low & kPart);
@@ -3584,10 +3596,10 @@ __device__ __forceinline__ unsigned long long combined(unsigned together, unsign
     }
 }
 
-/// `one(combined value)`, by one of the threads of a warp that are here together with the same `place`; or `each()`, by each of them,
-/// where places differ, or whole numbers of this type can't be combined.
-template <Operation Which, class T, class One, class Each>
-__device__ __forceinline__ void do_together(T* place, T value, One&& one, Each&& each) {
+/// The operation of all threads of a warp that are here together with the same `place`, done by one of them; by each of them where places
+/// differ, or numbers of this type can't be combined.
+template <Operation Which, class T, class V>
+__device__ __forceinline__ void operate_together(T* place, V value) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     if constexpr (std::is_integral<T>::value && (sizeof(T) == 4 || sizeof(T) == 8)) {
         using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
@@ -3598,15 +3610,14 @@ __device__ __forceinline__ void do_together(T* place, T value, One&& one, Each&&
             // With the sign's bit the other way round signed numbers have the order of unsigned ones.
             constexpr bool ordered = Which == Operation::Min || Which == Operation::Max;
             constexpr Bits flip = ordered && std::is_signed<T>::value ? Bits{1} << (8 * sizeof(T) - 1) : 0;
-            const Bits all = combined<Which>(together, static_cast<Bits>(value) ^ flip) ^ flip;
-            if ((together & lanes_below()) == 0) one(static_cast<T>(all));
+            const Bits all = combined<Which>(together, static_cast<Bits>(static_cast<T>(value)) ^ flip) ^ flip;
+            if ((together & lanes_below()) == 0) operate<Which>(place, static_cast<T>(all));
             __syncwarp(together);   // as if each of them had done it
             return;
         }
     }
 #endif
-    (void)one;
-    each();
+    operate<Which>(place, value);
 }
 
 }   // namespace detail
@@ -3617,50 +3628,36 @@ namespace together {
 
 template <class T, class V>
 __device__ __forceinline__ void atomicAdd(T* place, V value) {
-    detail::do_together<detail::Operation::Add>(
-        place, static_cast<T>(value), [&](T all) { ::atomicAdd(place, all); }, [&] { ::atomicAdd(place, value); });
+    detail::operate_together<detail::Operation::Add>(place, value);
 }
 template <class T, class V>
 __device__ __forceinline__ void atomicSub(T* place, V value) {
-    detail::do_together<detail::Operation::Add>(
-        place, static_cast<T>(value), [&](T all) { ::atomicSub(place, all); }, [&] { ::atomicSub(place, value); });
+    detail::operate_together<detail::Operation::Sub>(place, value);
 }
 template <class T, class V>
 __device__ __forceinline__ void atomicMin(T* place, V value) {
-    detail::do_together<detail::Operation::Min>(
-        place, static_cast<T>(value), [&](T all) { ::atomicMin(place, all); }, [&] { ::atomicMin(place, value); });
+    detail::operate_together<detail::Operation::Min>(place, value);
 }
 template <class T, class V>
 __device__ __forceinline__ void atomicMax(T* place, V value) {
-    detail::do_together<detail::Operation::Max>(
-        place, static_cast<T>(value), [&](T all) { ::atomicMax(place, all); }, [&] { ::atomicMax(place, value); });
+    detail::operate_together<detail::Operation::Max>(place, value);
 }
 template <class T, class V>
 __device__ __forceinline__ void atomicAnd(T* place, V value) {
-    detail::do_together<detail::Operation::And>(
-        place, static_cast<T>(value), [&](T all) { ::atomicAnd(place, all); }, [&] { ::atomicAnd(place, value); });
+    detail::operate_together<detail::Operation::And>(place, value);
 }
 template <class T, class V>
 __device__ __forceinline__ void atomicOr(T* place, V value) {
-    detail::do_together<detail::Operation::Or>(
-        place, static_cast<T>(value), [&](T all) { ::atomicOr(place, all); }, [&] { ::atomicOr(place, value); });
+    detail::operate_together<detail::Operation::Or>(place, value);
 }
 template <class T, class V>
 __device__ __forceinline__ void atomicXor(T* place, V value) {
-    detail::do_together<detail::Operation::Xor>(
-        place, static_cast<T>(value), [&](T all) { ::atomicXor(place, all); }, [&] { ::atomicXor(place, value); });
+    detail::operate_together<detail::Operation::Xor>(place, value);
 }
 
 }   // namespace together
 
 namespace detail {
-
-template <Operation Which, class T>
-__device__ __forceinline__ void operate(T* place, T value) {
-    if constexpr (Which == Operation::Add) ::atomicAdd(place, value);
-    else if constexpr (Which == Operation::Min) ::atomicMin(place, value);
-    else ::atomicMax(place, value);
-}
 
 /// What a thread collects for one place, as long as it runs the threads of a child grid: at the end it is done there by one atomic
 /// operation.

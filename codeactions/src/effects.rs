@@ -52,6 +52,8 @@ pub struct Effects {
     pub recursion: Vec<Found>,
     /// Loads of memory that nothing may write while the kernel runs: `__ldg`, `ld.global.nc`, textures and surfaces.
     pub read_only: Vec<Found>,
+    /// Fences: what was written before is seen by who sees what is written behind.
+    pub fences: Vec<Found>,
     /// `__restrict__` pointers of functions that it calls, and of variables: loads through them may be of that kind, too.
     pub restricts: Vec<Found>,
     /// `__func__` and the like.
@@ -359,6 +361,10 @@ impl<'db> Scan<'db> {
         if last == "__ldg" || cached && calls::library(name).is_some() {
             let what = format!("{last}()");
             self.found.read_only.push(Found { what, place });
+        }
+        if last.starts_with("__threadfence") {
+            let what = format!("{last}()");
+            self.found.fences.push(Found { what, place });
         }
         match calls::library(name) {
             Some(Library::Pure | Library::Plain) => {}

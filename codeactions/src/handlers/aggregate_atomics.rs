@@ -13,7 +13,7 @@ use super::{finish, verdict};
 use crate::child::Child;
 use crate::ctype;
 use crate::edit::{EditBuilder, SourceEdit};
-use crate::effects::BUILTINS;
+use crate::effects::{BUILTINS, effects};
 use crate::fission::uses::{all_in_expr, all_stmts};
 use crate::include::Header;
 use crate::names::Names;
@@ -54,6 +54,7 @@ so the child's code stays right wherever it runs.
 ## Needs
 - `atomicAdd`, `atomicSub`, `atomicMin`, `atomicMax`, `atomicAnd`, `atomicOr` or `atomicXor` as a statement, so that nobody looks at
   the old value; on a place that the child's arguments alone decide, and not by one thread of a block (`if (threadIdx.x == 0)`).
+- No fence (`__threadfence()`), nor anything that may be one: it would be that of another thread than does the operation.
 
 ## Before
 ```cuda
@@ -123,6 +124,8 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
             }),
         ));
     }
+    refuse_order(db, worker, site.child_name(), &mut refusals);
+    refusals.check()?;
     let mut edit = EditBuilder::new(db);
     header.include_in(db, &mut edit, worker.file(db));
     for start in found {
@@ -133,7 +136,28 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
 
 /// The child does such operations, so that there is something to gain.
 pub fn has_some(db: &dyn Db, child: FunctionItem<'_>) -> bool {
-    !uncombined(db, worker(db, child)).is_empty()
+    let worker = worker(db, child);
+    let mut refusals = Refusals::default();
+    refuse_order(db, worker, "", &mut refusals);
+    refusals.is_empty() && !uncombined(db, worker).is_empty()
+}
+
+/// Refuses a child that says in which order others see what it writes: behind a thread's fence stands an atomic operation that another
+/// thread would do for it.
+fn refuse_order(db: &dyn Db, worker: FunctionItem<'_>, name: &str, refusals: &mut Refusals) {
+    let effects = effects(db, worker);
+    for (list, what) in [
+        (
+            &effects.fences,
+            "has a fence, which orders what a thread writes before its own atomic operation",
+        ),
+        (&effects.asm, "holds inline assembly, which may be a fence"),
+        (&effects.unknown, "uses what may be a fence"),
+    ] {
+        if let Some(first) = list.first() {
+            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
+        }
+    }
 }
 
 /// Where the calls of those begin that are CUDA's.

@@ -109,6 +109,26 @@ fn others_are_left() {
 }
 
 #[test]
+fn fences_are_those_of_the_thread_that_does_it() {
+    for code in [
+        "__threadfence();",
+        "publish();",
+        "asm volatile(\"membar.gl;\");",
+        "cuda::atomic_thread_fence(0);",
+    ] {
+        let text = with(
+            PLAIN,
+            &format!("out[i] = 1;\n    {code}\n    atomicAdd(&out[begin], 1);"),
+        )
+        .replace(
+            "struct Pair",
+            "__device__ void publish() { __threadfence_system(); }\nstruct Pair",
+        );
+        refuses(ID, &text, "fence");
+    }
+}
+
+#[test]
 fn what_is_combined_is_no_obstacle() {
     let first = rewrite(ID, &with(PLAIN, "if (i < count) atomicAdd(&out[begin], i);"));
     let marked = first.text().replace("child<<<", "$0child<<<");
