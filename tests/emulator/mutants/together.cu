@@ -3,10 +3,11 @@
 
 #include <cstdio>
 
-constexpr int kThreads = 48, kPlaces = 8;
+constexpr int kThreads = 48, kPlaces = 8, kBelowZero = 5;
 
-// With and without a sign, in both halves of the number.
+// With and without a sign, in both halves of the number, and in the upper one alone.
 __host__ __device__ long long value_of(unsigned thread) {
+    if (thread % 5 == 2) return static_cast<long long>(thread + 1) << 36;
     const unsigned long long bits = (thread * 0x9e3779b97f4a7c15ull) >> thread % 40;
     return static_cast<long long>(thread % 3 == 0 ? ~bits : bits);
 }
@@ -21,6 +22,7 @@ __global__ void all(unsigned long long* sums, unsigned long long* least, int* mo
         gridfuse::together::atomicMin(&least[place_of(thread, k)], value_of(thread));
         gridfuse::together::atomicMax(&most[place_of(thread, k)], value_of(thread));
     }
+    gridfuse::together::atomicMax(&most[kBelowZero], -1 - static_cast<int>(thread));
 }
 
 // The same by few threads, each of which collects what some of the others would do.
@@ -40,9 +42,13 @@ __global__ void collected(unsigned long long* sums, unsigned long long* least, i
             }
         }
     }
+    gridfuse::MaximumAt below_zero(&most[kBelowZero]);
+    for (unsigned thread = first; thread < (blockIdx.x + 1) * kThreads; thread += blockDim.x) below_zero.take(-1 - static_cast<int>(thread));
 }
 
-int main() {
+// The kernels one after the other, each on memory of its own.
+template <class Kernel>
+int wrong(Kernel kernel, int threads) {
     unsigned long long *sums, *least, got_sums[kPlaces], got_least[kPlaces], expected_sums[kPlaces] = {}, expected_least[kPlaces];
     int *most, got_most[kPlaces], expected_most[kPlaces];
     cudaMalloc(&sums, sizeof got_sums);
@@ -52,24 +58,29 @@ int main() {
     cudaMemset(sums, 0, sizeof got_sums);
     cudaMemcpy(least, expected_least, sizeof expected_least, cudaMemcpyHostToDevice);
     cudaMemcpy(most, expected_most, sizeof expected_most, cudaMemcpyHostToDevice);
-    all<<<2, kThreads>>>(sums, least, most);
-    collected<<<2, 4>>>(sums, least, most);
+    kernel<<<2, threads>>>(sums, least, most);
     for (unsigned thread = 0; thread < 2 * kThreads; ++thread)
         for (int k = 0; k < 2; ++k) {
             if (k == 1 && thread % 4 == 0) continue;
             const int place = place_of(thread, k);
             const auto value = static_cast<unsigned long long>(value_of(thread));
             const int small = static_cast<int>(value_of(thread));
-            expected_sums[place] += 2 * value;
+            expected_sums[place] += value;
             if (value < expected_least[place]) expected_least[place] = value;
             if (small > expected_most[place]) expected_most[place] = small;
         }
+    expected_most[kBelowZero] = -1;
     cudaMemcpy(got_sums, sums, sizeof got_sums, cudaMemcpyDeviceToHost);
     cudaMemcpy(got_least, least, sizeof got_least, cudaMemcpyDeviceToHost);
     cudaMemcpy(got_most, most, sizeof got_most, cudaMemcpyDeviceToHost);
     int wrong = 0;
     for (int place = 0; place < kPlaces; ++place)
         wrong += got_sums[place] != expected_sums[place] || got_least[place] != expected_least[place] || got_most[place] != expected_most[place];
-    std::printf("%s\n", wrong == 0 ? "right" : "wrong");
-    return wrong == 0 ? 0 : 1;
+    return wrong;
+}
+
+int main() {
+    const int all_wrong = wrong(all, kThreads) + wrong(collected, 4);
+    std::printf("%s\n", all_wrong == 0 ? "right" : "wrong");
+    return all_wrong == 0 ? 0 : 1;
 }
