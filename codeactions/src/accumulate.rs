@@ -3,13 +3,15 @@
 
 use std::collections::HashSet;
 
-use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtId, StmtKind};
+use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 use gridfuse_analysis::span::Span;
 
-use crate::child::Child;
+use crate::child::{Child, copies_plainly};
+use crate::ctype;
 use crate::fission::uses::{all_exprs, all_in_expr, all_stmts};
 use crate::handlers::aggregate_atomics::{NAMESPACE, Operation, on_one_place};
 use crate::outline;
+use crate::pure::is_plain_type;
 use crate::style;
 
 /// What stands in the code that runs a grid's threads one after the other.
@@ -41,9 +43,18 @@ pub fn accumulated(child: &Child<'_>) -> Option<Accumulated> {
     if child.outlined.is_some() || whole.contains('#') {
         return None;
     }
+    // A destructor may write something behind it.
+    let mut locals = body.bindings.iter().filter(|b| b.storage == Storage::Local);
+    if !locals.all(|b| copies_plainly(child.db, child.item, &b.ty, 0).is_ok()) {
+        return None;
+    }
+    let may_not_be_evaluated = |operation: &Operation| {
+        let mut parts = all_in_expr(body, operation.pointer).into_iter();
+        parts.any(|e| matches!(body.expr(e).kind, ExprKind::Binary(BinOp::Div | BinOp::Rem, ..)))
+    };
     let operations: Vec<Operation> = on_one_place(child.db, child.item)
         .into_iter()
-        .filter(|operation| collector(&operation.name).is_some())
+        .filter(|operation| collector(&operation.name).is_some() && !may_not_be_evaluated(operation))
         .collect();
     let stmts: HashSet<StmtId> = operations.iter().map(|operation| operation.stmt).collect();
     if operations.is_empty() || !end_with(body, root, &stmts) {
@@ -66,7 +77,10 @@ pub fn accumulated(child: &Child<'_>) -> Option<Accumulated> {
             .find(|name| !taken.contains(name))?;
         taken.insert(name.clone());
         let source = |expr: ExprId| child.source(body.expr(expr).span);
-        declarations.push_str(&format!("\t{class} {name}({});\n", one_line(source(operation.pointer))));
+        declarations.push_str(&format!(
+            "\t{class} {name}({});\n",
+            outline::one_line(source(operation.pointer))
+        ));
         let call = body.expr(operation.call).span;
         code.push_str(child.source(Span::new(at, call.start)));
         code.push_str(&format!("{name}.take({})", source(operation.value)));
@@ -78,10 +92,6 @@ pub fn accumulated(child: &Child<'_>) -> Option<Accumulated> {
         declarations,
         body: style::reindent(&outline::verbatim(&code, indent), "", "\t"),
     })
-}
-
-fn one_line(code: &str) -> String {
-    outline::one_line(code)
 }
 
 /// The statement ends with some of these operations, on every way through it on which it comes to any: nothing behind the first of them
@@ -122,21 +132,25 @@ fn touches_no_memory(body: &Body, stmt: StmtId, operations: &HashSet<StmtId>) ->
             }
         }
     }
+    // A reference is read from memory; an operator of a class may do anything, and so may what makes an object.
+    let is_number = |b: BindingId| {
+        let ty = &body.binding(b).ty;
+        ty.is_value() && is_plain_type(&ctype::normalize(&ty.base))
+    };
     all_exprs(body, stmt)
         .into_iter()
         .filter(|e| !allowed.contains(e))
-        .all(|e| {
-            matches!(
+        .all(|e| match &body.expr(e).kind {
+            ExprKind::Name(Name::Local(b)) => is_number(*b),
+            ExprKind::Cast { ty, .. } => is_plain_type(&ctype::normalize(ty)),
+            _ => matches!(
                 body.expr(e).kind,
-                ExprKind::Name(_)
-                    | ExprKind::Literal(_)
+                ExprKind::Literal(_)
                     | ExprKind::Paren(_)
                     | ExprKind::Unary(..)
                     | ExprKind::Binary(..)
                     | ExprKind::Logical { .. }
                     | ExprKind::Conditional { .. }
-                    | ExprKind::Cast { .. }
-                    | ExprKind::Field { arrow: false, .. }
-            )
+            ),
         })
 }

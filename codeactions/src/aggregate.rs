@@ -846,18 +846,16 @@ impl<'db> Plan<'_, 'db> {
             .uniform()
             .filter_map(|p| Some(target::flat(site.expr_source(p.arg?))))
             .collect();
+        let template_args = site.launch.template_args.map_or("", |t| site.source(t));
         let unused = |wanted: &str| {
             let mut name = wanted.to_owned();
-            while shared
-                .iter()
-                .any(|text| lex::identifiers(text).any(|word| word == name))
-            {
+            let texts = || shared.iter().map(String::as_str).chain([template_args]);
+            while texts().any(|text| lex::identifiers(text).any(|word| word == name)) {
                 name.insert_str(0, "launch_");
             }
             name
         };
         let [grid, block, args] = ["grid", "block", "args"].map(unused);
-        let template_args = site.launch.template_args.map_or("", |t| site.source(t));
         let record = target::qualified(site, child, &group.record);
         let of_record = if depends_on_template(child, split) {
             template_args

@@ -145,7 +145,8 @@ pub fn keep(
 }
 
 /// A kernel that takes over the code of another one may come to need any number of registers: adds launch bounds where its blocks are so
-/// large that there might not be as many. With launch bounds of its own it keeps to these. `launches` as in [`keep`].
+/// large that there might not be as many. With launch bounds of its own it keeps to these. They are for the largest block that there can
+/// be: its parameters stay as they are, so it may be launched in other ways than `launches`, which aren't seen.
 pub fn keep_with_more_code(function: &Function<'_>, launches: Option<&[Site<'_>]>, edit: &mut EditBuilder<'_>) {
     let bounds = bounds(function.db, function.file, head(function), function.start);
     let Some(threads) = launches.and_then(largest_block) else {
@@ -153,7 +154,7 @@ pub fn keep_with_more_code(function: &Function<'_>, launches: Option<&[Site<'_>]
     };
     if bounds == Bounds::Nothing && threads <= 1024 && threads * MOST_REGISTERS > REGISTERS {
         let name = function.item.signature(function.db).name_span.shift(function.start);
-        edit.insert(function.file, name.start, format!("__launch_bounds__({threads}) "));
+        edit.insert(function.file, name.start, "__launch_bounds__(1024) ");
     }
 }
 
