@@ -538,9 +538,9 @@ impl Bench {
                 }
             }
         }
-        for number in 0..same.len() {
-            if same[number] != number {
-                let measured = &results.runs[same[number]];
+        for (number, &first) in same.iter().enumerate() {
+            if first != number {
+                let measured = &results.runs[first];
                 let (status, time_ms, processes_ms) =
                     (measured.status, measured.time_ms, measured.processes_ms.clone());
                 let run = &mut results.runs[number];
