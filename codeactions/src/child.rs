@@ -12,6 +12,7 @@ use gridfuse_analysis::span::{FileRange, Span, TextRange};
 use crate::ctype;
 use crate::lex;
 use crate::names::Names;
+use crate::outline;
 use crate::pure::is_plain_type;
 use crate::site::{Refusals, syntax_error};
 use crate::style;
@@ -248,6 +249,21 @@ impl<'db> Child<'db> {
             head_start,
             outlined,
         })
+    }
+
+    /// A name that is none of the child's parameters: `wanted`, or something like it.
+    pub fn local(&self, wanted: &str) -> String {
+        let mut name = wanted.to_owned();
+        while self.params.iter().any(|p| p.name == name) {
+            name.insert_str(0, "launch_");
+        }
+        name
+    }
+
+    /// The template header of what is generated from the child, with its newline, or nothing.
+    pub fn template_line(&self) -> String {
+        let template = self.template.as_ref();
+        template.map_or(String::new(), |t| format!("{}\n", outline::one_line(t)))
     }
 
     /// The function whose body does the child's work.

@@ -8,7 +8,6 @@ use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::summary::summary;
 
 use crate::accumulate::{Accumulated, accumulated};
-use crate::aggregate::{local, replace_by_call};
 use crate::child::Child;
 use crate::cluster::Function;
 use crate::ctype;
@@ -24,6 +23,7 @@ use crate::names::{Names, camel};
 use crate::order;
 use crate::outline::{self, Behind, Form, Worker};
 use crate::pure;
+use crate::replaced_launch::replace_by_call;
 use crate::rewrite::{Ineligible, Reason};
 use crate::site::{Refusals, Site};
 use crate::style::{self, Style};
@@ -400,7 +400,7 @@ fn generate<'db>(
     }
     let worker = outline::outline(edit, &mut behind, child, Form::Thread, names);
     let serial = names.fresh(&wanted_serial);
-    let (grid, block) = (local(child, "grid"), local(child, "block"));
+    let (grid, block) = (child.local("grid"), child.local("block"));
 
     let constant = match grids {
         Grids::Below { threads, .. } => {
@@ -432,9 +432,8 @@ fn accumulating_function(
     count: Option<&Count>,
     accumulated: &Accumulated,
 ) -> String {
-    let (grid, block) = (local(child, "grid"), local(child, "block"));
-    let mut params = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
-    params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
+    let (grid, block) = (child.local("grid"), child.local("block"));
+    let params = serial_params(child, &grid, &block);
     let refused = count.map_or_else(|| unless_launchable(&grid, &block), |_| String::new());
     let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
     let at_a_time = count.map_or(String::new(), |_| format!("<{AT_A_TIME}>"));
@@ -442,19 +441,32 @@ fn accumulating_function(
         "{refused}{}\tgridfuse::for_each_thread{at_a_time}({grid}, {block}, {limit}[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {});",
         accumulated.declarations, accumulated.body
     );
-    let is_static = if child.is_static { "static " } else { "" };
-    let template = child.template.as_ref().map_or(String::new(), |t| format!("{t}\n"));
     let comment = format!(
         "// {} in one thread: what its atomic operations do to a place is done once for all threads of a grid.\n",
         child.name
     );
-    let head = format!("{template}{is_static}__device__ inline void {serial}(");
-    format!("{comment}{}", behind.function(&head, &params, &body))
+    format!(
+        "{comment}{}",
+        behind.function(&serial_head(child, serial), &params, &body)
+    )
+}
+
+/// The beginning of a function that runs a child's grid in one thread, up to its parameters.
+fn serial_head(child: &Child<'_>, serial: &str) -> String {
+    let is_static = if child.is_static { "static " } else { "" };
+    format!("{}{is_static}__device__ inline void {serial}(", child.template_line())
+}
+
+/// Its parameters.
+fn serial_params(child: &Child<'_>, grid: &str, block: &str) -> Vec<String> {
+    let mut params = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
+    params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
+    params
 }
 
 /// The function `serial` that runs all threads of a grid, one after the other.
 pub fn serial_of(behind: &Behind, child: &Child<'_>, worker: &Worker, serial: &str) -> String {
-    let (grid, block) = (local(child, "grid"), local(child, "block"));
+    let (grid, block) = (child.local("grid"), child.local("block"));
     serial_function(behind, child, worker, serial, [&grid, &block], "", "")
 }
 
@@ -467,18 +479,14 @@ fn serial_function(
     limit: &str,
     refused: &str,
 ) -> String {
-    let mut params = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
-    params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
+    let params = serial_params(child, grid, block);
     let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
     let call = behind.call(2, &prefix, &items, ");");
     let body = format!(
         "{refused}\tgridfuse::for_each_thread({grid}, {block}, {limit}[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {{\n\
          {call}\n\t}});"
     );
-    let is_static = if child.is_static { "static " } else { "" };
-    let template = child.template.as_ref().map_or(String::new(), |t| format!("{t}\n"));
-    let head = format!("{template}{is_static}__device__ inline void {serial}(");
-    behind.function(&head, &params, &body)
+    behind.function(&serial_head(child, serial), &params, &body)
 }
 
 /// The constant and the serial function of a child that is split at its barriers; the child stays as it is.
@@ -499,16 +507,16 @@ fn generate_split<'db>(
                 .constant_threads()
                 .map_or(constant.to_owned(), |threads| threads.to_string()),
         };
-        let mut params = vec![format!("dim3 {}", locals.grid), format!("dim3 {}", locals.block)];
-        params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
-        let is_static = if child.is_static { "static " } else { "" };
-        let template = child.template.as_ref().map_or(String::new(), |t| format!("{t}\n"));
-        let head = format!("{template}{is_static}__device__ inline void {serial}(");
+        let params = serial_params(child, &locals.grid, &locals.block);
         let refused = match threshold {
             Some(_) => String::new(),
             None => unless_launchable(&locals.grid, &locals.block),
         };
-        behind.function(&head, &params, &format!("{refused}{}", fission.code(&locals)))
+        behind.function(
+            &serial_head(child, serial),
+            &params,
+            &format!("{refused}{}", fission.code(&locals)),
+        )
     };
     let wanted_constant = format!("k{}Threshold", camel(&child.name));
     let wanted_serial = format!("{}_serial", child.name);

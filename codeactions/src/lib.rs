@@ -32,6 +32,7 @@ mod program;
 mod promotion;
 mod pure;
 mod read_only;
+mod replaced_launch;
 pub mod rewrite;
 mod room;
 mod self_launch;

@@ -9,7 +9,6 @@ use gridfuse_analysis::launch::{
 };
 use gridfuse_analysis::resolve::launch_sites_of;
 
-use crate::aggregate::{depends_on_template, local, replace_by_call, template_line};
 use crate::child::Child;
 use crate::cluster::{Function, parameter};
 use crate::edit::EditBuilder;
@@ -18,6 +17,7 @@ use crate::launch_bounds::{self, Needed};
 use crate::names::{Names, plural};
 use crate::outline::{self, Behind, Collecting, Form};
 use crate::pure;
+use crate::replaced_launch::replace_by_call;
 use crate::rewrite::{Ineligible, Reason};
 use crate::room::stands_behind;
 use crate::site::{Refusals, Site, refuse};
@@ -320,7 +320,7 @@ impl<'a, 'db> Plan<'a, 'db> {
 
     /// The struct as the second kernel has to name it.
     fn record_type(&self) -> String {
-        let args = if depends_on_template(self.child, self.split) {
+        let args = if self.split.depends_on_template(self.child) {
             self.child.template_args.as_str()
         } else {
             ""
@@ -339,7 +339,7 @@ impl<'a, 'db> Plan<'a, 'db> {
         let is_static = if self.child.is_static { "static " } else { "" };
         let head = format!(
             "{}{is_static}__global__ void {}{}(",
-            template_line(self.child),
+            self.child.template_line(),
             self.bounds,
             self.kernel
         );
@@ -363,7 +363,7 @@ impl<'a, 'db> Plan<'a, 'db> {
     pub fn generate(&self, names: &mut Names, edit: &mut EditBuilder<'db>) {
         let child = self.child;
         let mut behind = outline::behind(edit, child);
-        let memory = local(child, self.runtime.variable);
+        let memory = child.local(self.runtime.variable);
         self.declare(&memory, &behind, edit);
 
         let mut collecting = Collecting {
@@ -384,7 +384,7 @@ impl<'a, 'db> Plan<'a, 'db> {
             collecting.params = vec![format!("{}& {}", self.runner(), self.launches)];
         }
         let worker = outline::outline_collecting(edit, &mut behind, child, Form::Block, &collecting, names);
-        let args = local(child, "args");
+        let args = child.local("args");
         let values = self.split.parts.iter().map(|p| {
             if p.uniform {
                 p.param.name.clone()
@@ -414,8 +414,8 @@ impl<'a, 'db> Plan<'a, 'db> {
             .varying()
             .map(|p| format!("{};", outline::one_line(&p.param.field)))
             .collect();
-        let template = if depends_on_template(child, self.split) {
-            template_line(child)
+        let template = if self.split.depends_on_template(child) {
+            child.template_line()
         } else {
             String::new()
         };

@@ -129,6 +129,13 @@ impl<'a> Split<'a> {
         format!("static_cast<{ty}>({source})")
     }
 
+    /// The type of an argument that differs depends on a template parameter of the child.
+    pub fn depends_on_template(&self, child: &Child<'_>) -> bool {
+        let names = &child.item.signature(child.db).template_names;
+        self.varying()
+            .any(|p| lex::identifiers(&p.param.field).any(|w| names.iter().any(|n| n == w)))
+    }
+
     /// Those that differ.
     pub fn varying(&self) -> impl Iterator<Item = &Part<'a>> {
         self.parts.iter().filter(|p| !p.uniform)

@@ -23,6 +23,7 @@ use crate::pure;
 use crate::rewrite::{Ineligible, Reason};
 use crate::site::{Refusals, Site};
 use crate::split::Split;
+use crate::style::{self, Style};
 use crate::target;
 
 /// The type of the parent's parameter.
@@ -220,6 +221,53 @@ pub fn followed_by(host: &Site<'_>, follower: &Listed<'_, '_>, launches: Option<
         None => ", gridfuse::kNotKnown".to_owned(),
     };
     format!("{FOLLOWED_BY}<{}{most}>({})", follower.name_at(host), items.join(", "))
+}
+
+/// The last argument of a launch of which nobody knows whether it finds room: what is done if it doesn't, a function of the grid, the
+/// block and the arguments that were to be written down, a `record`, that calls `serial`. It takes lines of its own.
+pub fn without_room(
+    site: &Site<'_>,
+    child: &Child<'_>,
+    split: &Split<'_>,
+    serial: &str,
+    record: &str,
+    style: &Style,
+) -> String {
+    let serial = target::qualified(site, child, serial);
+    // The arguments that all launches share are named in the function.
+    let shared: Vec<String> = split
+        .uniform()
+        .filter_map(|p| Some(target::flat(site.expr_source(p.arg?))))
+        .collect();
+    let template_args = site.launch.template_args.map_or("", |t| site.source(t));
+    let unused = |wanted: &str| {
+        let mut name = wanted.to_owned();
+        let texts = || shared.iter().map(String::as_str).chain([template_args]);
+        while texts().any(|text| lex::identifiers(text).any(|word| word == name)) {
+            name.insert_str(0, "launch_");
+        }
+        name
+    };
+    let [grid, block, args] = ["grid", "block", "args"].map(unused);
+    let record = target::qualified(site, child, record);
+    let of_record = if split.depends_on_template(child) {
+        template_args
+    } else {
+        ""
+    };
+    let mut shared = shared.into_iter();
+    let values = split.parts.iter().map(|part| match part.uniform {
+        true => shared.next().unwrap_or_default(),
+        false => format!("{args}.{}", part.param.name),
+    });
+    let items: Vec<String> = [grid.clone(), block.clone()].into_iter().chain(values).collect();
+    let indent = style::indent_at(&site.text, site.place(site.facts.span).range.start as usize);
+    let column = style::columns(indent) + 2 * style::columns(&style.unit);
+    let call = style.list(column, &format!("{serial}{template_args}("), &items, ");");
+    format!(
+        "\n\t[&](dim3 {grid}, dim3 {block}, const {record}{of_record}& {args}) {{\n\t\t{}\n\t}}",
+        call.replace('\n', "\n\t\t")
+    )
 }
 
 /// Whether the grid behind the parent may run the children's warps, and of these only what has something to do: the index of the

@@ -330,14 +330,7 @@ fn coarsened_kernel(
     takes_thread: bool,
     behind: &outline::Behind,
 ) -> String {
-    let local = |wanted: &str| {
-        let mut name = wanted.to_owned();
-        while child.params.iter().any(|p| p.name == name) {
-            name.insert_str(0, "launch_");
-        }
-        name
-    };
-    let (grid, block) = (local("grid"), local("block"));
+    let (grid, block) = (child.local("grid"), child.local("block"));
     let mut params = vec![format!("dim3 {grid}")];
     params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
     let mut items = vec![

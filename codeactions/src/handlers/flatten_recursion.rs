@@ -7,7 +7,7 @@ use gridfuse_analysis::resolve::other_mentions;
 use gridfuse_analysis::span::FileRange;
 
 use super::{finish, verdict};
-use crate::aggregate::{refuse_child, replace_launch, understand_stream};
+use crate::aggregate::{refuse_child, understand_stream};
 use crate::barriers;
 use crate::child::Child;
 use crate::edit::{EditBuilder, SourceEdit};
@@ -16,6 +16,7 @@ use crate::include::{HEADER_NAME, Header};
 use crate::names::Names;
 use crate::order::CreatedStream;
 use crate::read_only;
+use crate::replaced_launch::replace_launch;
 use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
 use crate::self_launch::{
     Plan, Runtime, bounds, entries, launches_kernel, own_launches, refuse_other_instance, uniform,

@@ -1,9 +1,9 @@
 //! Grids of several blocks: one grid that stays, whose blocks run those of every iteration.
 
-use crate::aggregate::replace_launch;
 use crate::edit::EditBuilder;
 use crate::include::Header;
 use crate::names::Names;
+use crate::replaced_launch::replace_launch;
 use crate::rewrite::Ineligible;
 use crate::self_launch::{Plan, Runtime, bounds, entries};
 use crate::site::Refusals;

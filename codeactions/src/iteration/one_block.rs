@@ -2,11 +2,11 @@
 
 use gridfuse_analysis::span::{FileRange, TextRange};
 
-use crate::aggregate::replace_by_call;
 use crate::edit::EditBuilder;
 use crate::include::Header;
 use crate::names::{Names, plural};
 use crate::outline::{self, one_line, verbatim, without_restrict, written_params};
+use crate::replaced_launch::replace_by_call;
 use crate::rewrite::Ineligible;
 use crate::site::Refusals;
 use crate::split::Split;

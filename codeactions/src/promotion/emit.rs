@@ -5,7 +5,6 @@ use gridfuse_analysis::span::{FileRange, TextRange};
 
 use super::chain::{Chain, Passed};
 use super::{Form, running};
-use crate::aggregate::template_line;
 use crate::edit::EditBuilder;
 use crate::include::Header;
 use crate::instance;
@@ -192,7 +191,7 @@ impl Writer<'_, '_> {
                 .map(|p| format!("{}; ", one_line(&p.field)))
                 .collect();
             let template = if self.record_is_template() {
-                template_line(kernel)
+                kernel.template_line()
             } else {
                 String::new()
             };
@@ -296,7 +295,7 @@ impl Writer<'_, '_> {
         };
         let kernel = &self.chain.kernel;
         let is_static = if kernel.is_static { "static " } else { "" };
-        let template = template_line(kernel);
+        let template = kernel.template_line();
         let head = format!(
             "{template}{is_static}__device__ __forceinline__ bool {}(",
             self.names.goes_on

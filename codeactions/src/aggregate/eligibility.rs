@@ -1,0 +1,282 @@
+//! What aggregation asks of the launches, of the kernels and functions that launch, and of the children.
+
+use gridfuse_analysis::hir::{ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
+use gridfuse_analysis::launch::{Stream, constant_value, launches};
+use gridfuse_analysis::span::FileRange;
+use gridfuse_analysis::summary::summary;
+
+use super::Granularity;
+use crate::child::Child;
+use crate::cluster::{Cluster, Function};
+use crate::ctype;
+use crate::edit::EditBuilder;
+use crate::effects::{Effects, effects};
+use crate::lex;
+use crate::order::{self, CreatedStream};
+use crate::outline::{self, Form};
+use crate::pure;
+use crate::rewrite::Reason;
+use crate::site::{Refusals, Site};
+use crate::target;
+
+/// Refuses what would have to be written differently in the functions that take part: names of another namespace, and template
+/// arguments that mean something in one function alone.
+pub fn refuse_other_scopes(cluster: &Cluster<'_>, refusals: &mut Refusals) {
+    let scope = |name: &str| {
+        name.rsplit_once("::")
+            .map_or(String::new(), |(scope, _)| scope.to_owned())
+    };
+    let scopes: Vec<String> = cluster.functions.iter().map(|f| scope(f.item.name(f.db))).collect();
+    if let Some(other) = scopes.iter().position(|s| *s != scopes[0]) {
+        let function = &cluster.functions[other];
+        refusals.add(
+            format!(
+                "`{}` and `{}` collect their launches together, and stand in different namespaces",
+                cluster.functions[0].name(),
+                function.name()
+            ),
+            Some(function.name_place()),
+        );
+    }
+    for (site, at) in cluster.sites.iter().zip(&cluster.site_of) {
+        let function = &cluster.functions[*at];
+        let names = &function.item.signature(function.db).template_names;
+        if let Some(span) = site.launch.template_args.filter(|_| !function.is_kernel())
+            && lex::identifiers(site.source(span)).any(|w| names.iter().any(|n| n == w))
+        {
+            refusals.add(
+                format!(
+                    "the template arguments of this launch depend on those of `{}`",
+                    function.name()
+                ),
+                Some(site.place(span)),
+            );
+        }
+    }
+}
+
+/// A kernel that waits for its children, asks for their errors or orders them by events; or that launches in ways that aren't
+/// understood as a launch.
+pub fn refuse_what_needs_its_children(
+    cluster: &Cluster<'_>,
+    function: &Function<'_>,
+    effects: &Effects,
+    refusals: &mut Refusals,
+) {
+    let name = function.name();
+    for found in effects.syncs.iter().chain(&effects.errors).chain(&effects.events) {
+        if refusals.is_empty() {
+            let what = format!("`{name}` or a function it calls uses {}", found.what);
+            refusals.add(what, Some(found.place));
+        }
+    }
+    let known = |place: &FileRange| {
+        let here = |site: &Site<'_>| site.file == place.file && site.here().range.contains(place.range);
+        cluster.sites.iter().any(here)
+    };
+    if let Some(found) = effects.launches.iter().find(|l| !known(&l.place)) {
+        refusals.add(
+            format!(
+                "`{name}` calls a function that launches: a block that collects some launches and does others at once can \
+                 hang (CUDA 13.0)"
+            ),
+            Some(found.place),
+        );
+    }
+}
+
+/// Assumptions or refusals because of the stream that a collected launch goes into; a created stream that is to be removed.
+pub fn understand_stream(
+    site: &Site<'_>,
+    refusals: &mut Refusals,
+    edit: &mut EditBuilder<'_>,
+) -> Option<CreatedStream> {
+    let operand = site.facts.stream_operand.as_ref();
+    let place = operand.map(|o| site.place(o.span));
+    match &site.facts.stream {
+        Stream::FireAndForget => {}
+        Stream::Null => {
+            for reason in order::null_stream(site) {
+                edit.assume(reason);
+            }
+        }
+        Stream::Created(binding) => {
+            let stream = order::created_stream(site, *binding);
+            let name = operand.map_or("", |o| site.source(o.span)).to_owned();
+            if let Some(other) = stream.other {
+                let place = site.place(site.body.expr(other).span);
+                refusals.add(
+                    format!("the stream `{name}` is used for more than this launch"),
+                    Some(place),
+                );
+                return None;
+            }
+            let removable = |s: &StmtId| matches!(site.around(*s), Some(StmtKind::Block(_)));
+            let clean = stream.create.len() == 1
+                && stream
+                    .declaration
+                    .iter()
+                    .chain(&stream.create)
+                    .chain(&stream.destroy)
+                    .all(removable);
+            if stream.declaration.is_none() || !clean {
+                refusals.add(format!("the stream `{name}` can't be removed cleanly"), place);
+                return None;
+            }
+            if let Some(reason) = order::shared_stream(site, &stream, &name) {
+                edit.assume(reason);
+            }
+            return Some(stream);
+        }
+        Stream::TailLaunch => refusals.add(
+            "a tail launch runs after the launching grid, an aggregated launch doesn't wait for it",
+            place,
+        ),
+        Stream::PerThread => refusals.add(
+            "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",
+            place,
+        ),
+        Stream::Other => refusals.add("which stream it goes into isn't known", place),
+    }
+    None
+}
+
+/// Blocks of different shapes fit into one launch only when they are one-dimensional.
+pub fn refuse_blocks(site: &Site<'_>, granularity: Granularity, refusals: &mut Refusals) {
+    let block = &site.facts.block;
+    let linear = is_linear_block(site);
+    let alike = block.operand.uniformity.level <= granularity.level() && !block.operand.changes_in_loop;
+    if block.constant.is_none() && !linear && !alike {
+        refusals.add(
+            "the blocks of the child may have several dimensions and differ from launch to launch",
+            Some(site.place(block.operand.span)),
+        );
+    }
+}
+
+/// The block is sure to have one dimension.
+pub fn is_linear_block(site: &Site<'_>) -> bool {
+    let block = &site.facts.block;
+    matches!(block.components, Some([_, None, None])) || is_linear(site, block.operand.expr)
+}
+
+/// A number, or a local `dim3` made of one number that nothing changes.
+fn is_linear(site: &Site<'_>, expr: ExprId) -> bool {
+    let body = &site.body;
+    match &body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Construct { ty, args } => ty == "dim3" && args.len() == 1,
+        ExprKind::Name(Name::Local(binding)) => {
+            let mut inits = body.stmts.iter().filter_map(|stmt| match &stmt.kind {
+                StmtKind::Decl(decls) => decls.iter().find(|d| d.binding == *binding),
+                _ => None,
+            });
+            let init = inits.next().and_then(|d| d.init);
+            inits.next().is_none()
+                && pure::keeps_first_value(site.db, site.file, body, *binding)
+                && init.is_some_and(|i| matches!(body.expr(i).kind, ExprKind::Construct { .. }) && is_linear(site, i))
+        }
+        _ => false,
+    }
+}
+
+/// Refuses a child whose body can't be run as some block of a larger grid. `collected`: its own launches are collected, too.
+pub fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, refusals: &mut Refusals) {
+    let db = site.db;
+    let name = &child.name;
+    let worker = child.worker();
+    let effects = effects(db, worker);
+    if collected {
+        outline::refuse_to_outline_collecting(child, Form::Block, &effects, refusals);
+    } else {
+        outline::refuse_to_outline(child, Form::Block, &effects, refusals);
+    }
+    if child.file != site.file {
+        target::refuse_unseen(site, child, refusals);
+    }
+    refuse_waits(child, &effects, refusals);
+    if collected {
+        return;
+    }
+    let own = launches(db, worker);
+    let odd = own
+        .iter()
+        .find(|l| !matches!(l.stream, Stream::Null | Stream::FireAndForget | Stream::Created(_)));
+    if let Some(odd) = odd {
+        let place = FileRange {
+            file: worker.file(db),
+            range: odd.span.shift(worker.start(db)),
+        };
+        refusals.add(
+            format!("`{name}` launches into a stream that depends on which grid launches"),
+            Some(place),
+        );
+    } else if effects.launches.len() > own.len() {
+        let place = effects.launches.last().map(|l| l.place);
+        refusals.add(format!("`{name}` calls functions that launch"), place);
+    }
+}
+
+/// Refuses a child that waits for other threads or uses events. `effects` are those of its worker.
+pub fn refuse_waits(child: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
+    let (db, name, worker) = (child.db, &child.name, child.worker());
+    for (list, what) in [
+        (&effects.waits, "may wait for another thread"),
+        (&effects.events, "uses events"),
+    ] {
+        if let Some(first) = list.first() {
+            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
+        }
+    }
+    if let Some(span) = summary(db, worker).may_wait.filter(|_| effects.waits.is_empty()) {
+        let place = FileRange {
+            file: worker.file(db),
+            range: span.shift(worker.start(db)),
+        };
+        refusals.add(format!("`{name}` may wait for another thread"), Some(place));
+    }
+}
+
+/// The aggregator keeps its state in shared memory: an assumption, unless the parent is sure to leave enough.
+pub fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRange>) -> Option<Reason> {
+    let place = used?;
+    let body = &function.body;
+    let mut bytes: i128 = 0;
+    let mut known = place.file == function.file;
+    for binding in &body.bindings {
+        match binding.storage {
+            Storage::Shared => {}
+            Storage::ExternShared => known = false,
+            _ => continue,
+        }
+        let size = match ctype::normalize(&binding.ty.base).as_str() {
+            _ if binding.ty.pointers > 0 => 8,
+            "char" | "unsigned char" | "signed char" | "bool" => 1,
+            "short" | "unsigned short" => 2,
+            "int" | "unsigned int" | "float" => 4,
+            "long" | "unsigned long" | "long long" | "unsigned long long" | "double" | "size_t" | "int2" | "float2" => {
+                8
+            }
+            "int4" | "uint4" | "float4" | "double2" => 16,
+            _ => {
+                known = false;
+                0
+            }
+        };
+        let mut count = 1;
+        for extent in &binding.ty.array {
+            match extent.and_then(|e| constant_value(function.db, function.item, body, e)) {
+                Some(extent) => count *= extent,
+                None => known = false,
+            }
+        }
+        bytes += size * count;
+    }
+    let own = body.bindings.iter().any(|b| b.storage == Storage::Shared);
+    (!known || !own || bytes > 48 * 1024 - 208 - i128::from(needed)).then(|| Reason {
+        text: format!(
+            "a block of `{}` leaves {needed} bytes of the shared memory that it may use",
+            function.name()
+        ),
+        place: Some(place),
+    })
+}
