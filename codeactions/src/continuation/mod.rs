@@ -1,0 +1,385 @@
+//! What follows a wait for child grids as a kernel of its own, which is launched into the tail of the grid.
+//!
+//! The tail starts when the whole parent grid and all its children are complete, so for each block that is one of the times at
+//! which it may go on behind its own wait: blocks don't rely on each other's progress. What a thread of the continuation needs is
+//! handed over where it's the same for all threads, and computed again where it is a function of the thread's place in the grid and
+//! of memory that nothing writes.
+
+mod emit;
+mod needs;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::dependence::Waited;
+use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
+use gridfuse_analysis::launch::{LaunchFacts, Launchers, launches, pending_launch_limit, who_gets_to};
+use gridfuse_analysis::resolve::{launch_sites_of, unqualified};
+use gridfuse_analysis::settings::file_settings;
+use gridfuse_analysis::span::{FileRange, Span};
+use gridfuse_analysis::uniformity::{FunctionUniformity, Level, uniformity};
+
+use crate::child::Child;
+use crate::edit::SourceEdit;
+use crate::effects::{BUILTINS, effects};
+use crate::fission::uses::all_exprs;
+use crate::fixes::replace_device_sync::Wait;
+use crate::lex;
+use crate::names::Names;
+use crate::rewrite::{Ineligible, Reason};
+use crate::site::{Refusals, refuse};
+
+/// Where a statement stands, from the inside to the outside.
+enum Around {
+    /// In a block, behind others and in front of others.
+    Block {
+        /// The block.
+        stmt: StmtId,
+        /// Its statements.
+        stmts: Vec<StmtId>,
+        /// Which of them leads to the wait.
+        index: usize,
+        /// The first statement that moves; those between the wait and it are barriers that aren't needed any more.
+        first: usize,
+    },
+    /// In a branch.
+    Guard {
+        cond: ExprId,
+        /// In the `else`.
+        negated: bool,
+        constexpr: bool,
+    },
+}
+
+impl Around {
+    /// The statements that move.
+    fn rest(&self) -> &[StmtId] {
+        match self {
+            Around::Block { stmts, first, .. } => stmts.get(*first..).unwrap_or(&[]),
+            Around::Guard { .. } => &[],
+        }
+    }
+}
+
+/// Who runs what follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    /// One thread of the grid, which launches the continuation when it gets there.
+    One,
+    /// All threads come there together, or none does: the first thread of the grid launches it there.
+    All,
+    /// Threads that have to find out again: it is launched at the beginning.
+    Some,
+}
+
+/// A variable that the continuation needs.
+enum Given {
+    /// A parameter of it, with its declaration.
+    Passed(String),
+    /// It is declared again.
+    Declared,
+}
+
+struct Tail<'a, 'db> {
+    wait: &'a Wait<'db>,
+    kernel: &'a Child<'db>,
+    levels: Vec<Around>,
+    /// The level whose statements are the last to move.
+    outermost: usize,
+    runs: Runs,
+    /// What moves, relative to the kernel.
+    moved: Vec<Span>,
+    uniformity: std::sync::Arc<FunctionUniformity>,
+    given: BTreeMap<BindingId, Given>,
+    /// Reads of memory that are done again.
+    reads: BTreeSet<ExprId>,
+    /// `if (…) return;` to be done again, by the statement.
+    returns: BTreeMap<StmtId, Vec<(ExprId, bool)>>,
+}
+
+/// Moves what follows the wait into a kernel of its own.
+pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEdit, Ineligible> {
+    let db = wait.db;
+    let mut refusals = Refusals::default();
+    if file_settings(db, wait.file)
+        .cuda
+        .is_some_and(|version| version < (12, 0))
+    {
+        refusals.add("cudaStreamTailLaunch came with CUDA 12", Some(wait.here()));
+    }
+    let Some(stmt) = wait.statement() else {
+        return Err(refuse(
+            "what follows can't become a kernel of its own, as the wait isn't a statement",
+            Some(wait.here()),
+        ));
+    };
+    let mut names = Names::default();
+    names.add_file(db, wait.file);
+    let kernel = Child::read(db, wait.function, &mut names, &mut refusals);
+    refusals.check()?;
+    let Some(kernel) = kernel else {
+        return Err(refuse("the kernel is not understood", Some(wait.here())));
+    };
+    let mut tail = Tail::new(wait, &kernel, stmt).map_err(|reason| Ineligible(vec![reason]))?;
+    tail.collect().map_err(|reason| Ineligible(vec![reason]))?;
+    let mut children: Vec<&str> = waited
+        .children
+        .iter()
+        .filter_map(|index| launches(db, wait.function).get(*index as usize)?.kernel_name.as_deref())
+        .map(unqualified)
+        .collect();
+    children.dedup();
+    let child = match children.as_slice() {
+        [one] => one,
+        _ => "children",
+    };
+    let name = names.fresh(&format!("{}_after_{child}", kernel.name));
+    tail.write(&name, stmt)
+}
+
+impl<'a, 'db> Tail<'a, 'db> {
+    fn new(wait: &'a Wait<'db>, kernel: &'a Child<'db>, stmt: StmtId) -> Result<Self, Reason> {
+        let db = wait.db;
+        let mut tail = Tail {
+            wait,
+            kernel,
+            levels: Vec::new(),
+            outermost: 0,
+            runs: Runs::Some,
+            moved: Vec::new(),
+            uniformity: uniformity(db, wait.function),
+            given: BTreeMap::new(),
+            reads: BTreeSet::new(),
+            returns: BTreeMap::new(),
+        };
+        tail.refuse_unclear()?;
+        tail.levels = tail.around(stmt)?;
+        let body = tail.body();
+        // Barriers for those that wait for the one that waits are not needed where nothing of it moves.
+        for level in &mut tail.levels {
+            if let Around::Block {
+                stmts, index, first, ..
+            } = level
+            {
+                let barriers = stmts[*index + 1..].iter().take_while(|s| is_barrier(body, **s)).count();
+                *first = *index + 1 + barriers;
+            }
+            if !level.rest().is_empty() {
+                break;
+            }
+        }
+        let Some(outermost) = tail.levels.iter().rposition(|l| !l.rest().is_empty()) else {
+            return Err(tail.reason("nothing that could move stands behind the wait", wait.here()));
+        };
+        tail.outermost = outermost;
+        for level in &tail.levels {
+            if let [first, .., last] | [first @ last] = level.rest() {
+                tail.moved.push(body.stmt(*first).span.cover(body.stmt(*last).span));
+            }
+        }
+        tail.runs = tail.who_runs();
+        Ok(tail)
+    }
+
+    fn body(&self) -> &'a Body {
+        &self.wait.body
+    }
+
+    fn reason(&self, text: impl Into<String>, place: FileRange) -> Reason {
+        Reason {
+            text: text.into(),
+            place: Some(place),
+        }
+    }
+
+    fn at(&self, text: impl Into<String>, span: Span) -> Reason {
+        self.reason(text, self.wait.place(span))
+    }
+
+    /// Code of which it isn't clear what moves with it.
+    fn refuse_unclear(&self) -> Result<(), Reason> {
+        let (body, name) = (self.body(), self.wait.kernel());
+        for stmt in &body.stmts {
+            let what = match &stmt.kind {
+                StmtKind::Goto(_) | StmtKind::Label(..) => "jumps to labels",
+                StmtKind::Preprocessor { .. } => "has parts under an #if",
+                StmtKind::Unknown { .. } => "has a statement that is not understood",
+                _ => continue,
+            };
+            return Err(self.at(format!("`{name}` {what}, so nothing of it can be moved"), stmt.span));
+        }
+        for expr in &body.exprs {
+            if matches!(expr.kind, ExprKind::Lambda { .. } | ExprKind::Unknown { .. }) {
+                return Err(self.at(
+                    format!("`{name}` has an expression that can't be moved to another kernel"),
+                    expr.span,
+                ));
+            }
+        }
+        if let Some(group) = self.wait.function.signature(self.wait.db).decided.first() {
+            return Err(self.at(
+                format!("`{name}` has parts under an #if, so nothing of it can be moved"),
+                *group,
+            ));
+        }
+        if let Some(binding) = body.bindings.iter().find(|b| BUILTINS.contains(&b.name.as_str())) {
+            return Err(self.at(
+                format!("`{name}` has a variable named `{}`", binding.name),
+                binding.span,
+            ));
+        }
+        let text = self.wait.function.text(self.wait.db);
+        let inner = self.wait.function.body_span(self.wait.db).text(&text);
+        let types = [
+            "struct", "class", "union", "enum", "typedef", "using", "define", "undef",
+        ];
+        if let Some(word) = lex::identifiers(inner).find(|w| types.contains(w)) {
+            return Err(self.reason(
+                format!("`{name}` has a declaration (`{word}`) that other code of it may need"),
+                self.kernel.place(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The blocks and branches around the wait.
+    fn around(&self, stmt: StmtId) -> Result<Vec<Around>, Reason> {
+        let body = self.body();
+        let mut found = Vec::new();
+        let mut inner = stmt;
+        while let Some(outer) = self.wait.places.parent(inner) {
+            match &body.stmt(outer).kind {
+                StmtKind::Block(stmts) => {
+                    let index = stmts.iter().position(|s| *s == inner).unwrap_or_default();
+                    found.push(Around::Block {
+                        stmt: outer,
+                        stmts: stmts.clone(),
+                        index,
+                        first: index + 1,
+                    });
+                }
+                StmtKind::If {
+                    init: None,
+                    cond: Some(cond),
+                    constexpr,
+                    then,
+                    ..
+                } => found.push(Around::Guard {
+                    cond: *cond,
+                    negated: *then != inner,
+                    constexpr: *constexpr,
+                }),
+                kind => {
+                    let what = match kind {
+                        StmtKind::While { .. }
+                        | StmtKind::DoWhile { .. }
+                        | StmtKind::For { .. }
+                        | StmtKind::RangeFor { .. } => "a loop",
+                        StmtKind::Switch { .. } | StmtKind::Case { .. } => "a switch",
+                        _ => "a statement",
+                    };
+                    return Err(self.at(
+                        format!("the wait stands in {what}, so what follows can't become a kernel of its own"),
+                        body.stmt(outer).span,
+                    ));
+                }
+            }
+            inner = outer;
+        }
+        if body.root != Some(inner) {
+            return Err(self.reason("where the wait stands is not understood", self.wait.here()));
+        }
+        Ok(found)
+    }
+
+    /// The statement that leads to the wait, in the block whose rest moves last.
+    fn path(&self) -> StmtId {
+        match &self.levels[self.outermost] {
+            Around::Block { stmts, index, .. } => stmts[*index],
+            // Nothing moves out of a branch by itself.
+            Around::Guard { .. } => self.wait.places.statement_of(self.wait.call).unwrap_or(StmtId(0)),
+        }
+    }
+
+    fn who_runs(&self) -> Runs {
+        let (db, function) = (self.wait.db, self.wait.function);
+        let anchor = self.levels[..self.outermost]
+            .iter()
+            .rev()
+            .find_map(|level| match level {
+                Around::Guard { cond, .. } => Some(*cond),
+                Around::Block { .. } => None,
+            })
+            .unwrap_or(self.wait.call);
+        let sites = launch_sites_of(db, function);
+        let all = |fits: &dyn Fn(&LaunchFacts<'_>) -> bool| {
+            let mut facts = sites.iter().map(|id| launches(db, id.function).get(id.index as usize));
+            !sites.is_empty() && facts.all(|facts| facts.is_some_and(fits))
+        };
+        let one_block = all(&|f| f.grid.constant == Some([1, 1, 1]));
+        let alone = one_block && all(&|f| f.block.constant == Some([1, 1, 1]));
+        let one = match who_gets_to(db, function, anchor) {
+            Some(Launchers::OnePerGrid) => true,
+            Some(Launchers::OnePerBlock) => one_block,
+            _ => false,
+        };
+        if one && (alone || !self.numbers_threads()) {
+            return Runs::One;
+        }
+        let level = self.uniformity.divergence.get(&self.path()).map(|u| u.level);
+        if level.is_some_and(|level| level <= Level::Grid) {
+            Runs::All
+        } else {
+            Runs::Some
+        }
+    }
+
+    /// What moves may ask which thread runs it, or how many there are.
+    fn numbers_threads(&self) -> bool {
+        let own = self
+            .moved_exprs()
+            .iter()
+            .any(|e| matches!(&self.body().expr(*e).kind, ExprKind::Name(Name::Builtin(b)) if *b != Builtin::WarpSize));
+        let all = effects(self.wait.db, self.wait.function);
+        own || !all.builtins_in_callees.is_empty() || !all.unknown.is_empty()
+    }
+
+    /// The statements that move.
+    fn moved_stmts(&self) -> Vec<StmtId> {
+        self.levels.iter().flat_map(|l| l.rest().iter().copied()).collect()
+    }
+
+    fn moved_exprs(&self) -> Vec<ExprId> {
+        let stmts = self.moved_stmts();
+        stmts.into_iter().flat_map(|s| all_exprs(self.body(), s)).collect()
+    }
+
+    fn moves(&self, span: Span) -> bool {
+        self.moved.iter().any(|m| m.start <= span.start && span.end <= m.end)
+    }
+
+    /// A branch whose condition the continuation has to look at again.
+    fn asks_again(&self, level: usize) -> bool {
+        let inside = level < self.outermost && self.levels[..level].iter().any(|l| !l.rest().is_empty());
+        inside || level > self.outermost && self.runs == Runs::Some
+    }
+}
+
+/// The assumption that not too many launches are pending, with what speaks against it.
+pub fn most_pending(db: &dyn Db, file: SourceFile, why: &str) -> String {
+    let limit = pending_launch_limit(db, file).map_or_else(|| "the limit that is set".to_owned(), |n| n.to_string());
+    format!("no more grids are pending at a time than {limit} (`cudaLimitDevRuntimePendingLaunchCount`): {why}")
+}
+
+/// `__syncthreads();` or `__syncwarp();`
+fn is_barrier(body: &Body, stmt: StmtId) -> bool {
+    let StmtKind::Expr(expr) = body.stmt(stmt).kind else {
+        return false;
+    };
+    match &body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } => args.is_empty() && matches!(name.trim_start_matches("::"), "__syncthreads" | "__syncwarp"),
+        _ => false,
+    }
+}
