@@ -10,8 +10,10 @@ use crate::child::{Child, copies_plainly};
 use crate::ctype;
 use crate::fission::uses::{all_exprs, all_in_expr, all_stmts};
 use crate::handlers::aggregate_atomics::{NAMESPACE, Operation, on_one_place};
+use crate::lex;
+use crate::names::{is_macro, words_with_macros};
 use crate::outline;
-use crate::pure::is_plain_type;
+use crate::pure::{is_immutable_parameter, is_plain_type};
 use crate::style;
 
 /// What stands in the code that runs a grid's threads one after the other.
@@ -43,9 +45,20 @@ pub fn accumulated(child: &Child<'_>) -> Option<Accumulated> {
     if child.outlined.is_some() || whole.contains('#') {
         return None;
     }
+    // Each thread begins with the arguments, and the body stands there once for all threads. What is static would be there twice.
+    let settled = |b: &BindingId| is_immutable_parameter(child.db, child.file, body, *b);
+    let named = |b: &&BindingId| !body.binding(**b).name.is_empty();
+    let twice = body.bindings.iter().any(|b| b.storage == Storage::Static);
+    if twice || !body.params.iter().filter(named).all(settled) {
+        return None;
+    }
     // A destructor may write something behind it.
     let mut locals = body.bindings.iter().filter(|b| b.storage == Storage::Local);
     if !locals.all(|b| copies_plainly(child.db, child.item, &b.ty, 0).is_ok()) {
+        return None;
+    }
+    // A type of the body's own isn't there in front of the loop.
+    if lex::identifiers(whole).any(|word| matches!(word, "typedef" | "using" | "struct" | "class" | "union" | "enum")) {
         return None;
     }
     let may_not_be_evaluated = |operation: &Operation| {
@@ -55,15 +68,17 @@ pub fn accumulated(child: &Child<'_>) -> Option<Accumulated> {
     let operations: Vec<Operation> = on_one_place(child.db, child.item)
         .into_iter()
         .filter(|operation| collector(&operation.name).is_some() && !may_not_be_evaluated(operation))
+        .filter(|operation| lex::comments(child.source(body.expr(operation.pointer).span)).is_empty())
         .collect();
     let stmts: HashSet<StmtId> = operations.iter().map(|operation| operation.stmt).collect();
     if operations.is_empty() || !end_with(body, root, &stmts) {
         return None;
     }
-    let mut taken: HashSet<String> = body.bindings.iter().map(|b| b.name.clone()).collect();
-    taken.extend(crate::lex::identifiers(whole).map(str::to_owned));
+    let mut taken: HashSet<String> = child.params.iter().map(|param| param.name.clone()).collect();
+    taken.extend(words_with_macros(child.db, child.file, whole));
     let start = body.stmt(root).span.start;
-    let (mut code, mut declarations, mut at) = (String::new(), String::new(), start);
+    let (mut code, mut at) = (String::new(), start);
+    let mut declarations = Vec::new();
     for operation in &operations {
         let (class, wanted) = collector(&operation.name)?;
         let name = (1..)
@@ -74,22 +89,25 @@ pub fn accumulated(child: &Child<'_>) -> Option<Accumulated> {
                     format!("{wanted}{n}")
                 }
             })
-            .find(|name| !taken.contains(name))?;
+            .find(|name| !taken.contains(name) && !is_macro(child.db, child.file, name))?;
         taken.insert(name.clone());
         let source = |expr: ExprId| child.source(body.expr(expr).span);
-        declarations.push_str(&format!(
-            "\t{class} {name}({});\n",
-            outline::one_line(source(operation.pointer))
-        ));
+        let pointer = outline::one_line(source(operation.pointer));
+        declarations.push((class, format!("\t{class} {name}({pointer});\n")));
         let call = body.expr(operation.call).span;
         code.push_str(child.source(Span::new(at, call.start)));
         code.push_str(&format!("{name}.take({})", source(operation.value)));
         at = call.end;
     }
     code.push_str(child.source(Span::new(at, body.stmt(root).span.end)));
+    // They are done where these variables end, the last one first. A thread does them in the order of the text, and different ones
+    // may be for the same place.
+    if declarations.iter().any(|(class, _)| *class != declarations[0].0) {
+        declarations.reverse();
+    }
     let indent = style::indent_at(&child.text, child.start as usize);
     Some(Accumulated {
-        declarations,
+        declarations: declarations.into_iter().map(|(_, code)| code).collect(),
         body: style::reindent(&outline::verbatim(&code, indent), "", "\t"),
     })
 }

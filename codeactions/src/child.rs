@@ -11,7 +11,7 @@ use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::ctype;
 use crate::lex;
-use crate::names::Names;
+use crate::names::{Names, untaken, words_with_macros};
 use crate::outline;
 use crate::pure::is_plain_type;
 use crate::site::{Refusals, syntax_error};
@@ -253,11 +253,19 @@ impl<'db> Child<'db> {
 
     /// A name that is none of the child's parameters: `wanted`, or something like it.
     pub fn local(&self, wanted: &str) -> String {
-        let mut name = wanted.to_owned();
-        while self.params.iter().any(|p| p.name == name) {
-            name.insert_str(0, "launch_");
-        }
-        name
+        untaken(self.db, self.file, wanted, |name| self.has_param(name))
+    }
+
+    /// The same where the child's body stands below it, which uses names of its own, by macros, too.
+    pub fn local_around_body(&self, wanted: &str) -> String {
+        let words = words_with_macros(self.db, self.file, self.source(self.item.body_span(self.db)));
+        untaken(self.db, self.file, wanted, |name| {
+            self.has_param(name) || words.contains(name)
+        })
+    }
+
+    fn has_param(&self, name: &str) -> bool {
+        self.params.iter().any(|p| p.name == name)
     }
 
     /// The template header of what is generated from the child, with its newline, or nothing.

@@ -252,7 +252,16 @@ impl<'db> Scan<'db> {
                 }
                 _ => {}
             }
+            let colons = |back: usize| {
+                let token = index.checked_sub(back).and_then(|at| tokens.get(at));
+                token.is_some_and(|t| t.text(code) == ":")
+            };
             if let Some(builtin) = BUILTINS.iter().find(|b| **b == word) {
+                // No parameter stands for that.
+                if colons(1) && colons(2) {
+                    self.found.unknown.push(found(&format!("`::{word}`")));
+                    continue;
+                }
                 // An outlined body has parameters of these names.
                 if context.locals.contains_key(word) {
                     continue;

@@ -1,7 +1,8 @@
 //! Child grids that run in the thread that would have launched them: what `threshold` and `serialize` have in common.
 
 use gridfuse_analysis::db::Db;
-use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Literal, Name, StmtId};
+use gridfuse_analysis::dependence::{Root, own_footprint};
+use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, Literal, Name, StmtId, Storage};
 use gridfuse_analysis::launch::{LaunchId, Stream};
 use gridfuse_analysis::resolve::{Meaning, launch_sites_of, meaning};
 use gridfuse_analysis::span::{FileRange, Span};
@@ -23,6 +24,7 @@ use crate::names::{Names, camel};
 use crate::order;
 use crate::outline::{self, Behind, Form, Worker};
 use crate::pure;
+use crate::read_only::all_restrict;
 use crate::replaced_launch::replace_by_call;
 use crate::rewrite::{Ineligible, Reason};
 use crate::site::{Refusals, Site};
@@ -115,16 +117,52 @@ pub fn refuse_serial(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals
     reads_only(site, child, &effects)
 }
 
-/// The child reads what the kernel, of which it becomes a part, must not have written.
+/// The child reads what the kernel, of which it becomes a part, must not have written. What says `__restrict__` of a pointer says it of
+/// a kernel's or function's own accesses, which a grid's of its own weren't.
 fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<Reason> {
-    effects.read_only.first().map(|load| Reason {
+    let (db, parent) = (site.db, site.parent_name());
+    let writes_nothing = |what: &str, place: FileRange| Reason {
         text: format!(
-            "`{}` writes nothing that `{}` reads by {}, which may miss what the same kernel has written",
-            site.parent_name(),
-            child.name,
-            load.what
+            "`{parent}` writes nothing that `{}` reads by {what}, which may miss what the same kernel has written",
+            child.name
         ),
-        place: Some(load.place),
+        place: Some(place),
+    };
+    if let Some(load) = effects.read_only.first() {
+        return Some(writes_nothing(&load.what, load.place));
+    }
+    let footprint = own_footprint(db, site.parent);
+    let mut written = footprint.accesses.iter().filter(|access| !access.kind.reads_only());
+    let writes = written.any(|access| !matches!(access.root, Root::Object(_)))
+        || !footprint.gaps.iter().all(|gap| gap.prints)
+        || !site.parent.signature(db).kernel;
+    if !writes {
+        return None;
+    }
+    let restrict = |what: &str| format!("`{what}`, which is __restrict__");
+    let moved = child.outlined.as_ref().map(|outlined| outlined.function);
+    let moved = moved.and_then(|function| {
+        let body = hir::body(db, function);
+        let own = body
+            .bindings
+            .iter()
+            .find(|b| b.ty.restrict && b.storage == Storage::Param)?;
+        let (file, range) = (function.file(db), own.span.shift(function.start(db)));
+        Some((restrict(&own.name), FileRange { file, range }))
+    });
+    let called = effects.restricts.first().map(|load| (load.what.clone(), load.place));
+    let compiled = all_restrict(db, site.file).then(|| ("--restrict".to_owned(), site.here()));
+    if let Some((what, place)) = called.or(moved).or(compiled) {
+        return Some(writes_nothing(&what, place));
+    }
+    let own = site.body.bindings.iter().find(|b| b.ty.restrict)?;
+    Some(Reason {
+        text: format!(
+            "`{parent}` writes nothing that `{}` reads through another pointer: `{}` is __restrict__, so that it may miss what the \
+             same kernel has written",
+            child.name, own.name
+        ),
+        place: Some(site.place(own.span)),
     })
 }
 
@@ -392,13 +430,24 @@ fn generate<'db>(
     if grids == Grids::All
         && let Some(accumulated) = accumulated(child)
     {
+        let code = |serial: &str| accumulating_function(&behind, child, serial, count, &accumulated);
+        // An earlier rewrite of another launch of this child may have made the same.
+        if let Meaning::Functions(serial) = meaning(db, child.file, &wanted_serial)
+            && let [serial] = serial.as_slice()
+            && lex::code_words(&serial.text(db)) == lex::code_words(&code(&wanted_serial))
+        {
+            return Generated {
+                constant: None,
+                serial: wanted_serial,
+            };
+        }
         let serial = names.fresh(&wanted_serial);
-        let code = accumulating_function(&behind, child, &serial, count, &accumulated);
+        let code = code(&serial);
         behind.add(code);
         behind.finish(edit, child);
         return Generated { constant: None, serial };
     }
-    let worker = outline::outline(edit, &mut behind, child, Form::Thread, names);
+    let worker = outline::outline_collecting(edit, &mut behind, child, Form::Thread, &outline::UNRESTRICTED, names);
     let serial = names.fresh(&wanted_serial);
     let (grid, block) = (child.local("grid"), child.local("block"));
 
@@ -432,7 +481,7 @@ fn accumulating_function(
     count: Option<&Count>,
     accumulated: &Accumulated,
 ) -> String {
-    let (grid, block) = (child.local("grid"), child.local("block"));
+    let (grid, block) = (child.local_around_body("grid"), child.local_around_body("block"));
     let params = serial_params(child, &grid, &block);
     let refused = count.map_or_else(|| unless_launchable(&grid, &block), |_| String::new());
     let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
@@ -457,10 +506,11 @@ fn serial_head(child: &Child<'_>, serial: &str) -> String {
     format!("{}{is_static}__device__ inline void {serial}(", child.template_line())
 }
 
-/// Its parameters.
+/// Its parameters. It becomes a part of the launching kernel, which may write what a child reads: nothing of it is `__restrict__`.
 fn serial_params(child: &Child<'_>, grid: &str, block: &str) -> Vec<String> {
     let mut params = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
-    params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
+    let own = child.params.iter();
+    params.extend(own.map(|p| outline::one_line(&outline::without_restrict(&p.decl))));
     params
 }
 

@@ -28,6 +28,7 @@ mod model;
 mod names;
 mod order;
 mod outline;
+mod plain_pointer;
 mod program;
 mod promotion;
 mod pure;

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::resolve::included_files;
+use gridfuse_analysis::preprocess::{MacroState, preprocessed};
+use gridfuse_analysis::resolve::{included_files, visible_names};
 
 use crate::include::HEADER_NAME;
 use crate::lex;
@@ -54,6 +55,40 @@ impl Names {
         self.used.insert(name.clone());
         name
     }
+}
+
+/// The identifiers of a piece of code in `file`, and those of the macros that it uses, with all their definitions.
+pub fn words_with_macros(db: &dyn Db, file: SourceFile, code: &str) -> HashSet<String> {
+    let mut found: HashSet<String> = HashSet::new();
+    let mut todo: Vec<String> = lex::identifiers(code).map(str::to_owned).collect();
+    let states = &preprocessed(db, file).states;
+    while let Some(word) = todo.pop() {
+        if found.contains(&word) {
+            continue;
+        }
+        for (_, state) in states.get(&word).into_iter().flatten() {
+            if let MacroState::Defined(item) = state {
+                todo.extend(lex::identifiers(&item.body).map(str::to_owned));
+            }
+        }
+        found.insert(word);
+    }
+    found
+}
+
+/// A name of that kind would be replaced: a macro has it somewhere in `file`.
+pub fn is_macro(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    let names = visible_names(db, file);
+    names.macros.contains_key(name) || names.ambiguous_macros.contains(name)
+}
+
+/// `wanted`, or that with `launch_` in front of it, so that it is none of the names that are `taken` and no macro of `file`.
+pub fn untaken(db: &dyn Db, file: SourceFile, wanted: &str, taken: impl Fn(&str) -> bool) -> String {
+    let mut name = wanted.to_owned();
+    while taken(&name) || is_macro(db, file, &name) {
+        name.insert_str(0, "launch_");
+    }
+    name
 }
 
 /// English plural, for a variable that collects: `expand` gives `expands`, `relax` gives `relaxes`; so does what `coarsen` has made

@@ -18,6 +18,7 @@ use crate::guard::Guard;
 use crate::in_launcher;
 use crate::launchpad::Listed;
 use crate::lex;
+use crate::names::{untaken, words_with_macros};
 use crate::outline::{self, Form};
 use crate::pure;
 use crate::rewrite::{Ineligible, Reason};
@@ -240,15 +241,10 @@ pub fn without_room(
         .filter_map(|p| Some(target::flat(site.expr_source(p.arg?))))
         .collect();
     let template_args = site.launch.template_args.map_or("", |t| site.source(t));
-    let unused = |wanted: &str| {
-        let mut name = wanted.to_owned();
-        let texts = || shared.iter().map(String::as_str).chain([template_args]);
-        while texts().any(|text| lex::identifiers(text).any(|word| word == name)) {
-            name.insert_str(0, "launch_");
-        }
-        name
-    };
-    let [grid, block, args] = ["grid", "block", "args"].map(unused);
+    let texts: Vec<&str> = shared.iter().map(String::as_str).chain([template_args]).collect();
+    let words = words_with_macros(site.db, site.file, &texts.join(" "));
+    let [grid, block, args] =
+        ["grid", "block", "args"].map(|wanted| untaken(site.db, site.file, wanted, |name| words.contains(name)));
     let record = target::qualified(site, child, record);
     let of_record = if split.depends_on_template(child) {
         template_args

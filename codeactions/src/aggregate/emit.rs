@@ -399,6 +399,7 @@ impl<'db> Plan<'_, 'db> {
         } else {
             Form::Block
         };
+        collecting.unrestricted |= in_launcher;
         let worker = outline::outline_collecting(edit, &mut behind, child, form, &collecting, names);
         for number in groups {
             let group = &self.groups[number];

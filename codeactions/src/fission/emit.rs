@@ -40,13 +40,7 @@ impl Fission<'_, '_> {
 
     /// A name that the child's body doesn't use.
     pub fn local(&self, wanted: &str) -> String {
-        let text = self.child.source(self.child.item.body_span(self.child.db));
-        let used: BTreeSet<&str> = lex::identifiers(text).collect();
-        let mut name = wanted.to_owned();
-        while used.contains(name.as_str()) || self.child.params.iter().any(|p| p.name == name) {
-            name.insert_str(0, "launch_");
-        }
-        name
+        self.child.local_around_body(wanted)
     }
 
     /// Whether arrays are needed that have an element for each thread.

@@ -13,6 +13,7 @@ use crate::calls;
 use crate::child::Child;
 use crate::effects::{Effects, Found};
 use crate::lex;
+use crate::names::words_with_macros;
 use crate::pure;
 
 /// The parts of the body and its variables.
@@ -110,6 +111,7 @@ impl Layout {
                 !hidden.contains(binding)
                     && pure::keeps_first_value(child.db, child.file, body, *binding)
                     && layout.is_cheap(child, *init, block)
+                    && means_the_same_everywhere(child, *binding, *init)
             });
             if let Some(init) = again {
                 layout.again.insert(*binding, init);
@@ -186,6 +188,28 @@ impl Layout {
     }
 }
 
+/// Whether a declaration could stand anywhere in the body, and would hide nothing there: no other variable has its name, or one of the
+/// names in its initialiser.
+fn means_the_same_everywhere(child: &Child<'_>, binding: BindingId, init: ExprId) -> bool {
+    let body: &Body = &child.body;
+    let mut meant = variables(body, &all_in_expr(body, init));
+    meant.insert(binding);
+    let code = format!("{} {}", body.binding(binding).name, child.source(body.expr(init).span));
+    let words = words_with_macros(child.db, child.file, &code);
+    let mut of_those_names = body
+        .bindings
+        .iter()
+        .enumerate()
+        .filter(|(_, other)| words.contains(&other.name));
+    of_those_names.all(|(index, _)| meant.contains(&BindingId(index as u32))) && distinct(body, &meant)
+}
+
+/// No two of these variables have one name.
+fn distinct(body: &Body, variables: &BTreeSet<BindingId>) -> bool {
+    let names: BTreeSet<&str> = variables.iter().map(|b| body.binding(*b).name.as_str()).collect();
+    names.len() == variables.len()
+}
+
 /// Whether a statement is what something was found in.
 type Fits<'a> = &'a dyn Fn(StmtId) -> bool;
 
@@ -259,6 +283,15 @@ fn refusals(child: &Child<'_>, effects: &Effects) -> Vec<Reason> {
                 variable.decl_span,
             );
         }
+    }
+    // A type would be known in one part of the body alone.
+    let whole = child.source(body.stmt(root_stmt).span);
+    let declares = |word: &&str| matches!(*word, "typedef" | "using" | "struct" | "class" | "union" | "enum");
+    if let Some(word) = lex::identifiers(whole).find(declares) {
+        refuse(
+            format!("`{name}` may declare a type (`{word}`) between its barriers"),
+            body.stmt(root_stmt).span,
+        );
     }
     // Every barrier and all shared memory must be seen in the statements, not in macros or functions that are called.
     let seen = |found: &&Found, fits: &dyn Fn(StmtId) -> bool| {

@@ -17,6 +17,7 @@ use crate::effects::{BUILTINS, effects};
 use crate::fission::uses::{all_in_expr, all_stmts};
 use crate::include::Header;
 use crate::names::Names;
+use crate::plain_pointer::is_pointer;
 use crate::pure;
 use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
 use crate::site::{Refusals, Site, refuse};
@@ -214,7 +215,8 @@ pub fn on_one_place(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Operation> {
             Some(plain) => OPERATIONS.contains(&plain),
             None => OPERATIONS.contains(&name.as_str()) && functions_named(db, file, name).is_empty(),
         };
-        if known && !expr.from_macro && is_same_for_all(db, function, &body, *pointer) && !is_float(&body, *pointer) {
+        let place = is_pointer(&body, *pointer) && is_same_for_all(db, function, &body, *pointer);
+        if known && !expr.from_macro && place && !is_float(&body, *pointer) {
             found.push(Operation {
                 stmt,
                 call,

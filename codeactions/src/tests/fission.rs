@@ -330,3 +330,62 @@ fn refusals() {
         "uses shared memory",
     );
 }
+
+#[test]
+fn what_is_hidden_elsewhere_is_not_computed_again() {
+    // `stride` is the parameter, and `i` the thread's, wherever `base` and `next` are used.
+    let of_parameter = "    __shared__ int sums[32];
+    int base = threadIdx.x * count;
+    sums[threadIdx.x] = base;
+    __syncthreads();
+    for (int count = 16; count > 0; count /= 2) {
+        if (threadIdx.x < count) sums[threadIdx.x] += sums[threadIdx.x + count] + base;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) out[begin] = sums[0];
+";
+    split(of_parameter, "child<<<1, 32>>>(out, begin, count);").has(&["int base[32];", "+ base[thread];"]);
+    let through_another = of_parameter
+        .replace(
+            "int base = threadIdx.x * count;",
+            "int i = threadIdx.x;\n    int base = (i + 1) % 32;",
+        )
+        .replace("int count = 16; count > 0; count /= 2", "int i = 16; i > 0; i /= 2")
+        .replace("threadIdx.x < count", "threadIdx.x < i")
+        .replace("threadIdx.x + count", "threadIdx.x + i");
+    split(&through_another, "child<<<1, 32>>>(out, begin, count);").has(&["int base[32];", "+ base[thread];"]);
+    // A macro names what is hidden.
+    let by_macro = with_child(
+        &format!(
+            "#define STEP (count * 2)\n{}",
+            child(&of_parameter.replace("* count;", "* STEP;"))
+        ),
+        "child<<<1, 32>>>(out, begin, count);",
+    );
+    rewrite(ID, &by_macro).has(&["int base[32];"]);
+}
+
+#[test]
+fn types_of_the_body() {
+    for declaration in [
+        "enum { kShift = 3 };",
+        "typedef int word;",
+        "using word = int;",
+        "struct Two { int a, b; };",
+    ] {
+        let body = format!(
+            "    __shared__ int all;\n    {declaration}\n    if (threadIdx.x == 0) all = count;\n    __syncthreads();\n    out[begin] = all;\n"
+        );
+        let text = with_child(&child(&body), "child<<<1, 32>>>(out, begin, count);");
+        refuses(ID, &text, "may declare a type");
+    }
+}
+
+#[test]
+fn builtins_of_the_global_scope() {
+    let body = "    out[begin + ::threadIdx.x] = count;\n";
+    for id in [ID, "aggregate-block", "coarsen", "serialize"] {
+        let text = with_child(&child(body), "child<<<1, 32>>>(out, begin, count);");
+        refuses(id, &text, "`::threadIdx`");
+    }
+}

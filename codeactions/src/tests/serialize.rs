@@ -155,6 +155,14 @@ fn what_may_be_looked_at_again_is_not_collected() {
         "out[i] = atomicAdd(&out[begin], i);",
         "atomicAdd(&out[begin + i], i);",
         "atomicOr(&out[begin], i);",
+        // Each thread begins with the arguments.
+        "count -= 1;\n    if (i < count) atomicAdd(&out[begin], i);",
+        "const int* in = out;\n    out += 4;\n    atomicAdd(&out[begin], in[i]);",
+        // There is one of it for all kernels and functions.
+        "static int calls;\n    if (i < count) atomicAdd(&out[begin], ++calls);",
+        // A type and a comment that end with the line, or with the body.
+        "typedef unsigned mine;\n    if (i < count) atomicAdd((mine*)&out[begin], 1u);",
+        "atomicAdd(&out[begin // there\n        + 1], i);",
         "#if 1\n    atomicAdd(&out[begin], i);\n#endif",
     ] {
         let result = rewrite(ID, &with_code(code));
@@ -164,4 +172,99 @@ fn what_may_be_looked_at_again_is_not_collected() {
     // With a threshold the other grids are launched, and the code is one for both.
     let text = with_code("if (i < count) atomicAdd(&out[begin], i);");
     assert!(!rewrite("threshold", &text).text().contains(".take("));
+}
+
+#[test]
+fn different_operations_are_done_in_the_order_of_the_text() {
+    let collected = |code: &str| {
+        let result = rewrite(ID, &with_code(code));
+        let text = result.text().to_owned();
+        let at = |name: &str| {
+            text.find(&format!(" {name}(&out["))
+                .unwrap_or_else(|| panic!("no {name} in\n{text}"))
+        };
+        [at("sum"), at(if code.contains("Max") { "most" } else { "sum2" })]
+    };
+    // What is declared last is done first.
+    let [sum, most] =
+        collected("if (i < count) {\n        atomicAdd(&out[begin], i);\n        atomicMax(&out[begin], 3);\n    }");
+    assert!(most < sum);
+    let [first, second] = collected("atomicAdd(&out[begin], i);\n    atomicAdd(&out[begin + 1], 1);");
+    assert!(first < second);
+}
+
+#[test]
+fn only_plain_pointers_are_collected_at() {
+    let with = |ty: &str, place: &str| {
+        let child = format!(
+            "struct Table {{\n    int* p;\n    __device__ int& operator[](int i) const {{ return p[i]; }}\n    \
+             __device__ operator int*() const {{ return p; }}\n}};\n\n\
+             __global__ void child({ty} out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+             if (i < count) atomicAdd({place}, i);\n}}\n"
+        );
+        let launch = match ty {
+            "Table" => "child<<<1, 32>>>(Table{out}, begin, count);",
+            _ => "child<<<1, 32>>>(out, begin, count);",
+        };
+        with_child(&child, launch)
+    };
+    // An operator would run though no thread comes there, and what it gives doesn't say its type.
+    for place in ["&out[begin]", "out", "out + begin"] {
+        let text = with("Table", place);
+        assert!(!rewrite(ID, &text).text().contains(".take("), "{place}");
+        refuses("aggregate-atomics", &text, "no atomic operation");
+    }
+    for place in ["&out[begin]", "out", "out + (begin + 1)", "(int*)&out[begin * 2]"] {
+        assert!(rewrite(ID, &with("int*", place)).text().contains(".take("), "{place}");
+    }
+}
+
+#[test]
+fn names_that_macros_use_stay_what_they_are() {
+    let child = "__device__ dim3 grid;\n__device__ int sum;\n#define CELLS (grid.x * LAST)\n#define LAST sum\n#define block 32\n\n\
+                 __global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+                 if (i < CELLS) atomicAdd(&out[begin], i);\n}\n";
+    rewrite(ID, &with_child(child, "child<<<count, 32>>>(out, begin, count);")).has(&[
+        "void child_serial(dim3 launch_grid, dim3 launch_block, int* out",
+        "gridfuse::SumAt sum2(&out[begin]);",
+    ]);
+}
+
+#[test]
+fn the_same_function_is_made_once() {
+    let text = with_code("if (i < count) atomicAdd(&out[begin], i);").replace(
+        "child<<<(count + 31) / 32, 32>>>(out, begin, count);",
+        "{\n        child<<<(count + 31) / 32, 32>>>(out, begin, count);\n        child<<<(n + 31) / 32, 32>>>(out, 0, n);\n    }",
+    );
+    let first = rewrite(ID, &text);
+    let second = rewrite(ID, &first.text().replacen("child<<<", "$0child<<<", 1));
+    assert_eq!(second.text().matches("void child_serial").count(), 1);
+    second.has(&["child_serial((n + 31) / 32, 32, out, 0, n);"]);
+}
+
+/// The parent writes `out`, and its child reads through a pointer of another name.
+fn with_restrict(child: &str, parent: &str) -> String {
+    format!(
+        "__global__ void child({child} in, int* to) {{\n    to[threadIdx.x] = in[threadIdx.x];\n}}\n\n\
+         __global__ void parent({parent} out, const int* view, int* to) {{\n    out[threadIdx.x] = 1;\n    \
+         if (threadIdx.x == 0) child<<<1, 32>>>(view, to);\n}}\n\n\
+         void run(int* out, int* to) {{ parent<<<1, 32>>>(out, out, to); }}\n"
+    )
+}
+
+#[test]
+fn a_child_that_becomes_part_of_its_parent_is_not_restrict() {
+    for id in [ID, "threshold"] {
+        let result = rewrite(id, &with_restrict("const int* __restrict__", "int*"));
+        result.has(&[
+            "dim3 blockDim, const int* in, int* to)",
+            "dim3 block, const int* in, int* to)",
+        ]);
+        result.has(&["__global__ void child(const int* __restrict__ in, int* to) {"]);
+        assert!(!result.assumes.iter().any(|reason| reason.contains("__restrict__")));
+        let restricted = rewrite(id, &with_restrict("const int*", "int* __restrict__"));
+        assert!(restricted.assumes.iter().any(|reason| {
+            reason.contains("`parent` writes nothing that `child` reads through another pointer: `out` is __restrict__")
+        }));
+    }
 }
