@@ -339,7 +339,7 @@ fn refuse_function(function: &Function<'_>, refusals: &mut Refusals) {
 }
 
 /// Who calls a device function, and where. All mentions of it must be plain calls by device code.
-fn callers<'db>(function: &Function<'db>, refusals: &mut Refusals) -> Vec<(FunctionItem<'db>, ExprId)> {
+pub fn callers<'db>(function: &Function<'db>, refusals: &mut Refusals) -> Vec<(FunctionItem<'db>, ExprId)> {
     let db = function.db;
     let name = function.name();
     let mut found = Vec::new();

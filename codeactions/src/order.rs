@@ -1,12 +1,14 @@
 //! What a rewrite takes for granted about the order of child grids, given the stream that they are launched into.
 
 use gridfuse_analysis::dependence::{Dependence, Order, Touch, order};
-use gridfuse_analysis::hir::{BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
-use gridfuse_analysis::launch::{Launchers, Stream, launches};
+use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::{Launchers, Stream, launches, statement_places};
 
+use crate::cluster::{Function, callers};
 use crate::effects::effects;
 use crate::rewrite::Reason;
-use crate::site::Site;
+use crate::site::{Refusals, Site};
 
 /// The assumptions under which the grids of this NULL-stream launch need no order among themselves and with others, but for
 /// what is proven. Launches of one block into the NULL stream run one after the other; blocks don't wait for each other.
@@ -43,6 +45,20 @@ pub fn null_stream(site: &Site<'_>) -> Vec<Reason> {
         );
         assume(text, known.and_then(|k| k.iterations.as_ref()));
     }
+    let calls = (!kernel).then(|| calls(site));
+    if calls.is_some_and(|calls| calls.again) {
+        let text = format!(
+            "grids of `{child}` are independent of each other: those that one thread launches in several calls of `{parent}` (the \
+             NULL stream runs them in order)"
+        );
+        assume(text, None);
+    }
+    if calls.is_some_and(|calls| calls.beside) {
+        let text = format!(
+            "grids of `{child}` are independent of other grids: of those that kernels which call `{parent}` launch into the NULL stream"
+        );
+        assume(text, None);
+    }
     let text = format!(
         "grids of `{child}` are independent of other grids: of those that `{parent}` launches into the NULL stream"
     );
@@ -70,17 +86,63 @@ pub fn null_stream(site: &Site<'_>) -> Vec<Reason> {
     found
 }
 
-/// The assumption for a launch in a device function that one thread may call more than once.
-pub fn called_again(site: &Site<'_>) -> Reason {
-    Reason {
-        text: format!(
-            "grids of `{}` are independent of each other: those that one thread launches in several calls of `{}` (the NULL \
-             stream runs them in order)",
-            site.child_name(),
-            site.parent_name()
-        ),
-        place: Some(site.here()),
+/// What the threads that call a device function with launches do beside one call of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Calls {
+    /// One thread may call it more than once.
+    again: bool,
+    /// One of its callers may launch something by itself, or call other functions that do.
+    beside: bool,
+}
+
+/// Looks at the calls of the launching function, and at the calls of its callers. What isn't understood, or not in sight, may be anything.
+fn calls(site: &Site<'_>) -> Calls {
+    const ANYTHING: Calls = Calls {
+        again: true,
+        beside: true,
+    };
+    let db = site.db;
+    let own = effects(db, site.parent).launches.len();
+    let mut found = Calls {
+        again: false,
+        beside: false,
+    };
+    let mut seen = Vec::new();
+    let mut todo = vec![site.parent];
+    while let Some(item) = todo.pop() {
+        if seen.len() > 100 {
+            return ANYTHING;
+        }
+        if seen.contains(&item) {
+            // By two ways, or around.
+            found.again = true;
+            continue;
+        }
+        seen.push(item);
+        found.beside |= effects(db, item).launches.len() > own;
+        if item.signature(db).kernel {
+            continue;
+        }
+        let mut refusals = Refusals::default();
+        let calls = callers(&Function::new(db, item), &mut refusals);
+        if calls.is_empty() || !refusals.is_empty() {
+            return ANYTHING;
+        }
+        for (number, (caller, expr)) in calls.iter().enumerate() {
+            let body = hir::body(db, *caller);
+            let loops = statement_places(db, *caller).loops_around(&body, *expr);
+            let same = |(other, _): &(FunctionItem<'_>, ExprId)| other == caller;
+            let twice = calls[..number].iter().any(same);
+            found.again |= jumps(&body) || !loops.is_empty() || twice;
+            if !twice {
+                todo.push(*caller);
+            }
+        }
+        // A thread of one kernel is none of another one, but it may get to both of two device functions.
+        let kernel = |(caller, _): &(FunctionItem<'_>, ExprId)| caller.signature(db).kernel;
+        found.again |= calls.len() > 1 && !calls.iter().all(kernel);
     }
+    found
 }
 
 /// What is known of the dependences of this launch's grids.

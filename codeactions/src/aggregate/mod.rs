@@ -7,7 +7,7 @@ mod emit;
 use std::collections::BTreeMap;
 
 use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::{LaunchId, Launchers, Stream};
+use gridfuse_analysis::launch::{LaunchId, Launchers};
 use gridfuse_analysis::uniformity::Level;
 
 pub use self::eligibility::{refuse_child, refuse_waits, shared_memory, understand_stream};
@@ -24,7 +24,6 @@ use crate::include::Header;
 use crate::launch_bounds::{self, Needed};
 use crate::lex;
 use crate::names::{Names, plural};
-use crate::order;
 use crate::replaced_launch::replace_launch;
 use crate::rewrite::Ineligible;
 use crate::room::Collected;
@@ -152,14 +151,11 @@ pub fn aggregate<'db>(
     let mut streams = Vec::new();
     let mut children: Vec<Child<'db>> = Vec::new();
     let mut child_of = Vec::new();
-    for (site, function) in sites.iter().zip(&cluster.site_of) {
+    for site in sites {
         site.refuse_common(&mut refusals);
         target::refuse_place(site, &mut refusals);
         target::refuse_operands_but_defaults(site, true, &mut refusals);
         streams.push(understand_stream(site, &mut refusals, &mut edit));
-        if cluster.is_repeated(*function) && site.facts.stream == Stream::Null {
-            edit.assume(order::called_again(site));
-        }
         refuse_blocks(site, granularity, &mut refusals);
         if granularity == Granularity::GridInStream {
             stream::refuse_launch(site, &mut refusals);

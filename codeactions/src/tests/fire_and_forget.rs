@@ -70,7 +70,8 @@ fn a_single_launch_of_a_block_needs_no_assumption() {
     assert_eq!(rewrite(ID, looped).assumes.len(), 1);
     let device = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
         __device__ void helper(int* out) {\n    if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
-    assert_eq!(rewrite(ID, device).assumes.len(), 1);
+    // Who calls it isn't in sight, so nothing is known of what else they launch.
+    assert_eq!(rewrite(ID, device).assumes.len(), 3);
     let callee = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
         __device__ void helper(int* out) { child<<<1, 32>>>(out); }\n\
         __global__ void parent(int* out) {\n    if (threadIdx.x == 0) { $0child<<<1, 32>>>(out); helper(out); }\n}\n";

@@ -491,3 +491,48 @@ fn implicit_reads_of_the_built_in_variables() {
         &with_child(&format!("{macros}{body}"), "$0child<<<1, 32>>>(out, begin, count);"),
     );
 }
+
+#[test]
+fn launches_of_a_device_function() {
+    let with = |functions: &str, kernels: &str| {
+        let text = format!(
+            "__global__ void child(int* x, int n) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) x[i] += 1;\n}}\n\n\
+             {functions}\n__device__ void go(int* x, int n) {{\n    $0child<<<(n + 31) / 32, 32>>>(x, n);\n}}\n\n{kernels}"
+        );
+        let mut assumes = Vec::new();
+        for id in ["threshold", "fire-and-forget", "serialize"] {
+            let rewritten = rewrite(id, &text).assumes;
+            let has = |what: &str| rewritten.iter().any(|reason| reason.contains(what));
+            assumes.push((
+                has("in several calls of `go`"),
+                has("of those that kernels which call `go` launch"),
+            ));
+        }
+        assert!(assumes.windows(2).all(|pair| pair[0] == pair[1]), "{assumes:?}");
+        assumes[0]
+    };
+    let kernel =
+        |code: &str| format!("__global__ void parent(int* x, int n) {{\n    if (threadIdx.x == 0) {{ {code} }}\n}}\n");
+    let other = "__global__ void other(int* x) { x[0] = 2; }\n__device__ void twice(int* x) { other<<<1, 1>>>(x); }\n";
+    assert_eq!(with("", &kernel("go(x, n);")), (false, false));
+    assert_eq!(with("", &kernel("go(x, 1000); go(x, 10);")), (true, false));
+    assert_eq!(
+        with("", &kernel("for (int k = 0; k < n; ++k) go(x, k);")),
+        (true, false)
+    );
+    assert_eq!(with(other, &kernel("go(x, n); twice(x);")), (false, true));
+    assert_eq!(with(other, &kernel("other<<<1, 1>>>(x); go(x, n);")), (false, true));
+    let between = format!(
+        "__device__ void between(int* x, int n) {{ go(x, n); }}\n{}",
+        kernel("go(x, n); between(x, n);")
+    );
+    assert_eq!(with("", &between), (true, false));
+    // Threads of different kernels.
+    let second = format!(
+        "{}__global__ void second(int* x, int n) {{ go(x, n); }}\n",
+        kernel("go(x, n);")
+    );
+    assert_eq!(with("", &second), (false, false));
+    // Who calls it isn't in sight.
+    assert_eq!(with("", ""), (true, true));
+}
