@@ -67,6 +67,36 @@ fn rewrites_are_taken_back_exactly() {
 }
 
 #[test]
+fn children_with_barriers_are_taken_back() {
+    let child = "__global__ void child(int* out, int begin, int count) {\n    __shared__ int all;\n    if (threadIdx.x == 0) all = count;\n    \
+                 __syncthreads();\n    out[begin + threadIdx.x] = all;\n}\n";
+    for block in ["32", "count"] {
+        let text = with_child(
+            child,
+            &format!("if (count > 0) child<<<count, {block}>>>(out, begin, count);"),
+        );
+        round_trip(&text, &["threshold"]);
+        round_trip(&text, &["threshold", "aggregate-block"]);
+    }
+    let text = with_child(child, "if (count > 0) child<<<count, 32>>>(out, begin, count);");
+    round_trip(&text, &["serialize"]);
+}
+
+#[test]
+fn restrict_comes_back() {
+    let text = program(LAUNCH).replace("child(int* out,", "child(int* __restrict__ out,");
+    for id in [
+        "threshold",
+        "serialize",
+        "coarsen",
+        "aggregate-block",
+        "aggregate-grid-stream",
+    ] {
+        round_trip(&text, &[id]);
+    }
+}
+
+#[test]
 fn combined_atomics_are_taken_back() {
     let text = program(LAUNCH).replace("out[begin + i] += 1;", "atomicAdd(&out[begin], i);");
     for ids in [

@@ -8,9 +8,8 @@ use gridfuse_analysis::resolve::{functions_named, unqualified};
 use gridfuse_analysis::span::FileRange;
 
 use super::Layer;
-use super::text::{child_of, delete_item, is_used_elsewhere, place, put_body_back, source};
+use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, put_body_back, source};
 use crate::edit::EditBuilder;
-use crate::lex;
 use crate::rewrite::Options;
 
 /// What the function is called that runs a child's grids in the launching thread.
@@ -62,13 +61,7 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, call: ExprId, serial: 
     if !is_used_elsewhere(db, own.file, unqualified(serial.name(db)), &[whole, own]) {
         delete_item(&mut edit, own);
         // What is split at barriers has a body of its own.
-        let text = source(db, serial);
-        let words = lex::code_words(&text);
-        let worker = words.iter().find_map(|word| {
-            let mut found = functions_named(db, own.file, word).into_iter();
-            found.find(|f| f.has_body(db) && f.file(db) == own.file && *f != serial && child_of(db, *f).is_some())
-        });
-        if let Some(worker) = worker {
+        if let Some(worker) = moved_body(db, serial) {
             let child = child_of(db, worker)?;
             put_body_back(&mut edit, db, worker, &child, &[whole, own]);
         }

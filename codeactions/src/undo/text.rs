@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gridfuse_analysis::db::{Db, SourceFile, Workspace};
 use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::resolve::{included_files, unqualified};
+use gridfuse_analysis::resolve::{functions_named, included_files, unqualified};
 use gridfuse_analysis::span::{FileRange, TextRange};
 
 use crate::child::Child;
@@ -172,6 +172,15 @@ pub fn put_body_back<'db>(
     let file = worker.file(db);
     edit.replace(FileRange { file, range: head }, code);
     delete_item(edit, kernel);
+}
+
+/// The function with the child's body that is called by one which runs its grids in a thread; `None` where that has the body itself.
+pub fn moved_body<'db>(db: &'db dyn Db, serial: FunctionItem<'db>) -> Option<FunctionItem<'db>> {
+    let (file, text) = (serial.file(db), source(db, serial));
+    lex::code_words(&text).iter().find_map(|word| {
+        let mut found = functions_named(db, file, word).into_iter();
+        found.find(|f| f.has_body(db) && f.file(db) == file && *f != serial && child_of(db, *f).is_some())
+    })
 }
 
 /// Deletes the constant of a generated comparison, its comment and the line behind it, unless something else uses it; gives its

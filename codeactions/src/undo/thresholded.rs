@@ -8,7 +8,7 @@ use gridfuse_analysis::resolve::{functions_named, unqualified};
 use gridfuse_analysis::span::{FileRange, TextRange};
 
 use super::Layer;
-use super::text::{child_of, delete_item, is_used_elsewhere, place, put_body_back, source, take_constant};
+use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, put_body_back, source, take_constant};
 use crate::edit::EditBuilder;
 use crate::lex;
 use crate::rewrite::Options;
@@ -59,7 +59,7 @@ fn comparison<'db>(site: &Site<'db>) -> Option<(StmtId, FunctionItem<'db>)> {
         .into_iter()
         .filter(|f| f.has_body(site.db));
     let serial = found.next()?;
-    let serially = source(site.db, serial).contains("gridfuse::for_each_thread");
+    let serially = source(site.db, serial).contains("gridfuse::for_each_");
     (otherwise == statement && serially).then_some((branch, serial))
 }
 
@@ -102,26 +102,23 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
             edit.replace(whole, launch);
         }
     }
-    let text = source(db, serial);
-    let words = lex::code_words(&text);
-    let each = words.iter().position(|w| *w == "for_each_thread")?;
-    let brace = words.iter().skip(each).position(|w| *w == "{")? + each;
-    let worker_name = words.get(brace + 1)?;
-    let mut workers = functions_named(db, serial.file(db), worker_name)
-        .into_iter()
-        .filter(|f| f.has_body(db));
-    let worker = workers.next()?;
-    let child = child_of(db, worker)?;
-    let mut used = vec![whole];
     let own = place(db, serial);
-    let mut except = used.clone();
-    except.push(own);
-    if !is_used_elsewhere(db, own.file, unqualified(serial.name(db)), &except) {
+    let mut used = vec![whole];
+    // What is split at barriers has a body of its own, and the child is as it was.
+    let moved = match moved_body(db, serial) {
+        Some(worker) => Some((worker, child_of(db, worker)?)),
+        None if source(db, serial).contains("gridfuse::for_each_block") => None,
+        None => return None,
+    };
+    let file = moved.as_ref().map_or(own.file, |(_, child)| child.file);
+    if !is_used_elsewhere(db, own.file, unqualified(serial.name(db)), &[whole, own]) {
         delete_item(&mut edit, own);
         used.push(own);
-        put_body_back(&mut edit, db, worker, &child, &used);
+        if let Some((worker, child)) = &moved {
+            put_body_back(&mut edit, db, *worker, child, &used);
+        }
     }
-    let value = take_constant(&mut edit, db, child.file, &constant, &used)?;
+    let value = take_constant(&mut edit, db, file, &constant, &used)?;
     let mut options = Options::default();
     options.0.insert("threshold".to_owned(), value);
     Some(Layer {
