@@ -46,7 +46,7 @@ pub fn accumulated(child: &Child<'_>) -> Option<Accumulated> {
         return None;
     }
     // Each thread begins with the arguments, and the body stands there once for all threads. What is static would be there twice.
-    let settled = |b: &BindingId| is_immutable_parameter(child.db, child.file, body, *b);
+    let settled = |b: &BindingId| is_immutable_parameter(child.db, child.item, body, *b);
     let named = |b: &&BindingId| !body.binding(**b).name.is_empty();
     let twice = body.bindings.iter().any(|b| b.storage == Storage::Static);
     if twice || !body.params.iter().filter(named).all(settled) {

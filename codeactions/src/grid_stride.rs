@@ -76,7 +76,7 @@ fn recognise(child: &Child<'_>, body: &Body) -> Option<()> {
         ctype::normalize(&ty.base).as_str(),
         "int" | "unsigned int" | "long" | "long long" | "unsigned long" | "unsigned long long" | "size_t" | "int64_t"
     );
-    let keeps = |b: BindingId| pure::keeps_first_value(child.db, child.file, body, b);
+    let keeps = |b: BindingId| pure::keeps_first_value(child.db, child.item, body, b);
     let fine = ty.is_value()
         && number
         && is_limit(body, cond, index, &keeps)

@@ -90,8 +90,7 @@ impl Guard {
             return None;
         };
         let parameter = body.params.iter().position(|p| *p == limit)?.checked_sub(builtins)?;
-        (guarded && pure::is_immutable_parameter(child.db, worker.file(child.db), body, limit))
-            .then_some(Guard { parameter, ty })
+        (guarded && pure::is_immutable_parameter(child.db, worker, body, limit)).then_some(Guard { parameter, ty })
     }
 }
 

@@ -2,8 +2,9 @@
 
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, Storage, body};
+use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::resolve::{Meaning, functions_named, meaning};
-use gridfuse_analysis::uniformity::Level;
+use gridfuse_analysis::uniformity::{Level, class_changes, variables_of_place};
 
 use crate::calls::{self, Library};
 use crate::cluster::{Function, is_batch};
@@ -110,28 +111,36 @@ pub fn unknown_part(body: &Body, expr: ExprId) -> Option<ExprId> {
 }
 
 /// Whether a parameter keeps the value that the function was called with: nothing writes it or takes its address or binds a
-/// reference to it.
-pub fn is_immutable_parameter(db: &dyn Db, file: SourceFile, body: &Body, binding: BindingId) -> bool {
-    body.params.contains(&binding) && keeps_first_value(db, file, body, binding)
+/// reference to it. `body` is the function's.
+pub fn is_immutable_parameter(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
+    body.params.contains(&binding) && keeps_first_value(db, function, body, binding)
 }
 
 /// Whether a variable keeps the value that it is declared with.
-pub fn keeps_first_value(db: &dyn Db, file: SourceFile, body: &Body, binding: BindingId) -> bool {
-    only_assigned(db, file, body, binding) && assignments(body, binding).next().is_none()
+pub fn keeps_first_value(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
+    only_assigned(db, function, body, binding) && assignments(db, function, body, binding).is_empty()
 }
 
 /// The assignments to a variable, to all of it or to a part.
-pub fn assignments(body: &Body, binding: BindingId) -> impl Iterator<Item = ExprId> + '_ {
+pub fn assignments(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> Vec<ExprId> {
+    let file = function.file(db);
     let all = (0..body.exprs.len() as u32).map(ExprId);
-    all.filter(move |e| match &body.expr(*e).kind {
-        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => root_of(body, *place) == Some(binding),
+    let own = all.filter(|e| match &body.expr(*e).kind {
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => {
+            variables_of_place(db, file, body, *place).contains(&binding)
+        }
         _ => false,
-    })
+    });
+    own.collect()
 }
 
 /// Whether nothing but assignments, which can be seen, changes a variable behind its declaration.
-pub fn only_assigned(db: &dyn Db, file: SourceFile, body: &Body, binding: BindingId) -> bool {
+pub fn only_assigned(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
+    let file = function.file(db);
     let variable = body.binding(binding);
+    if class_changes(db, function).contains(&binding) {
+        return false;
+    }
     if !matches!(variable.storage, Storage::Param | Storage::Local)
         || variable.ty.reference
         || variable.ty.complex
@@ -140,8 +149,7 @@ pub fn only_assigned(db: &dyn Db, file: SourceFile, body: &Body, binding: Bindin
     {
         return false;
     }
-    let root = |place: ExprId| root_of(body, place) == Some(binding);
-    let whole = |e: ExprId| names_itself(body, e, binding);
+    let root = |place: ExprId| variables_of_place(db, file, body, place).contains(&binding);
     let value = variable.ty.is_value();
     // What a kernel that an earlier rewrite has made does in the lambda that it passes to for_each_block is seen.
     let first = body.params.first().map(|p| &body.binding(*p).ty.base);
@@ -157,9 +165,9 @@ pub fn only_assigned(db: &dyn Db, file: SourceFile, body: &Body, binding: Bindin
                     .is_some_and(|n| !n.ends_with("swap") && calls::library(n).is_some());
             let by_value = |index: usize| name.as_deref().is_some_and(|n| takes_by_value(db, file, n, index));
             (method && !variable.ty.const_base)
-                || (!harmless && args.iter().enumerate().any(|(i, a)| whole(*a) && !by_value(i)))
+                || (!harmless && args.iter().enumerate().any(|(i, a)| root(*a) && !by_value(i)))
         }
-        ExprKind::Construct { ty, args } => !is_plain_type(ty) && args.iter().any(|a| whole(*a)),
+        ExprKind::Construct { ty, args } => !is_plain_type(ty) && args.iter().any(|a| root(*a)),
         ExprKind::Lambda { body: Some(_), .. } if in_batch => false,
         ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
         _ => false,
@@ -169,7 +177,7 @@ pub fn only_assigned(db: &dyn Db, file: SourceFile, body: &Body, binding: Bindin
         match &stmt.kind {
             StmtKind::Decl(decls) => decls.iter().any(|d| {
                 let ty = &body.binding(d.binding).ty;
-                (ty.reference || ty.complex) && d.init.is_some_and(|i| root(i) || whole(i))
+                (ty.reference || ty.complex) && d.init.is_some_and(root)
             }),
             StmtKind::RangeFor { range, .. } => root(*range),
             StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } => mentions.contains(&binding),
@@ -190,30 +198,6 @@ pub fn takes_by_value(db: &dyn Db, file: SourceFile, name: &str, index: usize) -
                 !ty.reference && !ty.complex
             })
         })
-}
-
-/// The variable whose storage a place denotes.
-fn root_of(body: &Body, place: ExprId) -> Option<BindingId> {
-    match &body.expr(place).kind {
-        ExprKind::Name(Name::Local(binding)) => Some(*binding),
-        ExprKind::Paren(e)
-        | ExprKind::Field {
-            base: e, arrow: false, ..
-        } => root_of(body, *e),
-        ExprKind::Cast { operand, .. } => root_of(body, *operand),
-        ExprKind::Conditional { then, otherwise, .. } => root_of(body, *then).or_else(|| root_of(body, *otherwise)),
-        ExprKind::Comma(_, e) => root_of(body, *e),
-        _ => None,
-    }
-}
-
-fn names_itself(body: &Body, expr: ExprId, binding: BindingId) -> bool {
-    match &body.expr(expr).kind {
-        ExprKind::Conditional { then, otherwise, .. } => {
-            names_itself(body, *then, binding) || names_itself(body, *otherwise, binding)
-        }
-        _ => root_of(body, expr) == Some(binding),
-    }
 }
 
 /// A function in which an expression is to be evaluated first of all, and what is known there.
@@ -240,7 +224,7 @@ impl Top<'_, '_> {
             ExprKind::Literal(_) | ExprKind::SizeOf => names_nothing_local(self.function, expr),
             ExprKind::Name(Name::Local(binding)) => {
                 let index = body.params.iter().position(|p| p == binding);
-                index.is_some_and(|i| (self.has)(i)) && is_immutable_parameter(*db, *file, body, *binding)
+                index.is_some_and(|i| (self.has)(i)) && is_immutable_parameter(*db, self.function.item, body, *binding)
             }
             ExprKind::Name(Name::Builtin(builtin)) => match builtin {
                 Builtin::ThreadIdx => false,

@@ -139,7 +139,7 @@ pub fn uniform(sites: &[Site<'_>], child: &Child<'_>) -> Vec<bool> {
         let arg = site.launch.args.get(index).copied();
         arg.is_some_and(|arg| {
             parameter(&site.body, arg).is_some_and(|(at, binding)| {
-                at == index && pure::is_immutable_parameter(site.db, site.file, &site.body, binding)
+                at == index && pure::is_immutable_parameter(site.db, site.parent, &site.body, binding)
             })
         })
     };

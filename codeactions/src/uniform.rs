@@ -116,7 +116,7 @@ impl<'a, 'db> Uniform<'a, 'db> {
         }
         // A parameter that is passed on as it is.
         let (index, binding) = parameter(&function.body, expr)?;
-        if !pure::is_immutable_parameter(function.db, function.file, &function.body, binding) {
+        if !pure::is_immutable_parameter(function.db, function.item, &function.body, binding) {
             return None;
         }
         if !seen.insert((at, index)) {

@@ -9,6 +9,7 @@ use crate::db::Db;
 use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, UnOp};
 use crate::items::FunctionItem;
 use crate::resolve::{Meaning, meaning, visible_names};
+use crate::uniformity::class_changes;
 
 /// The initialiser of a local variable that is never changed after its declaration, so that the variable stands for it.
 /// `None` for parameters, references, arrays, and whatever may be written elsewhere.
@@ -41,7 +42,7 @@ pub(crate) fn single_definition(body: &Body, binding: BindingId) -> Option<ExprI
 
 /// Whether a variable may be changed by anything but its declaration.
 fn written(body: &Body, binding: BindingId) -> bool {
-    let is_root = |place: ExprId| root(body, place) == Some(binding);
+    let is_root = |place: ExprId| roots(body, place).contains(&binding);
     body.exprs.iter().any(|expr| match &expr.kind {
         ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is_root(*place),
         ExprKind::AddrOf(place) => is_root(*place),
@@ -50,6 +51,7 @@ fn written(body: &Body, binding: BindingId) -> bool {
             args.iter().any(|a| passes_itself(body, *a, binding))
                 && !matches!(&body.expr(*callee).kind, ExprKind::Name(Name::Other(n)) if harmless(n))
         }
+        ExprKind::Cast { ty, operand, .. } => ty.contains('&') && is_root(*operand),
         ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
         _ => false,
     }) || body.stmts.iter().any(|stmt| match &stmt.kind {
@@ -83,19 +85,25 @@ fn passes_itself(body: &Body, expr: ExprId, binding: BindingId) -> bool {
     }
 }
 
-/// The variable whose storage a place denotes: `x`, `x.f`, `x[i]` for an array; not `*p`, `p->f`.
-fn root(body: &Body, place: ExprId) -> Option<BindingId> {
-    match &body.expr(place).kind {
-        ExprKind::Name(Name::Local(binding)) => Some(*binding),
-        ExprKind::Paren(e)
-        | ExprKind::Field {
-            base: e, arrow: false, ..
+/// The variables of whose storage a place may be a part: `x`, `x.f`, `x[i]` for what is no pointer; not `*p`, `p->f`.
+fn roots(body: &Body, place: ExprId) -> Vec<BindingId> {
+    let mut found = Vec::new();
+    let mut todo = vec![place];
+    while let Some(place) = todo.pop() {
+        match &body.expr(place).kind {
+            ExprKind::Name(Name::Local(binding)) => found.push(*binding),
+            ExprKind::Paren(e)
+            | ExprKind::Field {
+                base: e, arrow: false, ..
+            }
+            | ExprKind::Cast { operand: e, .. }
+            | ExprKind::Comma(_, e)
+            | ExprKind::Index { base: e, .. } => todo.push(*e),
+            ExprKind::Conditional { then, otherwise, .. } => todo.extend([*then, *otherwise]),
+            _ => {}
         }
-        | ExprKind::Index { base: e, .. } => root(body, *e),
-        ExprKind::Conditional { then, .. } => root(body, *then),
-        ExprKind::Comma(_, e) => root(body, *e),
-        _ => None,
     }
+    found
 }
 
 /// The expression behind parentheses and variables that stand for one initialiser.
@@ -173,6 +181,12 @@ pub(super) fn components(
     expr: ExprId,
 ) -> Option<[Option<ExprId>; 3]> {
     let resolved = through_dim3_variables(body, expr);
+    let mut named = operands(body, body.strip_parens(expr));
+    named.push(body.strip_parens(expr));
+    let changed = |e: &ExprId| matches!(&body.expr(*e).kind, ExprKind::Name(Name::Local(b)) if class_changes(db, function).contains(b));
+    if named.iter().any(changed) {
+        return None;
+    }
     match &body.expr(resolved).kind {
         ExprKind::Construct { ty, args } if is_dim3(ty) => from_list(body, args),
         ExprKind::Call {
@@ -228,32 +242,34 @@ fn through_dim3_variables(body: &Body, mut expr: ExprId) -> ExprId {
     expr
 }
 
+/// Names of types that are numbers.
+const NUMBERS: &[&str] = &[
+    "int",
+    "unsigned",
+    "unsigned int",
+    "long",
+    "unsigned long",
+    "long long",
+    "unsigned long long",
+    "size_t",
+    "short",
+    "unsigned short",
+    "char",
+    "unsigned char",
+    "uint",
+    "uint32_t",
+    "int32_t",
+    "uint64_t",
+    "int64_t",
+    "uint16_t",
+    "bool",
+    "float",
+    "double",
+    "std::size_t",
+];
+
 /// The expression is a number, not a `dim3`.
 fn is_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
-    const NUMBERS: &[&str] = &[
-        "int",
-        "unsigned",
-        "unsigned int",
-        "long",
-        "unsigned long",
-        "long long",
-        "unsigned long long",
-        "size_t",
-        "short",
-        "unsigned short",
-        "char",
-        "unsigned char",
-        "uint",
-        "uint32_t",
-        "int32_t",
-        "uint64_t",
-        "int64_t",
-        "uint16_t",
-        "bool",
-        "float",
-        "double",
-        "std::size_t",
-    ];
     match &body.expr(body.strip_parens(expr)).kind {
         ExprKind::Literal(_)
         | ExprKind::Binary(..)
@@ -359,7 +375,11 @@ fn evaluate(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId, 
             // What doesn't fit into 31 bits depends on the operand types: overflow or wrap-around.
             i32::try_from(result).ok().map(i128::from)
         }
-        ExprKind::Name(Name::Local(binding)) => value(single_definition(body, *binding)?),
+        ExprKind::Name(Name::Local(binding)) => {
+            let init = single_definition(body, *binding)?;
+            (!class_changes(db, function).contains(binding)).then_some(())?;
+            value(init)
+        }
         ExprKind::Name(Name::Other(name)) => match meaning(db, function.file(db), name) {
             Meaning::Global(global) if global.constant => crate::hir::integer_literal(global.init.as_deref()?.trim()),
             _ => None,
@@ -422,7 +442,9 @@ pub(super) fn element_of_created(body: &Body, operand: ExprId) -> bool {
     let ExprKind::Index { .. } = &body.expr(body.strip_parens(operand)).kind else {
         return false;
     };
-    let Some(array) = root(body, operand) else { return false };
+    let [array] = roots(body, operand)[..] else {
+        return false;
+    };
     !body.binding(array).ty.array.is_empty() && creates(body, array)
 }
 
@@ -437,7 +459,7 @@ fn creates(body: &Body, binding: BindingId) -> bool {
             name: Some(name), args, ..
         } if name.starts_with("cudaStreamCreate") => args
             .first()
-            .is_some_and(|a| matches!(body.expr(*a).kind, ExprKind::AddrOf(p) if root(body, p) == Some(binding))),
+            .is_some_and(|a| matches!(body.expr(*a).kind, ExprKind::AddrOf(p) if roots(body, p) == [binding])),
         _ => false,
     })
 }

@@ -172,7 +172,7 @@ fn is_linear(site: &Site<'_>, expr: ExprId) -> bool {
             });
             let init = inits.next().and_then(|d| d.init);
             inits.next().is_none()
-                && pure::keeps_first_value(site.db, site.file, body, *binding)
+                && pure::keeps_first_value(site.db, site.parent, body, *binding)
                 && init.is_some_and(|i| matches!(body.expr(i).kind, ExprKind::Construct { .. }) && is_linear(site, i))
         }
         _ => false,

@@ -192,7 +192,8 @@ impl Tail<'_, '_> {
     /// Whether a variable is assigned to before the wait.
     fn assigned_before(&self, binding: BindingId) -> bool {
         let body = self.body();
-        assignments(body, binding).any(|e| !self.moves(body.expr(e).span))
+        let all = assignments(self.wait.db, self.wait.function, body, binding);
+        all.into_iter().any(|e| !self.moves(body.expr(e).span))
     }
 
     /// Whether a variable is used by what stays, beside its declaration.
@@ -221,7 +222,7 @@ impl Tail<'_, '_> {
 
     /// Sees to it that a variable is there in the continuation.
     fn give(&mut self, binding: BindingId, used: Span) -> Result<(), Reason> {
-        let (db, file, body) = (self.wait.db, self.wait.file, self.body());
+        let (db, body) = (self.wait.db, self.body());
         let variable = body.binding(binding);
         let declared_there = self.moves(variable.span) && !body.params.contains(&binding);
         if declared_there || self.given.contains_key(&binding) {
@@ -229,7 +230,7 @@ impl Tail<'_, '_> {
         }
         let name = &variable.name;
         if let Some(index) = body.params.iter().position(|p| *p == binding) {
-            let settled = only_assigned(db, file, body, binding) && !self.assigned_before(binding);
+            let settled = only_assigned(db, self.wait.function, body, binding) && !self.assigned_before(binding);
             if !settled {
                 self.may_pass(binding, used)?;
             }
@@ -270,7 +271,7 @@ impl Tail<'_, '_> {
             self.given.insert(binding, Given::Passed(decl));
             return Ok(());
         }
-        let plain = variable.ty.array.is_empty() && only_assigned(db, file, body, binding);
+        let plain = variable.ty.array.is_empty() && only_assigned(db, self.wait.function, body, binding);
         let why = match declaration {
             Some((_, Some(init))) if plain && !self.assigned_before(binding) => {
                 // Before what it is made of, so that a cycle would end.
@@ -315,7 +316,7 @@ impl Tail<'_, '_> {
 
     /// Whether the value that a variable has at the wait can be an argument of the launch.
     fn may_pass(&self, binding: BindingId, used: Span) -> Result<(), Reason> {
-        let (db, file, body) = (self.wait.db, self.wait.file, self.body());
+        let (db, body) = (self.wait.db, self.body());
         let variable = body.binding(binding);
         let (name, ty) = (&variable.name, &variable.ty);
         let copied = ty.array.is_empty()
@@ -342,7 +343,9 @@ impl Tail<'_, '_> {
         }
         match self.runs {
             Runs::One => Ok(()),
-            Runs::All if only_assigned(db, file, body, binding) && self.same_everywhere(binding) => Ok(()),
+            Runs::All if only_assigned(db, self.wait.function, body, binding) && self.same_everywhere(binding) => {
+                Ok(())
+            }
             _ => Err(self.at(
                 format!("`{name}` may differ between threads, and can't be computed again"),
                 used,
@@ -366,20 +369,22 @@ impl Tail<'_, '_> {
             None => body.params.contains(&binding),
         };
         declared
-            && assignments(body, binding).all(|e| {
-                if self.moves(body.expr(e).span) {
-                    return true;
-                }
-                let Some(stmt) = self.wait.places.statement_of(e) else {
-                    return false;
-                };
-                let alone = matches!(body.stmt(stmt).kind, StmtKind::Expr(x) if body.strip_parens(x) == e);
-                let value = match &body.expr(e).kind {
-                    ExprKind::Assign { value, .. } => level(*value),
-                    _ => true,
-                };
-                alone && together(stmt) && value && level(e)
-            })
+            && assignments(self.wait.db, self.wait.function, body, binding)
+                .into_iter()
+                .all(|e| {
+                    if self.moves(body.expr(e).span) {
+                        return true;
+                    }
+                    let Some(stmt) = self.wait.places.statement_of(e) else {
+                        return false;
+                    };
+                    let alone = matches!(body.stmt(stmt).kind, StmtKind::Expr(x) if body.strip_parens(x) == e);
+                    let value = match &body.expr(e).kind {
+                        ExprKind::Assign { value, .. } => level(*value),
+                        _ => true,
+                    };
+                    alone && together(stmt) && value && level(e)
+                })
     }
 
     /// Whether an expression can be computed again in the continuation; notes what it reads.
@@ -397,7 +402,7 @@ impl Tail<'_, '_> {
             ExprKind::Name(Name::Local(binding)) => {
                 let variable = body.binding(*binding);
                 let name = &variable.name;
-                let settled = only_assigned(db, file, body, *binding)
+                let settled = only_assigned(db, self.wait.function, body, *binding)
                     && !self.assigned_before(*binding)
                     && variable.ty.array.is_empty();
                 let init = self.declaration(*binding).and_then(|(_, init)| init);

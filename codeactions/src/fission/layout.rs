@@ -109,7 +109,7 @@ impl Layout {
             let refuse = |text: String| Err(reason(text, child.place_of(variable.span)));
             let again = declared.get(binding).copied().flatten().filter(|init| {
                 !hidden.contains(binding)
-                    && pure::keeps_first_value(child.db, child.file, body, *binding)
+                    && pure::keeps_first_value(child.db, child.item, body, *binding)
                     && layout.is_cheap(child, *init, block)
                     && means_the_same_everywhere(child, *binding, *init)
             });
@@ -161,7 +161,7 @@ impl Layout {
             ExprKind::Name(Name::Local(b)) => {
                 body.params.contains(b)
                     || self.again.contains_key(b)
-                    || block.contains(b) && pure::keeps_first_value(child.db, child.file, body, *b)
+                    || block.contains(b) && pure::keeps_first_value(child.db, child.item, body, *b)
             }
             ExprKind::Name(Name::Other(name)) => match meaning(child.db, child.file, name) {
                 Meaning::Enumerator => true,
@@ -274,7 +274,7 @@ fn refusals(child: &Child<'_>, effects: &Effects) -> Vec<Reason> {
     for param in &body.params {
         let variable = body.binding(*param);
         let used = !variable.name.is_empty();
-        if used && !pure::is_immutable_parameter(child.db, child.file, body, *param) {
+        if used && !pure::is_immutable_parameter(child.db, child.item, body, *param) {
             refuse(
                 format!(
                     "`{name}` may change its parameter `{}`, of which each thread has its own",

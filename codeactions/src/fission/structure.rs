@@ -13,7 +13,7 @@ use crate::calls::{self, Library};
 use crate::child::Child;
 use crate::effects::is_pure;
 use crate::lex;
-use crate::pure::is_plain_type;
+use crate::pure::{assignments, is_plain_type, only_assigned};
 
 /// A part of the body.
 #[derive(Clone, Debug)]
@@ -434,7 +434,17 @@ pub fn candidates(child: &Child<'_>) -> BTreeSet<BindingId> {
         variable.storage == Storage::Local && !ty.reference && !ty.complex && !ty.volatile && ty.array.is_empty()
     });
     let hidden = hidden_changes(child);
-    found.retain(|b| !hidden.contains(b));
+    found.retain(|b| !hidden.contains(b) && only_assigned(child.db, child.item, body, *b));
+    // An element of a member array is no part that is followed.
+    let seen = |b: BindingId| {
+        assignments(child.db, child.item, body, b)
+            .into_iter()
+            .all(|e| match &body.expr(e).kind {
+                ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => root(body, *place) == Some(b),
+                _ => false,
+            })
+    };
+    found.retain(|b| seen(*b));
     found
 }
 

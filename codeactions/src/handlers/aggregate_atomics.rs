@@ -275,7 +275,7 @@ fn is_same_for_all(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: E
         ExprKind::Field { base, arrow: false, .. } => same(*base),
         ExprKind::Name(Name::Local(binding)) => {
             !BUILTINS.contains(&body.binding(*binding).name.as_str())
-                && pure::is_immutable_parameter(db, function.file(db), body, *binding)
+                && pure::is_immutable_parameter(db, function, body, *binding)
         }
         ExprKind::AddrOf(place) => is_one_place(db, function, body, *place),
         _ => false,

@@ -406,7 +406,7 @@ fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
 /// How each parameter of the next link is got.
 fn passed(site: &Site<'_>, function: &Function<'_>) -> Vec<Passed> {
     let body = &site.body;
-    let constant = |binding| pure::is_immutable_parameter(site.db, site.file, body, binding);
+    let constant = |binding| pure::is_immutable_parameter(site.db, site.parent, body, binding);
     let is_parameter = |expr: ExprId, binding: BindingId| matches!(body.expr(body.strip_parens(expr)).kind, ExprKind::Name(Name::Local(b)) if b == binding);
     let mut all: Vec<Passed> = Vec::new();
     for (index, binding) in body.params.iter().enumerate() {

@@ -379,7 +379,7 @@ fn render(chain: &Chain<'_>, expr: ExprId, asks: &mut BTreeSet<usize>, depth: u3
 fn initialiser(chain: &Chain<'_>, binding: BindingId) -> Option<ExprId> {
     let site = &chain.site;
     let body = &site.body;
-    if !pure::keeps_first_value(site.db, site.file, body, binding) {
+    if !pure::keeps_first_value(site.db, site.parent, body, binding) {
         return None;
     }
     body.stmts.iter().find_map(|stmt| match &stmt.kind {

@@ -154,7 +154,7 @@ fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<R
         ),
         place,
     });
-    if !pure::is_immutable_parameter(site.db, site.file, body, binding) {
+    if !pure::is_immutable_parameter(site.db, site.parent, body, binding) {
         refusals.add(format!("`{name}` is changed"), place);
     }
     if let Some(part) = not_the_same_early(chain, own) {

@@ -208,3 +208,104 @@ fn launch_bounds_that_leave_too_few_registers() {
     );
     assert!(!rewrite(ID, &many("256")).assumes.iter().any(|a| a.contains("-G")));
 }
+
+/// The parent changes its last parameter by `code`, of type `ty`, before it launches, and hands it on.
+fn changed_before_the_launch(types: &str, ty: &str, code: &str) -> String {
+    format!(
+        "{types}\n__global__ void child(int* out, int count, {ty} what) {{\n    if (threadIdx.x < count) out[threadIdx.x] += 1;\n}}\n\n\
+         __global__ void parent(int* out, const int* row, {ty} other, {ty} what) {{\n    \
+         int v = blockIdx.x * blockDim.x + threadIdx.x;\n    int count = row[v];\n    {code}\n    \
+         if (count > 0) child<<<(count + 31) / 32, 32>>>(out, count, what);\n}}\n\n\
+         void run(int* out, const int* row, {ty} other, {ty} what) {{ parent<<<1, 32>>>(out, row, other, what); }}\n"
+    )
+}
+
+#[test]
+fn what_changes_a_parameter_is_seen() {
+    let arrays = "struct Config { int weight[4]; int grid[2][2]; int* out; int base; };\n__device__ void set(int* at, int v) { *at = v; }\n";
+    let with_operators = "struct Vec { int d[3]; int n; __device__ int& operator[](int i) { return d[i]; } __device__ int& operator*() { return n; } \
+                          __device__ int operator()() { return ++n; } };\n";
+    let by_reference = "struct Ref { int& x; };\nstruct Reader { int n; };\n__device__ Reader& operator>>(Reader& r, int& x) { x = ++r.n; return r; }\n";
+    let union = "union Bits { int whole; unsigned char bytes[4]; };\n";
+    let seen = |types: &str, ty: &str, code: &str| {
+        let text = changed_before_the_launch(types, ty, code);
+        for id in ["aggregate-block", "aggregate-grid-stream"] {
+            // Each launch has its own.
+            let result = rewrite(id, &text);
+            assert!(
+                result.text().contains(&format!("{ty} what; }};")),
+                "{id}, {code}:\n{}",
+                result.text()
+            );
+        }
+    };
+    for code in [
+        "what.weight[v % 4] = v;",
+        "what.grid[v & 1][0] = v;",
+        "int* w = what.weight;\n    w[0] = v;",
+        "*what.weight = v;",
+        "atomicAdd(what.weight, v);",
+        "set(what.weight + 1, v);",
+        "reinterpret_cast<int*>(what.weight)[1] = v;",
+        "(count > 3 ? other : what).base = v;",
+    ] {
+        seen(arrays, "Config", code);
+    }
+    for code in ["what[v % 3] = v;", "*what = v;", "int drawn = what();"] {
+        seen(with_operators, "Vec", code);
+    }
+    for code in [
+        "Ref r = {what};\n    r.x = v;",
+        "Ref r{what};\n    r.x = v;",
+        "Reader reader = {v};\n    reader >> what;",
+        "(count > 3 ? other : what) = v;",
+        "(int&)what = v;",
+    ] {
+        seen(by_reference, "int", code);
+    }
+    seen(union, "Bits", "what.bytes[0] = v;");
+    // What only reads it, or writes where it points.
+    let kept = |types: &str, ty: &str, code: &str| {
+        let result = rewrite("aggregate-block", &changed_before_the_launch(types, ty, code));
+        assert!(!result.text().contains("what; };"), "{code}:\n{}", result.text());
+    };
+    for code in [
+        "what.out[v] = v;",
+        "*what.out = what.weight[v % 4] + what.grid[1][v & 1];",
+        "count += what.base >> 1;",
+        "other.weight[0] = what.weight[1];",
+    ] {
+        kept(arrays, "Config", code);
+    }
+    for code in [
+        "count += what >> 1;",
+        "Reader reader = {what};\n    reader >> count;",
+        "Ref r = {other};\n    r.x = what;",
+    ] {
+        kept(by_reference, "int", code);
+    }
+}
+
+#[test]
+fn a_constant_that_an_operator_changes_is_none() {
+    let text = |code: &str| {
+        format!(
+            "struct Reader {{ int n; }};\nstruct Ref {{ int& x; }};\n__device__ Reader& operator>>(Reader& r, int& x) {{ x = ++r.n; return r; }}\n\
+             __global__ void child(int* out) {{\n    out[threadIdx.x] += 1;\n}}\n\n\
+             __global__ void parent(int* out, int other) {{\n    int threads = 96;\n    Reader reader = {{64}};\n    {code}\n    \
+             child<<<1, threads>>>(out);\n}}\n\nvoid run(int* out) {{ parent<<<1, 32>>>(out, 1); }}\n"
+        )
+    };
+    for code in [
+        "reader >> threads;",
+        "Ref ref = {threads};\n    ref.x = 64;",
+        "(other ? other : threads) = 64;",
+    ] {
+        super::refuses(
+            "aggregate-grid-stream",
+            &text(code),
+            "the block of the child isn't constant",
+        );
+    }
+    rewrite("aggregate-grid-stream", &text("other += threads >> 1;")).has(&["StreamBatch<child_args, 96>"]);
+}
