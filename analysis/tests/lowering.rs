@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use gridfuse_analysis::db::Host;
-use gridfuse_analysis::hir::{Body, ExprKind, Name, StmtId, StmtKind, Storage, body};
+use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage, body};
 use gridfuse_analysis::items::items;
 use gridfuse_analysis::mask::mask;
 
@@ -281,4 +281,168 @@ fn comparisons_that_look_like_template_arguments() {
             .any(|e| matches!(e.kind, ExprKind::Name(Name::Local(b)) if body.binding(b).name == name))
     };
     assert!(reads("v") && reads("m"));
+}
+
+/// A compact picture of an expression.
+fn reading(body: &Body, e: ExprId) -> String {
+    let r = |e: &ExprId| reading(body, *e);
+    let all = |list: &[ExprId]| list.iter().map(r).collect::<Vec<_>>().join(", ");
+    match &body.expr(e).kind {
+        ExprKind::Literal(Literal::Int(n)) => n.to_string(),
+        ExprKind::Name(Name::Local(b)) => body.binding(*b).name.clone(),
+        ExprKind::Name(Name::Other(name)) => format!("::{name}"),
+        ExprKind::Name(Name::Builtin(b)) => format!("{b:?}"),
+        ExprKind::Paren(e) => format!("({})", r(e)),
+        ExprKind::Unary(op, e) => format!("{op:?}[{}]", r(e)),
+        ExprKind::Deref(e) => format!("Deref[{}]", r(e)),
+        ExprKind::AddrOf(e) => format!("AddrOf[{}]", r(e)),
+        ExprKind::Binary(op, a, b) => format!("{op:?}[{}, {}]", r(a), r(b)),
+        ExprKind::Logical { and, lhs, rhs } => format!("{}[{}, {}]", if *and { "And" } else { "Or" }, r(lhs), r(rhs)),
+        ExprKind::Cast { ty, operand, .. } => format!("<{ty}>{}", r(operand)),
+        ExprKind::IncDec { place, prefix, .. } => format!("{}[{}]", if *prefix { "Pre" } else { "Post" }, r(place)),
+        ExprKind::Field { base, field, .. } => format!("{}.{field}", r(base)),
+        ExprKind::Index { base, index } => format!("{}@{}", r(base), r(index)),
+        ExprKind::Call { callee, args, .. } => format!("call {}({})", r(callee), all(args)),
+        ExprKind::Assign { place, value, .. } => format!("{} = {}", r(place), r(value)),
+        ExprKind::SizeOf => "sizeof".into(),
+        ExprKind::Unknown { parts, .. } => format!("?{{{}}}", all(parts)),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Declarations that the statements of [`read`] may use.
+const DECLARED: &str = "typedef unsigned int vid_t;\nusing num = float;\ntypedef float* fptr;\nstruct Pair { int a, b; static const int SIZE = 2; };\n\
+                        enum Color { RED, GREEN };\nnamespace my { typedef long T; int count; }\nint scale;\n__device__ float gain(float);\n\
+                        template <class U> struct Box { U u; };\n#define REAL float\n#define DIVUP(a, b) (((a) + (b) - 1) / (b))\n#define AS(T, x) (T)*x\n";
+
+/// What the initialiser of `auto r = …;` is read as.
+fn read(expression: &str) -> String {
+    read_behind("", expression)
+}
+
+fn read_behind(statements: &str, expression: &str) -> String {
+    let source = format!(
+        "{DECLARED}template <typename E, int N> __device__ void f(int n, int* p, Pair* q, unsigned x, int** pp, E e) {{\n{statements}\n    auto r = {expression};\n}}\n"
+    );
+    let (body, text) = lowered(&source, "f");
+    assert!(body.problems.is_empty(), "{expression}: {:?}", body.problems);
+    let init = body.stmts.iter().rev().find_map(|s| match &s.kind {
+        StmtKind::Decl(decls) if body.binding(decls[0].binding).name == "r" => decls[0].init,
+        _ => None,
+    });
+    let init = init.unwrap();
+    let span = body.expr(init).span.text(&text);
+    assert!(
+        expression.starts_with(span) || expression.contains("REAL"),
+        "{expression}: {span}"
+    );
+    reading(&body, init)
+}
+
+#[test]
+fn casts_to_a_named_type_that_look_like_arithmetic() {
+    let is = |expression: &str, expected: &str| assert_eq!(read(expression), expected, "{expression}");
+    is("(vid_t)*p", "<vid_t>Deref[p]");
+    is("(num)*p", "<num>Deref[p]");
+    is("(E)*p", "<E>Deref[p]");
+    is("(Pair)*q", "<Pair>Deref[q]");
+    is("(my::T)*p", "<my::T>Deref[p]");
+    is("(Box<int>)*p", "<Box<int>>Deref[p]");
+    is("(REAL)*p", "<float>Deref[p]");
+    is("AS(vid_t, p)", "<vid_t>Deref[p]");
+    is("(fptr)&x", "<fptr>AddrOf[x]");
+    is("(vid_t)-x", "<vid_t>Neg[x]");
+    is("(vid_t)+x", "<vid_t>Plus[x]");
+    is("(vid_t)-1", "<vid_t>Neg[1]");
+    is("(float4)*p", "<float4>Deref[p]");
+    // The operand is what a cast takes, and the rest is joined by its precedence.
+    is("(vid_t)*p + 1", "Add[<vid_t>Deref[p], 1]");
+    is("(vid_t)*p * 2", "Mul[<vid_t>Deref[p], 2]");
+    is("n + (vid_t)*p", "Add[n, <vid_t>Deref[p]]");
+    is("n * (vid_t)*p", "Mul[n, <vid_t>Deref[p]]");
+    is("n / (vid_t)-x * 3", "Mul[Div[n, <vid_t>Neg[x]], 3]");
+    is("n - (vid_t)-x", "Sub[n, <vid_t>Neg[x]]");
+    is("n == (vid_t)&x", "Eq[n, <vid_t>AddrOf[x]]");
+    is("(vid_t)*p++", "<vid_t>Deref[Post[p]]");
+    is("(vid_t)*++p", "<vid_t>Deref[Pre[p]]");
+    is("(vid_t)*q->pp[3]", "<vid_t>Deref[q.pp@3]");
+    is("(fptr)&x == p", "Eq[<fptr>AddrOf[x], p]");
+    is("(vid_t)-x*n", "Mul[<vid_t>Neg[x], n]");
+    is("(vid_t)-x << 2 | 1", "BitOr[Shl[<vid_t>Neg[x], 2], 1]");
+    is("(vid_t)&x & 3", "BitAnd[<vid_t>AddrOf[x], 3]");
+    is(
+        "(vid_t)&x + 1 < 3 + n * 2",
+        "Lt[Add[<vid_t>AddrOf[x], 1], Add[3, Mul[n, 2]]]",
+    );
+    is("(float)(num)*p", "?{<float>(::num), Deref[p]}");
+    is("-(vid_t)-x * 3", "Mul[Neg[<vid_t>Neg[x]], 3]");
+    is("(num)*(vid_t)*pp", "<num>Deref[<vid_t>Deref[pp]]");
+    is("(vid_t)**pp", "<vid_t>Deref[Deref[pp]]");
+    is("(vid_t)*p && (num)*p", "And[<vid_t>Deref[p], <num>Deref[p]]");
+    is("(vid_t)*p > 0 || n", "Or[Gt[<vid_t>Deref[p], 0], n]");
+    is("sizeof(vid_t) * n", "Mul[sizeof, n]");
+    // A type of the function's own.
+    assert_eq!(read_behind("typedef int own;", "(own)*p"), "<own>Deref[p]");
+    assert_eq!(read_behind("using own = int;", "(own)-x"), "<own>Neg[x]");
+    assert_eq!(read_behind("struct own { int a; };", "(own)*p"), "<own>Deref[p]");
+}
+
+#[test]
+fn parenthesised_values_are_no_casts() {
+    let is = |expression: &str, expected: &str| assert_eq!(read(expression), expected, "{expression}");
+    is("(n)*x", "Mul[(n), x]");
+    is("(n)&x", "BitAnd[(n), x]");
+    is("(n)-1", "Sub[(n), 1]");
+    is("(scale)*x", "Mul[(::scale), x]");
+    is("(my::count)*x", "Mul[(::my::count), x]");
+    is("(RED)*x", "Mul[(::RED), x]");
+    is("(Color::GREEN)&x", "BitAnd[(::Color::GREEN), x]");
+    is("(Pair::SIZE)*x", "Mul[(::Pair::SIZE), x]");
+    is("(N)*x", "Mul[(::N), x]");
+    is("(E::width)*x", "Mul[(::E::width), x]");
+    is("(warpSize)*x", "Mul[(WarpSize), x]");
+    is("(INT_MAX)-x", "Sub[(::INT_MAX), x]");
+    // The parser takes these for casts.
+    is("(n)-x * 3", "Sub[(n), Mul[x, 3]]");
+    is("(n)&x == 3", "BitAnd[(n), Eq[x, 3]]");
+    is("(n)&x + 3 << 1", "BitAnd[(n), Shl[Add[x, 3], 1]]");
+    is("(n)-(n)-x * 3", "Sub[Sub[(n), (n)], Mul[x, 3]]");
+    is("-(n)-x * 3", "Sub[Neg[(n)], Mul[x, 3]]");
+    is("!(n)&x == 3", "BitAnd[Not[(n)], Eq[x, 3]]");
+    is("(float)(n)-x * 3", "Sub[<float>(n), Mul[x, 3]]");
+    is("(float)(n)-x", "Sub[<float>(n), x]");
+    is("-(n)-x", "Sub[Neg[(n)], x]");
+    is("x * (n)-x * 3", "Sub[Mul[x, (n)], Mul[x, 3]]");
+    is("DIVUP(n, x)", "(Div[(Sub[Add[(n), (x)], 1]), (x)])");
+    // A variable hides the type.
+    assert_eq!(read_behind("int vid_t = 3;", "(vid_t)*x"), "Mul[(vid_t), x]");
+    // A field, in a member function.
+    let source = "struct S { int width; __device__ int at(int y) { return (width)*y; } };";
+    let (body, _) = lowered(source, "S::at");
+    assert!(body.exprs.iter().any(|e| matches!(e.kind, ExprKind::Binary(..))));
+}
+
+#[test]
+fn names_of_which_nothing_is_in_sight() {
+    let is = |expression: &str, expected: &str| assert_eq!(read(expression), expected, "{expression}");
+    // What follows says what it is.
+    is("(real)*p", "<real>Deref[p]");
+    is("(BLOCK)*x", "Mul[(::BLOCK), x]");
+    is("(BLOCK)*4", "Mul[(::BLOCK), 4]");
+    is("(BLOCK)*blockDim.x", "Mul[(::BLOCK), BlockDim.x]");
+    is("(MASK)&15", "BitAnd[(::MASK), 15]");
+    is("(MASK)&threadIdx.x", "BitAnd[(::MASK), ThreadIdx.x]");
+    is("(ptr)&p", "<ptr>AddrOf[p]");
+    // It makes no difference.
+    is("(BLOCK)-1", "Sub[(::BLOCK), 1]");
+    is("DIVUP(n, BLOCK)", "(Div[(Sub[Add[(n), (::BLOCK)], 1]), (::BLOCK)])");
+    // What both readings do: the address and the load are there.
+    is("(some)&x", "?{AddrOf[x]}");
+    is("(some)*e", "?{Deref[e]}");
+    is("(some)*gain(x)", "?{Deref[call ::gain(x)]}");
+    is("(some)&x == n + 1", "?{AddrOf[x], n, 1}");
+    is("(some)*(other)*e", "?{Deref[e]}");
+    is("(some)&p[n]", "?{AddrOf[p@n]}");
+    is("!(vid_t)*p", "?{Not[(::vid_t)], Deref[p]}");
+    is("n + -(some)*p * 2", "?{n, Neg[(::some)], Deref[p], 2}");
 }

@@ -35,6 +35,24 @@ pub(crate) fn integer_literal(text: &str) -> Option<i128> {
     }
 }
 
+/// The name of a built-in number type, or of one that the standard library and CUDA's headers declare.
+pub(super) fn is_number_type(name: &str) -> bool {
+    let name = name.trim();
+    let name = name.strip_prefix("::").unwrap_or(name);
+    let name = name.strip_prefix("std::").unwrap_or(name);
+    let word = |word: &str| {
+        matches!(
+            word,
+            "unsigned" | "signed" | "int" | "long" | "short" | "char" | "float" | "double" | "bool" | "const"
+        )
+    };
+    matches!(
+        name,
+        "size_t" | "ptrdiff_t" | "ssize_t" | "uint" | "ushort" | "ulong" | "intptr_t" | "uintptr_t"
+    ) || (name.ends_with("_t") && ["int8_t", "int16_t", "int32_t", "int64_t"].contains(&name.trim_start_matches('u')))
+        || (name.split_whitespace().all(word) && !matches!(name, "" | "const"))
+}
+
 /// The value of a character literal with a single character; escapes other than the simple ones are not understood.
 pub(super) fn character(text: &str) -> Option<Literal> {
     let inner = text.strip_prefix('\'')?.strip_suffix('\'')?;

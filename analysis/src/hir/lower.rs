@@ -1,13 +1,13 @@
 //! From the syntax tree of one function to its [`Body`].
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use tree_sitter::Node;
 
 use super::declarator::{base_type, declarator};
 use super::types::*;
-use crate::db::Db;
+use crate::db::{Db, SourceFile};
 use crate::items::FunctionItem;
 use crate::parse::parse_text;
 use crate::preprocess::{Branch, Expanded, expand_function, function_macros};
@@ -40,9 +40,14 @@ pub fn body<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Body> {
         }
     }
     let mut lowering = Lowering {
+        db,
+        file: function.file(db),
         names,
         branches: &macros.branches,
         template_types: &signature.template_types,
+        template_names: &signature.template_names,
+        member: signature.member,
+        local_types: HashSet::new(),
         body: Body::default(),
         scopes: vec![HashMap::new()],
         depth: 0,
@@ -149,6 +154,18 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Where what reaches from one node to another stands, and whether a macro has a part in it.
+    pub(super) fn between(&self, first: Node<'_>, last: Node<'_>) -> (Span, bool) {
+        let (start, end) = (self.range(first).0, self.range(last).1);
+        match self.map {
+            Some(map) => (
+                map.span(start, end),
+                map.is_expansion(start, end) || !map.is_whole(start, end),
+            ),
+            None => (Span::new(start as u32, end as u32), false),
+        }
+    }
+
     /// The node comes out of one macro.
     pub(super) fn is_expansion(&self, node: Node<'_>) -> bool {
         let (start, end) = self.range(node);
@@ -163,9 +180,15 @@ impl<'a> Source<'a> {
 }
 
 pub(super) struct Lowering<'a> {
+    pub db: &'a dyn Db,
+    pub file: SourceFile,
     pub names: &'a Names,
     pub branches: &'a BTreeMap<u32, Branch>,
     pub template_types: &'a [String],
+    pub template_names: &'a [String],
+    pub member: bool,
+    /// Types that the function declares for itself.
+    pub local_types: HashSet<String>,
     pub body: Body,
     pub scopes: Vec<HashMap<String, BindingId>>,
     pub depth: u32,
@@ -282,6 +305,20 @@ impl Lowering<'_> {
             span,
             from_macro: source.is_expansion(node) || !source.is_whole(node),
         });
+        id
+    }
+
+    /// Adds an expression that reaches from one node to another.
+    pub(super) fn add_expr_between(
+        &mut self,
+        kind: ExprKind,
+        first: Node<'_>,
+        last: Node<'_>,
+        source: Source<'_>,
+    ) -> ExprId {
+        let id = ExprId(self.body.exprs.len() as u32);
+        let (span, from_macro) = source.between(first, last);
+        self.body.exprs.push(Expr { kind, span, from_macro });
         id
     }
 

@@ -7,7 +7,7 @@ use super::lower::{Lowering, MAX_DEPTH, Source, on_a_large_stack, words};
 use super::types::*;
 
 /// Words of the built-in variables.
-fn builtin(name: &str) -> Option<Builtin> {
+pub(super) fn builtin(name: &str) -> Option<Builtin> {
     Some(match name {
         "threadIdx" => Builtin::ThreadIdx,
         "blockIdx" => Builtin::BlockIdx,
@@ -18,7 +18,7 @@ fn builtin(name: &str) -> Option<Builtin> {
     })
 }
 
-fn binary_operator(text: &str) -> Option<BinOp> {
+pub(super) fn binary_operator(text: &str) -> Option<BinOp> {
     Some(match text {
         "+" => BinOp::Add,
         "-" => BinOp::Sub,
@@ -100,6 +100,9 @@ impl Lowering<'_> {
                 let Some(argument) = field("argument") else {
                     return self.unknown(node, source, Vec::new());
                 };
+                if let Some(id) = self.chain_with_casts(node, source) {
+                    return id;
+                }
                 let operator = field("operator").map_or("", |o| source.of(o));
                 let operand = self.expr(argument, source);
                 match operator {
@@ -114,6 +117,9 @@ impl Lowering<'_> {
                 let Some(argument) = field("argument") else {
                     return self.unknown(node, source, Vec::new());
                 };
+                if let Some(id) = self.chain_with_casts(node, source) {
+                    return id;
+                }
                 let address = field("operator").is_some_and(|o| source.of(o) == "&");
                 let operand = self.expr(argument, source);
                 if address {
@@ -126,6 +132,9 @@ impl Lowering<'_> {
                 let (Some(left), Some(right)) = (field("left"), field("right")) else {
                     return self.unknown(node, source, Vec::new());
                 };
+                if let Some(id) = self.chain_with_casts(node, source) {
+                    return id;
+                }
                 let operator = field("operator").map_or("", |o| source.of(o));
                 let lhs = self.expr(left, source);
                 let rhs = self.expr(right, source);
@@ -215,6 +224,9 @@ impl Lowering<'_> {
                 let (Some(ty), Some(value)) = (field("type"), field("value")) else {
                     return self.unknown(node, source, Vec::new());
                 };
+                if let Some(id) = self.chain_with_casts(node, source) {
+                    return id;
+                }
                 let ty = source.of(ty).to_owned();
                 let reinterpret = ty.contains('*') || ty.contains('&');
                 let operand = self.expr(value, source);
@@ -557,7 +569,7 @@ fn statement_around(node: Node<'_>) -> Option<Node<'_>> {
     None
 }
 
-fn single_child(node: Node<'_>) -> Option<Node<'_>> {
+pub(super) fn single_child(node: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = node.walk();
     let mut children = node.named_children(&mut cursor).filter(|c| c.kind() != "comment");
     let first = children.next();

@@ -142,9 +142,22 @@ impl Lowering<'_> {
                 }
             }
             "preproc_if" | "preproc_ifdef" => return self.preprocessor(node, source),
+            "alias_declaration" | "type_definition" => {
+                let mut cursor = node.walk();
+                let declared: Vec<_> = node
+                    .children_by_field_name("declarator", &mut cursor)
+                    .chain(node.child_by_field_name("name"))
+                    .collect();
+                for declared in declared {
+                    let name = type_name(declared).map(|name| source.of(name).to_owned());
+                    self.local_types.extend(name);
+                }
+                if let Some(ty) = node.child_by_field_name("type") {
+                    self.declare_type(ty, source);
+                }
+                StmtKind::Empty
+            }
             "using_declaration"
-            | "alias_declaration"
-            | "type_definition"
             | "static_assert_declaration"
             | "preproc_call"
             | "preproc_def"
@@ -153,7 +166,10 @@ impl Lowering<'_> {
             | "namespace_alias_definition"
             | "comment"
             | ";" => StmtKind::Empty,
-            "struct_specifier" | "class_specifier" | "enum_specifier" | "union_specifier" => StmtKind::Empty,
+            "struct_specifier" | "class_specifier" | "enum_specifier" | "union_specifier" => {
+                self.declare_type(node, source);
+                StmtKind::Empty
+            }
             // A statement position that holds a bare expression (macro arguments parsed as statements and the like).
             kind if kind.ends_with("_expression") || matches!(kind, "identifier" | "number_literal") => {
                 let value = self.expr(node, source);
@@ -359,8 +375,20 @@ impl Lowering<'_> {
         self.add_stmt(StmtKind::Preprocessor { branches }, span)
     }
 
+    /// Notes the name of a class or enum that the function defines.
+    fn declare_type(&mut self, node: Node<'_>, source: Source<'_>) {
+        if let Some(name) = node.child_by_field_name("name")
+            && node.child_by_field_name("body").is_some()
+        {
+            self.local_types.insert(source.of(name).to_owned());
+        }
+    }
+
     fn declaration(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
         let span = source.span(node);
+        if let Some(ty) = node.child_by_field_name("type") {
+            self.declare_type(ty, source);
+        }
         let base = base_type(node, source.text);
         let mut storage = Storage::Local;
         let mut is_extern = false;
@@ -606,6 +634,20 @@ fn leaves_loop(body: Node<'_>) -> bool {
         pending.extend(node.children(&mut cursor).map(|child| (child, inner_breaks)));
     }
     false
+}
+
+/// The name in the declarator of a `typedef`: it stands in front of sizes and parameters.
+fn type_name(node: Node<'_>) -> Option<Node<'_>> {
+    let mut pending = vec![node];
+    while let Some(node) = pending.pop() {
+        if node.kind() == "type_identifier" {
+            return Some(node);
+        }
+        let mut cursor = node.walk();
+        let children: Vec<_> = node.named_children(&mut cursor).collect();
+        pending.extend(children.into_iter().rev());
+    }
+    None
 }
 
 fn first_named(node: Node<'_>) -> Option<Node<'_>> {

@@ -3,6 +3,7 @@
 //! Lowering is total: what it doesn't understand becomes [`ExprKind::Unknown`] or [`StmtKind::Unknown`], which every
 //! analysis must treat as "may do anything".
 
+mod casts;
 mod declarator;
 mod literal;
 mod lower;
