@@ -304,6 +304,7 @@ fn reading(body: &Body, e: ExprId) -> String {
         ExprKind::Index { base, index } => format!("{}@{}", r(base), r(index)),
         ExprKind::Call { callee, args, .. } => format!("call {}({})", r(callee), all(args)),
         ExprKind::Assign { place, value, .. } => format!("{} = {}", r(place), r(value)),
+        ExprKind::Construct { ty, args } => format!("{ty}({})", all(args)),
         ExprKind::SizeOf => "sizeof".into(),
         ExprKind::Unknown { parts, .. } => format!("?{{{}}}", all(parts)),
         other => format!("{other:?}"),
@@ -345,9 +346,9 @@ fn casts_to_a_named_type_that_look_like_arithmetic() {
     is("(vid_t)*p", "<vid_t>Deref[p]");
     is("(num)*p", "<num>Deref[p]");
     is("(E)*p", "<E>Deref[p]");
-    is("(Pair)*q", "<Pair>Deref[q]");
+    is("(Pair)*q", "Pair(Deref[q])");
     is("(my::T)*p", "<my::T>Deref[p]");
-    is("(Box<int>)*p", "<Box<int>>Deref[p]");
+    is("(Box<int>)*p", "Box<int>(Deref[p])");
     is("(REAL)*p", "<float>Deref[p]");
     is("AS(vid_t, p)", "<vid_t>Deref[p]");
     is("(fptr)&x", "<fptr>AddrOf[x]");
@@ -384,7 +385,33 @@ fn casts_to_a_named_type_that_look_like_arithmetic() {
     // A type of the function's own.
     assert_eq!(read_behind("typedef int own;", "(own)*p"), "<own>Deref[p]");
     assert_eq!(read_behind("using own = int;", "(own)-x"), "<own>Neg[x]");
-    assert_eq!(read_behind("struct own { int a; };", "(own)*p"), "<own>Deref[p]");
+    assert_eq!(read_behind("typedef Pair own;", "(own)*q"), "own(Deref[q])");
+    assert_eq!(read_behind("struct own { int a; };", "(own)*p"), "own(Deref[p])");
+}
+
+#[test]
+fn casts_that_look_like_calls() {
+    let is = |expression: &str, expected: &str| assert_eq!(read(expression), expected, "{expression}");
+    is("(vid_t)(x + 1)", "<vid_t>(Add[x, 1])");
+    is("(my::T)(x)", "<my::T>(x)");
+    is("(E)(x) * 2", "Mul[<E>(x), 2]");
+    is("n + (num)(x)", "Add[n, <num>(x)]");
+    is("-(num)(x)", "Neg[<num>(x)]");
+    is("(Pair)(n)", "Pair((n))");
+    is("(num)(vid_t)(x)", "<num>call (::vid_t)(x)");
+    // What follows belongs to the operand.
+    is("(vid_t)(p)[3]", "<vid_t>(p)@3");
+    is("(vid_t)(*q).a", "<vid_t>(Deref[q]).a");
+    is("(vid_t)(q)->a + 1", "Add[<vid_t>(q).a, 1]");
+    is("(vid_t)(p)++", "<vid_t>Post[(p)]");
+    is("(vid_t)(gain)(x)", "<vid_t>call (::gain)(x)");
+    // Two operands: not what it looks like.
+    is("(vid_t)(x, n)", "?{x, n}");
+    // Functions, variables and what isn't in sight.
+    is("(gain)(x)", "call (::gain)(x)");
+    is("(p)(x)", "call (p)(x)");
+    is("(some)(x)", "call (::some)(x)");
+    assert_eq!(read_behind("int (*vid_t)(int) = 0;", "(vid_t)(x)"), "call (vid_t)(x)");
 }
 
 #[test]

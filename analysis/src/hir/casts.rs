@@ -60,7 +60,7 @@ impl Lowering<'_> {
     fn sense(&self, text: &str, composed: bool) -> Sense {
         let name = without_template_arguments(text);
         let last = unqualified(&name);
-        let here = self.local_types.contains(last);
+        let here = self.local_types.contains_key(last);
         if !composed && self.lookup(last).is_some() {
             return if here { Sense::Either } else { Sense::Value };
         }
@@ -125,11 +125,72 @@ impl Lowering<'_> {
             reinterpret |= target.contains(['*', '&', '(']);
             name.clone_from(target);
         }
+        let last = unqualified(&name);
+        // A class is made from the operand, which may run code.
+        if self.names.types.contains(last) || self.local_types.get(last) == Some(&true) {
+            let args = vec![operand];
+            return ExprKind::Construct { ty, args };
+        }
         ExprKind::Cast {
             ty,
             operand,
             reinterpret,
         }
+    }
+
+    /// `(T)(x)`, which the parser takes for a call of `T`.
+    pub(super) fn cast_like_a_call(&mut self, call: Node<'_>, source: Source<'_>) -> Option<ExprId> {
+        let name = self.type_called(call, source)?;
+        let arguments = call.child_by_field_name("arguments")?;
+        if self.unwrapped.contains(&call.id()) {
+            return Some(self.expr(arguments, source));
+        }
+        let kind = match single_child(arguments) {
+            Some(_) if !has_syntax_error(arguments) => {
+                let operand = self.expr(arguments, source);
+                self.named_cast(name, source, operand)
+            }
+            // `(T)(a, b)`
+            _ => {
+                let parts = self.list(arguments, source);
+                return Some(self.unknown(call, source, parts));
+            }
+        };
+        Some(self.add_expr(kind, call, source))
+    }
+
+    /// `(T)(x).y`, `(T)(p)[i]`, `(T)(f)(y)`: what follows the second parentheses is done before the cast.
+    pub(super) fn cast_in_front(&mut self, node: Node<'_>, source: Source<'_>) -> Option<ExprId> {
+        let mut inner = node;
+        let call = loop {
+            inner = match inner.kind() {
+                "field_expression" | "subscript_expression" => inner.child_by_field_name("argument")?,
+                "call_expression" => inner.child_by_field_name("function")?,
+                "update_expression" => inner
+                    .child_by_field_name("argument")
+                    .filter(|argument| argument.start_byte() == inner.start_byte())?,
+                _ => return None,
+            };
+            if self.type_called(inner, source).is_some() {
+                break inner;
+            }
+        };
+        let name = self.type_called(call, source)?;
+        if !self.unwrapped.insert(call.id()) {
+            return None;
+        }
+        let operand = self.expr(node, source);
+        self.unwrapped.remove(&call.id());
+        let kind = self.named_cast(name, source, operand);
+        Some(self.add_expr(kind, node, source))
+    }
+
+    /// The name of the type that alone stands in parentheses where the callee of a call does.
+    fn type_called<'t>(&self, call: Node<'t>, source: Source<'_>) -> Option<Node<'t>> {
+        let function = call
+            .child_by_field_name("function")
+            .filter(|_| call.kind() == "call_expression")?;
+        parenthesised_name(function).filter(|name| self.sense_of(*name, source) == Sense::Type)
     }
 
     /// A chain of binary operators in which a name in parentheses may be a type, and also what the parser took for a cast to a
@@ -355,9 +416,8 @@ impl Lowering<'_> {
             .filter_map(|o| binary_operator(source.of(*o)))
             .collect();
         let mut done: Vec<(Unit<'_>, Option<BinOp>)> = Vec::new();
-        let mut pending = units.into_iter().enumerate();
         let mut result = None;
-        while let Some((i, mut unit)) = pending.next() {
+        for (i, mut unit) in units.into_iter().enumerate() {
             let next = operators.get(i).copied();
             while let Some((_, Some(before))) = done.last()
                 && next.is_none_or(|next| precedence(*before) >= precedence(next))

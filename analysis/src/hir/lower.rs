@@ -47,7 +47,8 @@ pub fn body<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Body> {
         template_types: &signature.template_types,
         template_names: &signature.template_names,
         member: signature.member,
-        local_types: HashSet::new(),
+        local_types: HashMap::new(),
+        unwrapped: HashSet::new(),
         body: Body::default(),
         scopes: vec![HashMap::new()],
         depth: 0,
@@ -187,8 +188,10 @@ pub(super) struct Lowering<'a> {
     pub template_types: &'a [String],
     pub template_names: &'a [String],
     pub member: bool,
-    /// Types that the function declares for itself.
-    pub local_types: HashSet<String>,
+    /// Types that the function declares for itself, and whether they may be classes.
+    pub local_types: HashMap<String, bool>,
+    /// Nodes of casts that the parser takes for calls, while only their operand is wanted.
+    pub unwrapped: HashSet<usize>,
     pub body: Body,
     pub scopes: Vec<HashMap<String, BindingId>>,
     pub depth: u32,

@@ -62,6 +62,9 @@ impl Lowering<'_> {
             let parts = self.parts(node, source);
             return self.unknown(node, source, parts);
         }
+        if let Some(id) = self.cast_in_front(node, source) {
+            return id;
+        }
         let field = |name: &str| node.child_by_field_name(name);
         let kind = match node.kind() {
             "number_literal" => match literal::number(text) {
@@ -364,6 +367,9 @@ impl Lowering<'_> {
         ) else {
             return self.unknown(node, source, Vec::new());
         };
+        if let Some(id) = self.cast_like_a_call(node, source) {
+            return id;
+        }
         let callee_text = source.of(function);
         // Casts that look like calls.
         if function.kind() == "template_function"

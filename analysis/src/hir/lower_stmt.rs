@@ -148,9 +148,15 @@ impl Lowering<'_> {
                     .children_by_field_name("declarator", &mut cursor)
                     .chain(node.child_by_field_name("name"))
                     .collect();
+                let ty = node.child_by_field_name("type").map(|ty| match ty.kind() {
+                    "type_descriptor" => ty.child_by_field_name("type").unwrap_or(ty),
+                    _ => ty,
+                });
+                let number = ty.is_some_and(|ty| matches!(ty.kind(), "primitive_type" | "sized_type_specifier"));
                 for declared in declared {
-                    let name = type_name(declared).map(|name| source.of(name).to_owned());
-                    self.local_types.extend(name);
+                    if let Some(name) = type_name(declared) {
+                        self.local_types.insert(source.of(name).to_owned(), !number);
+                    }
                 }
                 if let Some(ty) = node.child_by_field_name("type") {
                     self.declare_type(ty, source);
@@ -380,7 +386,7 @@ impl Lowering<'_> {
         if let Some(name) = node.child_by_field_name("name")
             && node.child_by_field_name("body").is_some()
         {
-            self.local_types.insert(source.of(name).to_owned());
+            self.local_types.insert(source.of(name).to_owned(), true);
         }
     }
 
