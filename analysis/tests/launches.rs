@@ -4,7 +4,7 @@
 use gridfuse_analysis::db::Host;
 use gridfuse_analysis::hir::body;
 use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{Child, LaunchFacts, Launchers, Stream, launches};
+use gridfuse_analysis::launch::{Child, LaunchFacts, LaunchId, Launchers, Stream, launches, takes_flat_blocks};
 use gridfuse_analysis::span::Span;
 
 /// The text of a recovered thread count, and the form.
@@ -283,4 +283,73 @@ fn launches_in_macros_and_lambdas_are_marked() {
     });
     assert_eq!(marks.into_inner(), [(true, false), (false, true)]);
     let _ = Span::new(0, 0);
+}
+
+/// Who launches by a parent with these statements that `host` launches, and whether flat blocks are taken for granted.
+fn launched(statements: &str, rest: &str) -> (Launchers, bool) {
+    let source = format!("{}{rest}\n", parent(statements));
+    let mut host = Host::new();
+    let file = host.set_file("/w/a.cu".as_ref(), source.as_str());
+    let db = host.db();
+    let function = *items(db, file)
+        .functions
+        .iter()
+        .find(|f| f.has_body(db) && !launches(db, **f).is_empty() && f.name(db) != "host")
+        .unwrap();
+    let id = LaunchId { function, index: 0 };
+    (launches(db, function)[0].launchers, takes_flat_blocks(db, id))
+}
+
+#[test]
+fn blocks_of_more_dimensions_than_the_body_mentions() {
+    use Launchers::*;
+    let first = "if (threadIdx.x == 0) child<<<1, 1>>>(out, n);";
+    let host = |size: &str| format!("void host(int* o, int n, dim3 unknown) {{ parent<<<{size}>>>(o, 1, 2, o); }}");
+    let is = |statements: &str, rest: &str, expected: (Launchers, bool)| {
+        assert_eq!(launched(statements, rest), expected, "{statements} {rest}");
+    };
+    is(first, &host("4, 32"), (OnePerBlock, false));
+    is(first, &host("4, n"), (OnePerBlock, false));
+    is(first, &host("4, dim3(n)"), (OnePerBlock, false));
+    is(first, &host("4, dim3(n, 1, 1)"), (OnePerBlock, false));
+    is(first, &host("dim3(4, 4), 32"), (OnePerBlock, false));
+    // Several threads have number 0 in x.
+    is(first, &host("1, dim3(8, 4)"), (ManyThreads, false));
+    is(first, &host("1, dim3(8, 1, 4)"), (ManyThreads, false));
+    is(first, &host("1, dim3(8, n)"), (ManyThreads, false));
+    is(first, &host("1, unknown"), (ManyThreads, false));
+    // One of several launches.
+    let two = format!(
+        "{} void other(int* o) {{ parent<<<1, dim3(8, 4)>>>(o, 1, 2, o); }}",
+        host("4, 32")
+    );
+    is(first, &two, (ManyThreads, false));
+    // No launch, or not all: taken for granted.
+    is(first, "", (OnePerBlock, true));
+    let pointer = format!("{} auto any = &parent;", host("4, 32"));
+    is(first, &pointer, (OnePerBlock, true));
+    // All dimensions are asked for: nothing is taken for granted.
+    let all = "if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) child<<<1, 1>>>(out, n);";
+    is(all, "", (OnePerBlock, false));
+    is(all, &host("1, dim3(8, 4)"), (OnePerBlock, false));
+    is("child<<<1, 1>>>(out, n);", "", (ManyThreads, false));
+    // The grid.
+    let grid = "if (threadIdx.x == 0 && blockIdx.x == 0) child<<<1, 1>>>(out, n);";
+    is(grid, &host("4, 32"), (OnePerGrid, false));
+    is(grid, &host("dim3(4, 4), 32"), (OnePerBlock, false));
+    is(grid, "", (OnePerGrid, true));
+    // A kernel that launches itself as it was launched.
+    let own = "if (threadIdx.x == 0) parent<<<gridDim, blockDim>>>(out, n, m, row);";
+    is(own, &host("4, 32"), (OnePerBlock, false));
+    is(own, &host("4, dim3(8, 4)"), (ManyThreads, false));
+    // A device function in the blocks of its callers.
+    let called = |size: &str| {
+        let calls = "__device__ void go(int* out, int n) { if (threadIdx.x == 0) grandchild<<<1, 1>>>(out, n); }\n\
+                     __global__ void parent2(int* out, int n) { go(out, n); }\n";
+        format!(
+            "__global__ void grandchild(int* out, int n) {{ out[n] = 1; }}\n{calls}void host(int* o) {{ parent2<<<{size}>>>(o, 1); }}"
+        )
+    };
+    is("", &called("4, 32"), (OnePerBlock, true));
+    is("", &called("4, dim3(8, 4)"), (ManyThreads, false));
 }

@@ -1,16 +1,22 @@
 //! Who executes a launch: every thread, or one thread of a warp, a block, the grid.
 
-use super::config::{constant_value, single_definition, through_variables};
+use std::collections::HashSet;
+
+use super::config::{components, constant_value, single_definition, through_variables};
 use super::places::{Places, statement_places};
 use super::{LaunchId, Launchers, launches};
 use crate::db::Db;
 use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, UnOp, body};
 use crate::items::FunctionItem;
-use crate::resolve::launch_sites_of;
+use crate::resolve::{launch_sites_of, only_known_launches};
 use crate::uniformity::{FunctionUniformity, Level, called_recursively, calls_of, uniformity};
 
 /// Dimensions, x to z.
 type Dims = [bool; 3];
+
+fn either(a: Dims, b: Dims) -> Dims {
+    [a[0] || b[0], a[1] || b[1], a[2] || b[2]]
+}
 
 /// A number that differs between threads or blocks that differ in certain dimensions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,7 +37,6 @@ struct Number {
 
 impl Number {
     fn over(self, other: Number) -> Number {
-        let either = |a: Dims, b: Dims| [a[0] || b[0], a[1] || b[1], a[2] || b[2]];
         Number {
             thread: either(self.thread, other.thread),
             block: either(self.block, other.block),
@@ -56,11 +61,29 @@ pub(crate) fn launchers(
     levels: &FunctionUniformity,
     launch: ExprId,
 ) -> Launchers {
+    let (threads, blocks) = dimensions_in_sight(db, function);
+    launchers_within(db, function, body, places, levels, launch, threads, blocks)
+}
+
+/// The same, where blocks and grids have these dimensions beside those that the body mentions.
+#[allow(clippy::too_many_arguments, reason = "what the launch stands in, and the dimensions")]
+fn launchers_within(
+    db: &dyn Db,
+    function: FunctionItem<'_>,
+    body: &Body,
+    places: &Places,
+    levels: &FunctionUniformity,
+    launch: ExprId,
+    threads: Dims,
+    blocks: Dims,
+) -> Launchers {
     // The conditions in the text may not be those that are compiled.
     if body.cut {
         return Launchers::ManyThreads;
     }
-    let context = Pins::new(db, function, body, levels);
+    let mut context = Pins::new(db, function, body, levels);
+    context.threads = either(context.threads, threads);
+    context.blocks = either(context.blocks, blocks);
     let mut found: Vec<Number> = Vec::new();
     let mut inner: Option<StmtId> = None;
     let mut own_case: Option<ExprId> = None;
@@ -139,6 +162,77 @@ pub fn who_launches<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> Launchers {
         return facts.launchers;
     }
     fewer(facts.launchers, who_runs(db, id.function, 16))
+}
+
+/// Whether [`LaunchFacts::launchers`](super::LaunchFacts::launchers) and [`who_launches`] take something for granted: that blocks
+/// (or the grid, where one thread of the grid launches) have no dimension but those that the launching function mentions, so that
+/// `if (threadIdx.x == 0)` leaves one thread of a block. The launches in sight don't speak against it; it is taken for granted where
+/// they aren't all launches, or where there is none. For a diagnostic that is good enough. A rewrite that relies on there being one
+/// launcher has to say so as an assumption, or to treat the launch as one by many threads.
+pub fn takes_flat_blocks<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> bool {
+    let Some(facts) = launches(db, id.function).get(id.index as usize) else {
+        return false;
+    };
+    if matches!(facts.launchers, Launchers::Host | Launchers::ManyThreads) {
+        return false;
+    }
+    let body = body(db, id.function);
+    let places = statement_places(db, id.function);
+    let levels = uniformity(db, id.function);
+    let all = [true; 3];
+    let proven = launchers_within(db, id.function, &body, &places, &levels, facts.expr, all, all);
+    if fewer(proven, who_runs(db, id.function, 16)) == facts.launchers || proven == facts.launchers {
+        return false;
+    }
+    let kernel = id.function.signature(db).kernel;
+    !kernel || launch_sites_of(db, id.function).is_empty() || !only_known_launches(db, id.function)
+}
+
+/// Dimensions beyond the first that blocks and grids of a function have, or may have, by the launches in sight.
+fn dimensions_in_sight<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> (Dims, Dims) {
+    let (mut threads, mut blocks) = (Dims::default(), Dims::default());
+    let mut seen = HashSet::from([function]);
+    let mut todo = vec![function];
+    while let Some(next) = todo.pop() {
+        if next.signature(db).kernel {
+            let (t, b) = launched_dimensions(db, next);
+            (threads, blocks) = (either(threads, t), either(blocks, b));
+        } else {
+            let callers = calls_of(db, next).iter().map(|call| call.caller);
+            todo.extend(callers.filter(|caller| seen.insert(*caller)));
+        }
+    }
+    (threads, blocks)
+}
+
+/// Dimensions that blocks and grids have, or may have, in the launches of a kernel that are in sight.
+#[salsa::tracked(returns(copy))]
+fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims, Dims) {
+    let (mut threads, mut blocks) = (Dims::default(), Dims::default());
+    for site in launch_sites_of(db, kernel) {
+        let body = body(db, site.function);
+        let launch = body.launches.get(site.index as usize).map(|e| &body.expr(*e).kind);
+        let Some(ExprKind::Launch(launch)) = launch else {
+            continue;
+        };
+        for (index, found, own) in [(0, &mut blocks, Builtin::GridDim), (1, &mut threads, Builtin::BlockDim)] {
+            let Some(&size) = launch.config.get(index) else {
+                continue;
+            };
+            // What launches itself with the size that it has.
+            let same = body.expr(through_variables(&body, size)).kind == ExprKind::Name(Name::Builtin(own));
+            if same && site.function == kernel {
+                continue;
+            }
+            let several = |e: ExprId| constant_value(db, site.function, &body, e) != Some(1);
+            let dims = match components(db, site.function, &body, size) {
+                Some(parts) => parts.map(|part| part.is_some_and(several)),
+                None => [true; 3],
+            };
+            *found = either(*found, dims);
+        }
+    }
+    (threads, blocks)
 }
 
 /// Who gets to an expression in device code; `None` for a device function whose callers can't be seen.
