@@ -84,6 +84,10 @@ fn waiting() {
         "again: if (atomicCAS(flag, 0, 1)) goto again;",
         "do { mystery(n); } while (mystery(n));",
         "while (*(volatile int*)flag) {}",
+        "int t[4]; for (int i = 0; t[0] < 4; ++i) t[i] = *vf;",
+        "int t[4]; for (int i = 0; i < 4; ++i) *(&i) = *vf;",
+        "int i[4]; int k = 0; for (; i[0] < 4; ++k) k[i] = *vf;",
+        "int* p = &n; for (int i = 0; p[0] < 4; ++i) p[i] = *vf;",
         "int x; do { asm volatile(\"ld.acquire.gpu.s32 %0, [%1];\" : \"=r\"(x) : \"l\"(flag)); } while (x == 0);",
         "for (;;) { int x; asm(\"{\\n\\tatom.global.exch.b32 %0, [%1], 1;}\" : \"=r\"(x) : \"l\"(flag)); if (!x) break; }",
     ] {
@@ -93,6 +97,8 @@ fn waiting() {
         "for (int i = 0; i < n; i++) atomicAdd(flag, 1);",
         "for (int i = flag[0]; i < flag[1]; i++) flag[i] = 0;",
         "while (n > 0) n /= 2;",
+        "volatile int* w[4]; for (int i = 0; i < 4; ++i) w[i] = (volatile int*)&flag[i * 32];",
+        "int t[4]; for (int i = 0; i < 4; ++i) t[i] = *vf;",
         "while (n > 0) { int x; asm(\"shr.b32 %0, %1, 1;\" : \"=r\"(x) : \"r\"(n)); n = x; }",
         "while (n > 0) { int x; asm(\"ld.global.s32 %0, [%1];\" : \"=r\"(x) : \"l\"(flag)); n /= 2; flag[0] = x; }",
     ] {

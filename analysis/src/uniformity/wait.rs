@@ -150,7 +150,7 @@ fn loop_waits(body: &Body, id: StmtId, suspicious: &[bool], asking: &[(StmtId, H
         );
         for other in &region.exprs {
             if let ExprKind::Assign { place, value, .. } = &body.expr(*other).kind
-                && super::vars::mentions(body, *place).contains(b)
+                && written_through(body, *place).contains(b)
             {
                 stack.push(*value);
             }
@@ -165,6 +165,28 @@ fn loop_waits(body: &Body, id: StmtId, suspicious: &[bool], asking: &[(StmtId, H
         }
     }
     memory && !changes
+}
+
+/// Variables that an assignment may change, or through which it reaches what it changes: not those that only pick an element.
+fn written_through(body: &Body, place: ExprId) -> HashSet<BindingId> {
+    let mut found = HashSet::new();
+    let mut stack = vec![place];
+    while let Some(e) = stack.pop() {
+        match &body.expr(e).kind {
+            ExprKind::Name(Name::Local(b)) => drop(found.insert(*b)),
+            ExprKind::Index { base, .. } if is_array_or_pointer(body, *base) => stack.push(*base),
+            kind => stack.extend(operands(kind)),
+        }
+    }
+    found
+}
+
+/// Certain to be what is indexed: `0[a]` is an element of `a` as well.
+fn is_array_or_pointer(body: &Body, e: ExprId) -> bool {
+    match &body.expr(body.strip_parens(e)).kind {
+        ExprKind::Name(Name::Local(b)) => body.binding(*b).ty.is_pointer_like(),
+        _ => false,
+    }
 }
 
 /// Conditions in a loop with the variables whose assignment depends on them.
