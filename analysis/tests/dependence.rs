@@ -805,3 +805,19 @@ fn what_may_run_before_the_launch() {
     );
     done();
 }
+
+#[test]
+fn what_leads_to_itself_is_named() {
+    let mut host = Host::new();
+    let source = "__global__ void walk(int* p, int d) { p[d] = 1; if (threadIdx.x == 0 && d < 4) walk<<<1, 32>>>(p, d + 1); p[0] = 2; }\n\
+                  void host(int* p) { walk<<<1, 32>>>(p, 0); }";
+    let file = host.set_file(Path::new("/w/a.cu"), source);
+    let db = host.db();
+    let walk = items(db, file).functions[0];
+    let Dependence::Unknown(doubt) = &after(db, walk)[0].dependence else {
+        panic!("{:?}", after(db, walk)[0].dependence);
+    };
+    assert_eq!(doubt.reason, "it leads to itself again");
+    let (function, span) = doubt.place.unwrap();
+    assert_eq!(span.text(&function.text(db)), "walk");
+}

@@ -182,12 +182,12 @@ pub fn child_footprint<'db>(db: &'db dyn Db, function: FunctionItem<'db>, index:
     scan.finish()
 }
 
-fn recursive<'db>(_: &'db dyn Db, _: salsa::Id, function: FunctionItem<'db>) -> Arc<Footprint<'db>> {
+fn recursive<'db>(db: &'db dyn Db, _: salsa::Id, function: FunctionItem<'db>) -> Arc<Footprint<'db>> {
     Arc::new(Footprint {
         gaps: vec![Gap {
             reason: "it leads to itself again".to_owned(),
             function,
-            span: Span::default(),
+            span: function.signature(db).name_span,
             at: None,
             prints: false,
         }],
