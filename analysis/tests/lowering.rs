@@ -473,3 +473,57 @@ fn names_of_which_nothing_is_in_sight() {
     is("!(vid_t)*p", "?{Not[(::vid_t)], Deref[p]}");
     is("n + -(some)*p * 2", "?{n, Neg[(::some)], Deref[p], 2}");
 }
+
+#[test]
+fn member_initialisers_are_assignments() {
+    let read = |class: &str| {
+        let source = format!(
+            "typedef float real; struct Base {{ int b; }}; struct Inner {{ int i; Inner(int n); }}; int shared_name;\n{class}"
+        );
+        let (body, _) = lowered(&source, "Box::Box");
+        let assigned: Vec<String> = (0..body.exprs.len() as u32)
+            .map(ExprId)
+            .filter(|e| matches!(body.expr(*e).kind, ExprKind::Assign { .. }))
+            .map(|e| reading(&body, e))
+            .collect();
+        let root = &body.stmt(body.root.unwrap()).kind;
+        let StmtKind::Block(stmts) = root else {
+            panic!("{root:?}")
+        };
+        let outside = stmts
+            .iter()
+            .filter(|s| matches!(body.stmt(**s).kind, StmtKind::Expr(_)))
+            .count();
+        (assigned.join("; "), outside, body.problems.is_empty())
+    };
+    let is = |class: &str, expected: &str, outside: usize| {
+        assert_eq!(read(class), (expected.to_owned(), outside, true), "{class}");
+    };
+    is(
+        "struct Box { float lo, hi; __device__ Box(float a, float b) : lo(a), hi{b + 1} { lo = hi; } };",
+        "::lo = a; ::hi = Add[b, 1]; ::lo = ::hi",
+        2,
+    );
+    // The field, and the parameter of its name.
+    is(
+        "struct Box { real lo; int* p; Box(real lo, int* q) : lo(lo), p(q) {} };",
+        "::lo = lo; ::p = q",
+        2,
+    );
+    is("struct Box { int n; Box(int m) : n(m++) {} };", "::n = Post[m]", 1);
+    for class in [
+        "struct Box : Base { int n; Box(int m) : Base(), n(m) {} };",
+        "struct Box : Base { int n; Box(int m) : Base{m}, n(m) {} };",
+        "struct Box { int n; Box(int m, int k) : Box(m + k) {} };",
+        "struct Box { Inner n; Box(int m) : n(m) {} };",
+        "struct Box { int& n; Box(int& m) : n(m) {} };",
+        "struct Box { int n[2]; Box(int m) : n{m, m} {} };",
+        "struct Box { int n[2]; Box(int m) : n{m} {} };",
+        "struct Box { int n; Box(int m) : n() {} };",
+        "struct Box { unknown n; Box(int m) : n(m) {} };",
+        "struct Box { int shared_name; Box(int m) : shared_name(m) {} };",
+        "template <class... T> struct Box : T... { Box(int m) : T(m)... {} };",
+    ] {
+        assert!(!read(class).2, "{class}");
+    }
+}

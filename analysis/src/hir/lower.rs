@@ -8,10 +8,11 @@ use tree_sitter::Node;
 use super::declarator::{base_type, declarator};
 use super::types::*;
 use crate::db::{Db, SourceFile};
-use crate::items::FunctionItem;
+use crate::include::included_files;
+use crate::items::{FunctionItem, items};
 use crate::parse::parse_text;
 use crate::preprocess::{Branch, Expanded, expand_function, function_macros};
-use crate::resolve::{Names, visible_names};
+use crate::resolve::{Names, visible, visible_names};
 use crate::span::Span;
 
 /// Nesting beyond which an expression or statement is not followed: real code stays far below, and the stack is finite.
@@ -216,10 +217,14 @@ impl Lowering<'_> {
         if let Some(parameters) = parameters {
             self.body.params = self.parameters(parameters, source);
         }
-        // A member initialiser list runs code that isn't lowered.
+        let mut initialisers = Vec::new();
         let mut cursor = definition.walk();
         for child in definition.named_children(&mut cursor) {
-            if matches!(child.kind(), "field_initializer_list" | "ERROR" | "try_statement") {
+            if child.kind() == "field_initializer_list"
+                && let Some(found) = self.member_initialisers(child, source)
+            {
+                initialisers = found;
+            } else if matches!(child.kind(), "field_initializer_list" | "ERROR" | "try_statement") {
                 let span = source.span(child);
                 self.problem(span, "this part of the function is not understood");
             }
@@ -227,7 +232,89 @@ impl Lowering<'_> {
         if let Some(block) = definition.child_by_field_name("body") {
             let root = self.stmt(block, source);
             self.body.root = Some(root);
+            // They are done before the body, and see the parameters but not its variables.
+            if !initialisers.is_empty() {
+                initialisers.push(root);
+                let span = source.span(block);
+                self.body.root = Some(self.add_stmt(StmtKind::Block(initialisers), span));
+            }
         }
+    }
+
+    /// The assignments that a constructor's member initialiser list stands for. `None` where it does more: where it initialises a
+    /// base class, an object of a class, an array or a reference, or calls another constructor.
+    fn member_initialisers(&mut self, list: Node<'_>, source: Source<'_>) -> Option<Vec<StmtId>> {
+        if list.has_error() {
+            return None;
+        }
+        let mut found = Vec::new();
+        let mut cursor = list.walk();
+        for initialiser in list.named_children(&mut cursor).filter(|c| c.kind() != "comment") {
+            let mut cursor = initialiser.walk();
+            let parts: Vec<_> = initialiser
+                .children(&mut cursor)
+                .filter(|c| c.kind() != "comment")
+                .collect();
+            let [field, value] = parts.as_slice() else { return None };
+            let name = source.of(*field);
+            if initialiser.kind() != "field_initializer"
+                || field.kind() != "field_identifier"
+                || !matches!(value.kind(), "argument_list" | "initializer_list")
+                || value.named_child_count() != 1
+                || !self.is_plain_field(name)
+            {
+                return None;
+            }
+            let value = value.named_child(0).filter(|v| v.kind() != "comment")?;
+            found.push((initialiser, *field, value));
+        }
+        let mut stmts = Vec::new();
+        for (initialiser, field, value) in found {
+            // The field, also where a parameter has its name.
+            let place = ExprKind::Name(Name::Other(source.of(field).to_owned()));
+            let place = self.add_expr(place, field, source);
+            let value = self.expr(value, source);
+            let assigned = self.add_expr(ExprKind::Assign { op: None, place, value }, initialiser, source);
+            stmts.push(self.add_stmt(StmtKind::Expr(assigned), source.span(initialiser)));
+        }
+        Some(stmts)
+    }
+
+    /// All classes in sight that have a field of that name have a number or a pointer under it, and nothing else in sight is named so.
+    fn is_plain_field(&self, name: &str) -> bool {
+        let seen = visible(self.db, self.file);
+        if !self.member || seen.globals.contains_key(name) || seen.enumerators.contains(name) {
+            return false;
+        }
+        let fields = included_files(self.db, self.file)
+            .iter()
+            .flat_map(|f| &items(self.db, *f).types)
+            .flat_map(|t| &t.fields)
+            .filter(|(_, declarator)| crate::uniformity::memory::declared_name(declarator) == name);
+        let mut any = false;
+        for (ty, declarator) in fields {
+            any = true;
+            let pointer = declarator.trim_start().starts_with('*');
+            if declarator.contains(['&', '[', '(', ':']) || !(pointer || self.names_a_number(ty)) {
+                return false;
+            }
+        }
+        any
+    }
+
+    /// A number type, by its own name or by one that is declared for it.
+    fn names_a_number(&self, ty: &str) -> bool {
+        let mut ty = ty;
+        for _ in 0..8 {
+            if super::literal::is_number_type(ty) {
+                return true;
+            }
+            match self.names.aliases.get(ty) {
+                Some(target) => ty = target,
+                None => return false,
+            }
+        }
+        false
     }
 
     /// Declares the parameters of a parameter list in the current scope.
