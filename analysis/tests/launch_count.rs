@@ -238,6 +238,31 @@ fn recursion_is_classified() {
         r("if (depth < *p) parent<<<1, 32>>>(p, depth + 1);"),
         Recursion::Bounded(None)
     );
+    assert_eq!(
+        r("if (depth + 1 < LIMIT) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Bounded(Some(29))
+    );
+    assert_eq!(
+        r("if (LIMIT <= 2 + depth) return; parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Bounded(Some(28))
+    );
+    assert_eq!(
+        r("if (depth + 1 != LIMIT) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Bounded(Some(29))
+    );
+    // Not ahead by a constant, and not ahead at all.
+    assert_eq!(
+        r("if (depth + *p < LIMIT) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Open
+    );
+    assert_eq!(
+        r("if (depth - 1 < LIMIT) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Open
+    );
+    assert_eq!(
+        r("if (depth * 2 < LIMIT) parent<<<1, 32>>>(p, depth + 1);"),
+        Recursion::Open
+    );
     // Not a counter, not a limit, not a constant start.
     assert_eq!(r("if (depth < LIMIT) parent<<<1, 32>>>(p, depth);"), Recursion::Open);
     assert_eq!(

@@ -622,10 +622,10 @@ impl<'db> Counter<'_, 'db> {
                 .level_limit(*lhs, outcome, parameter, up)
                 .or_else(|| self.level_limit(*rhs, outcome, parameter, up)),
             ExprKind::Binary(op, a, b) => {
-                let (op, limit) = if local(body, *a) == Some(parameter) {
-                    (*op, *b)
-                } else if local(body, *b) == Some(parameter) {
-                    (mirrored(*op)?, *a)
+                let (op, limit, ahead) = if let Some(ahead) = self.level_ahead(*a, parameter) {
+                    (*op, *b, ahead)
+                } else if let Some(ahead) = self.level_ahead(*b, parameter) {
+                    (mirrored(*op)?, *a, ahead)
                 } else {
                     return None;
                 };
@@ -637,11 +637,31 @@ impl<'db> Counter<'_, 'db> {
                     (BinOp::Ne, true, _) | (BinOp::Eq, false, _) => 1,
                     _ => return None,
                 };
-                let last = self.constant(limit).map(|n| if up { n - beyond } else { n + beyond });
+                let last = self
+                    .constant(limit)
+                    .map(|n| if up { n - ahead - beyond } else { n - ahead + beyond });
                 Some(last)
             }
             _ => None,
         }
+    }
+
+    /// How far ahead of the parameter a number is: 0 for `level`, 1 for `level + 1`.
+    fn level_ahead(&self, expr: ExprId, parameter: BindingId) -> Option<i128> {
+        let body = self.body;
+        if local(body, expr) == Some(parameter) {
+            return Some(0);
+        }
+        let ExprKind::Binary(BinOp::Add, a, b) = body.expr(body.strip_parens(expr)).kind else {
+            return None;
+        };
+        let ahead = match (local(body, a), local(body, b)) {
+            (Some(level), _) if level == parameter => self.constant(b),
+            (_, Some(level)) if level == parameter => self.constant(a),
+            _ => None,
+        };
+        // Far from where it would overflow.
+        ahead.filter(|n| (0..1 << 20).contains(n))
     }
 
     /// Levels below the first one, when all launches from elsewhere begin at constant levels.
