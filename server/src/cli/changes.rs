@@ -1,8 +1,8 @@
 //! Shows changes of several files as a difference, or writes them.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use super::project::Project;
 use super::write::{NewText, WriteError, write_all};
@@ -12,22 +12,32 @@ use crate::changes::Change;
 /// New files with more lines than this are only named where somebody reads the difference, and not a program.
 const LONG: usize = 200;
 
-/// Shows the changes as one unified diff.
+/// Shows the changes as one unified diff: all of it for a file or a pipe, which a program may apply.
 pub fn show(project: &Project, changes: &BTreeMap<PathBuf, Change>, out: &mut dyn Write) -> Result<(), CliError> {
+    let path = |path: &Path| project.show(path);
+    difference(&path, changes, std::io::stdout().is_terminal(), out)?;
+    Ok(())
+}
+
+fn difference(
+    show: &dyn Fn(&Path) -> String,
+    changes: &BTreeMap<PathBuf, Change>,
+    read_by_someone: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     // New files last: the changes are what one wants to read.
     let (edited, created): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, change)| change.before.is_some());
-    let read_by_someone = std::io::stdout().is_terminal();
     for (path, change) in edited.into_iter().chain(created) {
         let lines = change.after.lines().count();
+        let path = show(path);
         if read_by_someone && change.before.is_none() && lines > LONG {
-            let path = project.show(path);
             writeln!(
                 out,
-                "{path} is created: {lines} lines, which are shown where the output is no terminal"
+                "{path} is created: {lines} lines, left out on a terminal; a file or a pipe gets them"
             )?;
             continue;
         }
-        let text = diff::unified(&project.show(path), change.before.as_deref(), &change.after);
+        let text = diff::unified(&path, change.before.as_deref(), &change.after);
         out.write_all(text.as_bytes())?;
     }
     Ok(())
@@ -45,4 +55,50 @@ pub fn write(changes: BTreeMap<PathBuf, Change>) -> Result<Vec<NewText>, CliErro
         .collect();
     write_all(&files).map_err(|WriteError(message)| message)?;
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(read_by_someone: bool) -> io::Result<String> {
+        let long = "line\n".repeat(LONG + 1);
+        let change = |before: Option<&str>, after: &str| Change {
+            before: before.map(Into::into),
+            after: after.to_string(),
+        };
+        let changes = BTreeMap::from([
+            // First by name: it still comes behind what is changed.
+            (PathBuf::from("a.cuh"), change(None, &long)),
+            (PathBuf::from("b.cuh"), change(None, "short\n")),
+            (PathBuf::from("x.cu"), change(Some(""), &long)),
+        ]);
+        let mut out = Vec::new();
+        let show = |path: &Path| path.display().to_string();
+        difference(&show, &changes, read_by_someone, &mut out)?;
+        Ok(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    #[test]
+    fn long_new_files_are_only_named_on_a_terminal() -> io::Result<()> {
+        let text = shown(true)?;
+        assert!(text.starts_with("--- a/x.cu\n+++ b/x.cu\n"), "{text}");
+        assert!(
+            text.contains(&format!("\na.cuh is created: {} lines", LONG + 1)),
+            "{text}"
+        );
+        // What is short, and what is changed, is shown.
+        assert_eq!(text.matches("+line\n").count(), LONG + 1);
+        assert!(text.contains("+++ b/b.cuh\n@@ -0,0 +1 @@\n+short\n"), "{text}");
+        Ok(())
+    }
+
+    #[test]
+    fn a_program_gets_the_whole_difference() -> io::Result<()> {
+        let text = shown(false)?;
+        assert_eq!(text.matches("+line\n").count(), 2 * (LONG + 1));
+        assert!(text.contains("--- /dev/null\n+++ b/a.cuh\n"), "{text}");
+        assert!(!text.contains("is created"), "{text}");
+        Ok(())
+    }
 }

@@ -48,7 +48,7 @@ pub struct RewriteArgs {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct Target {
-    /// Print the change as a unified diff (default)
+    /// Print the change as a unified diff (default); on a terminal, long new files such as gridfuse.cuh are only named
     #[arg(long)]
     diff: bool,
     /// Change the files: all of them or, when something fails, none
