@@ -383,7 +383,59 @@ fn list_names_every_diagnostic() {
     let kinds = report["diagnostics"].as_array().expect("a list");
     assert!(kinds.iter().any(|kind| kind["id"] == "launch-in-loop"), "{report:#}");
     let text = stdout(&gridfuse(dir.path(), &["list"]));
-    assert!(text.contains("## launch-in-loop (warning)"), "{text}");
+    for id in ["diagnostics", "rewrites"]
+        .iter()
+        .flat_map(|list| report[list].as_array().into_iter().flatten())
+    {
+        let id = id["id"].as_str().expect("an id");
+        let lines = text.lines().filter(|line| line.split_whitespace().next() == Some(id));
+        assert_eq!(lines.count(), 1, "{id}: {text}");
+    }
+    // A line each, and what they are called.
+    assert!(text.lines().count() < 80, "{text}");
+    assert!(!text.contains("## ") && !text.contains("```"), "{text}");
+    let line = |id: &str| {
+        let mut lines = text.lines();
+        lines
+            .find(|line| line.split_whitespace().next() == Some(id))
+            .unwrap_or_default()
+    };
+    assert!(
+        line("launch-in-loop").ends_with("warning  A device-side launch in a loop"),
+        "{text}"
+    );
+    assert!(line("coarsen").ends_with("--set factor=4 --set blocks=none"), "{text}");
+}
+
+#[test]
+fn list_prints_pages() {
+    let dir = directory(&[]);
+    let text = stdout(&gridfuse(dir.path(), &["list", "coarsen", "launch-in-loop"]));
+    assert!(
+        text.starts_with("# Diagnostics\n\n## launch-in-loop (warning)\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("# Rewrites\n\n## coarsen: ") && text.contains("- `--set factor=4`: "),
+        "{text}"
+    );
+    assert_eq!(text.matches("\n## ").count(), 2, "{text}");
+    let report = json(&gridfuse(dir.path(), &["list", "coarsen", "--format", "json"]));
+    assert_eq!(report["rewrites"].as_array().map(Vec::len), Some(1), "{report:#}");
+    assert_eq!(report["diagnostics"].as_array().map(Vec::len), Some(0), "{report:#}");
+    let all = stdout(&gridfuse(dir.path(), &["list", "--all"]));
+    assert!(
+        all.contains("## tiny-child-grid (warning)") && all.contains("## revert: "),
+        "{all}"
+    );
+    let unknown = gridfuse(dir.path(), &["list", "coarsen", "coarse"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("is called `coarse`; `gridfuse list` names them"));
+    assert!(stdout(&unknown).is_empty());
+    assert_eq!(
+        gridfuse(dir.path(), &["list", "coarsen", "--all"]).status.code(),
+        Some(2)
+    );
 }
 
 const NULL_STREAM: &str = "serialized-launches";

@@ -1,21 +1,29 @@
 //! `gridfuse list`: all diagnostics and rewrites.
 
-use std::io::Write;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
 
 use clap::Args;
+use comfy_table::{ContentArrangement, Table, presets};
 use gridfuse_analysis::diagnostics::KINDS;
 use gridfuse_codeactions::fixes::FIXES;
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::OptionSpec;
 
 use super::output::json;
-use super::{CLEAN, CliResult, Format};
+use super::{CLEAN, CliError, CliResult, Format};
 use crate::schema::{self, ListReport, ListedDiagnostic, ListedOption, ListedRewrite};
 
 /// Arguments of `list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Form of the output
+    /// Diagnostics and rewrites to print the complete page of; without any, all of them with a line each
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Print the complete pages of all
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// Form of the output; JSON always has the complete pages
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
@@ -61,19 +69,88 @@ fn listed(
     }
 }
 
+/// The report about some of the diagnostics and rewrites.
+fn only(ids: &[String], mut report: ListReport) -> Result<ListReport, CliError> {
+    let diagnostics = report.diagnostics.iter().map(|kind| kind.id);
+    let known: BTreeSet<&str> = diagnostics.chain(report.rewrites.iter().map(|r| r.id)).collect();
+    if let Some(id) = ids.iter().find(|id| !known.contains(id.as_str())) {
+        let text = format!("no diagnostic and no rewrite is called `{id}`; `gridfuse list` names them");
+        return Err(text.into());
+    }
+    let named = |id: &str| ids.iter().any(|named| named == id);
+    report.diagnostics.retain(|kind| named(kind.id));
+    report.rewrites.retain(|rewrite| named(rewrite.id));
+    Ok(report)
+}
+
 /// Runs `list`.
 pub fn run(args: &ListArgs, out: &mut dyn Write) -> CliResult {
-    let report = report();
-    if args.format == Format::Json {
-        json(out, &report)?;
-        return Ok(CLEAN);
+    let mut report = report();
+    if !args.ids.is_empty() {
+        report = only(&args.ids, report)?;
     }
-    writeln!(out, "# Diagnostics\n")?;
+    match args.format {
+        Format::Json => json(out, &report)?,
+        Format::Text if args.all || !args.ids.is_empty() => pages(&report, out)?,
+        Format::Text => overview(&report, out)?,
+    }
+    Ok(CLEAN)
+}
+
+/// A line for each.
+fn overview(report: &ListReport, out: &mut dyn Write) -> io::Result<()> {
+    let mut diagnostics = columns();
+    for kind in &report.diagnostics {
+        let severity = format!("{:?}", kind.severity).to_lowercase();
+        diagnostics.add_row([kind.id, &severity, &first_sentence(kind.doc)]);
+    }
+    writeln!(out, "Diagnostics\n{}\n", diagnostics.trim_fmt())?;
+    let groups = [
+        ("launch", "Rewrites of a launch by device code"),
+        ("place", "Rewrites of what stands at a place"),
+    ];
+    for (at, heading) in groups {
+        let mut rewrites = columns();
+        for rewrite in report.rewrites.iter().filter(|rewrite| rewrite.at == at) {
+            let options = rewrite.options.iter();
+            let options: Vec<String> = options.map(|o| format!("--set {}={}", o.name, o.default)).collect();
+            rewrites.add_row([rewrite.id, rewrite.title, &options.join(" ")]);
+        }
+        writeln!(out, "{heading}\n{}\n", rewrites.trim_fmt())?;
+    }
+    writeln!(
+        out,
+        "`gridfuse list ID` prints the page of one, `gridfuse list --all` those of all."
+    )
+}
+
+/// Columns without lines between them, as wide as what is in them.
+fn columns() -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled);
+    table
+}
+
+/// On one line, without its full stop.
+fn first_sentence(doc: &str) -> String {
+    let paragraph = doc.trim().split("\n\n").next().unwrap_or_default().replace('\n', " ");
+    let sentence = paragraph.split(". ").next().unwrap_or_default();
+    sentence.trim_end_matches('.').to_string()
+}
+
+fn pages(report: &ListReport, out: &mut dyn Write) -> io::Result<()> {
+    if !report.diagnostics.is_empty() {
+        writeln!(out, "# Diagnostics\n")?;
+    }
     for kind in &report.diagnostics {
         let severity = format!("{:?}", kind.severity).to_lowercase();
         writeln!(out, "## {} ({severity})\n\n{}\n", kind.id, nested(kind.doc))?;
     }
-    writeln!(out, "# Rewrites\n")?;
+    if !report.rewrites.is_empty() {
+        writeln!(out, "# Rewrites\n")?;
+    }
     for rewrite in &report.rewrites {
         writeln!(out, "## {}: {}\n\n{}\n", rewrite.id, rewrite.title, nested(rewrite.doc))?;
         for option in &rewrite.options {
@@ -83,7 +160,7 @@ pub fn run(args: &ListArgs, out: &mut dyn Write) -> CliResult {
             writeln!(out)?;
         }
     }
-    Ok(CLEAN)
+    Ok(())
 }
 
 /// The same Markdown one heading deeper, leaving code blocks (where `#include` stands) alone.
@@ -103,6 +180,17 @@ fn nested(markdown: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_first_sentence_on_one_line() {
+        let first = super::first_sentence;
+        assert_eq!(
+            first("Many child\ngrids. Each of them.\n\n## More. \n"),
+            "Many child grids"
+        );
+        assert_eq!(first("`a.b` is read."), "`a.b` is read");
+        assert_eq!(first(""), "");
+    }
+
     #[test]
     fn headings_go_one_deeper_outside_of_code() {
         let text = "## A\n```cuda\n# include <x>\n```\n#include\n# B";

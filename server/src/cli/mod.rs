@@ -71,7 +71,7 @@ enum Command {
     #[cfg(unix)]
     #[command(hide = true, name = crate::measure::guard::COMMAND)]
     Guard,
-    /// List all diagnostics and rewrites with their documentation
+    /// List the diagnostics and the rewrites, or print the pages about them
     List(list::ListArgs),
 }
 
