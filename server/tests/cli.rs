@@ -377,6 +377,46 @@ fn explain_shows_the_launch() {
 }
 
 #[test]
+fn check_says_once_what_is_assumed() {
+    let program = PROGRAM.replace(
+        "        child<<<(count + 127) / 128, 128>>>(out + row[v], count);",
+        "        for (int i = 0; i < count; ++i) { child<<<8, 128>>>(out + row[i], n); child<<<4, 128>>>(out + row[v], i); }",
+    );
+    let dir = directory(&[("a.cu", program.as_bytes())]);
+    let text = stdout(&gridfuse(dir.path(), &["check", "a.cu"]));
+    let assumed = text
+        .lines()
+        .filter(|line| line.contains("grids of `child` are independent"));
+    let mut assumed: Vec<&str> = assumed.map(str::trim).collect();
+    let all = assumed.len();
+    assumed.sort_unstable();
+    assumed.dedup();
+    assert!(all >= 2 && assumed.len() == all, "{text}");
+    assert!(
+        text.contains("            assumes (1) (2) (3)\n") && text.contains("\nnote: (1) grids of"),
+        "{text}"
+    );
+    // Programs get all of it.
+    let report = json(&gridfuse(dir.path(), &["check", "a.cu", "--format", "json"]));
+    let findings = report["findings"].as_array().cloned().unwrap_or_default();
+    let fixes: Vec<&Value> = findings
+        .iter()
+        .flat_map(|f| f["fixes"].as_array().into_iter().flatten())
+        .collect();
+    assert!(fixes.len() >= 4, "{report:#}");
+    for fix in fixes {
+        let texts = fix["assumptions"].as_array().cloned().unwrap_or_default();
+        assert!(!texts.is_empty(), "{fix:#}");
+        assert!(
+            texts
+                .iter()
+                .all(|t| t["text"].as_str().is_some_and(|t| t.starts_with("grids of"))),
+            "{fix:#}"
+        );
+    }
+}
+
+#[test]
 fn list_names_every_diagnostic() {
     let dir = directory(&[]);
     let report = json(&gridfuse(dir.path(), &["list", "--format", "json"]));

@@ -13,9 +13,9 @@ use gridfuse_analysis::items::items;
 
 use super::output::{count, json, note};
 use super::project::Project;
-use super::snippet::Snippets;
+use super::snippet::{Assumed, Snippets};
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, changes, fix, github, sarif};
-use crate::launches::in_file;
+use crate::launches::{function_at, in_file};
 use crate::schema::{self, CheckReport, Finding, Fix, Fixed, Summary};
 
 /// Arguments of `check`.
@@ -169,13 +169,28 @@ fn text(
     if !fixed.is_empty() {
         writeln!(out)?;
     }
-    let mut offered: &[Fix] = &[];
-    for (diagnostic, finding) in found {
-        // Several findings about one launch offer the same fixes: once is enough.
-        let again = !offered.is_empty() && offered == finding.fixes;
-        let fixes: &[Fix] = if again { &[] } else { &finding.fixes };
-        writeln!(out, "{}\n", snippets.finding(diagnostic, fixes))?;
-        offered = &finding.fixes;
+    let db = project.host.db();
+    // Several findings about one launch offer the same fixes: once is enough.
+    let offers = |index: usize| -> &[Fix] {
+        let fixes = found.get(index).map_or(&[][..], |(_, finding)| &finding.fixes);
+        let before = index.checked_sub(1).and_then(|before| found.get(before));
+        let again = before.is_some_and(|(_, before)| before.fixes == fixes);
+        if again { &[] } else { fixes }
+    };
+    let functions: Vec<_> = found
+        .iter()
+        .map(|(diagnostic, _)| function_at(db, diagnostic.place.file, diagnostic.place.range.start))
+        .collect();
+    let mut assumed = Assumed::default();
+    for (index, (diagnostic, _)) in found.iter().enumerate() {
+        // The findings of a function number together what their fixes assume.
+        if index == 0 || functions[index] != functions[index - 1] {
+            let same = functions[index..]
+                .iter()
+                .take_while(|other| **other == functions[index]);
+            assumed = Assumed::of((index..index + same.count()).flat_map(offers));
+        }
+        writeln!(out, "{}\n", snippets.finding(diagnostic, offers(index), &mut assumed))?;
     }
     let total = summary.errors + summary.warnings + summary.infos;
     writeln!(

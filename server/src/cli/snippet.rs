@@ -1,5 +1,6 @@
 //! Source snippets with carets, in the style of rustc.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
@@ -34,6 +35,61 @@ fn level(severity: Severity) -> Level<'static> {
         Severity::Warning => Level::WARNING,
         Severity::Info => Level::INFO,
     }
+}
+
+/// What the offers of several findings assume. What is assumed more than once has a number, and is told once.
+#[derive(Default)]
+pub struct Assumed {
+    /// How many offers assume it.
+    offers: BTreeMap<String, usize>,
+    /// What has a number: it's the index, from 1.
+    told: Vec<String>,
+}
+
+impl Assumed {
+    /// What these offers assume.
+    pub fn of<'f>(fixes: impl IntoIterator<Item = &'f Fix>) -> Assumed {
+        let mut assumed = Assumed::default();
+        for fix in fixes {
+            for text in distinct(fix) {
+                *assumed.offers.entry(text.to_string()).or_default() += 1;
+            }
+        }
+        assumed
+    }
+
+    /// What an offer assumes, a line each; the numbers are one line. What gets its number here is added to `numbered`.
+    fn lines(&mut self, fix: &Fix, numbered: &mut Vec<String>) -> Vec<String> {
+        let (mut numbers, mut lines) = (Vec::new(), Vec::new());
+        for text in distinct(fix) {
+            if self.offers.get(text).is_none_or(|offers| *offers < 2) {
+                lines.push(text.to_string());
+                continue;
+            }
+            let known = self.told.iter().position(|told| told == text);
+            let index = known.unwrap_or_else(|| {
+                self.told.push(text.to_string());
+                numbered.push(format!("({}) {text}", self.told.len()));
+                self.told.len() - 1
+            });
+            numbers.push(format!("({})", index + 1));
+        }
+        if !numbers.is_empty() {
+            lines.insert(0, numbers.join(" "));
+        }
+        lines
+    }
+}
+
+/// The texts of an offer's assumptions, each once: two launches of one kernel may read the same.
+fn distinct(fix: &Fix) -> Vec<&str> {
+    let mut texts: Vec<&str> = Vec::new();
+    for assumption in &fix.assumptions {
+        if !texts.contains(&assumption.text.as_str()) {
+            texts.push(&assumption.text);
+        }
+    }
+    texts
 }
 
 struct Mark {
@@ -103,8 +159,8 @@ impl Snippets<'_> {
         }
     }
 
-    /// A finding with its causes, and the fixes on offer.
-    pub fn finding(&self, diagnostic: &Diagnostic, fixes: &[Fix]) -> String {
+    /// A finding with its causes, and the fixes on offer with what they assume.
+    pub fn finding(&self, diagnostic: &Diagnostic, fixes: &[Fix], assumed: &mut Assumed) -> String {
         let place = diagnostic.place;
         let (first, last) = self.lines(place.file, place.range);
         let (shared, apart): (Vec<_>, Vec<_>) = diagnostic.related.iter().partition(|related| {
@@ -136,12 +192,16 @@ impl Snippets<'_> {
                 .into_iter()
                 .map(|related| self.note(&related.message, Some(related.place))),
         );
+        let mut numbered: Vec<String> = Vec::new();
         for fix in fixes {
             let mut text = format!("{}: {}", fix.title, shell(&fix.command));
-            for assumption in &fix.assumptions {
-                text.push_str(&format!("\n      assumes {}", assumption.text));
+            for line in assumed.lines(fix, &mut numbered) {
+                text.push_str(&format!("\n      assumes {line}"));
             }
             groups.push(Group::with_title(Level::HELP.secondary_title(text)));
+        }
+        if !numbered.is_empty() {
+            groups.push(Group::with_title(Level::NOTE.secondary_title(numbered.join("\n"))));
         }
         render(&groups)
     }
@@ -174,4 +234,44 @@ impl Snippets<'_> {
 
 fn render(groups: &[Group<'static>]) -> String {
     Renderer::styled().term_width(140).render(groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Note;
+
+    fn fix(assumptions: &[&str]) -> Fix {
+        let note = |text: &&str| Note {
+            text: text.to_string(),
+            place: None,
+        };
+        Fix {
+            rewrite: "x",
+            title: "X",
+            assumptions: assumptions.iter().map(note).collect(),
+            command: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_several_offers_assume_is_told_once() {
+        let fixes = [fix(&["a", "b", "a"]), fix(&["c", "b"]), fix(&[]), fix(&["b", "a"])];
+        let mut assumed = Assumed::of(&fixes);
+        let mut numbered = Vec::new();
+        let lines: Vec<_> = fixes.iter().map(|fix| assumed.lines(fix, &mut numbered)).collect();
+        let none: [&str; 0] = [];
+        assert_eq!(lines, [&["(1) (2)"][..], &["(2)", "c"], &none, &["(2) (1)"]]);
+        assert_eq!(numbered, ["(1) a", "(2) b"]);
+    }
+
+    #[test]
+    fn what_one_offer_assumes_needs_no_number() {
+        let fixes = [fix(&["a", "a"])];
+        let mut numbered = Vec::new();
+        assert_eq!(Assumed::of(&fixes).lines(&fixes[0], &mut numbered), ["a"]);
+        // An offer that nobody has counted.
+        assert_eq!(Assumed::default().lines(&fixes[0], &mut numbered), ["a"]);
+        assert!(numbered.is_empty());
+    }
 }
