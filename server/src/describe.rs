@@ -476,9 +476,15 @@ impl<'a> Describe<'a> {
             true => Verdict::Eligible,
             false => Verdict::Assumes(plan.edit.assumptions),
         };
+        // What is refused on two ways to the plan is told once.
         let steps = |steps: Vec<(String, String)>| {
-            let step = |(rewrite, why)| schema::Step { rewrite, why };
-            steps.into_iter().map(step).collect()
+            let mut told: Vec<schema::Step> = Vec::new();
+            for (rewrite, why) in steps {
+                if !told.iter().any(|step| (&step.rewrite, &step.why) == (&rewrite, &why)) {
+                    told.push(schema::Step { rewrite, why });
+                }
+            }
+            told
         };
         let plan = schema::Plan {
             steps: steps(plan.steps),

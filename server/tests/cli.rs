@@ -377,6 +377,53 @@ fn explain_shows_the_launch() {
 }
 
 #[test]
+fn explain_says_a_thing_once() {
+    // Two uses in one line, and a type for which threshold is tried and refused on two ways.
+    let program = PROGRAM
+        .replace("{\n    int i", "{\n    int s = step(n);\n    int i")
+        .replace("if (i < n) out[i] = i;", "if (i < n) out[i] = i * s;");
+    let program = format!("__device__ int step(int n) {{ return n * blockDim.x + blockDim.x; }}\n{program}");
+    let class = "class P { float* x; public: __host__ __device__ P() : x(nullptr) {} \
+                 __device__ float get(int i) const { return x[i]; } };\n";
+    let copied = format!("{class}{PROGRAM}")
+        .replace("void child(int* out", "void child(P p, int* out")
+        .replace("void parent(int* out", "void parent(P p, int* out")
+        .replace(">>>(out + row", ">>>(p, out + row")
+        .replace("(nullptr, nullptr, 3)", "(P(), nullptr, nullptr, 3)");
+    let dir = directory(&[("a.cu", program.as_bytes()), ("b.cu", copied.as_bytes())]);
+    let text = stdout(&gridfuse(dir.path(), &["explain", "a.cu"]));
+    let uses = json(&gridfuse(dir.path(), &["explain", "a.cu", "--format", "json"]));
+    let reasons = uses["launches"][0]["rewrites"][1]["reasons"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let both = reasons
+        .iter()
+        .filter(|r| r["text"].as_str().is_some_and(|t| t.contains("calls `step`")));
+    assert_eq!(both.count(), 2, "{uses:#}");
+    let number = text
+        .lines()
+        .find(|line| line.contains(") `child` calls `step`"))
+        .unwrap_or_default();
+    let number = number.split_whitespace().next().unwrap_or("none");
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with('│') && line.contains(number))
+        .collect();
+    assert!(
+        !rows.is_empty() && rows.iter().all(|row| row.matches(number).count() == 1),
+        "{text}"
+    );
+    let plan = json(&gridfuse(dir.path(), &["explain", "b.cu", "--format", "json"]));
+    let without = plan["launches"][0]["rewrites"][0]["plan"]["without"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let refused = without.iter().filter(|step| step["rewrite"] == "threshold");
+    assert_eq!(refused.count(), 1, "{plan:#}");
+}
+
+#[test]
 fn check_says_once_what_is_assumed() {
     let program = PROGRAM.replace(
         "        child<<<(count + 127) / 128, 128>>>(out + row[v], count);",

@@ -264,7 +264,11 @@ fn rewrites(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
                 reasons.push(text);
                 reasons.len() - 1
             });
-            numbers.push(format!("({})", index + 1));
+            let number = format!("({})", index + 1);
+            // Two places in one line read the same.
+            if !numbers.contains(&number) {
+                numbers.push(number);
+            }
         }
         let mut because: Vec<String> = Vec::new();
         if let Some(plan) = &rewrite.plan {

@@ -137,19 +137,20 @@ fn rewrites(launch: &Launch, home: &str, pages: &Pages) -> String {
     let mut reasons: Vec<String> = Vec::new();
     let mut rows = Vec::new();
     for rewrite in told_rewrites(launch) {
-        let numbers: Vec<String> = rewrite
-            .reasons
-            .iter()
-            .map(|reason| {
-                let text = note(reason, home);
-                let known = reasons.iter().position(|known| *known == text);
-                let index = known.unwrap_or_else(|| {
-                    reasons.push(text);
-                    reasons.len() - 1
-                });
-                format!("({})", index + 1)
-            })
-            .collect();
+        let mut numbers: Vec<String> = Vec::new();
+        for reason in &rewrite.reasons {
+            let text = note(reason, home);
+            let known = reasons.iter().position(|known| *known == text);
+            let index = known.unwrap_or_else(|| {
+                reasons.push(text);
+                reasons.len() - 1
+            });
+            let number = format!("({})", index + 1);
+            // Two places in one line read the same.
+            if !numbers.contains(&number) {
+                numbers.push(number);
+            }
+        }
         let title = words(rewrite.title);
         let title = match pages.rewrite(rewrite.rewrite) {
             Some(page) => format!("[{title}]({page})"),
