@@ -1,9 +1,10 @@
 //! What a rewrite takes for granted about the order of child grids, given the stream that they are launched into.
 
-use gridfuse_analysis::dependence::{Dependence, Order, Touch, order};
+use gridfuse_analysis::db::Db;
+use gridfuse_analysis::dependence::{Dependence, Kind, Order, Touch, order};
 use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{Launchers, Stream, launches, statement_places};
+use gridfuse_analysis::launch::{LaunchId, Launchers, Stream, launches, statement_places};
 
 use crate::cluster::{Function, callers};
 use crate::effects::effects;
@@ -13,20 +14,46 @@ use crate::site::{Refusals, Site};
 /// The assumptions under which the grids of this NULL-stream launch need no order among themselves and with others, but for
 /// what is proven. Launches of one block into the NULL stream run one after the other; blocks don't wait for each other.
 pub fn null_stream(site: &Site<'_>) -> Vec<Reason> {
+    assumptions(site).into_iter().map(|(reason, _)| reason).collect()
+}
+
+/// Those assumptions of the launches of a function that the accesses which they name speak against for sure: one grid reads,
+/// changes or frees what another one writes. Two that only write, or only update atomically, may be meant to.
+pub fn refuted<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Reason> {
+    let ids = (0..launches(db, function).len() as u32).map(|index| LaunchId { function, index });
+    let sites = ids.filter_map(|id| Site::new(db, id).ok());
+    let all = sites.filter(|site| site.facts.stream == Stream::Null);
+    let all: Vec<(Reason, bool)> = all.flat_map(|site| assumptions(&site)).collect();
+    all.into_iter()
+        .filter_map(|(reason, refuted)| refuted.then_some(reason))
+        .collect()
+}
+
+/// The order of the two shows in what is computed.
+fn shows(a: &Touch<'_>, b: &Touch<'_>) -> bool {
+    !matches!(
+        (a.kind, b.kind),
+        (Kind::Write(_), Kind::Write(_)) | (Kind::Atomic { .. }, Kind::Atomic { .. })
+    )
+}
+
+/// The assumptions, each with whether it is refuted.
+fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
     let child = site.child_name();
     let parent = site.parent_name();
     let known = known(site);
     let mut found = Vec::new();
     let mut assume = |text: String, dependence: Option<&Dependence<'_>>| {
         if !dependence.is_some_and(Dependence::is_none) {
-            let text = match dependence {
-                Some(Dependence::Conflict(a, b)) => format!("{text}; {}", both(site, a, b)),
-                _ => text,
+            let (text, refuted) = match dependence {
+                Some(Dependence::Conflict(a, b)) => (format!("{text}; {}", both(site, a, b)), shows(a, b)),
+                _ => (text, false),
             };
-            found.push(Reason {
+            let reason = Reason {
                 text,
                 place: Some(site.here()),
-            });
+            };
+            found.push((reason, refuted));
         }
     };
     let kernel = site.parent.signature(site.db).kernel;

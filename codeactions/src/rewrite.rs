@@ -10,6 +10,7 @@ use crate::edit::SourceEdit;
 use crate::site::refuse;
 
 pub use crate::handlers::rewrite_by_id;
+pub use crate::order::refuted;
 
 /// A reason for a refusal, or something that is taken for granted, with its place where there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use gridfuse_analysis::span::{FileRange, Span, TextRange};
 use gridfuse_analysis::uniformity::{self, Cause, Level, assumed_uniformity};
 use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::{REWRITES, Subject, allocates, optimize, subject};
-use gridfuse_codeactions::rewrite::{Ineligible, Options, Reason, Rewrite, Verdict};
+use gridfuse_codeactions::rewrite::{Ineligible, Options, Reason, Rewrite, Verdict, refuted};
 
 use crate::launches::{Site, around, place_in};
 use crate::line_index::line_index;
@@ -499,6 +499,7 @@ impl<'a> Describe<'a> {
             return Vec::new();
         }
         let site = around(self.db, diagnostic.place);
+        let refuted = site.map_or_else(Vec::new, |site| refuted(self.db, site.id.function));
         diagnostic
             .rewrites
             .iter()
@@ -512,6 +513,8 @@ impl<'a> Describe<'a> {
                         let (rewrite, site) = (rewrite(id)?, site?);
                         let assumptions = match (rewrite.check)(self.db, site.id, &Options::default()) {
                             Verdict::Eligible => Vec::new(),
+                            // Nobody is to be talked into what is known to be wrong; `explain` tells of it.
+                            Verdict::Assumes(reasons) if reasons.iter().any(|r| refuted.contains(r)) => return None,
                             Verdict::Assumes(reasons) => self.reasons(&reasons),
                             Verdict::Ineligible(_) => return None,
                         };

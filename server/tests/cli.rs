@@ -463,6 +463,74 @@ fn check_says_once_what_is_assumed() {
     }
 }
 
+const ROUNDS: &str = "\
+__global__ void work(const float* v, float* s, int n) { int i = threadIdx.x; if (i < n) atomicAdd(s, v[i]); }
+__global__ void finish(float* s, float* out) { *out = *s; *s = 0; }
+__global__ void rounds(const float* v, float* s, float* out, int n, int m) {
+    if (threadIdx.x == 0)
+        for (int i = 0; i < m; i++) {
+            work<<<8, 256>>>(v, s, n);
+            finish<<<1, 64>>>(s, out + i);
+        }
+}
+void host(const float* v, float* s, float* out, int n, int m) { rounds<<<1, 32>>>(v, s, out, n, m); }
+";
+
+#[test]
+fn what_is_known_to_be_wrong_is_not_offered() {
+    let offers = |program: &str| {
+        let dir = directory(&[("a.cu", program.as_bytes())]);
+        let report = json(&gridfuse(dir.path(), &["check", "a.cu", "--format", "json"]));
+        let findings = report["findings"].as_array().cloned().unwrap_or_default();
+        assert!(!findings.is_empty(), "{report:#}");
+        let fixes = findings
+            .iter()
+            .flat_map(|f| f["fixes"].as_array().cloned().unwrap_or_default());
+        fixes
+            .map(|fix| fix["rewrite"].as_str().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let text = |program: &str| {
+        let dir = directory(&[("a.cu", program.as_bytes())]);
+        (
+            stdout(&gridfuse(dir.path(), &["check", "a.cu"])),
+            stdout(&gridfuse(dir.path(), &["explain", "a.cu"])),
+        )
+    };
+    // `finish` reads what `work` has added up, and sets it back.
+    assert!(offers(ROUNDS).is_empty(), "{:?}", offers(ROUNDS));
+    let (check, explain) = text(ROUNDS);
+    assert!(!check.contains("--apply") && !check.contains("assumes"), "{check}");
+    assert!(
+        explain.contains("│ aggregate-grid        ┆ assumes") && explain.contains("; but line"),
+        "{explain}"
+    );
+    // Sums alone come out the same but for rounding, and the last of several writes may be any of them.
+    let sums = ROUNDS.replace("            finish<<<1, 64>>>(s, out + i);\n", "");
+    assert!(
+        offers(&sums).contains(&"aggregate-grid".to_owned()),
+        "{:?}",
+        offers(&sums)
+    );
+    assert!(
+        text(&sums).0.contains("; but line 1 updates atomically"),
+        "{}",
+        text(&sums).0
+    );
+    let writes = sums.replace("atomicAdd(s, v[i])", "*s = v[i]");
+    assert!(
+        offers(&writes).contains(&"aggregate-grid".to_owned()),
+        "{:?}",
+        offers(&writes)
+    );
+    // A sum by hand is lost when two do it at a time.
+    let lost = sums.replace("atomicAdd(s, v[i])", "*s += v[i]");
+    assert!(offers(&lost).is_empty(), "{:?}", offers(&lost));
+    // What nothing is known of is offered, and what is told apart needs nothing.
+    let unknown = ROUNDS.replace("*out = *s; *s = 0;", "other(s, out);");
+    assert!(!offers(&unknown).is_empty());
+}
+
 #[test]
 fn list_names_every_diagnostic() {
     let dir = directory(&[]);

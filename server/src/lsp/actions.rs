@@ -10,7 +10,7 @@ use gridfuse_analysis::span::{FileRange, TextRange};
 use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
 use gridfuse_codeactions::fixes::{FIXES, Fix, fix_by_id};
 use gridfuse_codeactions::handlers::{REWRITES, Subject, allocates, subject};
-use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite, Verdict};
+use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite, Verdict, refuted};
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{
@@ -233,10 +233,15 @@ fn of_launch(
         .iter()
         .flat_map(|diagnostic| diagnostic.rewrites)
         .find(|id| safe(id));
+    let refuted = refuted(db, site.id.function);
     verdicts
         .iter()
         .filter_map(|(rewrite, verdict)| {
-            let mends: Vec<_> = found.iter().filter(|d| d.rewrites.contains(&rewrite.id)).collect();
+            let mut mends: Vec<_> = found.iter().filter(|d| d.rewrites.contains(&rewrite.id)).collect();
+            // What is known to be wrong mends nothing.
+            if matches!(verdict, Verdict::Assumes(reasons) if reasons.iter().any(|r| refuted.contains(r))) {
+                mends.clear();
+            }
             let mut action = CodeAction {
                 title: rewrite.title.to_string(),
                 kind: Some(CodeActionKind::REFACTOR_REWRITE),
