@@ -1,10 +1,14 @@
 //! `tiny-child-grid`
 
 use crate::db::Db;
+use crate::dependence::order;
 use crate::diagnostic::{Finding, Kind, Severity};
+use crate::flow::{BlockId, Flow, Step};
+use crate::hir::{ExprId, body};
 use crate::items::FunctionItem;
 use crate::launch::{Bound, LaunchId, Launchers, Stream, launch_counts, launches, who_launches};
 use crate::settings::settings;
+use crate::summary::{direct, summary};
 
 pub(super) const KIND: Kind = Kind {
     id: "tiny-child-grid",
@@ -19,7 +23,8 @@ const DOC: &str = r#"Many child grids of a few threads each.
 ## What it does
 Finds launches of child grids that have fewer threads than a warp (or than `tiny-grid` in `gridfuse.toml` says), and that are
 done again and again: by many threads, by a thread of each warp or block, or in a loop. A grid that a single thread launches once,
-and one that is launched into the tail stream to run after its parent, are left alone.
+and one that is launched into the tail stream to run after its parent, are left alone. So is a grid that has to run behind another one
+which the thread has launched into the same stream: a thread can't wait for a grid, so it can't do that work itself.
 
 ## Why is this bad
 A launch costs microseconds, in which a thread does the work of a few threads itself many times over. Blocks with less than a warp
@@ -62,7 +67,7 @@ fn tiny_child_grid<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Fin
         let who = who_launches(db, id);
         let repeated = who != Launchers::OnePerGrid || !facts.loops.is_empty();
         let excluded = who == Launchers::Host || facts.in_lambda || facts.stream == Stream::TailLaunch;
-        if threads == 0 || threads >= limit || !repeated || excluded {
+        if threads == 0 || threads >= limit || !repeated || excluded || behind_another(db, function, index) {
             continue;
         }
         let kernel = facts.kernel_name.as_deref().unwrap_or("the child");
@@ -87,4 +92,64 @@ fn tiny_child_grid<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Fin
         });
     }
     found
+}
+
+/// The thread may have launched another grid before, into the same stream, and the order of the two is not known to be nothing.
+fn behind_another<'db>(db: &'db dyn Db, function: FunctionItem<'db>, index: usize) -> bool {
+    let all = launches(db, function);
+    let Some(facts) = all.get(index) else { return false };
+    if facts.stream == Stream::FireAndForget {
+        return false;
+    }
+    let known = order(db, function).get(index);
+    let apart = |other: usize| {
+        let others = known.map_or(&[][..], |known| &known.others);
+        let found = others.iter().find(|(o, _)| *o as usize == other);
+        found.is_some_and(|(_, dependence)| dependence.is_none())
+    };
+    let others = all.iter().enumerate().filter(|(other, _)| *other != index);
+    let ordered = others.filter(|(other, o)| share_a_stream(&facts.stream, &o.stream) && !apart(*other));
+    let mut before: Vec<ExprId> = ordered.map(|(_, o)| o.expr).collect();
+    // What a function launches that is called isn't looked into.
+    let calls = &direct(db, function).calls;
+    let launching = calls
+        .iter()
+        .filter(|call| call.candidates.iter().any(|f| !summary(db, *f).launches.is_empty()));
+    before.extend(launching.map(|call| call.expr));
+    if before.is_empty() {
+        return false;
+    }
+    let flow = Flow::of(&body(db, function));
+    before.iter().any(|expr| comes_before(&flow, *expr, facts.expr))
+}
+
+/// A grid in the one may have to wait for one in the other. A stream that device code creates waits for no other.
+fn share_a_stream(a: &Stream, b: &Stream) -> bool {
+    match (a, b) {
+        (Stream::FireAndForget | Stream::TailLaunch, _) | (_, Stream::FireAndForget | Stream::TailLaunch) => false,
+        (Stream::Other, _) | (_, Stream::Other) => true,
+        _ => a == b,
+    }
+}
+
+/// The thread may come to `to` after it has been at `from`.
+fn comes_before(flow: &Flow, from: ExprId, to: ExprId) -> bool {
+    let (Some(start), Some(end)) = (flow.expr_block.get(&from), flow.expr_block.get(&to)) else {
+        return true;
+    };
+    let at = |e: ExprId| flow.block(*start).steps.iter().position(|step| *step == Step::Expr(e));
+    if start == end && at(from) < at(to) {
+        return true;
+    }
+    let mut seen = vec![false; flow.blocks.len()];
+    let mut todo: Vec<BlockId> = flow.block(*start).targets().to_vec();
+    while let Some(block) = todo.pop() {
+        if block == *end {
+            return true;
+        }
+        if !std::mem::replace(&mut seen[block.index()], true) {
+            todo.extend(flow.block(block).targets());
+        }
+    }
+    false
 }
