@@ -19,7 +19,8 @@ const DOC: &str = r#"Many threads of a block launch into the NULL stream.
 
 ## What it does
 Finds launches that several threads of a block may execute, typically under a condition that differs from thread to thread, into
-the NULL stream (no stream given).
+the NULL stream (no stream given). It is silent at a launch at which `tiny-child-grid` is reported: without the launch, nothing is
+left to serialize.
 
 ## Why is this bad
 All threads of a block share one NULL stream, so their child grids run one after another, however small they are. On an H200, a

@@ -25,6 +25,9 @@ Finds kernels and device functions in which a block may do more than a few launc
 whole grid stays below the limit of pending launches, and which never ask `cudaGetLastError()` or `cudaPeekAtLastError()`, not even in
 a function that they call. One finding for each function.
 
+It is silent at a launch at which `tiny-child-grid`, `serialized-launches`, `launch-in-loop` or `pending-launch-limit` is reported: once
+these are mended, there are fewer launches to check, or none.
+
 ## Why is this bad
 A device-side launch fails when the pool of pending launches is full (2048 unless the host raises
 `cudaLimitDevRuntimePendingLaunchCount`), and when its configuration is invalid. The host does not learn of it: the work is just
