@@ -1,16 +1,19 @@
-//! The launch graph: which function launches which kernel, and how often.
+//! The launch graph: which function launches which kernel, and how often; and which device code calls functions that launch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::hir::{ExprKind, body};
+use gridfuse_analysis::items::{FunctionItem, items};
 use gridfuse_analysis::launch::{Child, Launchers, launch_counts};
+use gridfuse_analysis::resolve::functions_named;
 use gridfuse_analysis::span::FileRange;
+use gridfuse_analysis::summary::{direct, summary};
 
 use crate::graph_svg::{self, Look};
-use crate::launches::{in_file, place_in};
+use crate::launches::{Site, by_function, in_file, place_in};
 
 /// What a node stands for; decides how it's drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,17 +35,26 @@ pub struct Node {
     pub place: Option<FileRange>,
 }
 
-/// A launch.
+/// A launch, or a call of a function that leads to one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Who launches: an index in [`Graph::nodes`].
+    /// Who launches or calls: an index in [`Graph::nodes`].
     pub from: usize,
-    /// What is launched: an index in [`Graph::nodes`].
+    /// What is launched or called: an index in [`Graph::nodes`].
     pub to: usize,
-    /// How often, where that is known: `up to blockDim per grid`.
+    /// How often, where that is known: `up to blockDim per grid`. Of a call: `calls`.
     pub label: String,
     /// Who launches isn't certain: one of several kernels, or in a lambda.
     pub uncertain: bool,
+    /// It is a call.
+    pub call: bool,
+}
+
+impl Edge {
+    /// It is drawn dashed: a call, or a launch that isn't certain.
+    fn dashed(&self) -> bool {
+        self.call || self.uncertain
+    }
 }
 
 /// A graph, that grows file by file.
@@ -50,38 +62,111 @@ pub struct Edge {
 pub struct Graph {
     /// Functions, in the order in which they were found.
     pub nodes: Vec<Node>,
-    /// Launches, in the order in which they were found.
+    /// Launches and calls, in the order in which they were found.
     pub edges: Vec<Edge>,
+    /// Nodes whose launches and calls are in it.
+    done: BTreeSet<usize>,
     known: BTreeMap<(PathBuf, u32), usize>,
     unknown: BTreeMap<String, usize>,
 }
 
 // Writing into a string cannot fail.
 impl Graph {
-    /// Adds the launches of a file.
+    /// Adds the launches of a file, and the calls by its device code that lead to launches.
     pub fn add_file(&mut self, db: &dyn Db, file: SourceFile) {
-        for site in in_file(db, file) {
+        let sites = in_file(db, file);
+        // Those that another file calls are there already.
+        let mut launching: Vec<FunctionItem<'_>> = Vec::new();
+        for site in &sites {
             let function = site.id.function;
-            let from = self.function(db, function);
-            let name = site.facts.kernel_name.as_deref().unwrap_or("(computed)");
-            let (targets, certain) = match &site.facts.child {
-                Child::Kernel(kernel) => (vec![self.function(db, *kernel)], true),
-                Child::Ambiguous(kernels) => (kernels.iter().map(|k| self.function(db, *k)).collect(), false),
-                Child::Unknown => (vec![self.unknown(name)], true),
-            };
-            let mut label = String::new();
-            if site.facts.launchers != Launchers::Host
-                && let Some(count) = launch_counts(db, function).get(site.id.index as usize)
-            {
-                label = format!("{} per grid", count.per_grid);
+            if launching.contains(&function) {
+                self.launch(db, site);
+                continue;
             }
-            for to in targets {
-                self.edges.push(Edge {
-                    from,
-                    to,
-                    label: label.clone(),
-                    uncertain: !certain || site.facts.in_lambda,
-                });
+            let node = self.function(db, function);
+            if self.done.insert(node) {
+                launching.push(function);
+                self.launch(db, site);
+            }
+        }
+        for function in &items(db, file).functions {
+            self.calls(db, *function);
+        }
+    }
+
+    fn launch(&mut self, db: &dyn Db, site: &Site<'_>) {
+        let function = site.id.function;
+        let from = self.function(db, function);
+        let name = site.facts.kernel_name.as_deref().unwrap_or("(computed)");
+        let (targets, certain) = match &site.facts.child {
+            Child::Kernel(kernel) => (vec![self.function(db, *kernel)], true),
+            Child::Ambiguous(kernels) => (kernels.iter().map(|k| self.function(db, *k)).collect(), false),
+            Child::Unknown => (vec![self.unknown(name)], true),
+        };
+        let mut label = String::new();
+        if site.facts.launchers != Launchers::Host
+            && let Some(count) = launch_counts(db, function).get(site.id.index as usize)
+        {
+            label = format!("{} per grid", count.per_grid);
+        }
+        for to in targets {
+            self.edges.push(Edge {
+                from,
+                to,
+                label: label.clone(),
+                uncertain: !certain || site.facts.in_lambda,
+                call: false,
+            });
+        }
+    }
+
+    /// Adds the calls of device functions that lead to launches, and these functions where another file has them.
+    fn calls<'db>(&mut self, db: &'db dyn Db, function: FunctionItem<'db>) {
+        let mut todo = vec![function];
+        while let Some(function) = todo.pop() {
+            let signature = function.signature(db);
+            if !function.has_body(db) || !(signature.kernel || signature.device) {
+                continue;
+            }
+            let found = direct(db, function);
+            let known = found
+                .calls
+                .iter()
+                .map(|call| (call.candidates.clone(), call.candidates.len() == 1));
+            // Whose method it is isn't known: any of that name.
+            let body = body(db, function);
+            let methods = body.exprs.iter().filter_map(|e| {
+                let ExprKind::Call { callee, .. } = &e.kind else {
+                    return None;
+                };
+                let ExprKind::Field { field, .. } = &body.expr(body.strip_parens(*callee)).kind else {
+                    return None;
+                };
+                let mut named = functions_named(db, function.file(db), field);
+                named.retain(|f| f.has_body(db));
+                Some((named, false))
+            });
+            for (candidates, certain) in known.chain(methods) {
+                let leads = |f: &&FunctionItem<'db>| f.signature(db).device && !summary(db, **f).launches.is_empty();
+                for callee in candidates.iter().filter(leads) {
+                    let (from, to) = (self.function(db, function), self.function(db, *callee));
+                    let edge = Edge {
+                        from,
+                        to,
+                        label: if certain { "calls" } else { "may call" }.to_owned(),
+                        uncertain: !certain,
+                        call: true,
+                    };
+                    if !self.edges.contains(&edge) {
+                        self.edges.push(edge);
+                    }
+                    if callee.file(db) != function.file(db) && self.done.insert(to) {
+                        for site in by_function(db, *callee) {
+                            self.launch(db, &site);
+                        }
+                        todo.push(*callee);
+                    }
+                }
             }
         }
     }
@@ -132,7 +217,7 @@ impl Graph {
             let _ = writeln!(out, "  n{index} [label=\"{}\", {shape}];", dot_text(&node.label));
         }
         for edge in &self.edges {
-            let style = if edge.uncertain { ", style=dashed" } else { "" };
+            let style = if edge.dashed() { ", style=dashed" } else { "" };
             let (from, to) = (edge.from, edge.to);
             let _ = writeln!(out, "  n{from} -> n{to} [label=\"{}\"{style}];", dot_text(&edge.label));
         }
@@ -160,7 +245,7 @@ impl Graph {
                 from: edge.from,
                 to: edge.to,
                 label: edge.label.clone(),
-                dashed: edge.uncertain,
+                dashed: edge.dashed(),
             })
             .collect();
         graph_svg::draw(&nodes, &edges)
@@ -180,7 +265,7 @@ impl Graph {
             let _ = writeln!(out, "  n{index}{shape}");
         }
         for edge in &self.edges {
-            let arrow = if edge.uncertain { "-.->" } else { "-->" };
+            let arrow = if edge.dashed() { "-.->" } else { "-->" };
             let label = if edge.label.is_empty() {
                 String::new()
             } else {

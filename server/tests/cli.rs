@@ -250,6 +250,79 @@ fn the_launch_graph_is_drawn() {
 }
 
 #[test]
+fn the_launch_graph_has_the_calls_that_lead_to_launches() {
+    let helpers = "__global__ void leaf(int* p) { p[threadIdx.x] = 1; }\n\
+                   __device__ void help(int* p) { leaf<<<1, 32>>>(p); }\n\
+                   __device__ void far(int* p) { help(p); help(p); }\n\
+                   __device__ int pure(int i) { return i + 1; }\n";
+    let kernels = "#include \"help.cuh\"\n\
+                   __device__ void again(int* p, int n) { if (n > 0) again(p, n - pure(1)); else help(p); }\n\
+                   __global__ void a(int* p) { if (threadIdx.x == 0) far(p); }\n\
+                   __global__ void b(int* p) { p[0] = pure(p[1]); }\n\
+                   __global__ void c(int* p) { again(p, pure(2)); }\n\
+                   struct S { int* p; __device__ void go() const { leaf<<<1, 32>>>(p); } };\n\
+                   __global__ void d(S s) { s.go(); s.stop(); }\n\
+                   void host(int* p) { a<<<1, 32>>>(p); b<<<1, 32>>>(p); c<<<1, 32>>>(p); }\n";
+    let dir = directory(&[("help.cuh", helpers.as_bytes()), ("x.cu", kernels.as_bytes())]);
+    let edges = |arguments: &[&str]| {
+        let dot = stdout(&gridfuse(dir.path(), &[&["graph"], arguments].concat()));
+        let mut names = std::collections::BTreeMap::new();
+        let mut edges = Vec::new();
+        for line in dot.lines().map(str::trim) {
+            let (head, attributes) = line.split_once(" [label=\"").unwrap_or((line, ""));
+            let (label, style) = attributes.split_once('"').unwrap_or_default();
+            match head.split_once(" -> ") {
+                Some((from, to)) => edges.push((
+                    from.to_owned(),
+                    to.to_owned(),
+                    label.to_owned(),
+                    style.contains("dashed"),
+                )),
+                None => drop(names.insert(head.to_owned(), label.to_owned())),
+            }
+        }
+        let named = |(from, to, label, dashed): (String, String, String, bool)| {
+            let dashed = if dashed { " - " } else { " = " };
+            format!("{}{dashed}{label}> {}", names[&from], names[&to])
+        };
+        let mut edges: Vec<String> = edges.into_iter().map(named).collect();
+        edges.sort();
+        edges
+    };
+    // The header's functions are there, whether or not one asks for it; each edge is there once.
+    let expected = [
+        "a - calls> far",
+        "again - calls> again",
+        "again - calls> help",
+        "c - calls> again",
+        "d - may call> S::go",
+        "far - calls> help",
+    ];
+    for arguments in [&["x.cu"][..], &["."]] {
+        let edges = edges(arguments);
+        let calls: Vec<&String> = edges.iter().filter(|edge| edge.contains("call")).collect();
+        assert_eq!(calls, expected, "{edges:#?}");
+        assert_eq!(
+            edges.iter().filter(|edge| edge.starts_with("help = ")).count(),
+            1,
+            "{edges:#?}"
+        );
+        assert!(!edges.iter().any(|edge| edge.contains("pure")), "{edges:#?}");
+    }
+    let mermaid = stdout(&gridfuse(dir.path(), &["graph", "x.cu", "--format", "mermaid"]));
+    assert_eq!(
+        mermaid.matches(" -.->|\"calls\"| ").count(),
+        expected.len() - 1,
+        "{mermaid}"
+    );
+    let svg = stdout(&gridfuse(dir.path(), &["graph", "x.cu", "--format", "svg"]));
+    assert!(
+        svg.contains(">calls</text>") && svg.contains("class=\"launch dashed\""),
+        "{svg}"
+    );
+}
+
+#[test]
 fn wrong_use_and_missing_files_are_2() {
     let dir = directory(&[("a.cu", PROGRAM.as_bytes()), ("latin.cu", b"// M\xfcller\n")]);
     let fails = |arguments: &[&str], message: &str| {

@@ -170,7 +170,7 @@ fn graph(snapshot: &Snapshot, uri: &Uri) -> Result<DrawnGraph> {
         label: node.label.clone(),
         location: node.place.and_then(|place| snapshot.location(place)),
     });
-    let launches = graph.edges.iter().map(|edge| DrawnLaunch {
+    let launches = graph.edges.iter().filter(|edge| !edge.call).map(|edge| DrawnLaunch {
         from: edge.from,
         to: edge.to,
         count: edge.label.clone(),
