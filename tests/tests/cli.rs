@@ -9,7 +9,7 @@ use gridfuse_tests::workspace;
 use serde_json::json;
 
 const WARNING: &str = "\
-__global__ void child(int* out) { out[threadIdx.x] += 1; }
+__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
 __global__ void parent(int* out, const int* row) {
     if (row[threadIdx.x] > 0) child<<<1, 32>>>(out);
 }
