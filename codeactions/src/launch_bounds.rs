@@ -1,4 +1,5 @@
-//! `__launch_bounds__` of parents that collect launches: what those that are there allow, and where they are needed.
+//! `__launch_bounds__` of parents that collect launches, and of kernels that take the place of a child: what those that are there allow,
+//! and where they are needed.
 //!
 //! A kernel takes as many registers as the function that it calls with the most, and ptxas refuses to let it call functions that need
 //! more than its launch bounds leave. Without launch bounds a kernel of large blocks may come to need more than there are: then its
@@ -152,19 +153,32 @@ pub fn keep_with_more_code(function: &Function<'_>, launches: Option<&[Site<'_>]
     let Some(threads) = launches.and_then(largest_block) else {
         return;
     };
-    if bounds == Bounds::Nothing && threads <= 1024 && threads * MOST_REGISTERS > REGISTERS {
+    if bounds == Bounds::Nothing && threads <= 1024 && may_take_too_many(threads) {
         let name = function.item.signature(function.db).name_span.shift(function.start);
         edit.insert(function.file, name.start, "__launch_bounds__(1024) ");
     }
 }
 
+/// `__launch_bounds__` for a kernel that takes the place of a child which has none: it takes some registers more than the child, and a
+/// block of so many threads may leave it too few. `None`: any number fits, or how large the blocks of these launches are isn't known.
+pub fn of_generated<'a, 'db: 'a>(launches: impl IntoIterator<Item = &'a Site<'db>>) -> Option<String> {
+    let threads = largest_block(launches)?;
+    (threads <= 1024 && may_take_too_many(threads)).then(|| format!("__launch_bounds__({threads})"))
+}
+
+/// Whether a block of so many threads doesn't fit if each of them has as many registers as there can be. They are given out to whole
+/// warps, eight at a time.
+fn may_take_too_many(threads: u64) -> bool {
+    threads.div_ceil(32) * 32 * MOST_REGISTERS.next_multiple_of(8) > REGISTERS
+}
+
 /// The number of threads of the largest block, if all are constant.
-pub fn largest_block(launches: &[Site<'_>]) -> Option<u64> {
+pub fn largest_block<'a, 'db: 'a>(launches: impl IntoIterator<Item = &'a Site<'db>>) -> Option<u64> {
     let threads = |host: &Site<'_>| {
         let block = host.facts.block.constant?;
         Some(block.iter().fold(1u64, |n, x| n.saturating_mul(*x)))
     };
-    let sizes: Option<Vec<u64>> = launches.iter().map(threads).collect();
+    let sizes: Option<Vec<u64>> = launches.into_iter().map(threads).collect();
     sizes?.into_iter().max()
 }
 
@@ -257,6 +271,13 @@ mod tests {
         assert!(nested.is_too_large_for_debugging(254));
         assert_eq!(plain.and(nested), nested);
         assert_eq!(plain.and(Needed::to_launch_alone(unknown.iter())).optimized, None);
+    }
+
+    #[test]
+    fn blocks_that_may_take_too_many_registers() {
+        assert!(!may_take_too_many(256));
+        assert!(may_take_too_many(257));
+        assert!(may_take_too_many(1024));
     }
 
     #[test]

@@ -313,13 +313,6 @@ pub fn batch(record: &str, block: [u64; 3]) -> String {
     format!("{STREAM_BATCH}<{record}, {block}>")
 }
 
-/// `__launch_bounds__` for an aggregated kernel of large blocks. It takes some registers more than the child; a block of more than
-/// 512 threads that has more than 64 each can't be launched.
-pub fn launch_bounds(block: [u64; 3]) -> Option<String> {
-    let threads: u64 = block.iter().product();
-    (threads > 512).then(|| format!("__launch_bounds__({threads})"))
-}
-
 /// The child's body uses shared memory, which the next block that runs in the same block uses again.
 pub fn ends_with_barrier(child: &Child<'_>) -> bool {
     !effects(child.db, child.worker()).shared.is_empty()

@@ -367,8 +367,8 @@ impl<'db> Plan<'_, 'db> {
         params.extend(split.uniform().map(|p| outline::one_line(&p.param.decl)));
         let is_static = if child.is_static { "static " } else { "" };
         let own = child.launch_bounds.as_ref().map(|b| outline::one_line(b));
-        let in_stream = block.filter(|_| self.granularity == Granularity::GridInStream);
-        let bounds = own.or_else(|| in_stream.and_then(stream::launch_bounds));
+        let launches = group.launches.iter().map(|(site, _)| &self.cluster.sites[*site]);
+        let bounds = own.or_else(|| launch_bounds::of_generated(launches));
         let bounds = bounds.map_or(String::new(), |b| format!("{b} "));
         let head = format!("{template}{is_static}__global__ void {bounds}{}(", group.kernel);
         (structure, head, params)

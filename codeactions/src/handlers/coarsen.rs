@@ -13,6 +13,7 @@ use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::effects;
 use crate::grid_stride::is_grid_stride;
 use crate::include::Header;
+use crate::launch_bounds;
 use crate::lex;
 use crate::names::{Names, camel};
 use crate::outline::{self, Form};
@@ -208,7 +209,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
         let constant = constant(&child, amount, &comment, &mut names, &mut edit);
         replace_grid(&site, &child, amount, &constant, &mut edit);
     } else {
-        let (kernel, constant) = generate(&child, amount, &mut names, &mut edit);
+        let (kernel, constant) = generate(&site, &child, amount, &mut names, &mut edit);
         replace_launch(&site, &child, amount, &constant, &kernel, &mut edit);
     }
     finish(edit)
@@ -285,12 +286,16 @@ fn constant(child: &Child<'_>, amount: Amount, comment: &str, names: &mut Names,
 
 /// Writes the coarsened kernel behind the child, unless it is there; gives its name and that of the constant.
 fn generate<'db>(
+    site: &Site<'db>,
     child: &Child<'db>,
     amount: Amount,
     names: &mut Names,
     edit: &mut EditBuilder<'db>,
 ) -> (String, String) {
     let mut behind = outline::behind(edit, child);
+    let own = child.launch_bounds.as_ref().map(|b| outline::one_line(b));
+    let bounds = own.or_else(|| launch_bounds::of_generated([site]));
+    let bounds = bounds.map_or(String::new(), |b| format!("{b} "));
     let wanted = format!("{}_coarsened", child.name);
     let comment = |kernel: &str| match amount {
         Amount::Factor(_) => format!(
@@ -308,7 +313,7 @@ fn generate<'db>(
         && let Meaning::Functions(known) = meaning(child.db, child.file, &wanted)
         && let [known] = known.as_slice()
     {
-        let code = coarsened_kernel(child, &wanted, &outlined.name, outlined.takes_thread, &behind);
+        let code = coarsened_kernel(child, &bounds, &wanted, &outlined.name, outlined.takes_thread, &behind);
         if lex::code_words(&known.text(child.db)) == lex::code_words(&code) {
             let constant = constant(child, amount, &comment(&wanted), names, edit);
             return (wanted, constant);
@@ -317,14 +322,16 @@ fn generate<'db>(
     let kernel = names.fresh(&wanted);
     let constant = constant(child, amount, &comment(&kernel), names, edit);
     let worker = outline::outline(edit, &mut behind, child, Form::Block, names);
-    let code = coarsened_kernel(child, &kernel, &worker.name, worker.takes_thread, &behind);
+    let code = coarsened_kernel(child, &bounds, &kernel, &worker.name, worker.takes_thread, &behind);
     behind.add(code);
     behind.finish(edit, child);
     (kernel, constant)
 }
 
+/// `bounds`: what stands in front of its name.
 fn coarsened_kernel(
     child: &Child<'_>,
+    bounds: &str,
     kernel: &str,
     worker: &str,
     takes_thread: bool,
@@ -359,10 +366,6 @@ fn coarsened_kernel(
         .as_ref()
         .map_or(String::new(), |t| format!("{}\n", outline::one_line(t)));
     let is_static = if child.is_static { "static " } else { "" };
-    let bounds = child
-        .launch_bounds
-        .as_ref()
-        .map_or(String::new(), |b| format!("{} ", outline::one_line(b)));
     behind.function(
         &format!("{template}{is_static}__global__ void {bounds}{kernel}("),
         &params,

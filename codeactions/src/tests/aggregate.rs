@@ -147,6 +147,56 @@ fn large_blocks_get_launch_bounds() {
 }
 
 #[test]
+fn aggregated_kernels_of_large_blocks_get_launch_bounds() {
+    let all = [
+        "aggregate-warp",
+        "aggregate-block",
+        "aggregate-multiblock",
+        "aggregate-grid",
+        "aggregate-grid-stream",
+    ];
+    let head = |bounds: &str| format!("__global__ void {bounds}child_aggregated(");
+    for id in all {
+        for (block, bounds) in [
+            ("257", "__launch_bounds__(257) "),
+            ("512", "__launch_bounds__(512) "),
+            ("dim3(32, 16)", "__launch_bounds__(512) "),
+            ("1024", "__launch_bounds__(1024) "),
+            ("256", ""),
+            ("dim3(16, 16)", ""),
+        ] {
+            rewrite(id, &program(&format!("child<<<1, {block}>>>(out, begin, count);"))).has(&[&head(bounds)]);
+        }
+        let text = program("child<<<1, 512>>>(out, begin, count);");
+        let own = text.replace("void child(", "void __launch_bounds__(640, 1) child(");
+        rewrite(id, &own).has(&[&head("__launch_bounds__(640, 1) ")]);
+    }
+    // One kernel for launches of several sizes.
+    let two = |other: &str| {
+        program(&format!(
+            "child<<<1, 288>>>(out, begin, count);\n    child<<<1, {other}>>>(out, begin, count);"
+        ))
+    };
+    rewrite(ID, &two("768")).has(&[&head("__launch_bounds__(768) ")]);
+    rewrite(ID, &two("32")).has(&[&head("__launch_bounds__(288) ")]);
+    rewrite(ID, &two("count")).has(&[&head("")]);
+    // A block that there can't be.
+    rewrite(ID, &program("child<<<1, 2048>>>(out, begin, count);")).has(&[&head("")]);
+    // Where it is declared, too.
+    let text = program("child<<<1, 512>>>(out, begin, count);");
+    let at = text.find("__global__ void parent").unwrap_or(0);
+    let (child, rest) = text.split_at(at);
+    let behind = format!("__global__ void child(int* out, int begin, int count);\n\n{rest}\n{child}");
+    let result = rewrite(ID, &behind);
+    assert_eq!(
+        result.text().matches(&head("__launch_bounds__(512) ")).count(),
+        2,
+        "{}",
+        result.text()
+    );
+}
+
+#[test]
 fn launch_bounds_that_leave_too_few_registers() {
     let narrow = "the launch bounds of `parent` leave 24 registers for a thread, and what launches needs up to 32";
     refuses(ID, &bounded("__launch_bounds__(256, 10) ", "256"), narrow);

@@ -210,6 +210,36 @@ fn templates_and_namespaces() {
 }
 
 #[test]
+fn large_blocks_get_launch_bounds() {
+    let with = |block: &str| program(&format!("child<<<(count + 31) / 32, {block}>>>(out, begin, count);"));
+    for (block, bounds) in [
+        ("512", "__launch_bounds__(512) "),
+        ("dim3(32, 32)", "__launch_bounds__(1024) "),
+        ("256", ""),
+        ("count", ""),
+        ("2048", ""),
+    ] {
+        rewrite(ID, &with(block)).has(&[&format!("__global__ void {bounds}child_coarsened(")]);
+    }
+    // A kernel for smaller blocks can't take larger ones.
+    let first = rewrite(ID, &with("512"));
+    let call = "child_coarsened<<<";
+    let text = first.text().replacen(
+        "    child_coarsened<<<",
+        "    $0child<<<1, 1024>>>(out, begin, count);\n    child_coarsened<<<",
+        1,
+    );
+    assert!(text.contains("$0") && text.contains(call));
+    let header = (crate::include::HEADER_NAME, crate::include::HEADER);
+    let second = rewrite_files(ID, &[("a.cu", &text), header], &[]);
+    let Ok(second) = second else { panic!("{second:?}") };
+    second.has(&[
+        "__global__ void __launch_bounds__(512) child_coarsened(",
+        "__global__ void __launch_bounds__(1024) child_coarsened2(",
+    ]);
+}
+
+#[test]
 fn comments_in_a_launch_stay() {
     rewrite(
         ID,
