@@ -8,6 +8,7 @@ mod barriers;
 mod calls;
 mod child;
 mod cluster;
+mod configured;
 mod continuation;
 mod ctype;
 pub mod edit;

@@ -17,6 +17,7 @@ use self::emit::{Plan, declare};
 use crate::arena::{self, Parent, Room, refuse_to_leave_unseen};
 use crate::child::Child;
 use crate::cluster::{self, Cluster};
+use crate::configured::refuse_configured;
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::effects;
 use crate::handlers::finish;
@@ -174,6 +175,9 @@ pub fn aggregate<'db>(
             refuse_child(site, &children[index], collected, &mut refusals);
             child_of.push(index);
         }
+    }
+    for child in &children {
+        refuse_configured(child, &mut refusals);
     }
     if granularity == Granularity::GridInStream {
         // The children of which a thread may launch more than there is room for.

@@ -9,6 +9,7 @@ use gridfuse_analysis::summary::summary;
 use super::{finish, verdict};
 use crate::barriers;
 use crate::child::Child;
+use crate::configured::refuse_configured;
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::effects;
 use crate::grid_stride::is_grid_stride;
@@ -185,6 +186,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     }
     let loops = child.as_ref().is_some_and(is_grid_stride);
     if let Some(child) = child.as_ref().filter(|_| !loops) {
+        refuse_configured(child, &mut refusals);
         refuse_child(child, &mut refusals, &mut edit);
     }
     let header = Header::for_file(db, site.file)

@@ -147,6 +147,68 @@ fn large_blocks_get_launch_bounds() {
 }
 
 #[test]
+fn what_is_set_for_the_child_holds_for_no_other_kernel() {
+    let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
+    let with = |code: &str| text.replace("    parent<<<", &format!("    {code}\n    parent<<<"));
+    let all = [
+        "aggregate-warp",
+        "aggregate-block",
+        "aggregate-multiblock",
+        "aggregate-grid",
+        "aggregate-grid-stream",
+        "coarsen",
+    ];
+    let why = "`child` is mentioned where it isn't launched, and what is set for it there";
+    for id in all {
+        refuses(
+            id,
+            &with("cudaFuncSetAttribute(child, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536);"),
+            why,
+        );
+    }
+    let set = with("cudaFuncSetAttribute(child, cudaFuncAttributeMaxDynamicSharedMemorySize, 65536);");
+    let optimized = rewrite("optimize", &set);
+    assert!(!optimized.text().contains("child_aggregated") && !optimized.text().contains("child_coarsened"));
+    for code in [
+        "CHECK(cudaFuncSetCacheConfig((const void*)child, cudaFuncCachePreferShared));",
+        "void (*kernel)(int*, int, int) = child;\n    prepare(kernel);",
+    ] {
+        refuses(ID, &with(code), why);
+        refuses("coarsen", &with(code), why);
+    }
+    // In another file, and by a macro.
+    let files = [
+        ("a.cu", text.as_str()),
+        (
+            "b.cu",
+            "__global__ void child(int* out, int begin, int count);\nvoid prepare() { cudaFuncSetAttribute(child, a, 1); }\n",
+        ),
+    ];
+    super::refuses_files(ID, &files, why);
+    refuses(
+        ID,
+        &format!("#define PREPARE() cudaFuncSetAttribute(child, a, 1)\n{text}"),
+        why,
+    );
+    // These ask, or launch it by itself.
+    for code in [
+        "int blocks, threads;\n    cudaOccupancyMaxPotentialBlockSize(&blocks, &threads, child, 0, 0);",
+        "cudaFuncAttributes a;\n    cudaFuncGetAttributes(&a, child);",
+        "child<<<1, 32>>>(out, 0, n);",
+        "// cudaFuncSetAttribute(child, a, 1);",
+        "cudaFuncSetAttribute(other, a, 1);",
+    ] {
+        for id in [ID, "coarsen"] {
+            rewrite(id, &with(code));
+        }
+    }
+    // The child itself is launched, or none.
+    for id in ["fire-and-forget", "threshold", "serialize"] {
+        rewrite(id, &with("cudaFuncSetAttribute(child, a, 1);"));
+    }
+}
+
+#[test]
 fn aggregated_kernels_of_large_blocks_get_launch_bounds() {
     let all = [
         "aggregate-warp",
