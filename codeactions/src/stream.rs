@@ -162,8 +162,12 @@ pub fn at_host(function: &Function<'_>, host: &Site<'_>, param: &Param, text: &s
     if of_template && own.pointers == 0 {
         return None;
     }
-    let source = target::flat(host.expr_source(arg));
-    let wanted = &param.ty;
+    converted(own, &param.ty, target::flat(host.expr_source(arg)))
+}
+
+/// What the host passes for a parameter of the child of the type `wanted`, in place of the parent's of the type `own`, for which it passes
+/// `source`. `None`: in the parent it isn't converted in a way that the host could do, too.
+pub fn converted(own: &Type, wanted: &Type, source: String) -> Option<String> {
     let base = |ty: &Type| ctype::normalize(&ty.base);
     if own.pointers == wanted.pointers && base(own) == base(wanted) {
         return Some(source);

@@ -254,6 +254,75 @@ fn what_follows_a_parent_is_taken_back() {
 }
 
 #[test]
+fn the_host_passes_the_same_for_several_parameters() {
+    const ID: &str = "aggregate-grid-stream";
+    let with = |params: &str, args: &str, statement: &str, launch: &str| {
+        program(launch)
+            .replace(
+                "void parent(int* out, const int* row, int n) {",
+                &format!("void parent({params}) {{\n    {statement}"),
+            )
+            .replace("(out, row, n);\n}", &format!("({args});\n}}"))
+    };
+    // One points to constants, and one is changed.
+    let row = "const int* row, int n";
+    let text = with(
+        &format!("const int* in, int* out, {row}"),
+        "out, out, row, n",
+        "if (in[n]) return;",
+        LAUNCH,
+    );
+    round_trip(&text, &[ID]);
+    let text = with(
+        &format!("int* also, int* out, {row}"),
+        "out, out, row, n",
+        "also += n;",
+        LAUNCH,
+    );
+    round_trip(&text, &[ID]);
+    // One is converted, and of two that aren't one has the name of the child's.
+    let launch = "if (begin > 0) child<<<1, 32>>>(out, begin, n);";
+    for (tag, named) in [
+        ("unsigned char tag", "n"),
+        ("int tag", "count"),
+        ("int tag, int other", "count"),
+    ] {
+        let more = if tag.contains("other") { "n, n" } else { "n" };
+        let text = with(
+            &format!("{tag}, int* out, const int* row, int n"),
+            &format!("{more}, out, row, n"),
+            "",
+            launch,
+        )
+        .replace("count = row[v + 1] - begin;", "m = row[v + 1] - begin;");
+        let text = if named == "n" {
+            text
+        } else {
+            let (child, rest) = text.split_at(text.find("__global__ void parent").unwrap_or(0));
+            let rest = rest
+                .replacen("int n)", "int count)", 1)
+                .replacen("v >= n", "v >= count", 1);
+            format!("{child}{}", rest.replace("begin, n);\n}", "begin, count);\n}"))
+        };
+        round_trip(&text, &[ID]);
+    }
+    // Nothing tells these apart.
+    let text = with(
+        "int* a, int* b, const int* row, int n",
+        "out, out, row, n",
+        "",
+        &LAUNCH.replace("(out", "(b"),
+    );
+    let there = rewritten(&text, &[ID]);
+    for what in ["revert", "retune-grid"] {
+        let why =
+            "the host passes the same for `a`, `b` of `parent`, and which of them was passed on as `out` isn't known";
+        let refused = fix(what, &marked(&there), &[]).expect_err("refused");
+        assert!(refused.iter().any(|r| r.contains(why)), "{refused:?}");
+    }
+}
+
+#[test]
 fn a_threshold_goes_below_what_is_there() {
     let text = program(LAUNCH);
     for layers in [

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::hir::ExprKind;
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::resolve::{declarations_of, functions_named, launch_sites_of, unqualified};
 use gridfuse_analysis::span::{FileRange, TextRange};
@@ -12,9 +13,10 @@ use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_bod
 use crate::arena::{ARENA, ARENA_FOR, LAUNCHPAD_FOR};
 use crate::edit::EditBuilder;
 use crate::lex::{self, Token};
+use crate::pure;
 use crate::rewrite::Options;
 use crate::site::Site;
-use crate::stream::{FOLLOWED_BY, STREAM_ARENA};
+use crate::stream::{self, FOLLOWED_BY, STREAM_ARENA};
 
 /// A declaration `gridfuse::Aggregator<Granularity, kernel> name(arena, …);`.
 struct Aggregator<'db> {
@@ -44,13 +46,19 @@ struct Collected<'db> {
 /// The granularity at which the host passes what all launches share.
 const IN_STREAM: &str = "PerGridInStream";
 
-/// Takes the aggregation off a kernel; `None` where there is none.
-pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Option<Option<Layer>> {
+/// Takes the aggregation off a kernel; `None` where there is none. `why`: why it can't be taken off, where that isn't because it was edited.
+pub fn peel<'db>(
+    db: &'db dyn Db,
+    parent: FunctionItem<'db>,
+    stream: &str,
+    why: &mut Option<String>,
+) -> Option<Option<Layer>> {
     let code = source(db, parent);
-    code.contains("gridfuse::Aggregator").then(|| layer(db, parent, stream))
+    code.contains("gridfuse::Aggregator")
+        .then(|| layer(db, parent, stream, why))
 }
 
-fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Option<Layer> {
+fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str, why: &mut Option<String>) -> Option<Layer> {
     let file = parent.file(db);
     let text = file.text(db);
     let own = place(db, parent).range;
@@ -74,7 +82,7 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str) -> Optio
     }
     if first.granularity.ends_with(IN_STREAM) {
         for aggregator in &mut aggregators {
-            let passed = passed_by_host(db, parent, aggregator.arguments.first()?)?;
+            let passed = passed_by_host(db, parent, aggregator, why)?;
             aggregator.arguments.extend(passed);
         }
     }
@@ -449,13 +457,19 @@ fn arena_arguments<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Vec<FileR
 }
 
 /// What all launches share, where the host passes it to what makes an arena: the parameters of the parent that get the same, at each
-/// of its launches.
-fn passed_by_host<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, arena: &str) -> Option<Vec<String>> {
+/// of its launches, and that become the child's in the same way. `why`: which it is isn't known.
+fn passed_by_host<'db>(
+    db: &'db dyn Db,
+    parent: FunctionItem<'db>,
+    aggregator: &Aggregator<'db>,
+    why: &mut Option<String>,
+) -> Option<Vec<String>> {
     const HEAD: [&str; 5] = ["gridfuse", ":", ":", "followed_by", "<"];
     // For each launch the arguments of the parent, and those of `followed_by`.
     let mut hosts: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     let body = gridfuse_analysis::hir::body(db, parent);
-    let own = body.params.iter().position(|p| body.binding(*p).name == arena)?;
+    let arena = aggregator.arguments.first()?;
+    let own = body.params.iter().position(|p| body.binding(*p).name == *arena)?;
     for id in launch_sites_of(db, parent) {
         let host = Site::new(db, id).ok()?;
         let tokens = lex::code_tokens_of(db, host.file);
@@ -477,20 +491,60 @@ fn passed_by_host<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, arena: &str) 
         hosts.push((texts(arguments)?, texts(passed)?.get(3..)?.to_vec()));
     }
     let words = |code: &str| lex::code_words(code).concat();
+    let kernel = gridfuse_analysis::hir::body(db, aggregator.collected.kernel);
     let (_, first) = hosts.first()?;
-    (0..first.len())
-        .map(|at| {
-            let gets = |index: usize| {
-                hosts.iter().all(|(arguments, passed)| {
-                    let given = arguments.get(index).map(|a| words(a));
-                    let ty = &body.binding(body.params[index]).ty.base;
-                    given.is_some() && given == passed.get(at).map(|p| words(&without_cast(p, ty)))
-                })
+    let mut found = Vec::new();
+    for at in 0..first.len() {
+        let wanted = kernel.binding(*kernel.params.get(at + 1)?);
+        // The host doesn't know a parameter that the parent changes, and a pointer to constants doesn't become one to variables.
+        let fits = |index: usize| {
+            let param = body.binding(body.params[index]);
+            let ty = &param.ty;
+            let gets = |(arguments, passed): &(Vec<String>, Vec<String>)| {
+                let given = arguments.get(index).cloned();
+                let given = given.and_then(|given| stream::converted(ty, &wanted.ty, given));
+                given.is_some() && given.as_deref().map(words) == passed.get(at).map(|p| words(p))
             };
-            let index = (0..body.params.len()).find(|index| gets(*index))?;
-            Some(body.binding(body.params[index]).name.clone())
-        })
-        .collect()
+            let constants = ty.pointers > 0 && ty.const_base && !wanted.ty.const_base;
+            // What a lambda that a rewrite has made for launches without room mentions is one of these parameters, too.
+            let in_lambda = body.exprs.iter().any(
+                |expr| matches!(&expr.kind, ExprKind::Lambda { mentions, .. } if mentions.contains(&body.params[index])),
+            );
+            let keeps = pure::keeps_first_value(db, parent.file(db), &body, body.params[index])
+                || in_lambda && pure::assignments(&body, body.params[index]).next().is_none();
+            !constants && keeps && hosts.iter().all(gets)
+        };
+        let candidates: Vec<usize> = (0..body.params.len()).filter(|index| fits(*index)).collect();
+        let named = |index: &usize| body.binding(body.params[*index]).name == wanted.name;
+        let same_type = |index: &usize| body.binding(body.params[*index]).ty.const_base == wanted.ty.const_base;
+        let index = match candidates.as_slice() {
+            [] => return None,
+            [one] => Some(*one),
+            several => {
+                let same: Vec<usize> = several.iter().copied().filter(same_type).collect();
+                match same.as_slice() {
+                    [one] => Some(*one),
+                    [] => several.iter().copied().find(named),
+                    same => same.iter().copied().find(named),
+                }
+            }
+        };
+        let Some(index) = index else {
+            let names: Vec<String> = candidates
+                .iter()
+                .map(|index| format!("`{}`", body.binding(body.params[*index]).name))
+                .collect();
+            *why = Some(format!(
+                "the host passes the same for {} of `{}`, and which of them was passed on as `{}` isn't known",
+                names.join(", "),
+                unqualified(parent.name(db)),
+                wanted.name
+            ));
+            return None;
+        };
+        found.push(body.binding(body.params[index]).name.clone());
+    }
+    Some(found)
 }
 
 /// Takes the arena's parameter and its arguments away.

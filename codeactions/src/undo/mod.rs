@@ -161,8 +161,9 @@ impl<'db> Stripped<'db> {
             let Some(function) = function_named(&self.host, self.path(), &self.function) else {
                 return Ok(None);
             };
+            let mut why = None;
             let layers = [
-                ("aggregate", aggregated::peel(db, function, stream)),
+                ("aggregate", aggregated::peel(db, function, stream, &mut why)),
                 ("coarsen", coarsened::peel(db, function)),
                 ("threshold", thresholded::peel(db, function)),
                 ("serialize", serialized::peel(db, function)),
@@ -174,7 +175,7 @@ impl<'db> Stripped<'db> {
                 }
                 return Ok(None);
             };
-            layer.ok_or_else(|| edited(what))?
+            layer.ok_or_else(|| why.map_or_else(|| edited(what), |why| refuse(why, Some(here))))?
         };
         let before = texts(&self.host);
         let rewrite = layer.rewrite;
