@@ -123,7 +123,8 @@ pub fn type_of(site: &Site<'_>, expr: ExprId) -> Option<String> {
             name: Some(name), args, ..
         } if matches!(name.as_str(), "min" | "max") => {
             let (a, b) = (type_of(site, *args.first()?)?, type_of(site, *args.get(1)?)?);
-            (a == b).then_some(a)
+            // CUDA has none for smaller types than `int`.
+            (a == b).then(|| promoted(&a).unwrap_or(a))
         }
         ExprKind::Call {
             name: Some(name), args, ..
@@ -201,23 +202,29 @@ pub fn converts_in_braces(from: &str, to: &str) -> bool {
 
 /// Whether a literal's value fits a type, so that braces accept it.
 pub fn literal_fits(site: &Site<'_>, expr: ExprId, to: &str) -> bool {
-    let (value, negative) = match &site.body.expr(site.body.strip_parens(expr)).kind {
-        ExprKind::Literal(Literal::Int(value)) => (*value, false),
+    let expr = site.body.strip_parens(expr);
+    let value = match &site.body.expr(expr).kind {
+        ExprKind::Literal(Literal::Int(value)) => Some(*value),
         ExprKind::Unary(UnOp::Neg, e) => match &site.body.expr(*e).kind {
-            ExprKind::Literal(Literal::Int(value)) => (*value, true),
-            _ => return false,
+            ExprKind::Literal(Literal::Int(value)) => value.checked_neg(),
+            _ => None,
         },
         ExprKind::Literal(Literal::Float(_)) => return matches!(to, "float" | "double"),
         ExprKind::Literal(Literal::Bool(_)) => return rank(to).is_some() || to == "size_t",
-        _ => return false,
+        _ => None,
     };
+    let Some(value) = value else { return false };
+    // `-1u` is a large number.
+    if value < 0 && (site.body.expr(expr).from_macro || site.expr_source(expr).contains(['u', 'U'])) {
+        return false;
+    }
     match to {
-        "int" | "long" | "long long" | "float" | "double" => value < 1 << 24,
-        "unsigned int" | "unsigned long" | "unsigned long long" | "size_t" => !negative && value < 1 << 31,
-        "short" => value < 1 << 15,
-        "unsigned short" => !negative && value < 1 << 16,
-        "char" | "signed char" => value < 1 << 7 && !negative,
-        "unsigned char" => !negative && value < 1 << 8,
+        "int" | "long" | "long long" | "float" | "double" => value.abs() < 1 << 24,
+        "unsigned int" | "unsigned long" | "unsigned long long" | "size_t" => (0..1 << 31).contains(&value),
+        "short" => value.abs() < 1 << 15,
+        "unsigned short" => (0..1 << 16).contains(&value),
+        "char" | "signed char" => (0..1 << 7).contains(&value),
+        "unsigned char" => (0..1 << 8).contains(&value),
         _ => false,
     }
 }

@@ -147,6 +147,46 @@ fn large_blocks_get_launch_bounds() {
 }
 
 #[test]
+fn literals_that_braces_would_narrow_are_cast() {
+    let child = |types: [&str; 2]| {
+        let [a, b] = types;
+        format!("__global__ void child(int* out, {a} a, {b} b) {{\n    out[threadIdx.x] = a + b;\n}}\n")
+    };
+    let launched = |types: [&str; 2], a: &str, b: &str| {
+        let launch = format!("if (n > 2) child<<<1, 32>>>(out, {a}, {b}); else child<<<1, 32>>>(out, v, v);");
+        rewrite("aggregate-grid", &with_child(&child(types), &launch))
+    };
+    for (types, a, b, wanted) in [
+        (
+            ["unsigned", "size_t"],
+            "-1",
+            "(-1)",
+            "{static_cast<unsigned>(-1), static_cast<size_t>((-1))}",
+        ),
+        (
+            ["unsigned short", "unsigned char"],
+            "-1",
+            "- 3",
+            "{static_cast<unsigned short>(-1), static_cast<unsigned char>(- 3)}",
+        ),
+        (["int", "long"], "-1u", "-7", "{static_cast<int>(-1u), -7}"),
+        (["short", "float"], "-32767", "-5", "{-32767, -5}"),
+        (["short", "unsigned"], "-40000", "7", "{static_cast<short>(-40000), 7}"),
+        (["unsigned", "unsigned long long"], "5", "0", "{5, 0}"),
+    ] {
+        launched(types, a, b).has(&[wanted]);
+    }
+}
+
+#[test]
+fn min_and_max_are_never_smaller_than_int() {
+    let child = "__global__ void child(int* out, short a, unsigned char b, int c) {\n    out[a] = b + c;\n}\n";
+    let launch = "short s = v, t = 7;\n    unsigned char e = v, d = 3;\n    if (count > 0) child<<<1, 32>>>(out, min(s, t), max(e, d), min(s, t));";
+    rewrite("aggregate-grid", &with_child(child, launch))
+        .has(&["{static_cast<short>(min(s, t)), static_cast<unsigned char>(max(e, d)), min(s, t)}"]);
+}
+
+#[test]
 fn what_is_set_for_the_child_holds_for_no_other_kernel() {
     let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
     let with = |code: &str| text.replace("    parent<<<", &format!("    {code}\n    parent<<<"));
