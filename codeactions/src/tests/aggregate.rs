@@ -187,6 +187,43 @@ fn min_and_max_are_never_smaller_than_int() {
 }
 
 #[test]
+fn a_comment_behind_the_brace_swallows_nothing() {
+    let text = program("child<<<1, 32>>>(out, begin, count);");
+    let head = "int n) {\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if";
+    let body = "int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if";
+    let aggregator = "    gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> childs(arena, out);\n";
+    let with = |between: &str| {
+        assert!(text.contains(head));
+        rewrite(ID, &text.replace(head, &format!("int n) {{{between}{body}")))
+    };
+    for (between, wanted) in [
+        (
+            " /* what\n    it does */ ",
+            format!("{{\n{aggregator}    /* what\n    it does */ {body}"),
+        ),
+        (
+            " /* a */ /* what\n    it does */\n    ",
+            format!("{{\n{aggregator}    /* a */ /* what\n    it does */\n    {body}"),
+        ),
+        (
+            " // goes on \\\n    here\n    ",
+            format!("{{\n{aggregator}    // goes on \\\n    here\n    {body}"),
+        ),
+        (
+            " /* a */ // b\n    ",
+            format!("{{ /* a */ // b\n{aggregator}    {body}"),
+        ),
+        ("\n    ", format!("{{\n{aggregator}    {body}")),
+    ] {
+        with(between).has(&[&wanted]);
+    }
+    let crlf = text
+        .replace(head, &format!("int n) {{ // b\n    {body}"))
+        .replace('\n', "\r\n");
+    rewrite(ID, &crlf).has(&[&format!("{{ // b\r\n{}    int v", aggregator.replace('\n', "\r\n"))]);
+}
+
+#[test]
 fn what_is_set_for_the_child_holds_for_no_other_kernel() {
     let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
     let with = |code: &str| text.replace("    parent<<<", &format!("    {code}\n    parent<<<"));
