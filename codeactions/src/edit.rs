@@ -150,6 +150,7 @@ pub struct EditBuilder<'db> {
     files: BTreeMap<PathBuf, FileEdits>,
     creates: BTreeMap<PathBuf, String>,
     assumptions: Vec<Reason>,
+    refused: Vec<Reason>,
 }
 
 struct FileEdits {
@@ -166,6 +167,7 @@ impl<'db> EditBuilder<'db> {
             files: BTreeMap::new(),
             creates: BTreeMap::new(),
             assumptions: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -254,6 +256,18 @@ impl<'db> EditBuilder<'db> {
         if !self.assumptions.contains(&reason) {
             self.assumptions.push(reason);
         }
+    }
+
+    /// Something that has to be edited can't be.
+    pub fn refuse(&mut self, reason: Reason) {
+        if !self.refused.contains(&reason) {
+            self.refused.push(reason);
+        }
+    }
+
+    /// What can't be edited.
+    pub fn refused(&self) -> &[Reason] {
+        &self.refused
     }
 
     /// The finished edit; refused when two edits want the same bytes.

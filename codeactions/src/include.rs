@@ -1,8 +1,11 @@
 //! Adds `#include "gridfuse.cuh"` to a file, and the header itself to the workspace.
 
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
 use gridfuse_analysis::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::preprocess::{MacroState, preprocessed};
 use gridfuse_analysis::resolve::{included_files, normalize};
 use gridfuse_analysis::span::{FileRange, TextRange};
 
@@ -68,10 +71,70 @@ impl Header {
         }
         let dir = file.path(db).parent().unwrap_or(Path::new(""));
         let written = relative(dir, &self.path);
-        if let Some((at, insert)) = include_place(db, file).insertion(&written, edit.style(file).newline) {
+        let newline = edit.style(file).newline;
+        let mut place = include_place(db, file).clone();
+        if let Some((name, _)) = macro_in_sight(db, file, place.directives) {
+            place = place.at_head();
+            let still = macro_in_sight(db, file, place.directives);
+            if still.is_some() || place.tuned {
+                let (name, defined) = still.unwrap_or((name, None));
+                edit.refuse(Reason {
+                    text: format!(
+                        "{HEADER_NAME} would be included behind the macro `{name}`, a name that it uses itself"
+                    ),
+                    place: defined,
+                });
+                return;
+            }
+        }
+        if let Some((at, insert)) = place.insertion(&written, newline) {
             edit.insert_once(file, at as u32, insert);
         }
     }
+}
+
+/// The words that a macro must not have where the header is included: those of the header, and `min` and `max`, which are in what it
+/// includes; but for those that it asks for by `#if` or defines itself, and for those that the system's headers may define.
+fn own_words() -> &'static HashSet<&'static str> {
+    static WORDS: OnceLock<HashSet<&'static str>> = OnceLock::new();
+    WORDS.get_or_init(|| {
+        let lines = logical_lines(HEADER);
+        let asked: HashSet<&str> = lines
+            .iter()
+            .filter_map(|line| line.directive)
+            .flat_map(|(_, rest)| lex::identifiers(rest))
+            .collect();
+        let of_system = |word: &str| {
+            let limit = word.len() > 4 && word.ends_with("_MAX");
+            limit || word.starts_with('_') || word.starts_with("cuda") || matches!(word, "NULL" | "stderr" | "stdout")
+        };
+        let words = lex::identifiers(HEADER).filter(|word| !asked.contains(word) && !of_system(word));
+        let mut words: HashSet<&str> = words.collect();
+        words.extend(["min", "max"]);
+        words
+    })
+}
+
+/// A macro, with the place of its definition, that has a word of the header behind so many directives of a file.
+fn macro_in_sight(db: &dyn Db, file: SourceFile, directives: u32) -> Option<(String, Option<FileRange>)> {
+    let found = preprocessed(db, file).states.iter().find(|(name, states)| {
+        let before = states.partition_point(|(index, _)| *index <= directives);
+        let state = before.checked_sub(1).and_then(|last| states.get(last));
+        let defined = matches!(state, Some((_, MacroState::Defined(_) | MacroState::DefinedSomehow)));
+        defined && own_words().contains(name.as_str())
+    });
+    let (name, _) = found?;
+    let place = included_files(db, file).iter().find_map(|file| {
+        let text = file.text(db);
+        let tokens = lex::code_tokens_of(db, *file);
+        let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
+        let at = (2..tokens.len()).find(|i| word(*i) == name && word(i - 1) == "define" && word(i - 2) == "#")?;
+        Some(FileRange {
+            file: *file,
+            range: TextRange::new(tokens[at].start as u32, tokens[at].end as u32),
+        })
+    });
+    Some((name.clone(), place))
 }
 
 /// Where a file, or one that it includes, gives the name of the header's namespace to something else.
@@ -192,6 +255,12 @@ struct IncludePlace {
     at: usize,
     /// What stands there.
     behind: Behind,
+    /// How many directives come before.
+    directives: u32,
+    /// The same in front of all other directives: the offset, what stands there, how many directives come before.
+    head: (usize, Behind, u32),
+    /// In between, something is set for the system's headers.
+    tuned: bool,
 }
 
 /// What an `#include` line is inserted behind.
@@ -216,7 +285,23 @@ pub fn insertion(text: &str, path: &str, newline: &str) -> Option<(usize, String
     IncludePlace::of(text).insertion(path, newline)
 }
 
+/// The same in front of all other directives: where macros are in the way.
+pub fn insertion_at_head(text: &str, path: &str, newline: &str) -> Option<(usize, String)> {
+    IncludePlace::of(text).at_head().insertion(path, newline)
+}
+
 impl IncludePlace {
+    /// In front of all other directives.
+    fn at_head(self) -> IncludePlace {
+        let (at, behind, directives) = self.head;
+        IncludePlace {
+            at,
+            behind,
+            directives,
+            ..self
+        }
+    }
+
     /// Where to insert the line that includes the runtime header at `path`; `None` when it is there already.
     fn insertion(&self, path: &str, newline: &str) -> Option<(usize, String)> {
         let there = |written: &String| written == path || written.rsplit('/').next() == Some(HEADER_NAME);
@@ -276,12 +361,38 @@ impl IncludePlace {
             }
             comment_only = false;
         }
+        let count = |at: usize| lines.iter().filter(|l| l.directive.is_some() && l.end <= at).count() as u32;
+        // What comes behind an include or a definition isn't the head.
+        let first = |l: &Line<'_>| matches!(l.directive, Some(("include" | "define", _)));
+        let start = guard.map_or(0, |index| index + 1);
+        let first = lines.iter().skip(start).position(first).map(|at| at + start);
+        let head = match after_head.filter(|index| first.is_none_or(|first| *index < first)) {
+            Some(index) => (lines[index].end, Behind::Head),
+            None => (if text.starts_with('\u{feff}') { 3 } else { 0 }, Behind::Nothing),
+        };
         let (at, behind) = match (after_include, after_head) {
             (Some(index), _) => (lines[index].end, Behind::Include),
             (None, Some(index)) => (lines[index].end, Behind::Head),
-            (None, None) => (if text.starts_with('\u{feff}') { 3 } else { 0 }, Behind::Nothing),
+            (None, None) => head,
         };
-        IncludePlace { included, at, behind }
+        let tuned = lines.iter().filter(|l| head.0 < l.end && l.start < at).any(|l| {
+            let name = l
+                .directive
+                .filter(|d| matches!(d.0, "define" | "undef"))
+                .map_or("", |d| d.1);
+            name.starts_with('_')
+                || ["NDEBUG", "CCCL_", "CUDA_", "CUB_", "THRUST_"]
+                    .iter()
+                    .any(|p| name.starts_with(p))
+        });
+        IncludePlace {
+            included,
+            at,
+            behind,
+            directives: count(at),
+            head: (head.0, head.1, count(head.0)),
+            tuned,
+        }
     }
 }
 

@@ -82,6 +82,9 @@ pub fn rewrite_by_id(id: &str) -> Option<&'static Rewrite> {
 
 /// The finished edit; edits that get in each other's way are a refusal.
 pub(crate) fn finish(edit: EditBuilder<'_>) -> Result<SourceEdit, Ineligible> {
+    if !edit.refused().is_empty() {
+        return Err(Ineligible(edit.refused().to_vec()));
+    }
     edit.finish().map_err(|error| refuse(error.to_string(), None))
 }
 

@@ -147,6 +147,58 @@ fn large_blocks_get_launch_bounds() {
 }
 
 #[test]
+fn the_header_goes_in_front_of_macros_with_its_names() {
+    let text = program("child<<<1, 32>>>(out, begin, count);");
+    let text = text.split_once('\n').map_or("", |(_, rest)| rest);
+    let include = "#include \"gridfuse.cuh\"\n";
+    let starts = |before: &str, wanted: &str| {
+        let result = rewrite(ID, &format!("{before}{text}"));
+        assert!(result.text().starts_with(wanted), "{}", &result.text()[..200]);
+    };
+    let macros = "#define X 64\n#define T 128\n#include <cstdio>\n";
+    starts(macros, &format!("{include}\n{macros}"));
+    starts(
+        &format!("// About.\n\n{macros}"),
+        &format!("// About.\n\n{include}\n{macros}"),
+    );
+    starts(
+        &format!("#pragma once\n{macros}"),
+        &format!("#pragma once\n\n{include}{macros}"),
+    );
+    // Other names, or gone again.
+    starts(
+        "#define kSize 1\n#include <cstdio>\n",
+        &format!("#define kSize 1\n#include <cstdio>\n{include}"),
+    );
+    let gone = "#define X 1\n#undef X\n#include <cstdio>\n";
+    starts(gone, &format!("{gone}{include}"));
+    starts(
+        "#define GRIDFUSE_DEBUG\n#include <cstdio>\n",
+        &format!("#define GRIDFUSE_DEBUG\n#include <cstdio>\n{include}"),
+    );
+    // As the system's headers do.
+    let system = "#define UINT_MAX 4294967295u\n#define __device__ __attribute__((device))\n#include <cstdio>\n";
+    starts(system, &format!("{system}{include}"));
+    // Out of another file.
+    let a = format!("#include <cstdio>\n#include \"util.h\"\n{text}");
+    let util = ("util.h", "#pragma once\n#define max(a, b) ((a) > (b) ? (a) : (b))\n");
+    let Ok(result) = super::rewrite_files(ID, &[("a.cu", &a), util], &[]) else {
+        panic!()
+    };
+    assert!(
+        result.text().starts_with(&format!("{include}\n#include <cstdio>\n")),
+        "{}",
+        result.text()
+    );
+    // What the system's headers are to be like has to come first.
+    refuses(
+        ID,
+        &format!("#define _GNU_SOURCE\n#define T 128\n#include <cstdio>\n{text}"),
+        "gridfuse.cuh would be included behind the macro `T`, a name that it uses itself",
+    );
+}
+
+#[test]
 fn literals_that_braces_would_narrow_are_cast() {
     let child = |types: [&str; 2]| {
         let [a, b] = types;

@@ -9,7 +9,7 @@ use gridfuse_analysis::span::{FileRange, TextRange};
 
 use crate::child::Child;
 use crate::edit::EditBuilder;
-use crate::include::{HEADER_NAME, insertion};
+use crate::include::{HEADER_NAME, insertion, insertion_at_head};
 use crate::lex::{self, Token};
 use crate::names::Names;
 use crate::site::Refusals;
@@ -258,7 +258,8 @@ pub fn without_include(text: &str) -> Option<String> {
             .map(|b| format!("{b}{rest}")),
     ];
     candidates.into_iter().flatten().find(|candidate| {
-        insertion(candidate, path, newline).is_some_and(|(at, insert)| {
+        let places = [insertion, insertion_at_head].map(|place| place(candidate, path, newline));
+        places.into_iter().flatten().any(|(at, insert)| {
             let (before, behind) = candidate.split_at(at);
             format!("{before}{insert}{behind}") == text
         })
