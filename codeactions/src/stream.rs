@@ -297,11 +297,13 @@ pub fn warps_alone(launches: &[&Site<'_>], child: &Child<'_>, split: &Split<'_>)
 /// What the struct of a launch's arguments has for the runtime: how many threads of such a grid have something to do.
 const THREADS: &str = "threads";
 
-/// That member function.
-pub fn threads(count: &Param) -> String {
+/// That member function. Another file may have a static child of that name: then it must be no function that the linker takes one of,
+/// not even where nothing is inlined (`-G`).
+pub fn threads(count: &Param, is_static: bool) -> String {
     let Param { ty, name, .. } = count;
+    let inlined = if is_static { "__forceinline__ " } else { "" };
     format!(
-        "__device__ {} {THREADS}() const {{ return {name}; }}",
+        "__device__ {inlined}{} {THREADS}() const {{ return {name}; }}",
         ctype::normalize(&ty.base)
     )
 }

@@ -333,7 +333,7 @@ impl<'db> Plan<'_, 'db> {
             child.name
         );
         if let Some(count) = group.threads.and_then(|index| child.params.get(index)) {
-            fields.push(stream::threads(count));
+            fields.push(stream::threads(count, child.is_static));
             comment.push_str("\n// Of the child's threads only the first threads() do anything.");
         }
         let header = if depends { template.as_str() } else { "" };

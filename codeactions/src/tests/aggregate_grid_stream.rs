@@ -98,6 +98,14 @@ fn what_the_host_cannot_write_twice_is_written_down() {
 }
 
 #[test]
+fn static_children_of_several_files_may_have_one_name() {
+    let launch = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);";
+    let text = program(launch).replace("__global__ void child(", "static __global__ void child(");
+    rewrite(ID, &text).has(&["__device__ __forceinline__ int threads() const { return count; }"]);
+    rewrite(ID, &program(launch)).has(&["__device__ int threads() const { return count; }"]);
+}
+
+#[test]
 fn blocks_and_streams() {
     let launch = "if (count > 0) child<<<1, dim3(8, 4)>>>(out, begin, count);";
     rewrite(ID, &program(launch)).has(&["gridfuse::StreamBatch<child_args, 8, 4> batch"]);
