@@ -7,11 +7,14 @@ use gridfuse_analysis::launch::Child;
 use gridfuse_analysis::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
+use crate::calls::{self, Library};
 use crate::cluster::{Cluster, Function};
 use crate::edit::EditBuilder;
 use crate::effects::Effects;
 use crate::include::{HEADER_NAME, Header};
 use crate::launchpad::{self, Listed};
+use crate::lex;
+use crate::names::words_with_macros;
 use crate::pure;
 use crate::room::{Collected, bytes_per_thread};
 use crate::site::{Refusals, Site};
@@ -363,12 +366,47 @@ fn refuse_host_launch(
             );
         }
     }
+    refuse_changed_config(host, refusals);
     host.refuse_conditional(refusals);
     for (span, reason) in &host.body.problems {
         if span.start < host.facts.span.end && host.facts.span.start < span.end {
             refusals.add(
                 format!("this host launch is not understood: {reason}"),
                 Some(host.place(*span)),
+            );
+        }
+    }
+}
+
+/// Refuses an argument that changes what the grid, the block or the stream of the same launch is made of: these come first, but not where
+/// they are written once more among the arguments.
+fn refuse_changed_config(host: &Site<'_>, refusals: &mut Refusals) {
+    let (db, body) = (host.db, &host.body);
+    let repeated = [0, 1, 3].into_iter().filter_map(|index| host.launch.config.get(index));
+    let texts: Vec<&str> = repeated.map(|e| host.expr_source(*e)).collect();
+    let named = words_with_macros(db, host.file, &texts.join(" "));
+    for arg in &host.launch.args {
+        let span = body.expr(*arg).span;
+        let inside = body.exprs.iter().filter(|e| span.contains(e.span));
+        // A function may change what it gets by reference, or by its address.
+        let gives_away = inside.clone().any(|e| match &e.kind {
+            ExprKind::AddrOf(place) => lex::identifiers(host.expr_source(*place)).any(|w| named.contains(w)),
+            ExprKind::Call { name, args, .. } => args.iter().enumerate().any(|(index, a)| {
+                let known = |name: &str| {
+                    calls::library(name).is_some_and(|l| l == Library::Pure)
+                        || pure::takes_by_value(db, host.file, name, index)
+                };
+                named.contains(host.expr_source(*a)) && !name.as_deref().is_some_and(known)
+            }),
+            _ => false,
+        });
+        let calls = inside.clone().any(|e| matches!(e.kind, ExprKind::Call { .. }));
+        let words = words_with_macros(db, host.file, host.expr_source(*arg));
+        let assigns = pure::assigns(body, *arg) && words.iter().any(|w| named.contains(w));
+        if assigns || calls && gives_away {
+            refusals.add(
+                "this argument of the host launch may change what its grid, block or stream is made of, which is to be written once more",
+                Some(host.place(span)),
             );
         }
     }

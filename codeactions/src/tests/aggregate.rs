@@ -199,6 +199,43 @@ fn the_header_goes_in_front_of_macros_with_its_names() {
 }
 
 #[test]
+fn arguments_of_the_host_that_change_its_configuration() {
+    let text = program("child<<<1, 32>>>(out, begin, count);");
+    let with = |args: &str| {
+        text.replace(
+            "void run(",
+            "void change(int& n);\nint next(int n);\nint take(int* n);\n#define B b\nvoid run(",
+        )
+        .replace(
+            "parent<<<(n + 127) / 128, 128>>>(out, row, n);",
+            &format!("int b = 5, c = 1;\n    parent<<<B, 128>>>({args});"),
+        )
+    };
+    let why = "this argument of the host launch may change what its grid, block or stream is made of";
+    for id in ["aggregate-block", "aggregate-grid-host", "aggregate-grid-stream"] {
+        for args in [
+            "out, row, b--",
+            "out, row, (b = 7)",
+            "out, row, c + b++",
+            "out, row, take(&b)",
+            "out, row, B--",
+            "out, row, change(b)",
+        ] {
+            refuses(id, &with(args), why);
+        }
+        for args in [
+            "out, row, b",
+            "out, row, next(b)",
+            "out, row, take(&c)",
+            "out, row, 60 * b",
+            "out, row, change(c)",
+        ] {
+            rewrite(id, &with(args));
+        }
+    }
+}
+
+#[test]
 fn literals_that_braces_would_narrow_are_cast() {
     let child = |types: [&str; 2]| {
         let [a, b] = types;
