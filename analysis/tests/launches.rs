@@ -317,14 +317,14 @@ fn blocks_of_more_dimensions_than_the_body_mentions() {
     is(first, &host("1, dim3(8, 4)"), (ManyThreads, false));
     is(first, &host("1, dim3(8, 1, 4)"), (ManyThreads, false));
     is(first, &host("1, dim3(8, n)"), (ManyThreads, false));
-    is(first, &host("1, unknown"), (ManyThreads, false));
     // One of several launches.
     let two = format!(
         "{} void other(int* o) {{ parent<<<1, dim3(8, 4)>>>(o, 1, 2, o); }}",
         host("4, 32")
     );
     is(first, &two, (ManyThreads, false));
-    // No launch, or not all: taken for granted.
+    // No launch, not all, or one of which nothing is known: taken for granted.
+    is(first, &host("1, unknown"), (OnePerBlock, true));
     is(first, "", (OnePerBlock, true));
     let pointer = format!("{} auto any = &parent;", host("4, 32"));
     is(first, &pointer, (OnePerBlock, true));

@@ -167,7 +167,7 @@ pub fn who_launches<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> Launchers {
 /// Whether [`LaunchFacts::launchers`](super::LaunchFacts::launchers) and [`who_launches`] take something for granted: that blocks
 /// (or the grid, where one thread of the grid launches) have no dimension but those that the launching function mentions, so that
 /// `if (threadIdx.x == 0)` leaves one thread of a block. The launches in sight don't speak against it; it is taken for granted where
-/// they aren't all launches, or where there is none. For a diagnostic that is good enough. A rewrite that relies on there being one
+/// they aren't all launches, where there is none, or where nothing is known of a size (a parameter of type `dim3`). For a diagnostic that is good enough. A rewrite that relies on there being one
 /// launcher has to say so as an assumption, or to treat the launch as one by many threads.
 pub fn takes_flat_blocks<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> bool {
     let Some(facts) = launches(db, id.function).get(id.index as usize) else {
@@ -185,7 +185,10 @@ pub fn takes_flat_blocks<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> bool {
         return false;
     }
     let kernel = id.function.signature(db).kernel;
-    !kernel || launch_sites_of(db, id.function).is_empty() || !only_known_launches(db, id.function)
+    !kernel
+        || launch_sites_of(db, id.function).is_empty()
+        || !only_known_launches(db, id.function)
+        || launched_dimensions(db, id.function).2
 }
 
 /// Dimensions beyond the first that blocks and grids of a function have, or may have, by the launches in sight.
@@ -195,7 +198,7 @@ fn dimensions_in_sight<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> (Di
     let mut todo = vec![function];
     while let Some(next) = todo.pop() {
         if next.signature(db).kernel {
-            let (t, b) = launched_dimensions(db, next);
+            let (t, b, _) = launched_dimensions(db, next);
             (threads, blocks) = (either(threads, t), either(blocks, b));
         } else {
             let callers = calls_of(db, next).iter().map(|call| call.caller);
@@ -205,10 +208,12 @@ fn dimensions_in_sight<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> (Di
     (threads, blocks)
 }
 
-/// Dimensions that blocks and grids have, or may have, in the launches of a kernel that are in sight.
+/// Dimensions that blocks and grids have, or may have, in the launches of a kernel that are in sight. Whether there is a size among
+/// them of which nothing is known.
 #[salsa::tracked(returns(copy))]
-fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims, Dims) {
+fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims, Dims, bool) {
     let (mut threads, mut blocks) = (Dims::default(), Dims::default());
+    let mut unclear = false;
     for site in launch_sites_of(db, kernel) {
         let body = body(db, site.function);
         let launch = body.launches.get(site.index as usize).map(|e| &body.expr(*e).kind);
@@ -227,12 +232,15 @@ fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims
             let several = |e: ExprId| constant_value(db, site.function, &body, e) != Some(1);
             let dims = match components(db, site.function, &body, size) {
                 Some(parts) => parts.map(|part| part.is_some_and(several)),
-                None => [true; 3],
+                None => {
+                    unclear = true;
+                    Dims::default()
+                }
             };
             *found = either(*found, dims);
         }
     }
-    (threads, blocks)
+    (threads, blocks, unclear)
 }
 
 /// Who gets to an expression in device code; `None` for a device function whose callers can't be seen.
