@@ -4,7 +4,7 @@ use gridfuse_analysis::db::Db;
 use gridfuse_analysis::dependence::{Dependence, Kind, Order, Touch, order};
 use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{LaunchId, Launchers, Stream, launches, statement_places};
+use gridfuse_analysis::launch::{LaunchId, Launchers, Stream, launches, statement_places, takes_flat_blocks};
 
 use crate::cluster::{Function, callers};
 use crate::effects::effects;
@@ -62,6 +62,11 @@ fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
         let text = format!(
             "grids of `{child}` are independent of each other: those that different threads of a block launch (the NULL \
              stream runs them one after the other)"
+        );
+        assume(text, known.map(|k| &k.threads));
+    } else if takes_flat_blocks(site.db, site.id) {
+        let text = format!(
+            "blocks of `{parent}` have one dimension, so that one thread of a block launches grids of `{child}`"
         );
         assume(text, known.map(|k| &k.threads));
     }

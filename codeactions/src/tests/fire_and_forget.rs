@@ -64,10 +64,32 @@ fn assumptions() {
 fn a_single_launch_of_a_block_needs_no_assumption() {
     let text = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
         __global__ void parent(int* out) {\n    if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
-    assert!(rewrite(ID, text).assumes.is_empty());
+    let launched = |text: &str, block: &str| {
+        format!("{text}void run(int* out, int n, dim3 block) {{ parent<<<4, {block}>>>(out); }}\n")
+    };
+    for block in ["n", "64"] {
+        assert!(rewrite(ID, &launched(text, block)).assumes.is_empty());
+    }
+    // Which blocks it has isn't in sight.
+    for unknown in [text.to_owned(), launched(text, "block")] {
+        let assumes = rewrite(
+            ID,
+            &unknown.replace("int* out) { parent", "int* out, dim3 block) { parent"),
+        )
+        .assumes;
+        assert!(
+            assumes.len() == 1 && assumes[0].contains("blocks of `parent` have one dimension"),
+            "{assumes:?}"
+        );
+    }
+    let two = rewrite(ID, &launched(text, "dim3(8, 4)")).assumes;
+    assert!(
+        two.iter().any(|a| a.contains("different threads of a block")),
+        "{two:?}"
+    );
     let looped = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
         __global__ void parent(int* out) {\n    for (int i = 0; i < 3; ++i)\n        if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
-    assert_eq!(rewrite(ID, looped).assumes.len(), 1);
+    assert_eq!(rewrite(ID, &launched(looped, "64")).assumes.len(), 1);
     let device = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
         __device__ void helper(int* out) {\n    if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
     // Who calls it isn't in sight, so nothing is known of what else they launch.
@@ -75,7 +97,7 @@ fn a_single_launch_of_a_block_needs_no_assumption() {
     let callee = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
         __device__ void helper(int* out) { child<<<1, 32>>>(out); }\n\
         __global__ void parent(int* out) {\n    if (threadIdx.x == 0) { $0child<<<1, 32>>>(out); helper(out); }\n}\n";
-    assert_eq!(rewrite(ID, callee).assumes.len(), 1);
+    assert_eq!(rewrite(ID, &launched(callee, "64")).assumes.len(), 1);
 }
 
 #[test]
