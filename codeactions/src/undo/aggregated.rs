@@ -510,8 +510,8 @@ fn passed_by_host<'db>(
             let in_lambda = body.exprs.iter().any(
                 |expr| matches!(&expr.kind, ExprKind::Lambda { mentions, .. } if mentions.contains(&body.params[index])),
             );
-            let keeps = pure::keeps_first_value(db, parent.file(db), &body, body.params[index])
-                || in_lambda && pure::assignments(&body, body.params[index]).next().is_none();
+            let keeps = pure::keeps_first_value(db, parent, &body, body.params[index])
+                || in_lambda && pure::assignments(db, parent, &body, body.params[index]).is_empty();
             !constants && keeps && hosts.iter().all(gets)
         };
         let candidates: Vec<usize> = (0..body.params.len()).filter(|index| fits(*index)).collect();
