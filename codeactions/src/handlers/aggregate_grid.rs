@@ -41,8 +41,9 @@ One launch for each parent grid is the fewest there can be; its children start w
 - A child whose callees don't read the built-in variables, without inline assembly and waiting; arguments that are plain values.
 - Blocks of the child that are one-dimensional, or of the same size for all launches of a grid.
 - As many registers for a thread of the parent as it takes to launch: 32, and 48 if the child launches in its turn. A parent whose blocks
-  have more than 512 threads gets `__launch_bounds__`, so that it doesn't come to take too many. Compiled for debugging (`-G`) it takes
-  two more for each word of the child's arguments; where there may not be so many, it assumes that it isn't.
+  have more than 512 threads gets `__launch_bounds__`, so that it doesn't come to take too many; so does the aggregated kernel of a child
+  whose blocks have more than 256. Compiled for debugging (`-G`) a launching thread takes two more for each word of the child's
+  arguments; where there may not be so many, it assumes that it isn't.
 
 In the NULL stream it assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once.
 
