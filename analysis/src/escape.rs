@@ -12,7 +12,7 @@ use crate::items::FunctionItem;
 use crate::resolve::{Meaning, meaning, unqualified};
 use crate::span::Span;
 use crate::summary::{Callee, callee, summary};
-use crate::uniformity::changed_by_classes;
+use crate::uniformity::class_changes;
 use crate::uniformity::memory::{Class, Places, Root};
 
 /// Memory that a child grid cannot access.
@@ -144,7 +144,7 @@ fn recursive<'db>(_: &'db dyn Db, _: salsa::Id, _: FunctionItem<'db>) -> Vec<Esc
 
 /// Variables that may be set other than by an assignment that the analysis sees.
 pub(crate) fn changed_elsewhere<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body) -> HashSet<BindingId> {
-    let mut found = changed_by_classes(db, function.file(db), body);
+    let mut found = class_changes(db, function).clone();
     let object = |mut e: ExprId| loop {
         match &body.expr(e).kind {
             ExprKind::Name(Name::Local(b)) => return Some(*b),

@@ -58,7 +58,7 @@ pub fn accumulated(child: &Child<'_>) -> Option<Accumulated> {
         return None;
     }
     // A type of the body's own isn't there in front of the loop.
-    if lex::identifiers(whole).any(|word| matches!(word, "typedef" | "using" | "struct" | "class" | "union" | "enum")) {
+    if lex::type_declaration(whole).is_some() {
         return None;
     }
     let may_not_be_evaluated = |operation: &Operation| {

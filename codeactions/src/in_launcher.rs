@@ -22,7 +22,7 @@ use crate::launch_bounds;
 use crate::lex;
 use crate::names::{Names, camel};
 use crate::order;
-use crate::outline::{self, Behind, Form, Worker};
+use crate::outline::{self, Behind, Collecting, Form, Worker};
 use crate::pure;
 use crate::read_only::all_restrict;
 use crate::replaced_launch::replace_by_call;
@@ -167,31 +167,14 @@ fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<R
 }
 
 fn refuse_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
-    let operand = site.facts.stream_operand.as_ref();
-    let place = operand.map(|o| site.place(o.span));
-    match &site.facts.stream {
-        Stream::FireAndForget => {}
-        Stream::Null => {
-            for reason in order::null_stream(site) {
-                edit.assume(reason);
-            }
+    let tail = "a tail launch runs after the launching grid, so not in its threads";
+    order::other_stream(site, tail, refusals, edit);
+    if let Stream::Created(binding) = site.facts.stream {
+        let created = order::created_stream(site, binding);
+        let name = site.facts.stream_operand.as_ref().map_or("", |o| site.source(o.span));
+        if let Some(reason) = order::shared_stream(site, &created, name) {
+            edit.assume(reason);
         }
-        Stream::Created(binding) => {
-            let created = order::created_stream(site, *binding);
-            let name = operand.map_or("", |o| site.source(o.span));
-            if let Some(reason) = order::shared_stream(site, &created, name) {
-                edit.assume(reason);
-            }
-        }
-        Stream::TailLaunch => refusals.add(
-            "a tail launch runs after the launching grid, so not in its threads",
-            place,
-        ),
-        Stream::PerThread => refusals.add(
-            "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",
-            place,
-        ),
-        Stream::Other => refusals.add("which stream it goes into isn't known", place),
     }
 }
 
@@ -447,7 +430,11 @@ fn generate<'db>(
         behind.finish(edit, child);
         return Generated { constant: None, serial };
     }
-    let worker = outline::outline_collecting(edit, &mut behind, child, Form::Thread, &outline::UNRESTRICTED, names);
+    let unrestricted = Collecting {
+        unrestricted: true,
+        ..Collecting::default()
+    };
+    let worker = outline::outline_collecting(edit, &mut behind, child, Form::Thread, &unrestricted, names);
     let serial = names.fresh(&wanted_serial);
     let (grid, block) = (child.local("grid"), child.local("block"));
 

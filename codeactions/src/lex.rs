@@ -111,6 +111,11 @@ pub fn code_words(text: &str) -> Vec<&str> {
     code_tokens(text).into_iter().map(|t| t.text(text)).collect()
 }
 
+/// The first word that may declare a type in a piece of code: `typedef`, `struct`.
+pub fn type_declaration(code: &str) -> Option<&str> {
+    identifiers(code).find(|word| matches!(*word, "typedef" | "using" | "struct" | "class" | "union" | "enum"))
+}
+
 /// The identifiers (and keywords) that occur in the code of `text`.
 pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     tokens(text)

@@ -7,6 +7,7 @@ use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::launch::{LaunchId, Launchers, Stream, launches, statement_places, takes_flat_blocks};
 
 use crate::cluster::{Function, callers};
+use crate::edit::EditBuilder;
 use crate::effects::effects;
 use crate::rewrite::Reason;
 use crate::site::{Refusals, Site};
@@ -116,6 +117,26 @@ fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
         assume(text, *dependence);
     }
     found
+}
+
+/// What a rewrite that keeps no order among grids takes for granted because of the stream that they go into, or why it refuses that;
+/// but for a stream that the launching function creates. `tail`: why not for a tail launch.
+pub fn other_stream(site: &Site<'_>, tail: &str, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    let place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
+    match &site.facts.stream {
+        Stream::FireAndForget | Stream::Created(_) => {}
+        Stream::Null => {
+            for reason in null_stream(site) {
+                edit.assume(reason);
+            }
+        }
+        Stream::TailLaunch => refusals.add(tail, place),
+        Stream::PerThread => refusals.add(
+            "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",
+            place,
+        ),
+        Stream::Other => refusals.add("which stream it goes into isn't known", place),
+    }
 }
 
 /// What the threads that call a device function with launches do beside one call of it.

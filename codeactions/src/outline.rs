@@ -342,16 +342,6 @@ pub struct Collecting {
     pub unrestricted: bool,
 }
 
-/// Where the function with the body becomes a part of another kernel than the child.
-pub const UNRESTRICTED: Collecting = Collecting {
-    params: Vec::new(),
-    template_params: Vec::new(),
-    args: Vec::new(),
-    arena: None,
-    declarations: Vec::new(),
-    unrestricted: true,
-};
-
 /// Moves the child's body out, unless an earlier rewrite has done so. The kernel that calls it is the first thing in `behind`.
 pub fn outline(
     edit: &mut EditBuilder<'_>,

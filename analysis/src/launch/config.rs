@@ -268,6 +268,12 @@ const NUMBERS: &[&str] = &[
     "std::size_t",
 ];
 
+/// A variable that is a number.
+pub(super) fn is_number(body: &Body, binding: BindingId) -> bool {
+    let ty = &body.binding(binding).ty;
+    ty.is_value() && NUMBERS.contains(&ty.base.as_str())
+}
+
 /// The expression is a number, not a `dim3`.
 fn is_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
     match &body.expr(body.strip_parens(expr)).kind {
@@ -280,9 +286,8 @@ fn is_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId)
         ExprKind::Cast { ty, .. } => NUMBERS.contains(&ty.as_str()),
         ExprKind::Name(Name::Local(binding)) => {
             let ty = &body.binding(*binding).ty;
-            ty.is_value()
-                && (NUMBERS.contains(&ty.base.as_str())
-                    || (ty.base == "auto" && auto_scalar(db, function, body, *binding)))
+            let deduced = ty.is_value() && ty.base == "auto";
+            is_number(body, *binding) || deduced && auto_scalar(db, function, body, *binding)
         }
         ExprKind::Field { field, .. } => matches!(field.as_str(), "x" | "y" | "z"),
         ExprKind::Conditional { then, otherwise, .. } => {

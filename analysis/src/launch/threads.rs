@@ -1,11 +1,12 @@
 //! Recovering the wanted number of child threads from the grid size's ceiling division (Olabi et al., CGO 2022, §3.1).
 
-use super::config::{constant_value, through_variables};
+use super::config::{constant_value, is_number, through_variables};
 use super::{Extent, ThreadCount};
 use crate::db::Db;
 use crate::hir::{BinOp, Body, ExprId, ExprKind, Literal, Name, StmtKind};
 use crate::items::FunctionItem;
 use crate::resolve::{Meaning, meaning};
+use crate::uniformity::class_changes;
 
 /// The `n` of a one-dimensional grid of `ceil(n / block)` blocks.
 pub(super) fn recover(
@@ -21,6 +22,10 @@ pub(super) fn recover(
     let [Some(block), None, None] = one_dimensional(db, function, body, block.components?) else {
         return None;
     };
+    // A number that an operator changes doesn't stand for its initialiser, by however many variables it is got to.
+    if class_changes(db, function).iter().any(|b| is_number(body, *b)) {
+        return None;
+    }
     let grid = strip_casts(body, through_variables(body, strip_casts(body, grid)));
     let matcher = Matcher { db, function, body };
     let (expr, form) = matcher.division(grid, block).or_else(|| matcher.helper(grid, block))?;

@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub(crate) use callers::{called_recursively, calls_of};
 pub use changes::{changes_around, immutable_parameter};
 pub use level::*;
-pub use operators::{changed_by_classes, class_changes, variables_of_place};
+pub use operators::{class_changes, variables_of_place};
 pub(crate) use wait::waiting_loops;
 
 use crate::db::{Db, SourceFile};

@@ -6,7 +6,7 @@ use super::memory::{Class, Places};
 use super::vars::objects;
 use crate::db::{Db, SourceFile};
 use crate::flow::operands;
-use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, UnOp, parameters};
+use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, Type, UnOp, body, parameters};
 use crate::items::{FunctionItem, items};
 use crate::resolve::{included_files, unqualified};
 
@@ -34,7 +34,7 @@ fn changing_operators(db: &dyn Db, file: SourceFile) -> HashSet<String> {
 /// A member that isn't `const`, or a function that takes something by a reference that isn't.
 fn may_change_an_operand(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     let signature = function.signature(db);
-    let by_reference = |ty: &crate::hir::Type| ty.complex || ty.reference && !(ty.const_base && ty.pointers == 0);
+    let by_reference = |ty: &Type| ty.complex || ty.reference && !(ty.const_base && ty.pointers == 0);
     let text = function.text(db);
     let behind = text.get(signature.params_span.end as usize..).unwrap_or("");
     let end = behind.find(['{', ';']).unwrap_or(behind.len());
@@ -45,7 +45,10 @@ fn may_change_an_operand(db: &dyn Db, function: FunctionItem<'_>) -> bool {
 
 /// The local variables that something may change which no assignment shows: a user's operator that takes them by reference, an operator
 /// or a member array of their own class, a class that keeps a reference to them.
-pub fn changed_by_classes(db: &dyn Db, file: SourceFile, body: &Body) -> HashSet<BindingId> {
+#[salsa::tracked(returns(ref))]
+pub fn class_changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashSet<BindingId> {
+    let file = function.file(db);
+    let body = &*body(db, function);
     let places = Places { db, file, body };
     let operators = changing_operators(db, file);
     let may_change = |symbol: &str| operators.contains(symbol) || operators.contains("");
@@ -130,12 +133,6 @@ pub fn changed_by_classes(db: &dyn Db, file: SourceFile, body: &Body) -> HashSet
         }
     }
     out
-}
-
-/// The same for a function.
-#[salsa::tracked(returns(ref))]
-pub fn class_changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashSet<BindingId> {
-    changed_by_classes(db, function.file(db), &crate::hir::body(db, function))
 }
 
 /// The local variables of which a place may be a part: `x`, `x.f`, `x.a[i]` for a member array, `c ? x : y`; not `*p`, `p[i]`.

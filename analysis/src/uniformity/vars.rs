@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::memory::{Class, Places};
-use super::operators::changed_by_classes;
+use super::operators::class_changes;
 use crate::db::Db;
 use crate::flow::{BlockId, Dominators, Flow, Step, operands};
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, Type};
@@ -382,7 +382,7 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
         }
     }
     out.extend(unsequenced(body));
-    out.extend(changed_by_classes(db, places.file, body));
+    out.extend(class_changes(db, function));
     // What stands where something wasn't understood may change whatever is named there.
     let text = function.text(db);
     for (span, _) in &body.problems {

@@ -91,54 +91,34 @@ pub fn understand_stream(
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'_>,
 ) -> Option<CreatedStream> {
+    let tail = "a tail launch runs after the launching grid, an aggregated launch doesn't wait for it";
+    order::other_stream(site, tail, refusals, edit);
+    let Stream::Created(binding) = site.facts.stream else {
+        return None;
+    };
     let operand = site.facts.stream_operand.as_ref();
-    let place = operand.map(|o| site.place(o.span));
-    match &site.facts.stream {
-        Stream::FireAndForget => {}
-        Stream::Null => {
-            for reason in order::null_stream(site) {
-                edit.assume(reason);
-            }
-        }
-        Stream::Created(binding) => {
-            let stream = order::created_stream(site, *binding);
-            let name = operand.map_or("", |o| site.source(o.span)).to_owned();
-            if let Some(other) = stream.other {
-                let place = site.place(site.body.expr(other).span);
-                refusals.add(
-                    format!("the stream `{name}` is used for more than this launch"),
-                    Some(place),
-                );
-                return None;
-            }
-            let removable = |s: &StmtId| matches!(site.around(*s), Some(StmtKind::Block(_)));
-            let clean = stream.create.len() == 1
-                && stream
-                    .declaration
-                    .iter()
-                    .chain(&stream.create)
-                    .chain(&stream.destroy)
-                    .all(removable);
-            if stream.declaration.is_none() || !clean {
-                refusals.add(format!("the stream `{name}` can't be removed cleanly"), place);
-                return None;
-            }
-            if let Some(reason) = order::shared_stream(site, &stream, &name) {
-                edit.assume(reason);
-            }
-            return Some(stream);
-        }
-        Stream::TailLaunch => refusals.add(
-            "a tail launch runs after the launching grid, an aggregated launch doesn't wait for it",
-            place,
-        ),
-        Stream::PerThread => refusals.add(
-            "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",
-            place,
-        ),
-        Stream::Other => refusals.add("which stream it goes into isn't known", place),
+    let stream = order::created_stream(site, binding);
+    let name = operand.map_or("", |o| site.source(o.span)).to_owned();
+    if let Some(other) = stream.other {
+        let place = site.place(site.body.expr(other).span);
+        refusals.add(
+            format!("the stream `{name}` is used for more than this launch"),
+            Some(place),
+        );
+        return None;
     }
-    None
+    let removable = |s: &StmtId| matches!(site.around(*s), Some(StmtKind::Block(_)));
+    let mut all = stream.declaration.iter().chain(&stream.create).chain(&stream.destroy);
+    let clean = stream.create.len() == 1 && all.all(removable);
+    if stream.declaration.is_none() || !clean {
+        let place = operand.map(|o| site.place(o.span));
+        refusals.add(format!("the stream `{name}` can't be removed cleanly"), place);
+        return None;
+    }
+    if let Some(reason) = order::shared_stream(site, &stream, &name) {
+        edit.assume(reason);
+    }
+    Some(stream)
 }
 
 /// Blocks of different shapes fit into one launch only when they are one-dimensional.

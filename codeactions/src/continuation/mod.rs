@@ -22,6 +22,7 @@ use gridfuse_analysis::uniformity::{FunctionUniformity, Level, uniformity};
 use crate::child::Child;
 use crate::edit::SourceEdit;
 use crate::effects::{BUILTINS, effects};
+use crate::fission::structure::is_barrier;
 use crate::fission::uses::all_exprs;
 use crate::fixes::replace_device_sync::Wait;
 use crate::lex;
@@ -230,10 +231,8 @@ impl<'a, 'db> Tail<'a, 'db> {
         }
         let text = self.wait.function.text(self.wait.db);
         let inner = self.wait.function.body_span(self.wait.db).text(&text);
-        let types = [
-            "struct", "class", "union", "enum", "typedef", "using", "define", "undef",
-        ];
-        if let Some(word) = lex::identifiers(inner).find(|w| types.contains(w)) {
+        let directive = || lex::identifiers(inner).find(|word| matches!(*word, "define" | "undef"));
+        if let Some(word) = lex::type_declaration(inner).or_else(directive) {
             return Err(self.reason(
                 format!("`{name}` has a declaration (`{word}`) that other code of it may need"),
                 self.kernel.place(),
@@ -369,17 +368,4 @@ impl<'a, 'db> Tail<'a, 'db> {
 pub fn most_pending(db: &dyn Db, file: SourceFile, why: &str) -> String {
     let limit = pending_launch_limit(db, file).map_or_else(|| "the limit that is set".to_owned(), |n| n.to_string());
     format!("no more grids are pending at a time than {limit} (`cudaLimitDevRuntimePendingLaunchCount`): {why}")
-}
-
-/// `__syncthreads();` or `__syncwarp();`
-fn is_barrier(body: &Body, stmt: StmtId) -> bool {
-    let StmtKind::Expr(expr) = body.stmt(stmt).kind else {
-        return false;
-    };
-    match &body.expr(body.strip_parens(expr)).kind {
-        ExprKind::Call {
-            name: Some(name), args, ..
-        } => args.is_empty() && matches!(name.trim_start_matches("::"), "__syncthreads" | "__syncwarp"),
-        _ => false,
-    }
 }

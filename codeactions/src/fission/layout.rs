@@ -286,8 +286,7 @@ fn refusals(child: &Child<'_>, effects: &Effects) -> Vec<Reason> {
     }
     // A type would be known in one part of the body alone.
     let whole = child.source(body.stmt(root_stmt).span);
-    let declares = |word: &&str| matches!(*word, "typedef" | "using" | "struct" | "class" | "union" | "enum");
-    if let Some(word) = lex::identifiers(whole).find(declares) {
+    if let Some(word) = lex::type_declaration(whole) {
         refuse(
             format!("`{name}` may declare a type (`{word}`) between its barriers"),
             body.stmt(root_stmt).span,

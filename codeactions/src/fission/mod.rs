@@ -12,7 +12,7 @@ mod atomics;
 mod emit;
 mod layout;
 mod memory;
-mod structure;
+pub mod structure;
 mod text;
 pub mod uses;
 

@@ -536,3 +536,18 @@ fn launches_of_a_device_function() {
     // Who calls it isn't in sight.
     assert_eq!(with("", ""), (true, true));
 }
+
+#[test]
+fn a_number_of_blocks_that_an_operator_changes_is_no_count() {
+    let with = |change: &str| {
+        let before =
+            "struct Reader { int n; };\n__device__ Reader& operator>>(Reader& r, int& x) { x = ++r.n; return r; }\n\n";
+        let launch = format!(
+            "int per = (count + 31) / 32;\n    Reader reader = {{v}};\n    {change}\n    int blocks = per;\n    \
+             child<<<blocks, 32>>>(out, begin, count);"
+        );
+        rewrite(ID, &format!("{before}{}", program(&launch)))
+    };
+    with("reader >> per;").has(&["if (gridfuse::below_threshold(blocks, 32, kChildThreshold))"]);
+    with("reader.n += per;").has(&["if (count < kChildThreshold)"]);
+}
