@@ -14,6 +14,7 @@ use crate::parse::{Parsed, parse, parse_text};
 use crate::preprocess::Specifiers;
 use crate::skeleton::without_bodies;
 use crate::span::{Span, TextRange};
+use crate::special_members::{Constructors, special_members};
 
 /// A function definition or declaration.
 #[salsa::tracked(debug)]
@@ -119,8 +120,10 @@ pub struct TypeItem {
     pub is_enum: bool,
     /// Enumerators of an enum.
     pub enumerators: Vec<String>,
-    /// Declares a constructor, destructor, assignment, virtual function or base class: copying it may run code.
+    /// Has a base class or virtual functions, or declares what may run code when it is copied or converted to.
     pub nontrivial: bool,
+    /// What its constructors do.
+    pub constructors: Constructors,
     /// Fields of its objects as (type as written, name).
     pub fields: Vec<(String, String)>,
     /// Names of its static constants.
@@ -599,6 +602,7 @@ impl<'a> Collector<'a, '_> {
             is_enum,
             enumerators: Vec::new(),
             nontrivial: false,
+            constructors: Constructors::None,
             fields: Vec::new(),
             constants: Vec::new(),
         };
@@ -616,7 +620,6 @@ impl<'a> Collector<'a, '_> {
                 }
                 "field_declaration" => {
                     let text = self.text(child);
-                    item.nontrivial |= text.contains("virtual") || text.contains("operator=");
                     let ty = child.child_by_field_name("type").map_or("", |t| self.text(t));
                     let head = text.split(['=', '{', ';']).next().unwrap_or("");
                     let is = |word: &str| crate::hir::words(head).any(|w| w == word);
@@ -632,16 +635,18 @@ impl<'a> Collector<'a, '_> {
                         }
                     }
                 }
-                "declaration" | "function_definition" | "template_declaration" => {
-                    let text = self.text(child);
-                    let head = text.split('(').next().unwrap_or("");
-                    let constructor = head.split_whitespace().next_back() == Some(item.name.as_str());
-                    item.nontrivial |=
-                        constructor || text.contains('~') || text.contains("operator=") || text.contains("virtual");
-                }
-                "comment" | "access_specifier" | "alias_declaration" | "type_definition" => {}
-                _ => item.nontrivial = true,
+                _ => {}
             }
+        }
+        if !is_enum {
+            let declared: Vec<&str> = item
+                .fields
+                .iter()
+                .map(|(_, declarator)| crate::uniformity::memory::declared_name(declarator))
+                .collect();
+            let special = special_members(body, &item.name, &declared, &self.parsed.masked().text);
+            item.nontrivial |= special.nontrivial;
+            item.constructors = special.constructors;
         }
         self.items.types.push(item);
     }

@@ -21,6 +21,7 @@ pub mod resolve;
 pub mod settings;
 mod skeleton;
 pub mod span;
+pub mod special_members;
 pub mod streams;
 pub mod summary;
 pub mod suppress;

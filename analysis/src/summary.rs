@@ -454,7 +454,7 @@ impl<'db> Scan<'_, 'db> {
     fn construct(&mut self, ty: &str, span: Span) {
         let templates = &self.function.signature(self.db).template_types;
         let group = ty.starts_with("cg::") || ty.starts_with("cooperative_groups::");
-        if !group && self.places.class_kind(ty, templates) == Class::Opaque {
+        if !group && self.places.class_kind(ty, templates) == Class::Opaque && !self.places.computes(ty, templates) {
             self.unknown(ty, span);
         }
     }

@@ -19,6 +19,7 @@ use crate::guard::Guard;
 use crate::handlers::finish;
 use crate::include::Header;
 use crate::launch_bounds;
+use crate::launch_errors;
 use crate::lex;
 use crate::names::{Names, camel};
 use crate::order;
@@ -56,6 +57,7 @@ pub fn run_in_launcher<'db>(
     let mut refusals = Refusals::default();
     site.refuse_common(&mut refusals);
     let mut edit = EditBuilder::new(db);
+    launch_errors::assume_none(site.parent_name(), &effects(db, site.parent), &mut edit);
     refuse_stream(&site, &mut refusals, &mut edit);
     target::refuse_place(&site, &mut refusals);
     target::refuse_operands(&site, &mut refusals);
@@ -70,6 +72,7 @@ pub fn run_in_launcher<'db>(
     if let Some(child) = &child {
         let effects = effects(db, child.worker());
         refuse_child(&site, child, &effects, &mut refusals);
+        launch_errors::assume_none(&child.name, &effects, &mut edit);
         if child.outlined.is_none() && meets(&effects) && refusals.is_empty() {
             split = split_at_barriers(&site, child, &effects, grids, local_memory, &mut refusals);
         }

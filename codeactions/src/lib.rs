@@ -23,6 +23,7 @@ pub mod include;
 mod instance;
 mod iteration;
 mod launch_bounds;
+mod launch_errors;
 mod launchpad;
 pub mod lex;
 mod model;

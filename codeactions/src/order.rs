@@ -66,10 +66,7 @@ fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
         );
         assume(text, known.map(|k| &k.threads));
     } else if takes_flat_blocks(site.db, site.id) {
-        let text = format!(
-            "blocks of `{parent}` have one dimension, so that one thread of a block launches grids of `{child}`"
-        );
-        assume(text, known.map(|k| &k.threads));
+        assume(flat_blocks(site).text, known.map(|k| &k.threads));
     }
     if repeats(site) {
         let text = format!(
@@ -117,6 +114,17 @@ fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
         assume(text, *dependence);
     }
     found
+}
+
+/// The assumption of a rewrite that relies on one thread of a block launching, where [`takes_flat_blocks`].
+pub fn flat_blocks(site: &Site<'_>) -> Reason {
+    let (parent, child) = (site.parent_name(), site.child_name());
+    Reason {
+        text: format!(
+            "blocks of `{parent}` have one dimension, so that one thread of a block launches grids of `{child}`"
+        ),
+        place: Some(site.here()),
+    }
 }
 
 /// What a rewrite that keeps no order among grids takes for granted because of the stream that they go into, or why it refuses that;

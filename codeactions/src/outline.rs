@@ -94,8 +94,8 @@ pub fn refuse_to_outline_collecting(child: &Child<'_>, form: Form, effects: &Eff
     for own_name in &effects.own_name {
         refusals.add(format!("`{name}` uses {}", own_name.what), Some(own_name.place));
     }
-    for error in effects.errors.iter().chain(&effects.syncs) {
-        refusals.add(format!("`{name}` calls {}", error.what), Some(error.place));
+    for sync in &effects.syncs {
+        refusals.add(format!("`{name}` calls {}", sync.what), Some(sync.place));
     }
     if let Some(place) = implicit_read(child) {
         refusals.add(

@@ -315,7 +315,7 @@ impl<'db> Site<'db> {
                 Some(self.place(*span)),
             );
         }
-        // Waiting for children and asking for their errors is about the very launches that would be changed.
+        // Waiting for children is about the very launches that would be changed.
         for expr in &self.body.exprs {
             let ExprKind::Call { name: Some(name), .. } = &expr.kind else {
                 continue;
@@ -331,7 +331,6 @@ impl<'db> Site<'db> {
             }
             let what = match calls::library(name) {
                 Some(Library::DeviceSync) => "waits for its children with",
-                Some(Library::Error) => "asks for errors of its launches with",
                 Some(Library::Event) => "orders streams by events with",
                 _ => continue,
             };

@@ -426,6 +426,10 @@ impl<'db> Scan<'_, 'db> {
                 .places
                 .class_kind(&shape.base, &self.function.signature(self.db).template_types)
                 == Class::Opaque
+            && !self
+                .evaluator
+                .places
+                .computes(&shape.base, &self.function.signature(self.db).template_types)
             && !cuda_type(&shape.base)
         {
             let reason = format!("what copying a `{}` does isn't known", shape.base);

@@ -167,28 +167,38 @@ pub fn who_launches<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> Launchers {
 /// Whether [`LaunchFacts::launchers`](super::LaunchFacts::launchers) and [`who_launches`] take something for granted: that blocks
 /// (or the grid, where one thread of the grid launches) have no dimension but those that the launching function mentions, so that
 /// `if (threadIdx.x == 0)` leaves one thread of a block. The launches in sight don't speak against it; it is taken for granted where
-/// they aren't all launches, where there is none, or where nothing is known of a size (a parameter of type `dim3`). For a diagnostic that is good enough. A rewrite that relies on there being one
-/// launcher has to say so as an assumption, or to treat the launch as one by many threads.
+/// they aren't all launches, where there is none, or where nothing is known of a size (a parameter of type `dim3`). For a diagnostic
+/// that is good enough. A rewrite that relies on there being one launcher has to say so as an assumption, or to treat the launch as
+/// one by many threads.
 pub fn takes_flat_blocks<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> bool {
-    let Some(facts) = launches(db, id.function).get(id.index as usize) else {
-        return false;
-    };
-    if matches!(facts.launchers, Launchers::Host | Launchers::ManyThreads) {
+    let facts = launches(db, id.function).get(id.index as usize);
+    facts.is_some_and(|facts| rests_on_flat_blocks(db, id.function, facts.expr, facts.launchers))
+}
+
+/// The same for [`who_gets_to`] an expression.
+pub fn gets_there_by_flat_blocks<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr: ExprId) -> bool {
+    let body = body(db, function);
+    let (places, levels) = (statement_places(db, function), uniformity(db, function));
+    let found = launchers(db, function, &body, &places, &levels, expr);
+    rests_on_flat_blocks(db, function, expr, found)
+}
+
+/// Whether `found` who gets to an expression only because nothing in sight says that blocks have more dimensions.
+fn rests_on_flat_blocks<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr: ExprId, found: Launchers) -> bool {
+    if matches!(found, Launchers::Host | Launchers::ManyThreads) {
         return false;
     }
-    let body = body(db, id.function);
-    let places = statement_places(db, id.function);
-    let levels = uniformity(db, id.function);
+    let body = body(db, function);
+    let (places, levels) = (statement_places(db, function), uniformity(db, function));
     let all = [true; 3];
-    let proven = launchers_within(db, id.function, &body, &places, &levels, facts.expr, all, all);
-    if fewer(proven, who_runs(db, id.function, 16)) == facts.launchers || proven == facts.launchers {
+    let proven = launchers_within(db, function, &body, &places, &levels, expr, all, all);
+    if fewer(proven, who_runs(db, function, 16)) == found || proven == found {
         return false;
     }
-    let kernel = id.function.signature(db).kernel;
-    !kernel
-        || launch_sites_of(db, id.function).is_empty()
-        || !only_known_launches(db, id.function)
-        || launched_dimensions(db, id.function).2
+    !function.signature(db).kernel
+        || launch_sites_of(db, function).is_empty()
+        || !only_known_launches(db, function)
+        || launched_dimensions(db, function).2
 }
 
 /// Dimensions beyond the first that blocks and grids of a function have, or may have, by the launches in sight.

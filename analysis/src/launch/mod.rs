@@ -23,7 +23,7 @@ pub use config::{constant_value, depends_on_thread_index};
 pub use count::{Amount, Bound, GridSize, LaunchCount, PENDING_LAUNCHES, Recursion, WARP, launch_counts};
 pub use iterations::iteration_divergence;
 pub(crate) use launchers::{Pins, launchers as who_executes, single_threaded};
-pub use launchers::{takes_flat_blocks, who_gets_to, who_launches};
+pub use launchers::{gets_there_by_flat_blocks, takes_flat_blocks, who_gets_to, who_launches};
 pub use pending::pending_launch_limit;
 pub(crate) use places::children;
 pub use places::{Places, statement_places};

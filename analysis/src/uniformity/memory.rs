@@ -7,6 +7,7 @@ use crate::db::{Db, SourceFile};
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, Storage};
 use crate::items::items;
 use crate::resolve::{Meaning, included_files, meaning, unqualified, visible_names};
+use crate::special_members::Constructors;
 
 /// Memory by the type that it's accessed with, as far as C++'s aliasing rule tells accesses apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue)]
@@ -253,10 +254,13 @@ impl Places<'_> {
         let mut found: Option<Class> = None;
         for file in included_files(self.db, self.file) {
             for item in items(self.db, *file).types.iter().filter(|t| t.name == name) {
-                let odd = |(ty, d): &(String, String)| ty.contains('&') || d.contains(['&', '(', ':', '=', '{']);
                 let kind = if item.is_enum {
                     Class::Plain
-                } else if item.nontrivial || item.fields.is_empty() || item.fields.iter().any(odd) {
+                } else if item.nontrivial
+                    || item.constructors != Constructors::None
+                    || item.fields.is_empty()
+                    || item.fields.iter().any(odd)
+                {
                     Class::Opaque
                 } else {
                     let names = item.fields.iter().map(|(_, d)| declared_name(d).to_owned());
@@ -268,6 +272,35 @@ impl Places<'_> {
             }
         }
         found.unwrap_or(Class::Opaque)
+    }
+
+    /// Whether making an object of this type and copying it does nothing but compute it from what it is made of. (Its fields may be
+    /// others than those values, unlike where [`Places::class_kind`] knows them.)
+    pub fn computes(&self, base: &str, templates: &[String]) -> bool {
+        self.computes_within(base, templates, 0)
+    }
+
+    fn computes_within(&self, base: &str, templates: &[String], depth: u32) -> bool {
+        if depth > MAX_CLASS_DEPTH || base.contains('<') {
+            return false;
+        }
+        let written = self.alias(base);
+        let name = unqualified(written.strip_prefix("struct ").unwrap_or(&written).trim());
+        let mut all = included_files(self.db, self.file)
+            .iter()
+            .flat_map(|file| items(self.db, *file).types.iter().filter(|t| t.name == name))
+            .peekable();
+        if all.peek().is_none() {
+            return self.class_kind(base, templates) != Class::Opaque;
+        }
+        all.all(|item| {
+            let fields = || {
+                item.fields.iter().all(|field @ (ty, declarator)| {
+                    !odd(field) && (declarator.contains('*') || self.computes_within(ty, templates, depth + 1))
+                })
+            };
+            item.is_enum || !item.nontrivial && item.constructors != Constructors::Other && fields()
+        })
     }
 
     /// What the place `e` belongs to.
@@ -393,6 +426,14 @@ pub(crate) fn declared_name(declarator: &str) -> &str {
         .map_or(0, |i| i + 1);
     head.get(start..).unwrap_or("")
 }
+
+/// A field that is a reference, a function, a bit field or has an initialiser.
+fn odd((ty, declarator): &(String, String)) -> bool {
+    ty.contains('&') || declarator.contains(['&', '(', ':', '=', '{'])
+}
+
+/// How deep classes are looked into that are made of classes.
+const MAX_CLASS_DEPTH: u32 = 8;
 
 /// What is known about a class type.
 #[derive(Clone, Debug, PartialEq, Eq)]

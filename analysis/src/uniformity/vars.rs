@@ -248,7 +248,10 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
             out.extend(objects(places, inner));
         }
     };
-    let unsafe_type = |ty: &str| ty.contains('&') || places.class_kind(ty, templates) == Class::Opaque;
+    let unsafe_type = |ty: &str| {
+        let opaque = || places.class_kind(ty, templates) == Class::Opaque && !places.computes(ty, templates);
+        ty.contains('&') || opaque()
+    };
     for expr in &body.exprs {
         match &expr.kind {
             ExprKind::AddrOf(e) => out.extend(objects(places, *e)),

@@ -55,7 +55,7 @@ pub fn refuse_other_scopes(cluster: &Cluster<'_>, refusals: &mut Refusals) {
     }
 }
 
-/// A kernel that waits for its children, asks for their errors or orders them by events; or that launches in ways that aren't
+/// A kernel that waits for its children or orders them by events; or that launches in ways that aren't
 /// understood as a launch.
 pub fn refuse_what_needs_its_children(
     cluster: &Cluster<'_>,
@@ -64,7 +64,7 @@ pub fn refuse_what_needs_its_children(
     refusals: &mut Refusals,
 ) {
     let name = function.name();
-    for found in effects.syncs.iter().chain(&effects.errors).chain(&effects.events) {
+    for found in effects.syncs.iter().chain(&effects.events) {
         if refusals.is_empty() {
             let what = format!("`{name}` or a function it calls uses {}", found.what);
             refusals.add(what, Some(found.place));

@@ -23,6 +23,7 @@ use crate::effects::effects;
 use crate::handlers::finish;
 use crate::include::Header;
 use crate::launch_bounds::{self, Needed};
+use crate::launch_errors;
 use crate::lex;
 use crate::names::{Names, plural};
 use crate::replaced_launch::replace_launch;
@@ -178,6 +179,7 @@ pub fn aggregate<'db>(
     }
     for child in &children {
         refuse_configured(child, &mut refusals);
+        launch_errors::assume_none(&child.name, &effects(db, child.worker()), &mut edit);
     }
     if granularity == Granularity::GridInStream {
         // The children of which a thread may launch more than there is room for.
@@ -205,6 +207,7 @@ pub fn aggregate<'db>(
         }
         let effects = effects(db, function.item);
         refuse_what_needs_its_children(&cluster, function, &effects, &mut refusals);
+        launch_errors::assume_none(function.name(), &effects, &mut edit);
         if function.batch().is_some() {
             refuse_to_leave_unseen(db, function.name(), &effects, &mut refusals);
         } else {

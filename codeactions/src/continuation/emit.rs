@@ -248,7 +248,7 @@ impl Tail<'_, '_> {
             )
         };
         let mut edit = EditBuilder::new(wait.db);
-        if let Some(reason) = self.pile_up() {
+        for reason in [self.flat_blocks(), self.pile_up()].into_iter().flatten() {
             edit.assume(reason);
         }
         let file_style = edit.style(wait.file);

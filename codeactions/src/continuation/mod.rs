@@ -13,7 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::dependence::Waited;
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
-use gridfuse_analysis::launch::{LaunchFacts, Launchers, launches, pending_launch_limit, who_gets_to};
+use gridfuse_analysis::launch::{
+    LaunchFacts, Launchers, gets_there_by_flat_blocks, launches, pending_launch_limit, who_gets_to,
+};
 use gridfuse_analysis::resolve::{launch_sites_of, unqualified};
 use gridfuse_analysis::settings::file_settings;
 use gridfuse_analysis::span::{FileRange, Span};
@@ -300,16 +302,30 @@ impl<'a, 'db> Tail<'a, 'db> {
         }
     }
 
+    /// Who gets to this runs what moves.
+    fn anchor(&self) -> ExprId {
+        let around = self.levels[..self.outermost].iter().rev();
+        let guard = around.filter_map(|level| match level {
+            Around::Guard { cond, .. } => Some(*cond),
+            Around::Block { .. } => None,
+        });
+        guard.take(1).next().unwrap_or(self.wait.call)
+    }
+
+    /// That one thread runs what moves, where nothing says so for sure.
+    fn flat_blocks(&self) -> Option<Reason> {
+        let (db, function) = (self.wait.db, self.wait.function);
+        let assumed = self.runs == Runs::One && gets_there_by_flat_blocks(db, function, self.anchor());
+        let text = format!(
+            "blocks of `{}` have one dimension, so that one thread waits here",
+            self.kernel.name
+        );
+        assumed.then(|| self.reason(text, self.wait.here()))
+    }
+
     fn who_runs(&self) -> Runs {
         let (db, function) = (self.wait.db, self.wait.function);
-        let anchor = self.levels[..self.outermost]
-            .iter()
-            .rev()
-            .find_map(|level| match level {
-                Around::Guard { cond, .. } => Some(*cond),
-                Around::Block { .. } => None,
-            })
-            .unwrap_or(self.wait.call);
+        let anchor = self.anchor();
         let sites = launch_sites_of(db, function);
         let all = |fits: &dyn Fn(&LaunchFacts<'_>) -> bool| {
             let mut facts = sites.iter().map(|id| launches(db, id.function).get(id.index as usize));

@@ -6,8 +6,10 @@ use gridfuse_analysis::span::FileRange;
 
 use super::{Fix, site_at};
 use crate::edit::{EditBuilder, SourceEdit};
+use crate::effects::effects;
 use crate::handlers::finish;
 use crate::include::add_system_include;
+use crate::launch_errors;
 use crate::rewrite::{Ineligible, Options};
 use crate::site::{Refusals, refuse};
 use crate::style;
@@ -24,8 +26,8 @@ pub(super) const FIX: Fix = Fix {
 
 const DOC: &str = r#"Prints why a launch by device code failed, when it did.
 
-The host doesn't learn of it, so without this the work is just not done. Code that looks at errors of its launches can't be
-rewritten by most rewrites, as they change what is launched: use it to find out, and take it out again.
+The host doesn't learn of it, so without this the work is just not done. Where launches are collected or done without, code that
+looks at their errors hears of none any more; the rewrites say that they take that for granted.
 
 ## Needs
 - A launch that is a statement of its own, in a function that doesn't look at errors yet.
@@ -64,6 +66,7 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
     let site = site_at(db, place)?;
     let mut refusals = Refusals::default();
     site.refuse_common(&mut refusals);
+    launch_errors::refuse_asked(site.parent_name(), &effects(db, site.parent), &mut refusals);
     target::refuse_place(&site, &mut refusals);
     let taken = |name: &str| site.body.bindings.iter().any(|b| b.name == name);
     for name in ["printf", "cudaGetLastError", "cudaGetErrorString"] {

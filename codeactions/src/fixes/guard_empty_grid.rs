@@ -7,7 +7,9 @@ use gridfuse_analysis::span::FileRange;
 use super::{Fix, site_at};
 use crate::ctype;
 use crate::edit::{EditBuilder, SourceEdit};
+use crate::effects::effects;
 use crate::handlers::finish;
+use crate::launch_errors;
 use crate::lex;
 use crate::pure;
 use crate::rewrite::{Ineligible, Options, Reason};
@@ -75,6 +77,7 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
     let site = site_at(db, place)?;
     let mut refusals = Refusals::default();
     site.refuse_common(&mut refusals);
+    launch_errors::refuse_asked(site.parent_name(), &effects(db, site.parent), &mut refusals);
     target::refuse_place(&site, &mut refusals);
     let wanted = wanted(&site).ok_or_else(|| {
         refuse(

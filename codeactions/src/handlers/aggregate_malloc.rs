@@ -6,6 +6,7 @@ use gridfuse_analysis::items::{FunctionItem, TypeItem, items};
 use gridfuse_analysis::launch::{LaunchId, Launchers, Places, statement_places};
 use gridfuse_analysis::resolve::{definitions_by_name, functions_named, included_files, unqualified, visible_names};
 use gridfuse_analysis::span::{FileRange, Span};
+use gridfuse_analysis::special_members::Constructors;
 use gridfuse_analysis::uniformity::{Level, uniformity};
 
 use super::{finish, verdict};
@@ -410,7 +411,7 @@ impl Device<'_, '_> {
         }
         match found.as_slice() {
             [one] if one.is_enum => Ok(()),
-            [one] if !one.nontrivial && !one.fields.is_empty() => {
+            [one] if !one.nontrivial && one.constructors == Constructors::None && !one.fields.is_empty() => {
                 let plain = |ty: &str, name: &str| {
                     let ty = ty.trim();
                     name.starts_with('*') || ty.ends_with('*') || is_plain_type(ty) && ty != "dim3"

@@ -15,6 +15,7 @@ use crate::effects::effects;
 use crate::grid_stride::is_grid_stride;
 use crate::include::Header;
 use crate::launch_bounds;
+use crate::launch_errors;
 use crate::lex;
 use crate::names::{Names, camel};
 use crate::outline::{self, Form};
@@ -175,6 +176,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     target::refuse_operands(&site, &mut refusals);
     refuse_grid(&site, &mut refusals);
     let mut edit = EditBuilder::new(db);
+    launch_errors::assume_none(site.parent_name(), &effects(db, site.parent), &mut edit);
     let mut names = Names::default();
     names.add_file(db, site.file);
     let child = site.child(&mut refusals).and_then(|item| {
@@ -233,6 +235,7 @@ fn refuse_child<'db>(child: &Child<'db>, refusals: &mut Refusals, edit: &mut Edi
     let worker = child.worker();
     let effects = effects(db, worker);
     outline::refuse_to_outline(child, Form::Block, &effects, refusals);
+    launch_errors::assume_none(name, &effects, edit);
     let lists = [
         (
             &effects.waits,

@@ -25,7 +25,7 @@ grid with nothing: it starts as soon as there is room. The parent grid still isn
 
 ## Needs
 - The launch goes into the NULL stream, from a kernel or a device function.
-- No device-side synchronisation, events or `cudaGetLastError` in the launching function.
+- No device-side synchronisation or events in the launching function.
 
 It assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once.
 
@@ -91,7 +91,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
         Stream::Other => refusals.add("which stream it goes into isn't known", stream_place),
     }
     let effects = crate::effects::effects(db, site.parent);
-    for found in effects.syncs.iter().chain(&effects.errors).chain(&effects.events) {
+    for found in effects.syncs.iter().chain(&effects.events) {
         if found.place.file == site.file && site.body.exprs.iter().any(|e| site.place(e.span) == found.place) {
             continue;
         }

@@ -13,6 +13,7 @@ use crate::child::Child;
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::effects;
 use crate::include::{HEADER_NAME, Header};
+use crate::launch_errors;
 use crate::names::Names;
 use crate::order::CreatedStream;
 use crate::read_only;
@@ -232,6 +233,7 @@ fn refuse_kernel<'db>(
     let name = &child.name;
     let effects = effects(db, child.item);
     refuse_child(asked, child, true, refusals);
+    launch_errors::refuse_asked(name, &effects, refusals);
     for reason in barriers::refuse_divergent(db, child.item, name, &effects, true, refusals) {
         edit.assume(reason);
     }

@@ -19,6 +19,7 @@ use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::{Effects, effects};
 use crate::handlers::finish;
 use crate::include::{HEADER_NAME, Header};
+use crate::launch_errors;
 use crate::names::Names;
 use crate::outline::{self, Form};
 use crate::rewrite::{Ineligible, Reason};
@@ -211,6 +212,7 @@ impl<'db> Iteration<'db> {
         let (db, kernel) = (self.site.db, &self.kernel);
         let (item, name) = (kernel.item, &kernel.name);
         let found = effects(db, item);
+        launch_errors::refuse_asked(name, &found, refusals);
         if kernel.outlined.is_some() || kernel.params.iter().any(|p| p.ty.base.contains("gridfuse::")) {
             refusals.add(format!("`{name}` has been rewritten already"), Some(kernel.place()));
         }

@@ -9,7 +9,7 @@ mod overlap;
 mod running;
 
 use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::LaunchId;
+use gridfuse_analysis::launch::{LaunchId, takes_flat_blocks};
 
 use crate::aggregate::shared_memory;
 use crate::edit::{EditBuilder, SourceEdit};
@@ -17,6 +17,7 @@ use crate::effects::effects;
 use crate::handlers::finish;
 use crate::include::Header;
 use crate::names::Names;
+use crate::order;
 use crate::rewrite::Ineligible;
 use crate::site::{Refusals, refuse};
 use crate::split::Split;
@@ -67,6 +68,9 @@ pub fn promote<'db>(db: &'db dyn Db, launch: LaunchId<'db>, promotion: &Promotio
         return Err(refuse("the launch is not understood", Some(chain.site.here())));
     };
     let mut edit = EditBuilder::new(db);
+    if takes_flat_blocks(db, chain.site.id) {
+        edit.assume(order::flat_blocks(&chain.site));
+    }
     if let Form::Overlap(overlap) | Form::Running(overlap, _) = &form {
         overlap.assumes.iter().cloned().for_each(|reason| edit.assume(reason));
     }

@@ -180,10 +180,6 @@ fn refusals() {
         "waits for its children with cudaDeviceSynchronize()",
     );
     refuse(
-        "child<<<1, 32>>>(out, begin, count);\n    if (cudaGetLastError() != cudaSuccess) out[v] = -1;",
-        "asks for errors of its launches with cudaGetLastError()",
-    );
-    refuse(
         "child<<<1, 32>>>(out, begin, count);\n    cudaEventRecord(event, 0);",
         "orders streams by events",
     );

@@ -16,6 +16,7 @@ mod fission;
 mod fixes;
 mod flatten_recursion;
 mod heads;
+mod launch_errors;
 mod nesting;
 mod optimize;
 mod persistent_loop;
