@@ -124,6 +124,10 @@ pub struct TypeItem {
     pub nontrivial: bool,
     /// What its constructors do.
     pub constructors: Constructors,
+    /// What of it runs unasked and does more than compute or set fields.
+    pub hidden: Option<&'static str>,
+    /// Its base classes as written.
+    pub bases: String,
     /// Fields of its objects as (type as written, name).
     pub fields: Vec<(String, String)>,
     /// Names of its static constants.
@@ -354,6 +358,12 @@ impl<'a> Collector<'a, '_> {
                     self.errors
                         .push(TextRange::new(node.start_byte() as u32, node.end_byte() as u32));
                     inner.conditional = true;
+                }
+                "friend_declaration" => {
+                    // No member: it belongs to what is around the class.
+                    let outside = context.prefix.trim_end_matches("::").rsplit_once("::");
+                    inner.prefix = outside.map_or(String::new(), |(outside, _)| format!("{outside}::"));
+                    inner.in_class = false;
                 }
                 "translation_unit" | "declaration_list" | "field_declaration_list" => {}
                 "preproc_include" => {
@@ -603,13 +613,17 @@ impl<'a> Collector<'a, '_> {
             enumerators: Vec::new(),
             nontrivial: false,
             constructors: Constructors::None,
+            hidden: None,
+            bases: String::new(),
             fields: Vec::new(),
             constants: Vec::new(),
         };
         let mut cursor = node.walk();
-        item.nontrivial = node
+        let bases = node
             .named_children(&mut cursor)
-            .any(|c| c.kind() == "base_class_clause");
+            .find(|c| c.kind() == "base_class_clause");
+        item.nontrivial = bases.is_some();
+        item.bases = bases.map_or("", |bases| self.text(bases)).to_owned();
         let mut cursor = body.walk();
         for child in body.named_children(&mut cursor) {
             match child.kind() {
@@ -647,6 +661,7 @@ impl<'a> Collector<'a, '_> {
             let special = special_members(body, &item.name, &declared, &self.parsed.masked().text);
             item.nontrivial |= special.nontrivial;
             item.constructors = special.constructors;
+            item.hidden = special.hidden;
         }
         self.items.types.push(item);
     }

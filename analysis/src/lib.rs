@@ -10,6 +10,7 @@ pub mod diagnostic;
 pub mod diagnostics;
 pub mod escape;
 pub mod flow;
+pub mod hidden;
 pub mod hir;
 pub mod include;
 pub mod items;

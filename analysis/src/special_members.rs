@@ -2,6 +2,8 @@
 
 use tree_sitter::Node;
 
+use crate::uniformity::known::{Known, known};
+
 /// What the constructors of a class do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, salsa::SalsaValue)]
 pub enum Constructors {
@@ -15,12 +17,14 @@ pub enum Constructors {
 }
 
 /// What the special member functions of a class do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SpecialMembers {
     /// Its constructors.
     pub constructors: Constructors,
     /// Copying an object, or converting something to one, may run code that does more than compute it.
     pub nontrivial: bool,
+    /// What runs unasked and does more than compute or set fields: `a constructor`, `the destructor`, `a conversion`.
+    pub hidden: Option<&'static str>,
 }
 
 /// What the members of the class `class` with these `fields` do, which are the children of its body.
@@ -59,7 +63,13 @@ impl Reader<'_> {
                     }
                 }
             }
-            "comment" | "access_specifier" | "alias_declaration" | "type_definition" => {}
+            "comment" | "access_specifier" | "alias_declaration" | "type_definition" | "friend_declaration" => {}
+            kind if kind.starts_with("preproc_") => {
+                found.nontrivial = true;
+                let mut cursor = node.walk();
+                node.named_children(&mut cursor)
+                    .for_each(|inner| self.member(inner, found));
+            }
             _ => found.nontrivial = true,
         }
     }
@@ -72,6 +82,17 @@ impl Reader<'_> {
             .get(node.start_byte()..body.map_or(node.end_byte(), |b| b.start_byte()));
         found.nontrivial |= crate::hir::words(head.unwrap_or("")).any(|word| word == "virtual");
         let mut declarator = node.child_by_field_name("declarator");
+        if declarator.is_some_and(|d| d.kind() == "operator_cast") {
+            if !body.is_some_and(|body| self.returns(body)) {
+                found.hidden = Some("a conversion");
+            }
+            return;
+        }
+        let mut cursor = node.walk();
+        let mut initial = node.children_by_field_name("default_value", &mut cursor);
+        if initial.any(|value| !self.computes(value, &[])) {
+            found.hidden = Some("an initialiser");
+        }
         while let Some(inner) = declarator.filter(|d| d.kind() != "function_declarator") {
             // `T& operator=(const T&)` holds the function's declarator without a field name.
             let mut cursor = inner.walk();
@@ -84,15 +105,25 @@ impl Reader<'_> {
         let name = declarator.child_by_field_name("declarator");
         let mut cursor = node.walk();
         let defaulted = node.children(&mut cursor).any(|c| c.kind() == "default_method_clause");
+        let mut cursor = node.walk();
+        let deleted = node.children(&mut cursor).any(|c| c.kind() == "delete_method_clause");
         match name.map(|n| n.kind()) {
             _ if defaulted && !template => {}
-            Some("destructor_name") => found.nontrivial = true,
+            Some("destructor_name") => {
+                found.nontrivial = true;
+                if !deleted && !body.is_some_and(|body| self.text(body).trim_matches(['{', '}']).trim().is_empty()) {
+                    found.hidden = Some("the destructor");
+                }
+            }
             Some("operator_name") => {
                 let written: String = name.map_or("", |n| self.text(n)).split_whitespace().collect();
                 found.nontrivial |= written == "operator=";
             }
             _ if name.is_some_and(|n| self.text(n) == self.class) => {
                 let plain = !template && self.sets_fields(node, declarator);
+                if !plain && !deleted {
+                    found.hidden = Some("a constructor");
+                }
                 let constructors = if plain {
                     Constructors::Plain
                 } else {
@@ -186,6 +217,21 @@ impl Reader<'_> {
                 .all(|stmt| self.assigns(stmt, &parameters))
     }
 
+    /// `{ return value; }` with a value made of fields.
+    fn returns(&self, body: Node<'_>) -> bool {
+        let mut cursor = body.walk();
+        let statements: Vec<Node<'_>> = body
+            .named_children(&mut cursor)
+            .filter(|s| s.kind() != "comment")
+            .collect();
+        match statements.as_slice() {
+            [one] if one.kind() == "return_statement" => {
+                one.named_child(0).is_some_and(|value| self.computes(value, &[]))
+            }
+            _ => false,
+        }
+    }
+
     /// `field(value)`, `field{value}`
     fn initialises(&self, node: Node<'_>, parameters: &[&str]) -> bool {
         if node.kind() == "comment" {
@@ -258,6 +304,13 @@ impl Reader<'_> {
                 let value = node.child_by_field_name("value");
                 crate::hir::words(ty).all(is_number_type) && value.is_some_and(|value| self.computes(value, parameters))
             }
+            // `make_float2(x, y)`, `int(x)`, `min(x, y)`
+            "call_expression" => {
+                let called = node.child_by_field_name("function").map_or("", |f| self.text(f));
+                let pure = is_number_type(called) || matches!(known(called), Some(Known::Pure));
+                let arguments = node.child_by_field_name("arguments");
+                pure && arguments.is_some_and(|arguments| self.computes(arguments, parameters))
+            }
             "binary_expression"
             | "parenthesized_expression"
             | "conditional_expression"
@@ -296,7 +349,7 @@ mod tests {
     fn constructors_that_only_set_fields() {
         let plain = SpecialMembers {
             constructors: Constructors::Plain,
-            nontrivial: false,
+            ..SpecialMembers::default()
         };
         for members in [
             "S(int a) : x(a), y{-a * 2} {}",
@@ -333,6 +386,41 @@ mod tests {
             "using Base::Base;",
         ] {
             assert!(of(members).nontrivial, "{members}");
+        }
+    }
+
+    #[test]
+    fn what_runs_unasked() {
+        for (members, what) in [
+            ("~S() { free(p); }", "the destructor"),
+            ("~S();", "the destructor"),
+            ("virtual ~S() noexcept { n = 0; }", "the destructor"),
+            ("operator int() const { return n++; }", "a conversion"),
+            (
+                "operator T*() { extern __shared__ int s[]; return (T*)s; }",
+                "a conversion",
+            ),
+            ("explicit operator bool() const;", "a conversion"),
+            ("S(int* p) : x(*p) {}", "a constructor"),
+            ("explicit S(int* p) : x(*p) {}", "a constructor"),
+            ("S(const S& o) : x(o.x) { ++*o.count; }", "a constructor"),
+            ("template <class T> S(T t) : x(t) {}", "a constructor"),
+            ("#ifdef DEBUG\n ~S() { printf(\"\"); }\n#endif", "the destructor"),
+            ("int x = next();", "an initialiser"),
+            ("int* p = (int*)malloc(8);", "an initialiser"),
+        ] {
+            assert_eq!(of(members).hidden, Some(what), "{members}");
+        }
+        for members in [
+            "~S() {}",
+            "~S() { }\n S(const S& o) : x(o.x) {}",
+            "virtual ~S() = default;\n S(const S&) = delete;",
+            "operator int() const { return x; }",
+            "S(float a) { x = make_float2(a, -a); y = min(int(a), 2); }",
+            "int x = 0, y = -1;",
+            "void operator()(int i) { free(p); }\n int release() { return free(p); }",
+        ] {
+            assert_eq!(of(members).hidden, None, "{members}");
         }
     }
 

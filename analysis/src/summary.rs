@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::db::Db;
 use crate::flow::operands;
+use crate::hidden::hidden;
 use crate::hir::{Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, body};
 use crate::items::FunctionItem;
 use crate::resolve::{Meaning, included_files, meaning};
@@ -305,6 +306,9 @@ pub fn direct<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Direct<'
     }
     for (span, _) in &body.problems {
         scan.unknown("", *span);
+    }
+    for hidden in hidden(db, function).iter() {
+        scan.unknown(&hidden.what, hidden.span);
     }
     scan.found.puns = scan.places.puns();
     let facts = &mut scan.found.facts;

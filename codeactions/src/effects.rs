@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::hidden::hidden;
 use gridfuse_analysis::hir::{ExprKind, Literal, StmtKind, Storage, body};
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::resolve::{Visible, functions_named, unqualified, visible, visible_names};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::calls::{self, Library};
 use crate::include::HEADER_NAME;
@@ -167,15 +168,16 @@ impl<'db> Scan<'db> {
         if let Some(code) = text.get(span.start as usize..span.end as usize) {
             self.tokens(code, span.start, None, &context, &mut Vec::new());
         }
+        let mut unknown = |what: String, span: Span| {
+            let range = span.shift(function.start(db));
+            let place = FileRange { file, range };
+            self.found.unknown.push(Found { what, place });
+        };
         for (span, reason) in &lowered.problems {
-            let place = FileRange {
-                file,
-                range: span.shift(function.start(db)),
-            };
-            self.found.unknown.push(Found {
-                what: reason.clone(),
-                place,
-            });
+            unknown(reason.clone(), *span);
+        }
+        for hidden in hidden(db, function).iter() {
+            unknown(format!("{}, which isn't called by its name", hidden.what), hidden.span);
         }
         self.active.pop();
     }

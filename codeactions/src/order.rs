@@ -93,10 +93,15 @@ fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
         "grids of `{child}` are independent of other grids: of those that `{parent}` launches into the NULL stream"
     );
     let own = launches(site.db, site.parent);
+    let effects = effects(site.db, site.parent);
     // Functions that the kernel calls launch, too.
-    if effects(site.db, site.parent).launches.len() > own.len() {
+    if effects.launches.len() > own.len() {
         assume(text, None);
         return found;
+    }
+    if let Some(unknown) = effects.unknown.first() {
+        let text = format!("{text}, if {} does", unknown.what);
+        assume(text, None);
     }
     let others = own.iter().enumerate().filter(|(index, facts)| {
         *index != site.id.index as usize && matches!(facts.stream, Stream::Null | Stream::Other)

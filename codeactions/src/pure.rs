@@ -1,6 +1,7 @@
 //! Expressions that may be evaluated twice, or at the top of a kernel instead of where they stand.
 
 use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::hidden::{Hidden, hidden};
 use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, Storage, body};
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::resolve::{Meaning, functions_named, meaning};
@@ -8,6 +9,7 @@ use gridfuse_analysis::uniformity::{Level, class_changes, variables_of_place};
 
 use crate::calls::{self, Library};
 use crate::cluster::{Function, is_batch};
+use crate::ctype;
 use crate::effects::is_pure;
 use crate::include::HEADER_NAME;
 use crate::site::Site;
@@ -35,6 +37,11 @@ fn operands(body: &Body, expr: ExprId) -> Option<Vec<ExprId>> {
 /// Why an expression can't be evaluated a second time: the part that has a side effect or isn't understood.
 pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
     let body = &site.body;
+    let span = body.expr(expr).span;
+    let runs = |h: &Hidden| h.span == span || h.anywhere && is_object(site, expr);
+    if hidden(site.db, site.parent).iter().any(runs) {
+        return Some(expr);
+    }
     match &body.expr(expr).kind {
         ExprKind::Call { name, .. } => {
             let pure = name.as_deref().is_some_and(|name| {
@@ -61,6 +68,22 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
         Some(inner) => inner.into_iter().find_map(|e| not_repeatable(site, e)),
         None => Some(expr),
     }
+}
+
+/// A variable of a class, as far as is known.
+fn is_object(site: &Site<'_>, expr: ExprId) -> bool {
+    let plain = match &site.body.expr(expr).kind {
+        ExprKind::Name(Name::Local(binding)) => {
+            let ty = &site.body.binding(*binding).ty;
+            ty.pointers > 0 || is_plain_type(&ctype::normalize(&ty.base))
+        }
+        ExprKind::Name(Name::Other(name)) => match meaning(site.db, site.file, name) {
+            Meaning::Global(global) => global.pointer || is_plain_type(&ctype::normalize(&global.base)),
+            _ => true,
+        },
+        _ => true,
+    };
+    !plain
 }
 
 /// Whether a type is one of the language's or CUDA's own.

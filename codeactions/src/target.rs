@@ -2,9 +2,10 @@
 //! how the replacement is put in place.
 
 use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::hir::{StmtId, StmtKind};
+use gridfuse_analysis::hir::{ExprId, ExprKind, Name, StmtId, StmtKind};
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::resolve::{Meaning, meaning};
+use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::child::Child;
 use crate::edit::EditBuilder;
@@ -74,6 +75,7 @@ pub fn refuse_operands_but_defaults(site: &Site<'_>, defaults: bool, refusals: &
             refusals.add("an argument of the launch changes a variable", Some(place));
         }
     }
+    refuse_changed_config(site, refusals);
     if let gridfuse_analysis::launch::Child::Kernel(kernel) = site.facts.child {
         let wanted = gridfuse_analysis::hir::body(site.db, kernel).params.len();
         let given = site.launch.args.len();
@@ -89,6 +91,34 @@ pub fn refuse_operands_but_defaults(site: &Site<'_>, defaults: bool, refusals: &
                 Some(site.here()),
             );
         }
+    }
+}
+
+/// Refuses arguments that call something which may change what decides the configuration: which is evaluated first isn't said anywhere.
+fn refuse_changed_config(site: &Site<'_>, refusals: &mut Refusals) {
+    let body = &site.body;
+    let calling = site.launch.args.iter().find_map(|arg| pure::not_repeatable(site, *arg));
+    let Some(calling) = calling.filter(|e| matches!(body.expr(*e).kind, ExprKind::Call { .. })) else {
+        return;
+    };
+    let configs: Vec<Span> = site.launch.config.iter().map(|c| body.expr(*c).span).collect();
+    let changes = |e: ExprId| match &body.expr(e).kind {
+        ExprKind::Name(Name::Local(b)) => !pure::only_assigned(site.db, site.parent, body, *b),
+        ExprKind::Name(Name::Other(name)) => {
+            matches!(meaning(site.db, site.file, name), Meaning::Global(global) if !global.constant)
+        }
+        _ => false,
+    };
+    let within = |e: &ExprId| configs.iter().any(|c| c.contains(body.expr(*e).span));
+    let mut all = (0..body.exprs.len() as u32).map(ExprId).filter(within);
+    if let Some(changed) = all.find(|e| changes(*e)) {
+        let what = site.source(body.expr(changed).span);
+        refusals.add(
+            format!(
+                "an argument of the launch calls something that may change `{what}`, which its configuration depends on"
+            ),
+            Some(site.place(body.expr(calling).span)),
+        );
     }
 }
 

@@ -342,11 +342,24 @@ impl<'db> Scan<'_, 'db> {
                     self.launch(e, launch, facts);
                 }
             }
+            // `at(p, i) = x`: what a call returns a reference to.
+            ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } if !self.names_memory(*place) => {
+                self.gap("it writes what isn't known", expr.span, Some(e));
+            }
             ExprKind::Delete(pointer) => {
                 let place = self.evaluator.pointer(*pointer);
                 self.access(anywhere(place.root), None, Kind::Free, e);
             }
             _ => {}
+        }
+    }
+
+    /// Whether an expression that is written is one that [`Scan::place`] understands.
+    fn names_memory(&self, place: ExprId) -> bool {
+        match &self.body.expr(self.body.strip_parens(place)).kind {
+            ExprKind::Name(Name::Local(_) | Name::Other(_)) | ExprKind::Deref(_) | ExprKind::Index { .. } => true,
+            ExprKind::Field { base, arrow, .. } => *arrow || self.names_memory(*base),
+            _ => false,
         }
     }
 

@@ -6,27 +6,18 @@ use super::memory::{Class, Places};
 use super::vars::objects;
 use crate::db::{Db, SourceFile};
 use crate::flow::operands;
-use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, Type, UnOp, body, parameters};
+use crate::hidden::{hidden, symbol, symbol_of, unary};
+use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Type, body, parameters};
 use crate::items::{FunctionItem, items};
-use crate::resolve::{included_files, unqualified};
+use crate::resolve::included_files;
 
 /// The operators of the workspace that may change an operand: `>>`, `[]`; empty for one of which it isn't known which it is.
 #[salsa::tracked(returns(ref))]
 fn changing_operators(db: &dyn Db, file: SourceFile) -> HashSet<String> {
     let functions = included_files(db, file).iter().flat_map(|f| &items(db, *f).functions);
     let named = functions.filter_map(|f| {
-        let name: String = unqualified(f.name(db)).split_whitespace().collect();
-        let symbol = name.strip_prefix("operator")?;
-        // The grammar takes `>>` for something else.
-        let text = f.text(db);
-        let signature = f.signature(db);
-        let written = text.get(signature.name_span.start as usize..signature.params_span.start as usize);
-        let written = written.and_then(|name| name.split("operator").last());
-        let symbol = match symbol {
-            "" => written.unwrap_or("").trim(),
-            _ => symbol,
-        };
-        may_change_an_operand(db, *f).then(|| symbol.to_owned())
+        let symbol = symbol_of(db, *f)?;
+        may_change_an_operand(db, *f).then_some(symbol)
     });
     named.collect()
 }
@@ -110,6 +101,12 @@ pub fn class_changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashS
             }
         }
     }
+    // What runs without being seen may change any object.
+    if hidden(db, function).iter().any(|hidden| hidden.anywhere) {
+        let objects = (0..).map(BindingId).zip(&body.bindings);
+        let objects = objects.filter(|(_, b)| b.ty.pointers == 0 && (b.ty.base == "auto" || is_class(&b.ty.base)));
+        out.extend(objects.map(|(id, _)| id));
+    }
     for stmt in &body.stmts {
         let StmtKind::Decl(decls) = &stmt.kind else { continue };
         for decl in decls {
@@ -138,37 +135,6 @@ pub fn class_changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashS
 /// The local variables of which a place may be a part: `x`, `x.f`, `x.a[i]` for a member array, `c ? x : y`; not `*p`, `p[i]`.
 pub fn variables_of_place(db: &dyn Db, file: SourceFile, body: &Body, place: ExprId) -> Vec<BindingId> {
     objects(Places { db, file, body }, place)
-}
-
-/// How an operator is written.
-fn symbol(op: BinOp) -> &'static str {
-    match op {
-        BinOp::Add => "+",
-        BinOp::Sub => "-",
-        BinOp::Mul => "*",
-        BinOp::Div => "/",
-        BinOp::Rem => "%",
-        BinOp::Shl => "<<",
-        BinOp::Shr => ">>",
-        BinOp::BitAnd => "&",
-        BinOp::BitOr => "|",
-        BinOp::BitXor => "^",
-        BinOp::Eq => "==",
-        BinOp::Ne => "!=",
-        BinOp::Lt => "<",
-        BinOp::Le => "<=",
-        BinOp::Gt => ">",
-        BinOp::Ge => ">=",
-    }
-}
-
-fn unary(op: UnOp) -> &'static str {
-    match op {
-        UnOp::Neg => "-",
-        UnOp::Plus => "+",
-        UnOp::Not => "!",
-        UnOp::BitNot => "~",
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::dependence::Waited;
+use gridfuse_analysis::hidden::hidden;
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 use gridfuse_analysis::launch::{
     LaunchFacts, Launchers, gets_there_by_flat_blocks, launches, pending_launch_limit, who_gets_to,
@@ -218,6 +219,12 @@ impl<'a, 'db> Tail<'a, 'db> {
                     expr.span,
                 ));
             }
+        }
+        // What is destroyed at the end of the kernel would be before what moves runs.
+        let hidden = hidden(self.wait.db, self.wait.function);
+        if let Some(hidden) = hidden.iter().find(|hidden| hidden.anywhere) {
+            let text = format!("`{name}` may run {}, and when isn't known", hidden.what);
+            return Err(self.reason(text, self.wait.here()));
         }
         if let Some(group) = self.wait.function.signature(self.wait.db).decided.first() {
             return Err(self.at(

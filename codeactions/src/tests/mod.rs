@@ -16,6 +16,7 @@ mod fission;
 mod fixes;
 mod flatten_recursion;
 mod heads;
+mod hidden;
 mod launch_errors;
 mod nesting;
 mod optimize;

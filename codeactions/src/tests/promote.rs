@@ -625,3 +625,22 @@ fn all_pointers_are_restrict() {
         }
     }
 }
+
+#[test]
+fn blocks_of_a_size_that_is_not_known_are_taken_for_flat() {
+    let flat = |text: &str| {
+        let assumes = rewrite("promote", text).assumes;
+        assumes.iter().any(|a| a.contains("have one dimension"))
+    };
+    assert!(!flat(SUMS));
+    let open = SUMS
+        .replace(
+            "tile + 1 < n) sums<<<1, 128>>>",
+            "tile + 1 < n) $0sums<<<1, blockDim>>>",
+        )
+        .replace(
+            "int* out, int n) { sums<<<1, 128>>>",
+            "int* out, int n, dim3 block) { sums<<<1, block>>>",
+        );
+    assert!(flat(&open));
+}

@@ -145,11 +145,9 @@ fn what_may_be_looked_at_again_is_not_collected() {
         "if (i < count) atomicAdd(&out[begin], i);\n    if (out[begin] > 5) out[i] = 1;",
         "for (int k = 0; k < out[k]; ++k) atomicAdd(&out[begin], k);",
         "atomicAdd(&out[begin], i);\n    __threadfence();",
-        // A global variable, a reference and an operator may be read from memory; a destructor may write there.
+        // A global variable and a reference may be read from memory.
         "atomicAdd(&out[begin], i);\n    atomicAdd(&out[begin + 1], total);",
         "int& first = out[i];\n    atomicAdd(&out[begin], i);\n    atomicAdd(&out[begin + 1], first);",
-        "Pair pair = {out[i], out};\n    atomicAdd(&out[begin], i);\n    atomicAdd(&out[begin + 1], pair + 1);",
-        "Logged logged;\n    atomicAdd(&out[begin], i);",
         // Perhaps it isn't evaluated at all.
         "if (count != 0) atomicAdd(&out[begin / count], i);",
         "out[i] = atomicAdd(&out[begin], i);",
@@ -172,6 +170,17 @@ fn what_may_be_looked_at_again_is_not_collected() {
     // With a threshold the other grids are launched, and the code is one for both.
     let text = with_code("if (i < count) atomicAdd(&out[begin], i);");
     assert!(!rewrite("threshold", &text).text().contains(".take("));
+}
+
+#[test]
+fn what_runs_without_being_called_by_its_name() {
+    let refuse = |code: &str, reason: &str| refuses(ID, &with_code(code).replace("child<<<", "$0child<<<"), reason);
+    refuse(
+        "Pair pair = {i, out};\n    out[i] = pair + 1;",
+        "operator+, which isn't called by its name",
+    );
+    refuse("Logged logged;\n    out[i] = 1;", "the destructor of Logged");
+    rewrite(ID, &with_code("Pair pair = {i, out};\n    out[i] = pair.first + 1;"));
 }
 
 #[test]
