@@ -81,6 +81,14 @@ pub fn hidden<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Hidd
     Arc::new(found)
 }
 
+/// Whether an object of this type, a variable's of a function, may be one that runs something unseen.
+pub fn may_run_unseen(db: &dyn Db, function: FunctionItem<'_>, base: &str) -> bool {
+    let harmful = harmful(db, function.file(db));
+    let templates = &function.signature(db).template_types;
+    let may = |word: &str| word == "auto" || harmful.classes.contains_key(word) || templates.iter().any(|t| t == word);
+    !harmful.classes.is_empty() && words(base).any(may)
+}
+
 #[salsa::tracked(returns(clone))]
 fn harmful(db: &dyn Db, file: SourceFile) -> Arc<Harmful> {
     let files = included_files(db, file);
@@ -260,6 +268,24 @@ fn operators_used<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body
     found
 }
 
+/// A declarator of an array, not of a pointer.
+fn is_array(declarator: &str) -> bool {
+    declarator.contains('[') && !declarator.contains(['*', '&', '('])
+}
+
+/// The class that a function is a member of.
+fn class_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> &'db str {
+    function.name(db).rsplit("::").nth(1).unwrap_or("")
+}
+
+/// The fields of the classes of that name, as (type, declarator).
+fn fields_of(db: &dyn Db, file: SourceFile, class: &str) -> impl Iterator<Item = (String, String)> {
+    let files = included_files(db, file).iter();
+    let classes = files.flat_map(|f| items(db, *f).types.iter().filter(|t| t.name == class));
+    let fields: Vec<(String, String)> = classes.flat_map(|t| t.fields.iter().cloned()).collect();
+    fields.into_iter()
+}
+
 /// What the types of expressions are, as far as they are known.
 struct Types<'a> {
     db: &'a dyn Db,
@@ -267,6 +293,10 @@ struct Types<'a> {
     body: &'a Body,
     places: Places<'a>,
     templates: &'a [String],
+    /// All template parameters; those that aren't types are numbers or pointers.
+    template_names: &'a [String],
+    /// Of the class that the function is a member of.
+    class: &'a str,
 }
 
 impl<'a> Types<'a> {
@@ -278,6 +308,8 @@ impl<'a> Types<'a> {
             body,
             places: Places { db, file, body },
             templates: &function.signature(db).template_types,
+            template_names: &function.signature(db).template_names,
+            class: class_of(db, function),
         }
     }
 
@@ -297,13 +329,20 @@ impl<'a> Types<'a> {
                     ExprKind::Name(Name::Builtin(_))
                 )
             }
+            // `p[i]` of a pointer or an array that is a field.
+            ExprKind::Index { base, .. } | ExprKind::Deref(base) => {
+                let base = &self.body.expr(self.body.strip_parens(*base)).kind;
+                matches!(base, ExprKind::Name(Name::Other(name)) if self.has_plain_elements(name))
+            }
             ExprKind::Unary(_, a) | ExprKind::IncDec { place: a, .. } | ExprKind::Assign { place: a, .. } => plain(a),
             ExprKind::Binary(_, a, b) | ExprKind::Logical { lhs: a, rhs: b, .. } => plain(a) && plain(b),
             ExprKind::Comma(_, b) => plain(b),
             ExprKind::Conditional { then, otherwise, .. } => plain(then) && plain(otherwise),
             ExprKind::Cast { ty, .. } | ExprKind::Construct { ty, .. } => ty.contains('*') || self.names_plain(ty),
             ExprKind::Call { name: Some(name), .. } => self.returns_plain(name),
+            ExprKind::Name(Name::Other(name)) if self.template_names.contains(name) => !self.templates.contains(name),
             ExprKind::Name(Name::Other(name)) => match meaning(self.db, self.file, name) {
+                _ if self.is_plain_field(name) => true,
                 Meaning::Global(global) => global.pointer || global.dims > 0 || self.names_plain(&global.base),
                 Meaning::Enumerator => true,
                 // A constant in a macro, `nullptr`.
@@ -312,6 +351,26 @@ impl<'a> Types<'a> {
             },
             _ => false,
         }
+    }
+
+    /// A field of the function's own class that is no object.
+    fn is_plain_field(&self, name: &str) -> bool {
+        let plain = |(ty, declarator): &(String, String)| declarator.contains(['*', '[']) || self.names_plain(ty);
+        let fields = self.own_fields(name);
+        !fields.is_empty() && fields.iter().all(plain)
+    }
+
+    /// A field of the function's own class that is a pointer to numbers, or an array of numbers.
+    fn has_plain_elements(&self, name: &str) -> bool {
+        let fields = self.own_fields(name);
+        !fields.is_empty() && fields.iter().all(|(ty, _)| self.names_plain(ty))
+    }
+
+    fn own_fields(&self, name: &str) -> Vec<(String, String)> {
+        let fields = fields_of(self.db, self.file, self.class);
+        fields
+            .filter(|(_, declarator)| declared_name(declarator) == name)
+            .collect()
     }
 
     fn names_plain(&self, ty: &str) -> bool {
@@ -374,11 +433,9 @@ fn only_computes(db: &dyn Db, function: FunctionItem<'_>, symbol: &str, depth: u
     let one_operand =
         parameters(db, function).is_empty() || !function.signature(db).member && parameters(db, function).len() == 1;
     let reads = matches!(symbol, "[]" | "()" | "->") || symbol == "*" && one_operand;
-    let class = function.name(db).rsplit("::").nth(1).unwrap_or("");
-    let fields: Vec<String> = included_files(db, file)
-        .iter()
-        .flat_map(|f| items(db, *f).types.iter().filter(|t| t.name == class))
-        .flat_map(|t| t.fields.iter().map(|(_, d)| declared_name(d).to_owned()))
+    let fields = fields_of(db, file, class_of(db, function));
+    let fields: Vec<(String, bool)> = fields
+        .map(|(_, declarator)| (declared_name(&declarator).to_owned(), is_array(&declarator)))
         .collect();
     let reading = Reading {
         db,
@@ -401,8 +458,8 @@ struct Reading<'a> {
     file: SourceFile,
     body: &'a Body,
     places: Places<'a>,
-    /// Of the class that it is a member of.
-    fields: Vec<String>,
+    /// Of the class that it is a member of, each with whether it is an array.
+    fields: Vec<(String, bool)>,
     /// It may change its own object.
     assigns: bool,
     /// It may read memory.
@@ -415,7 +472,24 @@ impl Reading<'_> {
         matches!(&self.body.expr(self.body.strip_parens(e)).kind, ExprKind::Name(Name::Other(name)) if name == "this")
     }
 
+    fn is_field(&self, name: &str) -> bool {
+        self.fields.iter().any(|(field, _)| field == name)
+    }
+
     fn array(&self, e: ExprId) -> bool {
+        let inner = self.body.strip_parens(e);
+        let own = match &self.body.expr(inner).kind {
+            ExprKind::Name(Name::Other(name)) => Some(name),
+            ExprKind::Field {
+                base,
+                field,
+                arrow: true,
+            } if self.is_this(*base) => Some(field),
+            _ => None,
+        };
+        if let Some(name) = own.filter(|name| self.is_field(name)) {
+            return self.fields.iter().all(|(field, array)| field != name || *array);
+        }
         self.places
             .shape(self.body.strip_parens(e))
             .is_some_and(|shape| shape.dims > 0)
@@ -447,7 +521,7 @@ impl Reading<'_> {
 
     /// A field, a constant, a function that is called.
     fn known_name(&self, name: &str, e: ExprId) -> bool {
-        if name == "this" || self.fields.iter().any(|f| f == name) {
+        if name == "this" || self.is_field(name) {
             return true;
         }
         let called = self.body.exprs.iter().any(|expr| match &expr.kind {
@@ -464,8 +538,10 @@ impl Reading<'_> {
 
     fn harmless_call(&self, name: &str) -> bool {
         let functions = functions_named(self.db, self.file, name);
-        if functions.is_empty() {
-            let constructs = matches!(meaning(self.db, self.file, name), Meaning::Type);
+        // What classes do when their objects are made is seen to by name.
+        let constructs = matches!(meaning(self.db, self.file, name), Meaning::Type)
+            || functions.iter().any(|f| class_of(self.db, *f) == unqualified(name));
+        if functions.is_empty() || constructs {
             return constructs || matches!(known(name), Some(Known::Pure));
         }
         functions
@@ -481,7 +557,7 @@ impl Reading<'_> {
                 let by_value = !binding.ty.reference && !binding.ty.complex;
                 by_value || self.assigns && self.body.params.first() == Some(b)
             }
-            ExprKind::Name(Name::Other(name)) => self.assigns && self.fields.iter().any(|f| f == name),
+            ExprKind::Name(Name::Other(name)) => self.assigns && self.is_field(name),
             ExprKind::Paren(inner) => self.own(*inner),
             ExprKind::Field { base, arrow: false, .. } => self.own(*base),
             ExprKind::Field { base, arrow: true, .. } | ExprKind::Deref(base) => self.assigns && self.is_this(*base),
@@ -553,9 +629,17 @@ mod tests {
         let mut host = Host::new();
         let file = host.set_file(Path::new("/w/a.cu"), text.to_owned());
         let db = host.db();
-        let function = items(db, file).functions.iter().copied().find(|f| f.name(db) == "f");
-        let found = function.map(|f| hidden(db, f)).unwrap_or_default();
-        found.iter().map(|h| (h.what.clone(), h.anywhere)).collect()
+        let all = items(db, file)
+            .functions
+            .iter()
+            .filter(|f| unqualified(f.name(db)) == "f");
+        all.flat_map(|f| {
+            hidden(db, *f)
+                .iter()
+                .map(|h| (h.what.clone(), h.anywhere))
+                .collect::<Vec<_>>()
+        })
+        .collect()
     }
 
     /// The same with an operator and a body.
@@ -577,6 +661,13 @@ mod tests {
         ] {
             assert_eq!(with(definition, "s = s + t; s += t; return s < t;"), [], "{definition}");
         }
+        // Fields and template parameters that are numbers.
+        let shift = "struct T { unsigned bits, *p; template <int N> __device__ unsigned f() { return bits + N + p[N]; } };\n\
+                     __device__ int operator+(S a, int n) { total = n; return n; }";
+        let text = format!(
+            "__device__ int total;\nstruct S {{ int x; }};\n{shift}\ntemplate <int N> __device__ int f(int n) {{ return n + N; }}\n"
+        );
+        assert_eq!(of(&text), []);
         // It isn't used, or on numbers alone.
         let writes = "__device__ int operator+(S a, int n) { total = n; return n; }";
         assert_eq!(
@@ -590,6 +681,25 @@ mod tests {
             with(writes, "int k = n; k += s.x + s.v[1] + *s.p; return max(k + 1, n + k);"),
             []
         );
+    }
+
+    #[test]
+    fn vectors() {
+        let vector = "class vec3 {\n public:\n  __device__ vec3() {}\n  \
+            __device__ vec3(float e0, float e1, float e2) { e[0] = e0; e[1] = e1; e[2] = e2; }\n  \
+            __device__ vec3 operator-() const { return vec3(-e[0], -e[1], -e[2]); }\n  \
+            __device__ float operator[](int i) const { return e[i]; }\n  __device__ float& operator[](int i) { return e[i]; }\n  \
+            __device__ vec3& operator+=(const vec3& v2);\n  \
+            __device__ float length() const { return sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2]); }\n  float e[3];\n};\n\
+            std::ostream& operator<<(std::ostream& os, const vec3& t) { os << t.e[0]; return os; }\n\
+            __device__ vec3 operator+(const vec3& a, const vec3& b) { return vec3(a.e[0] + b.e[0], a.e[1] + b.e[1], a.e[2] + b.e[2]); }\n\
+            __device__ vec3 operator*(float t, const vec3& v) { return vec3(t * v.e[0], t * v.e[1], t * v.e[2]); }\n\
+            __device__ vec3& vec3::operator+=(const vec3& v) { e[0] += v.e[0]; this->e[1] += v.e[1]; return *this; }\n";
+        let kernel = "__global__ void f(vec3* out, const vec3* in, int n) { int i = threadIdx.x; vec3 v = in[i]; v += 2.0f * v; out[i] = -(v + vec3(1, 2, n << 3)); }\n";
+        assert_eq!(of(&format!("{vector}{kernel}")), []);
+        // The same where the elements are elsewhere.
+        let elsewhere = vector.replace("float e[3];", "float* e;");
+        assert!(!of(&format!("{elsewhere}{kernel}")).is_empty());
     }
 
     #[test]

@@ -263,6 +263,9 @@ struct Collector<'a, 'db> {
     errors: Vec<TextRange>,
 }
 
+/// Where a function runs.
+const SPECIFIERS: [&str; 3] = ["__global__", "__device__", "__host__"];
+
 /// What surrounds an item.
 #[derive(Clone, Default)]
 struct Context<'t> {
@@ -290,6 +293,20 @@ impl<'a> Collector<'a, '_> {
             start = macros.start as usize;
         }
         start
+    }
+
+    /// Where the specifiers of a function begin that the grammar has given to something broken in front of it: `DEFINE(n)` without a
+    /// `;`, then `__global__`.
+    fn lost_specifiers(&self, function: Node<'_>) -> Option<usize> {
+        let broken = function.prev_sibling().filter(|node| node.kind() == "ERROR")?;
+        let text = self.text(broken);
+        let between = self
+            .parsed
+            .masked()
+            .text
+            .get(broken.end_byte()..function.start_byte())?;
+        let found = SPECIFIERS.iter().filter_map(|word| text.find(word)).min()?;
+        between.trim().is_empty().then(|| broken.start_byte() + found)
     }
 
     /// The macros that masking blanked in a range.
@@ -446,7 +463,8 @@ impl<'a> Collector<'a, '_> {
         }
         let whole = context.template.unwrap_or(node);
         let masked = self.parsed.masked();
-        let start = self.start_with_specifiers(whole.start_byte());
+        let lost = self.lost_specifiers(whole);
+        let start = lost.unwrap_or_else(|| self.start_with_specifiers(whole.start_byte()));
         let end = whole.end_byte();
         let relative = |n: Node<'_>| Span::new((n.start_byte() - start) as u32, (n.end_byte() - start) as u32);
         let body = node.child_by_field_name("body");
@@ -469,6 +487,11 @@ impl<'a> Collector<'a, '_> {
                 "launch_bounds" => signature.launch_bounds = Some(relative(child)),
                 _ => words.push(self.text(child)),
             }
+        }
+        if lost.is_some() {
+            words.extend(crate::hir::words(
+                masked.text.get(start..whole.start_byte()).unwrap_or(""),
+            ));
         }
         for macros in self.specifiers(start, head_end) {
             words.extend(macros.words.iter().map(String::as_str));
@@ -658,7 +681,13 @@ impl<'a> Collector<'a, '_> {
                 .iter()
                 .map(|(_, declarator)| crate::uniformity::memory::declared_name(declarator))
                 .collect();
-            let special = special_members(body, &item.name, &declared, &self.parsed.masked().text);
+            let arrays: Vec<&str> = item
+                .fields
+                .iter()
+                .filter(|(_, declarator)| declarator.contains('[') && !declarator.contains(['*', '&', '(']))
+                .map(|(_, declarator)| crate::uniformity::memory::declared_name(declarator))
+                .collect();
+            let special = special_members(body, &item.name, &declared, &arrays, &self.parsed.masked().text);
             item.nontrivial |= special.nontrivial;
             item.constructors = special.constructors;
             item.hidden = special.hidden;

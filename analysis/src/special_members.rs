@@ -27,9 +27,15 @@ pub struct SpecialMembers {
     pub hidden: Option<&'static str>,
 }
 
-/// What the members of the class `class` with these `fields` do, which are the children of its body.
-pub fn special_members(body: Node<'_>, class: &str, fields: &[&str], source: &str) -> SpecialMembers {
-    let reader = Reader { class, fields, source };
+/// What the members of the class `class` with these `fields` do, which are the children of its body. `arrays` are those of the fields
+/// that are arrays.
+pub fn special_members(body: Node<'_>, class: &str, fields: &[&str], arrays: &[&str], source: &str) -> SpecialMembers {
+    let reader = Reader {
+        class,
+        fields,
+        arrays,
+        source,
+    };
     let mut found = SpecialMembers::default();
     let mut cursor = body.walk();
     for member in body.named_children(&mut cursor) {
@@ -41,6 +47,7 @@ pub fn special_members(body: Node<'_>, class: &str, fields: &[&str], source: &st
 struct Reader<'a> {
     class: &'a str,
     fields: &'a [&'a str],
+    arrays: &'a [&'a str],
     source: &'a str,
 }
 
@@ -264,6 +271,7 @@ impl Reader<'_> {
             // A parameter of the same name hides the field.
             "identifier" => self.fields.contains(&self.text(left)) && !parameters.contains(&self.text(left)),
             "field_expression" => self.own_field(left),
+            "subscript_expression" => self.own_element(left, parameters),
             _ => false,
         };
         let value = assignment.child_by_field_name("right");
@@ -278,6 +286,25 @@ impl Reader<'_> {
                 .is_some_and(|f| self.fields.contains(&self.text(f)))
     }
 
+    /// `array[i]`, `this->array[i]`
+    fn own_element(&self, node: Node<'_>, parameters: &[&str]) -> bool {
+        let Some(array) = node.child_by_field_name("argument") else {
+            return false;
+        };
+        let own = match array.kind() {
+            "identifier" => self.arrays.contains(&self.text(array)) && !parameters.contains(&self.text(array)),
+            "field_expression" => {
+                let field = array.child_by_field_name("field").map_or("", |f| self.text(f));
+                self.own_field(array) && self.arrays.contains(&field)
+            }
+            _ => false,
+        };
+        let index = node
+            .child_by_field_name("indices")
+            .or_else(|| node.child_by_field_name("index"));
+        own && index.is_some_and(|index| self.computes(index, parameters))
+    }
+
     /// An expression that is made of parameters, fields and constants by the language's operators.
     fn computes(&self, node: Node<'_>, parameters: &[&str]) -> bool {
         let inner = || {
@@ -286,8 +313,8 @@ impl Reader<'_> {
                 .all(|part| self.computes(part, parameters))
         };
         match node.kind() {
-            "number_literal" | "char_literal" | "true" | "false" | "null" | "nullptr" | "comment"
-            | "primitive_type" => true,
+            "number_literal" | "string_literal" | "char_literal" | "true" | "false" | "null" | "nullptr"
+            | "comment" | "primitive_type" => true,
             "identifier" => {
                 let name = self.text(node);
                 parameters.contains(&name) || self.fields.contains(&name)
@@ -315,7 +342,9 @@ impl Reader<'_> {
             | "parenthesized_expression"
             | "conditional_expression"
             | "argument_list"
+            | "subscript_argument_list"
             | "initializer_list" => inner(),
+            "subscript_expression" => self.own_element(node, parameters),
             _ => false,
         }
     }
@@ -340,7 +369,7 @@ mod tests {
         let found = tree.as_ref().and_then(|tree| {
             let class = tree.root_node().named_child(0)?;
             let body = class.child_by_field_name("body")?;
-            Some(special_members(body, "S", &["x", "y"], &source))
+            Some(special_members(body, "S", &["x", "y", "v"], &["v"], &source))
         });
         found.unwrap_or_default()
     }
@@ -357,6 +386,7 @@ mod tests {
             "explicit S(float a) : x((int)a) { /* nothing */ }",
             "S() : x(0), y(0) {}\n S(const S& other, bool half) : x(half ? other.x : other.y), y(other.y) {}",
             "S(const int& a) : x(a) {}",
+            "S(int a, int b) { v[0] = a; this->v[1 + 1] = v[0] - b; }",
         ] {
             assert_eq!(of(members), plain, "{members}");
         }
@@ -418,6 +448,7 @@ mod tests {
             "operator int() const { return x; }",
             "S(float a) { x = make_float2(a, -a); y = min(int(a), 2); }",
             "int x = 0, y = -1;",
+            "std::string variant = \"none\";",
             "void operator()(int i) { free(p); }\n int release() { return free(p); }",
         ] {
             assert_eq!(of(members).hidden, None, "{members}");
@@ -430,6 +461,10 @@ mod tests {
             "S(int a) : x(f(a)) {}",
             "S(int a) { x = a; counter = a; }",
             "S(int a) { x = ++a; }",
+            "S(int a) { x[0] = a; }",
+            "S(int* v) { v[0] = 1; }",
+            "S(int* p) { y = p[0]; }",
+            "S(int a) { v[next()] = a; }",
             "S(int a) { x += a; }",
             "S(int* p) : x(*p) {}",
             "S(int* p) : x(p[0]) {}",

@@ -325,3 +325,20 @@ fn an_edit_of_the_macro_is_noticed() {
     edit(&mut program, "__device__", "__global__");
     assert!(program.is_known());
 }
+
+#[test]
+fn macros_without_a_semicolon_in_front() {
+    let define = "#define CONSTANT(name) __constant__ int name;\nCONSTANT(k)";
+    for head in [
+        "__global__ void",
+        "static __global__ void",
+        "__global__ __launch_bounds__(64) void",
+    ] {
+        let program = Program::new(define, &format!("{head} {PARAMETERS}"), &[]);
+        let child = program.child();
+        assert!(child.kernel && !child.host, "{head}");
+        assert!(program.is_known(), "{head}");
+    }
+    let program = Program::new(define, &format!("__device__ void {PARAMETERS}"), &[]);
+    assert!(program.child().device && !program.child().kernel);
+}

@@ -4,11 +4,15 @@
 use gridfuse_analysis::hir::{
     BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage,
 };
+use gridfuse_analysis::items::items;
+use gridfuse_analysis::resolve::{Meaning, included_files, meaning, unqualified};
 use gridfuse_analysis::span::Span;
 
+use crate::calls;
 use crate::child::Child;
 use crate::ctype;
 use crate::effects::effects;
+use crate::outline;
 use crate::pure;
 
 /// Whether the child's body is such a loop and nothing else that depends on the size of the grid: each round does the same
@@ -24,7 +28,8 @@ pub fn is_grid_stride(child: &Child<'_>) -> bool {
         && effects.waits.is_empty()
         && effects.asm.is_empty()
         && effects.unknown.is_empty()
-        && effects.builtins_in_callees.is_empty();
+        && effects.builtins_in_callees.is_empty()
+        && outline::implicit_read(child).is_none();
     alone && recognise(child, body).is_some()
 }
 
@@ -36,16 +41,16 @@ fn recognise(child: &Child<'_>, body: &Body) -> Option<()> {
         .iter()
         .copied()
         .filter(|s| !matches!(body.stmt(*s).kind, StmtKind::Empty));
-    let (mut index, mut strides) = (None, Vec::new());
+    let (mut starts, mut strides) = (Vec::new(), Vec::new());
     let mut next = stmts.next()?;
     while let StmtKind::Decl(decls) = &body.stmt(next).kind {
         for decl in decls {
             let init = decl.init?;
             if is_thread_index(body, init) {
-                index = Some(decl.binding);
+                starts.push(decl.binding);
             } else if is_stride(body, init, &[]) {
                 strides.push(decl.binding);
-            } else if !is_plain(body, init) {
+            } else if !is_plain_variable(body, decl.binding) || !is_plain(child, init) {
                 return None;
             }
         }
@@ -63,23 +68,50 @@ fn recognise(child: &Child<'_>, body: &Body) -> Option<()> {
     if stmts.next().is_some() {
         return None;
     }
+    let mut index = starts.last().copied();
+    let mut head = vec![body.expr(step).span];
     if let Some(init) = init.filter(|s| !matches!(body.stmt(*s).kind, StmtKind::Empty)) {
         let StmtKind::Decl(decls) = &body.stmt(init).kind else {
             return None;
         };
         let [decl] = decls.as_slice() else { return None };
-        index = Some(decl.binding).filter(|_| decl.init.is_some_and(|i| is_thread_index(body, i)));
+        let from = decl.init?;
+        let start = is_thread_index(body, from) || starts.iter().any(|s| is_local(body, from, *s));
+        index = Some(decl.binding).filter(|_| start);
+        head.push(body.expr(from).span);
     }
     let index = index?;
-    let ty = &body.binding(index).ty;
-    let number = matches!(
-        ctype::normalize(&ty.base).as_str(),
-        "int" | "unsigned int" | "long" | "long long" | "unsigned long" | "unsigned long long" | "size_t" | "int64_t"
-    );
+    starts.retain(|s| *s != index);
+    // A thread of a smaller grid does the work of several, so that what differs between them must not be seen: where a thread
+    // begins, and by how much it goes on.
+    let whole = body.stmt(next).span;
+    let unseen = body.exprs.iter().all(|expr| match expr.kind {
+        ExprKind::Name(Name::Local(b)) if b == index => whole.contains(expr.span),
+        ExprKind::Name(Name::Local(b)) if starts.contains(&b) || strides.contains(&b) => {
+            head.iter().any(|part| part.contains(expr.span))
+        }
+        _ => true,
+    });
+    let wide = |binding: &BindingId| {
+        let ty = &body.binding(*binding).ty;
+        let number = matches!(
+            ctype::normalize(&ty.base).as_str(),
+            "int"
+                | "unsigned int"
+                | "long"
+                | "long long"
+                | "unsigned long"
+                | "unsigned long long"
+                | "size_t"
+                | "int64_t"
+        );
+        ty.is_value() && number
+    };
     let keeps = |b: BindingId| pure::keeps_first_value(child.db, child.item, body, b);
-    let fine = ty.is_value()
-        && number
-        && is_limit(body, cond, index, &keeps)
+    let fine = unseen
+        && wide(&index)
+        && starts.iter().chain(&strides).all(wide)
+        && is_limit(child, cond, index, &keeps)
         && is_step(body, step, index, &strides)
         && is_round(child, body, inner, index, step, &keeps);
     fine.then_some(())
@@ -129,23 +161,71 @@ fn is_stride(body: &Body, expr: ExprId, strides: &[BindingId]) -> bool {
         || matches!(body.expr(strip(body, expr)).kind, ExprKind::Name(Name::Local(b)) if strides.contains(&b))
 }
 
-/// Made of variables, numbers and loads, without the built-in variables.
-fn is_plain(body: &Body, expr: ExprId) -> bool {
+/// A number by its type's name.
+fn is_plain_type(base: &str) -> bool {
+    calls::PLAIN_TYPES.contains(&ctype::normalize(base.trim().trim_end_matches('*')).as_str())
+}
+
+/// A number, or a pointer to numbers: nothing is run where it is declared.
+fn is_plain_variable(body: &Body, binding: BindingId) -> bool {
+    let ty = &body.binding(binding).ty;
+    !ty.complex && (is_plain_type(&ty.base) || ty.base == "auto" || ty.pointers > 0)
+}
+
+/// Made of numbers and loads of them, without the built-in variables, and without objects of classes, whose operators may do
+/// anything for each thread.
+fn is_plain(child: &Child<'_>, expr: ExprId) -> bool {
+    let body: &Body = &child.body;
     match &body.expr(expr).kind {
         ExprKind::Literal(Literal::Str) => false,
-        ExprKind::Literal(_) | ExprKind::Name(Name::Local(_) | Name::Other(_)) | ExprKind::SizeOf => true,
-        ExprKind::Paren(e)
-        | ExprKind::Unary(_, e)
-        | ExprKind::Cast { operand: e, .. }
-        | ExprKind::Field { base: e, .. }
-        | ExprKind::Deref(e) => is_plain(body, *e),
-        ExprKind::Binary(_, a, b) | ExprKind::Index { base: a, index: b } => is_plain(body, *a) && is_plain(body, *b),
+        ExprKind::Literal(_) | ExprKind::SizeOf => true,
+        ExprKind::Name(Name::Local(b)) => {
+            let ty = &body.binding(*b).ty;
+            !ty.complex && is_plain_type(&ty.base)
+        }
+        ExprKind::Name(Name::Other(name)) => match meaning(child.db, child.file, name) {
+            Meaning::Enumerator => true,
+            Meaning::Global(global) => is_plain_type(&global.base),
+            Meaning::Unknown => child.item.signature(child.db).template_names.contains(name),
+            _ => false,
+        },
+        ExprKind::Field { base, field, arrow } => {
+            let ExprKind::Name(Name::Local(b)) = body.expr(body.strip_parens(*base)).kind else {
+                return false;
+            };
+            let ty = &body.binding(b).ty;
+            let pointer = ty.pointers == 1 && ty.array.is_empty() && !ty.complex;
+            (if *arrow { pointer } else { ty.is_value() }) && is_plain_field(child, &ty.base, field)
+        }
+        ExprKind::Cast { ty, operand, .. } => is_plain_type(ty) && is_plain(child, *operand),
+        ExprKind::Paren(e) | ExprKind::Unary(_, e) | ExprKind::Deref(e) => is_plain(child, *e),
+        ExprKind::Binary(_, a, b) | ExprKind::Index { base: a, index: b } => is_plain(child, *a) && is_plain(child, *b),
         _ => false,
     }
 }
 
+/// Whether a field of a class is a number, or a pointer to numbers.
+fn is_plain_field(child: &Child<'_>, class: &str, field: &str) -> bool {
+    let class = unqualified(class);
+    if class == "dim3" || calls::VECTORS.contains(&class) {
+        return true;
+    }
+    let files = included_files(child.db, child.file).iter();
+    let mut types = files
+        .flat_map(|f| &items(child.db, *f).types)
+        .filter(|t| t.name == class);
+    let plain = types.next().is_some_and(|ty| {
+        ty.fields.iter().any(|(ty, name)| {
+            let name = name.trim_start_matches(['*', ' ']).split('[').next();
+            name == Some(field) && is_plain_type(ty)
+        })
+    });
+    plain && types.next().is_none()
+}
+
 /// `i < n` or `n > i`, where `n` doesn't change.
-fn is_limit(body: &Body, cond: ExprId, index: BindingId, keeps: &dyn Fn(BindingId) -> bool) -> bool {
+fn is_limit(child: &Child<'_>, cond: ExprId, index: BindingId, keeps: &dyn Fn(BindingId) -> bool) -> bool {
+    let body: &Body = &child.body;
     fn fixed(body: &Body, expr: ExprId, keeps: &dyn Fn(BindingId) -> bool) -> bool {
         match &body.expr(expr).kind {
             ExprKind::Literal(Literal::Int(_)) => true,
@@ -158,7 +238,7 @@ fn is_limit(body: &Body, cond: ExprId, index: BindingId, keeps: &dyn Fn(BindingI
     }
     match body.expr(body.strip_parens(cond)).kind {
         ExprKind::Binary(BinOp::Lt, i, n) | ExprKind::Binary(BinOp::Gt, n, i) => {
-            is_local(body, i, index) && fixed(body, n, keeps)
+            is_local(body, i, index) && fixed(body, n, keeps) && is_plain(child, n)
         }
         _ => false,
     }
@@ -218,16 +298,6 @@ fn is_round(
     let expressions = body.exprs.iter().all(|expr| match &expr.kind {
         ExprKind::Name(Name::Builtin(_)) => !inside.contains(expr.span),
         ExprKind::Launch(_) | ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => false,
-        ExprKind::Call { name, args, .. } => {
-            let by_value = |at: usize| {
-                name.as_deref().is_some_and(|n| {
-                    crate::calls::library(n).is_some() || pure::takes_by_value(child.db, child.file, n, at)
-                })
-            };
-            args.iter()
-                .enumerate()
-                .all(|(at, arg)| !is_local(body, *arg, index) || by_value(at))
-        }
         _ => true,
     });
     let variables = body.bindings.iter().enumerate().all(|(at, binding)| {
@@ -236,22 +306,12 @@ fn is_round(
             Storage::Shared | Storage::ExternShared | Storage::Static => false,
             _ if binding.ty.reference => false,
             _ if inside.contains(binding.span) => true,
-            _ if id == index => changes(body, index) == [step],
+            _ if id == index => {
+                pure::only_assigned(child.db, child.item, body, id)
+                    && pure::assignments(child.db, child.item, body, id) == [step]
+            }
             _ => keeps(id),
         }
     });
     statements && expressions && variables
-}
-
-/// The expressions that may change a variable.
-fn changes(body: &Body, binding: BindingId) -> Vec<ExprId> {
-    let ids = 0..body.exprs.len() as u32;
-    ids.map(ExprId)
-        .filter(|id| match &body.expr(*id).kind {
-            ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } | ExprKind::AddrOf(place) => {
-                is_local(body, *place, binding)
-            }
-            _ => false,
-        })
-        .collect()
 }

@@ -10,7 +10,7 @@ use gridfuse_analysis::span::{FileRange, TextRange};
 use crate::child::Child;
 use crate::edit::EditBuilder;
 use crate::effects::{BUILTINS, Effects};
-use crate::lex;
+use crate::lex::{self, TokenKind};
 use crate::names::Names;
 use crate::site::Refusals;
 use crate::style::{self, Style};
@@ -497,7 +497,30 @@ pub fn without_restrict(code: &str) -> String {
     out
 }
 
-/// A declaration that may be broken over lines, on one line.
+/// A declaration or expression that may be broken over lines, on one line: without `//` comments, and with its literals as they are.
 pub fn one_line(code: &str) -> String {
-    code.split_whitespace().collect::<Vec<_>>().join(" ")
+    let mut out = String::new();
+    let mut end = 0;
+    for token in lex::tokens(code) {
+        let text = token.text(code);
+        let comment = token.kind == TokenKind::Comment;
+        if comment && text.starts_with("//") {
+            continue;
+        }
+        if !out.is_empty() && separates(code.get(end..token.start).unwrap_or("")) {
+            out.push(' ');
+        }
+        if comment {
+            out.push_str(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+        } else {
+            out.push_str(text);
+        }
+        end = token.end;
+    }
+    out
+}
+
+/// Whether what stands between two tokens keeps them apart: a line continuation alone doesn't.
+pub fn separates(gap: &str) -> bool {
+    !gap.replace("\\\r\n", "").replace("\\\n", "").is_empty()
 }

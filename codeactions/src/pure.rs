@@ -1,17 +1,17 @@
 //! Expressions that may be evaluated twice, or at the top of a kernel instead of where they stand.
 
 use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::hidden::{Hidden, hidden};
+use gridfuse_analysis::hidden::{Hidden, hidden, may_run_unseen};
 use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, Storage, body};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::resolve::{Meaning, functions_named, meaning};
+use gridfuse_analysis::items::{FunctionItem, items};
+use gridfuse_analysis::resolve::{Meaning, functions_named, included_files, meaning};
 use gridfuse_analysis::uniformity::{Level, class_changes, variables_of_place};
 
 use crate::calls::{self, Library};
 use crate::cluster::{Function, is_batch};
-use crate::ctype;
 use crate::effects::is_pure;
 use crate::include::HEADER_NAME;
+use crate::lex;
 use crate::site::Site;
 
 /// The operands directly inside an expression that is made of understood parts; `None` for the others.
@@ -61,6 +61,16 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
             }
         }
         ExprKind::Construct { ty, .. } if !is_plain_type(ty) => return Some(expr),
+        // A field of an object is read without running anything for the object.
+        ExprKind::Field {
+            base,
+            field,
+            arrow: false,
+        } if matches!(&body.expr(*base).kind, ExprKind::Name(Name::Local(b)) if !body.binding(*b).ty.volatile)
+            && !is_field_of_object(site, field) =>
+        {
+            return None;
+        }
         ExprKind::Name(Name::Local(binding)) if body.binding(*binding).ty.volatile => return Some(expr),
         _ => {}
     }
@@ -70,20 +80,27 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
     }
 }
 
-/// A variable of a class, as far as is known.
+/// A variable of a class that may run something when it is used.
 fn is_object(site: &Site<'_>, expr: ExprId) -> bool {
-    let plain = match &site.body.expr(expr).kind {
+    match &site.body.expr(expr).kind {
         ExprKind::Name(Name::Local(binding)) => {
             let ty = &site.body.binding(*binding).ty;
-            ty.pointers > 0 || is_plain_type(&ctype::normalize(&ty.base))
+            ty.pointers == 0 && may_run_unseen(site.db, site.parent, &ty.base)
         }
         ExprKind::Name(Name::Other(name)) => match meaning(site.db, site.file, name) {
-            Meaning::Global(global) => global.pointer || is_plain_type(&ctype::normalize(&global.base)),
-            _ => true,
+            Meaning::Global(global) => !global.pointer && may_run_unseen(site.db, site.parent, &global.base),
+            _ => false,
         },
-        _ => true,
-    };
-    !plain
+        _ => false,
+    }
+}
+
+/// A field that may be an object of such a class.
+fn is_field_of_object(site: &Site<'_>, field: &str) -> bool {
+    let files = included_files(site.db, site.file).iter();
+    let fields = files.flat_map(|file| items(site.db, *file).types.iter().flat_map(|class| &class.fields));
+    let mut named = fields.filter(|(_, declarator)| lex::identifiers(declarator).next() == Some(field));
+    named.any(|(ty, _)| may_run_unseen(site.db, site.parent, ty))
 }
 
 /// Whether a type is one of the language's or CUDA's own.

@@ -2,7 +2,7 @@
 //! how the others are written down.
 
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal};
-use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::items::{FunctionItem, Signature};
 use gridfuse_analysis::resolve::visible_names;
 
 use crate::child::{Child, Param};
@@ -89,18 +89,24 @@ impl<'a> Split<'a> {
             let uniform = uniform.get(index).is_some_and(|u| *u);
             let source = target::flat(site.expr_source(*arg));
             let mut initialiser = source.clone();
-            if !uniform && let Some(wanted) = narrowing(site, child, param, *arg, template_args) {
-                if !pure::is_plain_type(&wanted) && !target::qualified(site, child, "").is_empty() {
-                    refusals.add(
+            if !uniform && param.ty.pointers == 0 {
+                let written = with_values(&param.ty.base, child.item.signature(site.db), template_args);
+                let wanted = written.as_deref().map(|ty| narrowing(site, child, *arg, ty));
+                let near = target::qualified(site, child, "").is_empty();
+                match wanted {
+                    Some(None) => {}
+                    Some(Some(wanted)) if near || pure::is_plain_type(&wanted) => {
+                        initialiser = format!("static_cast<{wanted}>({source})");
+                    }
+                    _ => refusals.add(
                         format!(
                             "the type of parameter `{}` can't be named in `{}`",
                             param.name,
                             site.parent_name()
                         ),
                         Some(site.place(site.body.expr(*arg).span)),
-                    );
+                    ),
                 }
-                initialiser = format!("static_cast<{wanted}>({source})");
             }
             parts.push(Part {
                 param,
@@ -121,12 +127,8 @@ impl<'a> Split<'a> {
         let mut scratch = Refusals::default();
         let base = &param.ty.base;
         let child = site.child(&mut scratch);
-        let values = child.map_or_else(Vec::new, |child| written_values(site, child));
-        let ty = values
-            .iter()
-            .find(|(name, _)| name == base)
-            .map_or(base, |(_, value)| value);
-        format!("static_cast<{ty}>({source})")
+        let ty = child.and_then(|child| with_values(base, child.signature(site.db), &written_values(site, child)));
+        format!("static_cast<{}>({source})", ty.as_ref().unwrap_or(base))
     }
 
     /// The type of an argument that differs depends on a template parameter of the child.
@@ -147,22 +149,36 @@ impl<'a> Split<'a> {
     }
 }
 
-/// The type to which an argument must be converted so that braces accept it for this parameter; `None` when they do anyway.
-fn narrowing(
-    site: &Site<'_>,
-    child: &Child<'_>,
-    param: &Param,
-    arg: ExprId,
-    template_args: &[(String, String)],
-) -> Option<String> {
-    if param.ty.pointers > 0 {
-        return None;
+/// A type of the child as it is named outside of it, where its template parameters have these values: `typename T::type`. `None`
+/// where a value isn't known, or is an expression that could mean something else inside of the type.
+fn with_values(ty: &str, child: &Signature, values: &[(String, String)]) -> Option<String> {
+    let value_of = |word: &str| values.iter().find(|(name, _)| name == word).map(|(_, value)| value);
+    if let Some(value) = value_of(ty) {
+        return Some(value.clone());
     }
-    let base = &param.ty.base;
-    let written = template_args
-        .iter()
-        .find(|(name, _)| name == base)
-        .map_or(base.as_str(), |(_, value)| value.as_str());
+    let mut out = String::new();
+    let mut copied = 0;
+    for token in lex::code_tokens(ty) {
+        let (word, before) = (token.text(ty), ty.get(..token.start).unwrap_or("").trim_end());
+        // A member may have the name of a template parameter.
+        if !child.template_names.iter().any(|name| name == word) || before.ends_with("::") {
+            continue;
+        }
+        let value = value_of(word)?;
+        if !child.template_types.iter().any(|name| name == word) && lex::code_tokens(value).len() != 1 {
+            return None;
+        }
+        out.push_str(ty.get(copied..token.start).unwrap_or(""));
+        out.push_str(value);
+        copied = token.end;
+    }
+    out.push_str(ty.get(copied..).unwrap_or(""));
+    Some(out)
+}
+
+/// The type to which an argument must be converted so that braces accept it for a parameter of this type, which is written as it is
+/// named outside of the child; `None` when they do anyway.
+fn narrowing(site: &Site<'_>, child: &Child<'_>, arg: ExprId, written: &str) -> Option<String> {
     let names = visible_names(site.db, child.file);
     // What an alias of a number stands for can be named everywhere.
     let mut wanted = ctype::normalize(written);

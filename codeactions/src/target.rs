@@ -2,14 +2,16 @@
 //! how the replacement is put in place.
 
 use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::hir::{ExprId, ExprKind, Name, StmtId, StmtKind};
+use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, StmtId, StmtKind};
 use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::Places;
 use gridfuse_analysis::resolve::{Meaning, meaning};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::child::Child;
 use crate::edit::EditBuilder;
-use crate::lex::{self, TokenKind};
+use crate::lex::{self, Token, TokenKind};
+use crate::outline;
 use crate::pure;
 use crate::site::{Refusals, Site};
 use crate::style;
@@ -35,6 +37,23 @@ pub fn refuse_place(site: &Site<'_>, refusals: &mut Refusals) {
     if site.facts.conditional {
         refusals.add("the launch stands under an #if", Some(site.here()));
     }
+    // Indented anew, it would read differently.
+    if site
+        .facts
+        .statement
+        .is_some_and(|s| has_long_literal(site.source(site.body.stmt(s).span)))
+    {
+        refusals.add("the launch holds a string over several lines", Some(site.here()));
+    }
+}
+
+/// Whether some code holds a literal that goes over several lines, a raw string for example.
+pub fn has_long_literal(code: &str) -> bool {
+    code.contains('\n') && lex::tokens(code).into_iter().any(|t| is_long_literal(t, code))
+}
+
+fn is_long_literal(token: Token, code: &str) -> bool {
+    token.kind == TokenKind::Text && token.text(code).contains('\n')
 }
 
 /// Refuses a configuration that can't be evaluated twice.
@@ -180,18 +199,33 @@ pub fn qualified(site: &Site<'_>, child: &Child<'_>, name: &str) -> String {
     }
 }
 
-/// Code on one line: line breaks with their indentation become a space. Code with a `//` comment stays as it is.
+/// Code on one line: line breaks with their indentation become a space, line continuations go. Code with a `//` comment or with a
+/// literal over several lines stays as it is.
 pub fn flat(code: &str) -> String {
-    if !code.contains('\n') || lex::comments(code).iter().any(|c| c.text(code).starts_with("//")) {
+    if !code.contains('\n') {
+        return code.to_owned();
+    }
+    let tokens = lex::tokens(code);
+    let line_comment = |t: &Token| t.kind == TokenKind::Comment && t.text(code).starts_with("//");
+    if tokens.iter().any(|t| line_comment(t) || is_long_literal(*t, code)) {
         return code.replace("\r\n", "\n");
     }
     let mut out = String::new();
-    for line in code.split('\n') {
-        let line = line.trim();
-        if !out.is_empty() && !line.is_empty() && !out.ends_with('(') && !line.starts_with(')') {
+    let mut end = 0;
+    for token in tokens {
+        let (gap, text) = (code.get(end..token.start).unwrap_or(""), token.text(code));
+        if !gap.contains('\n') {
+            out.push_str(gap);
+        } else if !out.is_empty() && !out.ends_with('(') && text != ")" && outline::separates(gap) {
             out.push(' ');
         }
-        out.push_str(line);
+        if token.kind == TokenKind::Comment {
+            let lines: Vec<&str> = text.lines().map(str::trim).collect();
+            out.push_str(&lines.join(" "));
+        } else {
+            out.push_str(text);
+        }
+        end = token.end;
     }
     out
 }
@@ -224,10 +258,22 @@ pub fn above_comment(db: &dyn Db, file: SourceFile, at: usize) -> usize {
 
 /// Whether a statement stands where the grammar wants exactly one: `if (c) launch;`.
 pub fn is_sole(site: &Site<'_>, statement: StmtId) -> bool {
-    !matches!(
-        site.around(statement),
-        Some(StmtKind::Block(_) | StmtKind::Case { .. } | StmtKind::Preprocessor { .. } | StmtKind::Label(..))
-    )
+    !stands_in_list(&site.body, &site.places, &site.text, site.start, statement)
+}
+
+/// Whether a statement of the function that begins at `start` of `text` stands in a list, so that others may stand beside it.
+/// `do launch; while (0);` counts as a block but has no braces, and what has a label stands where the label does.
+pub fn stands_in_list(body: &Body, places: &Places, text: &str, start: u32, statement: StmtId) -> bool {
+    let around = std::iter::successors(places.parent(statement), |s| places.parent(*s));
+    for outer in around.map(|s| body.stmt(s)) {
+        match outer.kind {
+            StmtKind::Case { .. } | StmtKind::Label(..) => {}
+            StmtKind::Block(_) => return outer.span.shift(start).text(text).starts_with('{'),
+            StmtKind::Preprocessor { .. } => return true,
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Appends an item to a list in parentheses: parameters or arguments.

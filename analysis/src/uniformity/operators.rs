@@ -6,7 +6,7 @@ use super::memory::{Class, Places};
 use super::vars::objects;
 use crate::db::{Db, SourceFile};
 use crate::flow::operands;
-use crate::hidden::{hidden, symbol, symbol_of, unary};
+use crate::hidden::{hidden, may_run_unseen, symbol, symbol_of, unary};
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Type, body, parameters};
 use crate::items::{FunctionItem, items};
 use crate::resolve::included_files;
@@ -104,7 +104,7 @@ pub fn class_changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashS
     // What runs without being seen may change any object.
     if hidden(db, function).iter().any(|hidden| hidden.anywhere) {
         let objects = (0..).map(BindingId).zip(&body.bindings);
-        let objects = objects.filter(|(_, b)| b.ty.pointers == 0 && (b.ty.base == "auto" || is_class(&b.ty.base)));
+        let objects = objects.filter(|(_, b)| b.ty.pointers == 0 && may_run_unseen(db, function, &b.ty.base));
         out.extend(objects.map(|(id, _)| id));
     }
     for stmt in &body.stmts {

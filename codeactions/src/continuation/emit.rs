@@ -7,7 +7,7 @@ use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use super::{Around, Given, Runs, Tail, most_pending};
 use crate::edit::{EditBuilder, SourceEdit};
-use crate::fixes::replace_device_sync::delete;
+use crate::fixes::replace_device_sync::{behind_comments, delete};
 use crate::handlers::finish;
 use crate::lex;
 use crate::outline;
@@ -36,12 +36,7 @@ impl Tail<'_, '_> {
             .span
             .shift(self.wait.start)
             .end as usize;
-        let line = style::line_end(text, before);
-        let from = if lex::is_blank(text.get(before..line)?) {
-            line
-        } else {
-            before
-        };
+        let from = behind_comments(text, before);
         let block = self.body().stmt(*stmt).span.shift(self.wait.start);
         let close = block.end as usize - 1;
         let inner = text.get(from..close)?;
@@ -105,15 +100,33 @@ impl Tail<'_, '_> {
         single.collect()
     }
 
-    /// The lines of the continuation for a block or branch and what is inside it.
-    fn lines(&self, level: usize, depth: usize, out: &mut Vec<String>) {
-        let tabs = "\t".repeat(depth);
-        let inner = |depth: usize, out: &mut Vec<String>| {
+    /// Whether something is declared in the continuation for what stands in this block.
+    fn declares(&self, level: &Around) -> bool {
+        let Around::Block { stmts, index, .. } = level else {
+            return false;
+        };
+        let declaration = |s: &StmtId| matches!(self.body().stmt(*s).kind, StmtKind::Decl(_));
+        level.rest().iter().any(declaration) || stmts[..*index].iter().any(|s| !self.declared_again(*s).is_empty())
+    }
+
+    /// The lines of the continuation for a block or branch and what is inside it; `braced` when they stand in braces of their own.
+    fn lines(&self, level: usize, depth: usize, braced: bool, out: &mut Vec<String>) {
+        let inner = |depth: usize, braced: bool, out: &mut Vec<String>| {
             if let Some(next) = level.checked_sub(1) {
-                self.lines(next, depth, out);
+                self.lines(next, depth, braced, out);
             }
         };
-        match &self.levels[level] {
+        let around = &self.levels[level];
+        // What moves out of the blocks around may mean something else by the names.
+        let braces = !braced && level < self.outermost && self.declares(around);
+        if braces {
+            out.push(format!("{}{{", "\t".repeat(depth)));
+            self.lines(level, depth + 1, true, out);
+            out.push(format!("{}}}", "\t".repeat(depth)));
+            return;
+        }
+        let tabs = "\t".repeat(depth);
+        match around {
             Around::Block { stmts, index, .. } => {
                 for stmt in &stmts[..*index] {
                     out.extend(self.declared_again(*stmt).iter().map(|code| format!("{tabs}{code}")));
@@ -122,14 +135,14 @@ impl Tail<'_, '_> {
                         out.push(format!("{tabs}if ({cond}) return;"));
                     }
                 }
-                inner(depth, out);
-                if let Some(range) = self.range_of(&self.levels[level]) {
+                inner(depth, braced && around.rest().is_empty(), out);
+                if let Some(range) = self.range_of(around) {
                     out.push(self.verbatim(range, depth));
                 }
             }
             Around::Guard { cond, negated, .. } if self.asks_again(level) => {
                 let mut code = Vec::new();
-                inner(depth + 1, &mut code);
+                inner(depth + 1, true, &mut code);
                 let cond = self.condition(*cond, *negated);
                 out.push(format!("{tabs}if ({cond}) {{"));
                 out.append(&mut code);
@@ -137,7 +150,7 @@ impl Tail<'_, '_> {
             }
             // Nothing inside moves, or whoever gets there has passed.
             Around::Guard { .. } if level < self.outermost => {}
-            Around::Guard { .. } => inner(depth, out),
+            Around::Guard { .. } => inner(depth, braced, out),
         }
     }
 
@@ -220,7 +233,8 @@ impl Tail<'_, '_> {
             let used = |b: BindingId| {
                 body.exprs.iter().any(|e| match &e.kind {
                     ExprKind::Name(Name::Local(named)) => *named == b && stays(e.span),
-                    ExprKind::SizeOf => {
+                    // Operands of `sizeof` and template arguments are not lowered.
+                    ExprKind::SizeOf | ExprKind::Launch(_) => {
                         stays(e.span) && lex::identifiers(self.source(e.span)).any(|w| w == body.binding(b).name)
                     }
                     _ => false,
@@ -263,7 +277,7 @@ impl Tail<'_, '_> {
 
         // The continuation, in front of the kernel.
         let mut lines = Vec::new();
-        self.lines(self.levels.len() - 1, 1, &mut lines);
+        self.lines(self.levels.len() - 1, 1, true, &mut lines);
         let code = lines.join("\n");
         let behind = outline::behind(&mut edit, kernel);
         let is_static = if kernel.is_static { "static " } else { "" };

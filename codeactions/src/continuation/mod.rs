@@ -26,12 +26,13 @@ use crate::child::Child;
 use crate::edit::SourceEdit;
 use crate::effects::{BUILTINS, effects};
 use crate::fission::structure::is_barrier;
-use crate::fission::uses::all_exprs;
+use crate::fission::uses::{all_exprs, all_in_expr};
 use crate::fixes::replace_device_sync::Wait;
 use crate::lex;
 use crate::names::Names;
 use crate::rewrite::{Ineligible, Reason};
 use crate::site::{Refusals, refuse};
+use crate::target;
 
 /// Where a statement stands, from the inside to the outside.
 enum Around {
@@ -240,6 +241,13 @@ impl<'a, 'db> Tail<'a, 'db> {
         }
         let text = self.wait.function.text(self.wait.db);
         let inner = self.wait.function.body_span(self.wait.db).text(&text);
+        // Indented anew, it would read differently.
+        if target::has_long_literal(inner) {
+            return Err(self.reason(
+                format!("`{name}` has a string over several lines, so nothing of it can be moved"),
+                self.kernel.place(),
+            ));
+        }
         let directive = || lex::identifiers(inner).find(|word| matches!(*word, "define" | "undef"));
         if let Some(word) = lex::type_declaration(inner).or_else(directive) {
             return Err(self.reason(
@@ -330,22 +338,27 @@ impl<'a, 'db> Tail<'a, 'db> {
         assumed.then(|| self.reason(text, self.wait.here()))
     }
 
+    /// All launches of the kernel are known and like this.
+    fn always(&self, fits: &dyn Fn(&LaunchFacts<'_>) -> bool) -> bool {
+        let (db, sites) = (self.wait.db, launch_sites_of(self.wait.db, self.wait.function));
+        let mut facts = sites.iter().map(|id| launches(db, id.function).get(id.index as usize));
+        !sites.is_empty() && facts.all(|facts| facts.is_some_and(fits))
+    }
+
+    /// The kernel's grids have one thread, as one has that a single thread launches into its tail.
+    fn has_one_thread(&self) -> bool {
+        self.always(&|f| is_one_block(f) && f.block.constant == Some([1, 1, 1]))
+    }
+
     fn who_runs(&self) -> Runs {
         let (db, function) = (self.wait.db, self.wait.function);
         let anchor = self.anchor();
-        let sites = launch_sites_of(db, function);
-        let all = |fits: &dyn Fn(&LaunchFacts<'_>) -> bool| {
-            let mut facts = sites.iter().map(|id| launches(db, id.function).get(id.index as usize));
-            !sites.is_empty() && facts.all(|facts| facts.is_some_and(fits))
-        };
-        let one_block = all(&|f| f.grid.constant == Some([1, 1, 1]));
-        let alone = one_block && all(&|f| f.block.constant == Some([1, 1, 1]));
         let one = match who_gets_to(db, function, anchor) {
             Some(Launchers::OnePerGrid) => true,
-            Some(Launchers::OnePerBlock) => one_block,
+            Some(Launchers::OnePerBlock) => self.always(&is_one_block),
             _ => false,
         };
-        if one && (alone || !self.numbers_threads()) {
+        if one && (self.has_one_thread() || !self.numbers_threads()) {
             return Runs::One;
         }
         let level = self.uniformity.divergence.get(&self.path()).map(|u| u.level);
@@ -356,10 +369,16 @@ impl<'a, 'db> Tail<'a, 'db> {
         }
     }
 
-    /// What moves may ask which thread runs it, or how many there are.
+    /// What moves, or a condition in it, may ask which thread runs it, or how many there are.
     fn numbers_threads(&self) -> bool {
-        let own = self
-            .moved_exprs()
+        let inside = self.levels[..self.outermost].iter().enumerate();
+        let conds = inside.filter_map(|(level, around)| match around {
+            Around::Guard { cond, .. } if self.asks_again(level) => Some(*cond),
+            _ => None,
+        });
+        let mut exprs = self.moved_exprs();
+        exprs.extend(conds.flat_map(|cond| all_in_expr(self.body(), cond)));
+        let own = exprs
             .iter()
             .any(|e| matches!(&self.body().expr(*e).kind, ExprKind::Name(Name::Builtin(b)) if *b != Builtin::WarpSize));
         let all = effects(self.wait.db, self.wait.function);
@@ -385,6 +404,10 @@ impl<'a, 'db> Tail<'a, 'db> {
         let inside = level < self.outermost && self.levels[..level].iter().any(|l| !l.rest().is_empty());
         inside || level > self.outermost && self.runs == Runs::Some
     }
+}
+
+fn is_one_block(facts: &LaunchFacts<'_>) -> bool {
+    facts.grid.constant == Some([1, 1, 1])
 }
 
 /// The assumption that not too many launches are pending, with what speaks against it.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gridfuse_analysis::dependence::{Dependence, unchanged};
 use gridfuse_analysis::escape::escapes;
-use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
+use gridfuse_analysis::hir::{BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 use gridfuse_analysis::resolve::{Meaning, functions_named, meaning, unqualified};
 use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::summary::summary;
@@ -209,8 +209,18 @@ impl Tail<'_, '_> {
 
     /// The declaration of a variable, on the way to the wait.
     fn declaration(&self, binding: BindingId) -> Option<(StmtId, Option<ExprId>)> {
+        self.declaration_in(&self.levels, binding)
+    }
+
+    /// Whether a variable is in scope where a thread that comes from the wait launches the continuation.
+    fn is_at_launch(&self, binding: BindingId) -> bool {
+        let around = self.levels.get(self.outermost..).unwrap_or(&[]);
+        self.body().params.contains(&binding) || self.declaration_in(around, binding).is_some()
+    }
+
+    fn declaration_in(&self, levels: &[Around], binding: BindingId) -> Option<(StmtId, Option<ExprId>)> {
         let body = self.body();
-        let before = self.levels.iter().flat_map(|level| match level {
+        let before = levels.iter().flat_map(|level| match level {
             Around::Block { stmts, index, .. } => &stmts[..*index],
             Around::Guard { .. } => &[],
         });
@@ -265,7 +275,7 @@ impl Tail<'_, '_> {
             self.given.insert(binding, Given::Declared);
             return self.extents(binding);
         }
-        if self.runs == Runs::One {
+        if self.runs == Runs::One && self.is_at_launch(binding) {
             self.may_pass(binding, used)?;
             let decl = format!("{} {name}", variable.ty.spelled());
             self.given.insert(binding, Given::Passed(decl));
@@ -342,6 +352,10 @@ impl Tail<'_, '_> {
             ));
         }
         match self.runs {
+            Runs::One | Runs::All if !self.is_at_launch(binding) => Err(self.at(
+                format!("`{name}` is declared in a block that ends before what follows, and can't be computed again"),
+                used,
+            )),
             Runs::One => Ok(()),
             Runs::All if only_assigned(db, self.wait.function, body, binding) && self.same_everywhere(binding) => {
                 Ok(())
@@ -398,6 +412,12 @@ impl Tail<'_, '_> {
         }
         match &body.expr(expr).kind {
             ExprKind::Literal(Literal::Str) => no(self, "a string"),
+            // One thread goes on in a grid of its own.
+            ExprKind::Name(Name::Builtin(builtin))
+                if self.runs == Runs::One && *builtin != Builtin::WarpSize && !self.has_one_thread() =>
+            {
+                no(self, "the number of a thread")
+            }
             ExprKind::Literal(_) | ExprKind::SizeOf | ExprKind::Name(Name::Builtin(_)) => Ok(()),
             ExprKind::Name(Name::Local(binding)) => {
                 let variable = body.binding(*binding);
@@ -409,6 +429,8 @@ impl Tail<'_, '_> {
                 match variable.storage {
                     Storage::Param if settled && body.params.contains(binding) => Ok(()),
                     Storage::Local if settled && self.given.contains_key(binding) => Ok(()),
+                    // Its value is handed over.
+                    Storage::Local if settled && self.runs == Runs::One && self.is_at_launch(*binding) => Ok(()),
                     Storage::Local if settled && init.is_some() => match init {
                         Some(init) => self.again(init),
                         None => Ok(()),
@@ -495,11 +517,12 @@ impl Tail<'_, '_> {
         }
     }
 
-    /// Variables that stand in different blocks of the kernel, or that what moves hides, end up in one block.
+    /// Variables that stand in different blocks of the kernel, or that what moves hides, end up in one block. Parameters of the
+    /// continuation are in scope in all of it, and are handed over by their names.
     fn refuse_clashes(&self) -> Result<(), Reason> {
         let body = self.body();
         let mut seen: BTreeMap<&str, BindingId> = BTreeMap::new();
-        for binding in self.given.keys() {
+        for (binding, given) in &self.given {
             let variable = body.binding(*binding);
             let clash = || {
                 self.at(
@@ -510,11 +533,16 @@ impl Tail<'_, '_> {
             if seen.insert(&variable.name, *binding).is_some() {
                 return Err(clash());
             }
+            let passed = matches!(given, Given::Passed(_));
             let hidden = (0..body.bindings.len() as u32).map(BindingId).any(|other| {
                 let theirs = body.binding(other);
-                other != *binding && theirs.name == variable.name && self.moves(theirs.span)
+                let inner = passed && theirs.span.start > variable.span.start && self.runs != Runs::Some;
+                let hides = self.moves(theirs.span) || inner && self.is_at_launch(other);
+                other != *binding && theirs.name == variable.name && hides
             });
-            if hidden {
+            let own = passed && !body.params.contains(binding);
+            let outer = |kind: &ExprKind| matches!(kind, ExprKind::Name(Name::Other(n)) if *n == variable.name);
+            if hidden || own && body.exprs.iter().any(|e| outer(&e.kind)) {
                 return Err(clash());
             }
         }

@@ -1,7 +1,8 @@
 //! `guard-empty-grid`
 
 use gridfuse_analysis::db::Db;
-use gridfuse_analysis::hir::ExprKind;
+use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, body};
+use gridfuse_analysis::resolve::functions_named;
 use gridfuse_analysis::span::FileRange;
 
 use super::{Fix, site_at};
@@ -34,8 +35,9 @@ A launch of no blocks fails with `cudaErrorInvalidConfiguration`, does nothing, 
 - A one-dimensional grid whose size is an integer, or `(n + b - 1) / b` with an integer `n`, without side effects.
 - A launch that is a statement of its own.
 
-Where the grid size is `(n - 1) / b + 1` for an unsigned `n`, which is huge when `n` is 0, it assumes that the child does nothing
-then.
+Where the grid size is `(n - 1) / b + 1`, which is a block when `n` is 0, or huge when `n` is unsigned, it assumes that the child does
+nothing then. A negative `n` may stand for blocks, too, in what rounds toward zero or is unsigned: unless it is known not to, the
+condition is `n != 0`.
 
 ## Before
 ```cuda
@@ -85,7 +87,11 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
             Some(site.place(site.facts.grid.operand.span)),
         )
     });
-    let (expr, wraps) = match wanted {
+    let Wanted {
+        expr,
+        of_variable,
+        form,
+    } = match wanted {
         Ok(found) => found,
         Err(Ineligible(reasons)) => {
             for reason in reasons {
@@ -95,19 +101,16 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
             return Err(refuse("the launch is not understood", Some(site.here())));
         }
     };
-    let integer = ctype::type_of(&site, expr).is_some_and(|ty| {
-        [
-            "int",
-            "unsigned int",
-            "long",
-            "unsigned long",
-            "long long",
-            "unsigned long long",
-            "size_t",
-        ]
-        .contains(&ty.as_str())
-    });
-    if !integer {
+    // The components of a dim3 are unsigned.
+    let ty = if of_variable {
+        Some("unsigned int".to_owned())
+    } else {
+        ctype::type_of(&site, expr)
+    };
+    let unsigned = ["unsigned int", "unsigned long", "unsigned long long", "size_t"];
+    let signed = ["int", "long", "long long"];
+    let ty = ty.as_deref().filter(|ty| unsigned.contains(ty) || signed.contains(ty));
+    if ty.is_none() {
         let place = site.place(site.body.expr(expr).span);
         refusals.add(
             "what decides the size of the grid isn't known to be an integer",
@@ -126,8 +129,11 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
         return Err(refuse("the launch is not understood", Some(site.here())));
     };
     let mut edit = EditBuilder::new(db);
-    let number = target::flat(site.expr_source(expr));
-    if wraps {
+    let mut number = target::flat(site.expr_source(expr));
+    if of_variable {
+        number.push_str(".x");
+    }
+    if form == Form::LessOne {
         edit.assume(Reason {
             text: format!(
                 "`{}` does nothing when `{number}` is 0, whatever its grid",
@@ -140,10 +146,20 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
         site.body.expr(expr).kind,
         ExprKind::Name(_) | ExprKind::Field { .. } | ExprKind::Paren(_) | ExprKind::Index { .. }
     );
-    let condition = if simple || lex::code_tokens(&number).len() == 1 {
-        format!("{number} > 0")
+    let no_blocks_below = match form {
+        Form::Blocks => ty == Some("int"),
+        Form::RoundedUp { int } => int,
+        Form::Zero | Form::LessOne => false,
+    };
+    let operator = if no_blocks_below || ty.is_some_and(|ty| unsigned.contains(&ty)) {
+        ">"
     } else {
-        format!("({number}) > 0")
+        "!="
+    };
+    let condition = if simple || lex::code_tokens(&number).len() == 1 {
+        format!("{number} {operator} 0")
+    } else {
+        format!("({number}) {operator} 0")
     };
     let span = site.body.stmt(statement).span;
     let indent = style::indent_at(&site.text, site.place(span).range.start as usize).to_owned();
@@ -152,16 +168,103 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
     finish(edit)
 }
 
-/// The number that is 0 when the grid has no blocks, and whether the grid is then huge instead.
-fn wanted(site: &Site<'_>) -> Option<(gridfuse_analysis::hir::ExprId, bool)> {
-    if let Some(threads) = &site.facts.threads {
-        let [block, 1, 1] = site.facts.block.constant? else {
-            return None;
-        };
-        return (block > 0).then_some((threads.expr, threads.form == "(n - 1) / b + 1"));
+/// What a number says about the grid.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// It is the number of blocks.
+    Blocks,
+    /// `(n + b - 1) / b`. `int`: nothing in it is unsigned, or has another size.
+    RoundedUp { int: bool },
+    /// There are no blocks when it is 0.
+    Zero,
+    /// `(n - 1) / b + 1`, which is not 0 when `n` is.
+    LessOne,
+}
+
+/// The number that is 0 when the grid has no blocks.
+struct Wanted {
+    expr: ExprId,
+    /// It is a `dim3` variable, of which the x is meant.
+    of_variable: bool,
+    form: Form,
+}
+
+fn wanted(site: &Site<'_>) -> Option<Wanted> {
+    let facts = &site.facts;
+    let body = &site.body;
+    let [Some(x), y, z] = facts.grid.components? else {
+        return None;
+    };
+    let found = |expr, form| Wanted {
+        expr,
+        of_variable: false,
+        form,
+    };
+    let operand = facts.grid.operand.expr;
+    if facts.threads.is_none() && (y.is_some() || z.is_some()) {
+        return None;
     }
-    match site.facts.grid.components? {
-        [Some(x), None, None] => Some((x, false)),
-        _ => None,
+    if !body.expr(operand).span.contains(body.expr(x).span) {
+        // The names in its initialiser may mean something else by now.
+        let variable = matches!(
+            body.expr(body.strip_parens(operand)).kind,
+            ExprKind::Name(Name::Local(_))
+        );
+        return variable.then_some(Wanted {
+            expr: operand,
+            of_variable: true,
+            form: Form::Blocks,
+        });
     }
+    let inside = |e: ExprId| body.expr(x).span.contains(body.expr(e).span);
+    let Some(threads) = facts.threads.as_ref().filter(|t| inside(t.expr)) else {
+        return Some(found(x, Form::Blocks));
+    };
+    let [block, 1, 1] = facts.block.constant? else {
+        return None;
+    };
+    let form = match threads.form {
+        "(n + b - 1) / b" => Form::RoundedUp {
+            int: is_int_throughout(site, x),
+        },
+        "(n - 1) / b + 1" => Form::LessOne,
+        _ if calls_less_one(site, x) => Form::LessOne,
+        _ => Form::Zero,
+    };
+    (block > 0).then(|| found(threads.expr, form))
+}
+
+/// Whether all operands are of type `int`.
+fn is_int_throughout(site: &Site<'_>, expr: ExprId) -> bool {
+    match site.body.expr(expr).kind {
+        ExprKind::Paren(e) => is_int_throughout(site, e),
+        ExprKind::Binary(_, a, b) => is_int_throughout(site, a) && is_int_throughout(site, b),
+        ExprKind::Cast { .. } => false,
+        _ => ctype::type_of(site, expr).is_some_and(|ty| ty == "int"),
+    }
+}
+
+/// Whether a call's function may compute `(n - 1) / b + 1`.
+fn calls_less_one(site: &Site<'_>, expr: ExprId) -> bool {
+    fn bare(body: &Body, mut expr: ExprId) -> ExprId {
+        while let ExprKind::Paren(e) | ExprKind::Cast { operand: e, .. } = body.expr(expr).kind {
+            expr = e;
+        }
+        expr
+    }
+    let ExprKind::Call { name: Some(name), .. } = &site.body.expr(bare(&site.body, expr)).kind else {
+        return false;
+    };
+    functions_named(site.db, site.file, name).iter().any(|function| {
+        let body = body(site.db, *function);
+        body.exprs.iter().any(|expr| match expr.kind {
+            ExprKind::Binary(BinOp::Div, numerator, _) => match body.expr(bare(&body, numerator)).kind {
+                ExprKind::Binary(BinOp::Sub, a, _) => {
+                    !matches!(body.expr(bare(&body, a)).kind, ExprKind::Binary(BinOp::Add, ..))
+                }
+                _ => false,
+            },
+            _ => false,
+        })
+    })
 }

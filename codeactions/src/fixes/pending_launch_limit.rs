@@ -1,6 +1,6 @@
 //! `raise-pending-launch-limit` and `restore-pending-launch-limit`
 
-use gridfuse_analysis::db::{Db, Workspace};
+use gridfuse_analysis::db::{Db, SourceFile, Workspace};
 use gridfuse_analysis::hir::{ExprKind, Name, StmtKind, body};
 use gridfuse_analysis::items::items;
 use gridfuse_analysis::launch::{Bound, Launchers, launch_counts, launches, statement_places};
@@ -11,6 +11,7 @@ use super::{Fix, function_around, site_at};
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::handlers::finish;
 use crate::include::HEADER_NAME;
+use crate::program::files_of;
 use crate::rewrite::{Ineligible, Options, Reason};
 use crate::site::{Site, refuse};
 use crate::style;
@@ -151,7 +152,7 @@ fn raise(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
     if wanted <= gridfuse_analysis::launch::PENDING_LAUNCHES {
         return Err(refuse("how many launches there are isn't known", Some(site.here())));
     }
-    if let Some(call) = calls_in_workspace(db).first() {
+    if let Some(call) = limits_in_program(db, site.file).first() {
         return Err(refuse("the limit is set here already", Some(*call)));
     }
     let hosts: Vec<Site<'_>> = launch_sites_of(db, site.parent)
@@ -256,13 +257,12 @@ fn restore(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdi
     finish(edit)
 }
 
-/// Where the workspace names the limit.
-fn calls_in_workspace(db: &dyn Db) -> Vec<FileRange> {
-    let files = Workspace::try_get(db).map(|w| w.files(db)).unwrap_or_default();
-    let found = files.values().filter_map(|file| {
+/// Where the program that a file is a part of names the limit.
+fn limits_in_program(db: &dyn Db, file: SourceFile) -> Vec<FileRange> {
+    let found = files_of(db, file).into_iter().filter_map(|file| {
         let at = file.text(db).find(LIMIT)? as u32;
         let range = gridfuse_analysis::span::TextRange::new(at, at + LIMIT.len() as u32);
-        Some(FileRange { file: *file, range })
+        Some(FileRange { file, range })
     });
     found.collect()
 }

@@ -20,6 +20,7 @@ use crate::pure;
 use crate::rewrite::{Ineligible, Options, Reason};
 use crate::site::{Refusals, refuse, syntax_error};
 use crate::style;
+use crate::target;
 
 pub(super) const FIX: Fix = Fix {
     id: "replace-device-sync",
@@ -368,13 +369,15 @@ fn pile_up(wait: &Wait<'_>, waited: &Waited<'_>) -> Option<Reason> {
 pub fn delete(wait: &Wait<'_>, stmt: StmtId, edit: &mut EditBuilder<'_>) {
     let body = &wait.body;
     let mut stmt = stmt;
+    let text = edit.text(wait.file);
     let in_list = |stmt: StmtId| {
-        wait.places.parent(stmt).is_some_and(|p| {
-            matches!(
-                body.stmt(p).kind,
-                StmtKind::Block(_) | StmtKind::Case { .. } | StmtKind::Preprocessor { .. }
-            )
-        })
+        // Behind a label a statement has to stay.
+        let alone = wait.places.parent(stmt).is_some_and(|p| match &body.stmt(p).kind {
+            StmtKind::Case { stmts, .. } => stmts.len() == 1,
+            StmtKind::Label(..) => true,
+            _ => false,
+        });
+        !alone && target::stands_in_list(body, &wait.places, &text, wait.start, stmt)
     };
     while let Some(parent) = wait.places.parent(stmt) {
         match &body.stmt(parent).kind {
@@ -387,27 +390,34 @@ pub fn delete(wait: &Wait<'_>, stmt: StmtId, edit: &mut EditBuilder<'_>) {
             _ => break,
         }
     }
-    let place = wait.place(body.stmt(stmt).span);
-    let text = edit.text(wait.file);
-    let end = style::line_end(&text, place.range.end as usize);
-    let rest = text.get(place.range.end as usize..end).unwrap_or("");
-    let range = if lex::is_blank(rest) {
-        TextRange::new(place.range.start, end as u32)
-    } else {
-        place.range
-    };
-    let place = FileRange { file: wait.file, range };
-    if in_list(stmt) {
-        edit.delete_lines(place);
-    } else {
-        edit.replace(
-            FileRange {
-                range: wait.place(body.stmt(stmt).span).range,
-                ..place
-            },
-            "{}",
-        );
+    let mut place = wait.place(body.stmt(stmt).span);
+    if !in_list(stmt) {
+        edit.replace(place, "{}");
+        return;
     }
+    let start = place.range.start as usize;
+    let before = text.get(style::line_start(&text, start)..start).unwrap_or("");
+    // Behind other code on the line, a comment may be about that.
+    if before.trim().is_empty() {
+        place.range.end = behind_comments(&text, place.range.end as usize) as u32;
+    }
+    edit.delete_lines(place);
+}
+
+/// The end of the line on which code ends, together with the comments behind it there; `end` itself where other code follows.
+pub fn behind_comments(text: &str, end: usize) -> usize {
+    let behind = text.get(end..).unwrap_or("");
+    let mut last = 0;
+    for token in lex::tokens(behind) {
+        if behind.get(last..token.start).is_none_or(|gap| gap.contains('\n')) {
+            break;
+        }
+        if token.kind != lex::TokenKind::Comment {
+            return end;
+        }
+        last = token.end;
+    }
+    style::line_end(text, end + last)
 }
 
 /// The statement is an `if` that does nothing but what `inner` does, and has no other branch.

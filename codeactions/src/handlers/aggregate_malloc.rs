@@ -1,10 +1,12 @@
 //! `aggregate-malloc`
 
-use gridfuse_analysis::db::Db;
+mod leftovers;
+
+use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
 use gridfuse_analysis::items::{FunctionItem, TypeItem, items};
 use gridfuse_analysis::launch::{LaunchId, Launchers, Places, statement_places};
-use gridfuse_analysis::resolve::{definitions_by_name, functions_named, included_files, unqualified, visible_names};
+use gridfuse_analysis::resolve::{functions_named, included_files, unqualified, visible_names};
 use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::special_members::Constructors;
 use gridfuse_analysis::uniformity::{Level, uniformity};
@@ -44,9 +46,10 @@ It changes all places of the program that allocate or free device memory by the 
 
 ## Needs
 - A kernel that allocates and launches; all device code that allocates or frees in sight, in functions that are for the device alone,
-  not in lambdas and macros.
+  not in lambdas, macros, default arguments and initialisers of fields.
 - `new` of types without constructors, destructors and initial values.
-- For `granularity=block`: allocations that all threads of the block that have not returned come to together.
+- For `granularity=block`: allocations that all threads of the block that have not returned come to together, in functions without
+  `goto`.
 
 It assumes that the heap has room for memory that stays until the last part of a whole is given back, and for 16 bytes more for each
 part.
@@ -199,6 +202,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
             }
         }
     }
+    leftovers::refuse(db, &files, &families, &mut refusals);
     refusals.check()?;
     edit.assume(Reason {
         text: "the device's heap has room for memory that stays until the last part of an allocation is given back"
@@ -240,7 +244,7 @@ fn calls<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Call> {
             ExprKind::Call { name: Some(name), .. } => {
                 let plain = name.trim_start_matches("::");
                 let plain = plain.strip_prefix("std::").unwrap_or(plain);
-                if !functions_named(db, function.file(db), name).is_empty() {
+                if may_be_users(db, function, name) {
                     continue;
                 }
                 match plain {
@@ -266,11 +270,37 @@ fn calls<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Call> {
     found
 }
 
+/// Whether the program has a function that a call of `name` may mean. One that begins with `::` or `std::` means no member of a
+/// class or another namespace.
+fn may_be_users(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
+    let whole = name.trim_start_matches("::");
+    let exact = name.starts_with("::") || whole.starts_with("std::");
+    functions_named(db, function.file(db), name)
+        .iter()
+        .any(|f| !exact || f.name(db) == whole)
+}
+
+/// Whether `word` means a function of the class or the namespace that `function` is in, which hides all others.
+fn means_own(db: &dyn Db, function: FunctionItem<'_>, word: &str) -> bool {
+    let named = functions_named(db, function.file(db), word);
+    let mut scope = function.name(db);
+    while let Some((outer, _)) = scope.rsplit_once("::") {
+        if named
+            .iter()
+            .any(|f| f.name(db).strip_prefix(outer).and_then(|n| n.strip_prefix("::")) == Some(word))
+        {
+            return true;
+        }
+        scope = outer;
+    }
+    false
+}
+
 /// `new (place) T`, which allocates nothing.
 fn is_placement(text: &str) -> bool {
-    let words = lex::code_words(text);
-    let mut words = words.iter().skip_while(|w| **w == ":" || **w == "new");
-    words.next() == Some(&"(") && !text.contains("nothrow")
+    let tokens = lex::code_tokens(text);
+    let new = tokens.iter().position(|t| t.text(text) == "new");
+    new.is_some_and(|at| leftovers::is_placement(text, &tokens, at))
 }
 
 /// A function that runs on the device.
@@ -405,6 +435,9 @@ impl Device<'_, '_> {
         }
         let unknown = || format!("`{ty}` may have to be constructed or destroyed");
         let key = unqualified(ty);
+        if self.means_something_else(key) {
+            return Err(unknown());
+        }
         let mut found: Vec<TypeItem> = Vec::new();
         for file in included_files(self.db, self.function.file(self.db)) {
             found.extend(items(self.db, *file).types.iter().filter(|t| t.name == key).cloned());
@@ -427,11 +460,38 @@ impl Device<'_, '_> {
         }
     }
 
+    /// Whether a class's name may stand for another type here: it is the name of a template parameter or an alias as well.
+    fn means_something_else(&self, name: &str) -> bool {
+        let named = |file: &SourceFile| {
+            let text = file.text(self.db);
+            let tokens = lex::code_tokens_of(self.db, *file);
+            let word = |at: Option<usize>| at.and_then(|at| tokens.get(at)).map_or("", |t| t.text(&text));
+            let all = tokens.iter().enumerate().filter(|(_, t)| t.text(&text) == name);
+            all.map(|(at, _)| at).any(|at| {
+                let (before, first) = (word(at.checked_sub(1)), word(at.checked_sub(2)));
+                before == "using" || matches!(before, "class" | "typename") && matches!(first, "<" | "," | ">")
+            })
+        };
+        let file = self.function.file(self.db);
+        self.function
+            .signature(self.db)
+            .template_names
+            .iter()
+            .any(|n| n == name)
+            || included_files(self.db, file).iter().any(|f| {
+                // `typedef struct Node { … } Node;` says the same twice.
+                let other = |of: &str| lex::code_words(of).get(1) != Some(&name);
+                let aliases = &items(self.db, *f).aliases;
+                aliases.iter().any(|(alias, of)| alias == name && other(of)) || named(f)
+            })
+    }
+
     /// All threads of the block that have not returned come to the expression together: every condition and loop around it
     /// goes the same way for all of them, and no thread leaves such a loop before the others.
     fn comes_together(&self, expr: ExprId, places: &Places) -> bool {
         let levels = uniformity(self.db, self.function);
-        if !self.function.signature(self.db).kernel {
+        let jumps = |kind: &StmtKind| matches!(kind, StmtKind::Goto(_) | StmtKind::Label(..));
+        if !self.function.signature(self.db).kernel || self.body.stmts.iter().any(|s| jumps(&s.kind)) {
             return false;
         }
         let own = places.statement_of(expr);
@@ -475,7 +535,20 @@ impl Device<'_, '_> {
         let text = self.function.text(db);
         let found = effects(db, self.function);
         let runtime = |place: FileRange| place.file.path(db).file_name().is_some_and(|n| n == HEADER_NAME);
-        for unknown in found.unknown.iter().filter(|u| !runtime(u.place)) {
+        let known = calls(db, self.function);
+        // Not the arguments: a function's name in them is a pointer to it.
+        let named = |call: &Call| match self.body.expr(call.expr).kind {
+            ExprKind::Call { callee, .. } => callee,
+            _ => call.expr,
+        };
+        let called: Vec<Span> = known.iter().map(|c| self.body.expr(named(c)).span).collect();
+        // The name of a call that is seen may be that of a function elsewhere, too.
+        let seen = |place: FileRange| {
+            let spans = called.iter().filter_map(|span| self.place(*span));
+            let mut spans = spans.filter(|all| all.file == place.file);
+            spans.any(|all| all.range.contains(place.range))
+        };
+        for unknown in found.unknown.iter().filter(|u| !runtime(u.place) && !seen(u.place)) {
             refusals.add(
                 format!("`{name}` uses {}, which may free memory", unknown.what),
                 Some(unknown.place),
@@ -498,16 +571,11 @@ impl Device<'_, '_> {
         let body_span = self.function.body_span(db);
         let source = body_span.text(&text);
         let tokens = lex::code_tokens(source);
-        let seen: Vec<Span> = calls(db, self.function)
-            .iter()
-            .map(|c| self.body.expr(c.expr).span)
-            .collect();
-        let own = |word: &str| definitions_by_name(db).contains_key(word);
         for (index, token) in tokens.iter().enumerate().filter(|(_, t)| t.kind == TokenKind::Word) {
             let word = token.text(source);
             let span = Span::new(body_span.start + token.start as u32, body_span.start + token.end as u32);
-            let placement = word == "new" && tokens.get(index + 1).is_some_and(|t| t.text(source) == "(");
-            if words.contains(&word) && !placement && !own(word) && !seen.iter().any(|s| s.contains(span)) {
+            let meant = words.contains(&word) && leftovers::may_be_meant(source, &tokens, index);
+            if meant && !means_own(db, self.function, word) && !called.iter().any(|s| s.contains(span)) {
                 refusals.add(
                     format!("`{name}` uses `{word}` in a way that is not understood"),
                     self.place(span),

@@ -80,6 +80,7 @@ fn blocks() {
     refused("if (count > 0) lists[v] = (int*)malloc(count * 4);");
     refused("lists[v] = count > 0 ? (int*)malloc(count * 4) : nullptr;");
     refused("for (int k = 0; k < 3; ++k) lists[v] = (int*)malloc(count * 4);");
+    refused("if (v & 1) goto end;\n    lists[v] = (int*)malloc(count * 4);\nend:;");
     let wrong = with(&program(MALLOC, ""), &[("granularity", "grid")])
         .err()
         .unwrap_or_default();
@@ -152,4 +153,107 @@ fn refusals() {
     refuses(ID, &text, "the host launches it");
     let without_main = program(MALLOC, "free(lists[v]);").replace("int main()", "int run()");
     assert_eq!(rewrite(ID, &without_main).assumes.len(), 2);
+}
+
+#[test]
+fn what_is_not_in_the_body_of_a_function_that_is_understood() {
+    let with_release = |before: &str, release: &str| {
+        program(MALLOC, release).replacen(
+            "__global__ void release",
+            &format!("{before}__global__ void release"),
+            1,
+        )
+    };
+    let refuse = |before: &str, release: &str, word: &str| {
+        refuses(
+            ID,
+            &with_release(before, release),
+            &format!("`{word}` may allocate or free device memory in a way that is not understood"),
+        );
+    };
+    let tag = "struct Tag { int* p; __device__ operator bool() { free(p); return true; } };\n";
+    refuse(tag, "if (Tag{lists[v]}) lists[v] = nullptr;", "free");
+    let rel = "#define RELEASE(T) template <> struct Rel<T> { static __device__ void go(T* p) { free(p); } };\n\
+               template <class T> struct Rel; RELEASE(int)\n";
+    refuse(rel, "Rel<int>::go(lists[v]);", "RELEASE");
+    let drop = "#define DEFINE(name) __device__ void name(int* p) { free(p); }\nDEFINE(drop)\n";
+    refuse(drop, "drop(lists[v]);", "DEFINE");
+    // A use of a macro without a `;` doesn't hide what stands behind it.
+    for before in [
+        "#define NOTE(x)\nNOTE(releases everything)\n",
+        "#define CONSTANT(name) __device__ const int name = 7;\nCONSTANT(kSeven)\n",
+    ] {
+        rewrite(ID, &with_release(before, "free(lists[v]);")).has(&["    gridfuse::free_together(lists[v]);\n"]);
+    }
+    refuse(
+        "struct Buf { int* p = (int*)malloc(64); };\n",
+        "Buf b;\n    lists[v] = b.p;",
+        "malloc",
+    );
+    let get = "__device__ int* get(int n, int* p = (int*)malloc(64)) { p[0] = n; return p; }\n";
+    refuse(get, "lists[v] = get(v);", "malloc");
+    let macro_body = with_release("#define BODY { free(lists[threadIdx.x]); }\n", "").replacen(
+        "release(int n) {\n    int v = threadIdx.x;\n    \n}",
+        "release(int n) BODY",
+        1,
+    );
+    assert!(macro_body.contains("release(int n) BODY"));
+    refuses(ID, &macro_body, "`BODY` may allocate or free");
+    let lambda = with_release("template <class F> __global__ void each(F f) { f(threadIdx.x); }\n", "").replacen(
+        "    free(host);",
+        "    each<<<1, 64>>>([=] __device__ (int v) { free(lists[v]); });",
+        1,
+    );
+    refuses(ID, &lambda, "`free` may allocate or free");
+    // What the host does is its own; names of members aren't calls.
+    rewrite(
+        ID,
+        &with_release(
+            "#define DROP(p) free(p)\nstruct Host {\n    Host(const Host&) = delete;\n    ~Host() { DROP(data); }\n    void* data;\n    \
+             void free(int);\n    int malloc;\n};\n#ifdef NEVER\n#endif\n#include <new>\n",
+            "::free(lists[v]);",
+        ),
+    );
+}
+
+#[test]
+fn names_that_mean_something_else() {
+    let other = "namespace x { template <class T> __device__ void free(T* p) { *p = 1; } }\n";
+    let with_other = |release: &str| format!("{other}{}", program(MALLOC, release));
+    rewrite(ID, &with_other("::free(lists[v]);")).has(&["    gridfuse::free_together(lists[v]);"]);
+    rewrite(ID, &with_other("x::free(lists[v]);\n    ::free(lists[v]);")).has(&["    x::free(lists[v]);\n"]);
+    refuses(
+        ID,
+        &with_other("free(lists[v]);"),
+        "uses `free` in a way that is not understood",
+    );
+    // A template parameter has the name of a class.
+    let make = "struct T { int x; };\ntemplate <class T> __device__ T* make() { return new T; }\n";
+    let text = program(
+        "lists[v] = new int;",
+        "delete lists[v];\n    lists[v] = (int*)make<Made>();",
+    );
+    refuses(ID, &format!("{make}{text}"), "`T` may have to be constructed");
+    let text = program("Two* two = new Two;\n    lists[v] = &two->a;", "delete (Two*)lists[v];");
+    rewrite(ID, &format!("typedef struct Two {{ int a, b; }} Two;\n{text}"));
+    refuses(
+        ID,
+        &format!("struct Two {{ int a, b; }};\nnamespace x {{ using Two = Made; }}\n{text}"),
+        "`Two` may have to be constructed",
+    );
+    // A pointer to a function in the arguments of a call that is seen.
+    refuses(
+        ID,
+        &program("lists[v] = (int*)malloc(size_of(free));", "free(lists[v]);"),
+        "uses `free` in a way that is not understood",
+    );
+    // Not a placement.
+    let text = program("lists[v] = new int;", "Buf b;\n    lists[v] = b.p;");
+    refuses(
+        ID,
+        &format!("struct Buf {{ int* p = new (int); }};\n{text}"),
+        "`new` may allocate or free device memory",
+    );
+    let text = program("lists[v] = new int;", "new (lists[v]) int;\n    delete lists[v];");
+    rewrite(ID, &format!("#include <new>\nstruct No {{ No() = delete; }};\n{text}"));
 }

@@ -154,6 +154,8 @@ fn a_grid_stride_loop_stays_as_it_is() {
     for head in [
         "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x * gridDim.x)",
         "int stride = gridDim.x * blockDim.x;\n    for (int i = threadIdx.x + blockDim.x * blockIdx.x; count > i; i = i + stride)",
+        "int t = blockIdx.x * blockDim.x + threadIdx.x, stride = gridDim.x * blockDim.x;\n    for (int i = t; i < count; i += stride)",
+        "int i = blockIdx.x * blockDim.x + threadIdx.x, end = count + out[0];\n    for (; i < end; i += gridDim.x * blockDim.x)",
     ] {
         let child = format!(
             "__global__ void child(int* out, int begin, int count) {{\n    {head} {{\n        int next = begin + i;\n        atomicAdd(&out[next], 1);\n    }}\n}}\n"
@@ -186,6 +188,12 @@ fn loops_that_depend_on_the_grid_get_a_kernel() {
         format!("{head} out[i] = begin++;"),
         "for (int i = threadIdx.x; i < count; i += blockDim.x * gridDim.x) out[i] = 1;".to_owned(),
         "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x) out[i] = 1;".to_owned(),
+        // Where a thread begins, and by how much it goes on.
+        format!("int t = blockIdx.x * blockDim.x + threadIdx.x;\n    {head} out[t] += i;"),
+        format!("int stride = gridDim.x * blockDim.x;\n    {head} out[i] = stride;"),
+        "int stride = gridDim.x * blockDim.x;\n    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count - stride; i += stride) out[i] = 1;".to_owned(),
+        "int i = blockIdx.x * blockDim.x + threadIdx.x;\n    int first = i;\n    for (; i < count; i += blockDim.x * gridDim.x) out[i] = first;".to_owned(),
+        "short stride = gridDim.x * blockDim.x;\n    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += stride) out[i] = 1;".to_owned(),
     ] {
         let child = format!("__global__ void child(int* out, int begin, int count) {{\n    {body}\n}}\n");
         rewrite(
@@ -193,6 +201,74 @@ fn loops_that_depend_on_the_grid_get_a_kernel() {
             &with_child(&child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
         )
         .has(&["child_body(make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, out, begin, count);"]);
+    }
+}
+
+#[test]
+fn loops_whose_index_something_changes_get_a_kernel() {
+    for (before, body) in [
+        (
+            "__device__ void swap(int& a, int& b);",
+            "int k = 5000;\n        if (i < 64) swap(i, k);",
+        ),
+        ("", "int k = 5000;\n        if (i < 64) std::swap(i, k);"),
+        (
+            "struct Jump { __device__ void operator<<(int& i) { i += 5000; } };",
+            "Jump j;\n        if (i < 64) j << i;",
+        ),
+        (
+            "struct Jump { __device__ Jump(int& i) { i += 5000; } };",
+            "if (i < 64) Jump{i};",
+        ),
+    ] {
+        let child = format!(
+            "{before}\n__global__ void child(int* out, int begin, int count) {{\n    \
+             for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x * gridDim.x) {{\n        out[i] = 1;\n        {body}\n    }}\n}}\n"
+        );
+        let text = with_child(&child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);");
+        // It is refused, or the loop runs as every block of the grid.
+        if let Ok(result) = rewrite_files(ID, &[("a.cu", &text)], &[]) {
+            result.has(&["child_body(make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, out, begin, count);"]);
+        }
+    }
+}
+
+#[test]
+fn classes_in_front_of_a_loop_may_count_threads() {
+    let with = |before: &str| {
+        let child = format!(
+            "struct Tally {{ int n; __device__ Tally(int n) : n(n) {{ atomicAdd(&threads, 1); }} }};\n\
+             struct Sum {{ int n; __device__ int operator+(int k) {{ atomicAdd(&threads, 1); return n + k; }} }};\n\
+             __global__ void child(int* out, Sum sum, int begin, int count) {{\n    {before}\n    \
+             for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x * gridDim.x) out[i] = 1;\n}}\n"
+        );
+        let text = with_child(&child, "child<<<(count + 31) / 32, 32>>>(out, Sum{1}, begin, count);");
+        let text = format!("__device__ int threads;\n{text}");
+        rewrite_files(ID, &[("a.cu", &text)], &[]).is_ok_and(|r| !r.text().contains("child_body("))
+    };
+    assert!(with("int n = sum.n + count;"));
+    assert!(!with("Tally tally = count;"));
+    assert!(!with("int n = sum + count;"));
+}
+
+#[test]
+fn operators_and_constructors_in_a_loop_may_read_the_grid() {
+    for (class, body) in [
+        (
+            "struct S { int v; __device__ S& operator+=(int k) { v += k * gridDim.x; return *this; } };",
+            "S s{0};\n        s += 1;\n        out[i] = s.v;",
+        ),
+        (
+            "struct W { int v; __device__ W(int) : v(gridDim.x) {} };",
+            "W w = i;\n        out[i] = w.v;",
+        ),
+    ] {
+        let child = format!(
+            "{class}\n__global__ void child(int* out, int begin, int count) {{\n    \
+             for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x * gridDim.x) {{\n        {body}\n    }}\n}}\n"
+        );
+        let text = with_child(&child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);");
+        refuses(ID, &text, "may run an operator, a constructor or an initialiser");
     }
 }
 

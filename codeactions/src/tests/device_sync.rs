@@ -265,3 +265,167 @@ fn no_panic_on_broken_text() {
         let _ = fix(ID, &format!("{}{}", &text[..cut], &text[cut + 1..]), &[]);
     }
 }
+
+/// A program with a variable `total` beside the kernels, which one thread runs.
+fn with_global(body: &str) -> String {
+    format!(
+        "__device__ int total = 100;\n\n\
+         __global__ void child(int* __restrict__ out) {{ out[1] += 7; }}\n\n\
+         __global__ void parent(int* __restrict__ out, int* __restrict__ sums, int n) {{\n{body}\n}}\n\n\
+         void run(int* out, int* sums, int n) {{ parent<<<1, 1>>>(out, sums, n); }}\n"
+    )
+}
+
+#[test]
+fn blocks_keep_their_scopes() {
+    let fixed = |body: &str, pieces: &[&str]| {
+        let (new, _) = fix(ID, &with_global(body), &[]).unwrap_or_else(|reasons| panic!("refused: {reasons:#?}"));
+        for piece in pieces {
+            assert!(new.contains(piece), "no\n{piece}\nin\n{new}");
+        }
+    };
+    // Outside of the block, the name is another variable's.
+    fixed(
+        "    {\n        int total = 3;\n        child<<<1, 1>>>(out);\n        $0cudaDeviceSynchronize();\n        \
+         sums[0] = total + out[1];\n    }\n    sums[1] = total;",
+        &[
+            "{\n    {\n        int total = 3;\n        sums[0] = total + out[1];\n    }\n    sums[1] = total;\n}\n",
+            "\n    parent_after_child<<<1, 1, 0, cudaStreamTailLaunch>>>(out, sums);\n}",
+        ],
+    );
+    fixed(
+        "    {\n        child<<<1, 1>>>(out);\n        $0cudaDeviceSynchronize();\n        int v = out[1];\n        \
+         sums[0] = v;\n    }\n    int v = 5;\n    sums[1] = v;",
+        &["{\n    {\n        int v = out[1];\n        sums[0] = v;\n    }\n    int v = 5;\n    sums[1] = v;\n}\n"],
+    );
+    // In the braces of a branch there is no need for others, nor where nothing is declared.
+    fixed(
+        "    if (n > 2) {\n        const int twice = n * 2;\n        child<<<1, 1>>>(out);\n        \
+         $0cudaDeviceSynchronize();\n        sums[0] = out[1] + twice;\n    }\n    sums[1] = out[1];",
+        &[
+            "{\n    if (n > 2) {\n        const int twice = n * 2;\n        sums[0] = out[1] + twice;\n    }\n    sums[1] = out[1];\n}\n",
+        ],
+    );
+    fixed(
+        "    {\n        child<<<1, 1>>>(out);\n        $0cudaDeviceSynchronize();\n        sums[0] = out[1];\n    }\n    sums[1] = out[1];",
+        &["{\n    sums[0] = out[1];\n    sums[1] = out[1];\n}\n"],
+    );
+    for (body, reason) in [
+        (
+            "    {\n        int first = n;\n        first += 2;\n        child<<<1, 1>>>(out);\n        \
+             $0cudaDeviceSynchronize();\n        sums[0] = out[first];\n    }\n    sums[1] = out[1];",
+            "`first` is declared in a block that ends before",
+        ),
+        (
+            "    int before = total, total = n;\n    child<<<1, 1>>>(out);\n    $0cudaDeviceSynchronize();\n    \
+             sums[0] = out[total] + before;",
+            "several variables are named `total`",
+        ),
+        (
+            "    child<<<1, 1>>>(out);\n    $0cudaDeviceSynchronize();\n    sums[out[1]] = R\"(a\n    b)\"[3];",
+            "a string over several lines",
+        ),
+    ] {
+        match fix(ID, &with_global(body), &[]) {
+            Ok((new, _)) => panic!("not refused:\n{new}"),
+            Err(reasons) => assert!(reasons.iter().any(|r| r.contains(reason)), "{reasons:#?}"),
+        }
+    }
+    // At the launch, `n` isn't the parameter.
+    refused(
+        &format!(
+            "    int y = n + threadIdx.x;\n    if (row[0] > 0) {{\n        int n = 5;\n        \
+             if (threadIdx.x == 0) child<<<1, 32>>>(out, n);\n        {WAIT}\n        __syncthreads();\n        \
+             sums[y] = out[0];\n    }}"
+        ),
+        "4, 32",
+        "several variables are named `n`",
+    );
+}
+
+#[test]
+fn one_thread_keeps_its_number() {
+    // In a grid of its own, the thread would be the first one.
+    becomes(
+        &format!(
+            "    if (threadIdx.x == 5) {{\n        if (threadIdx.x == 5) {{\n            child<<<1, 32>>>(out, n);\n            {WAIT}\n            \
+             sums[0] = out[0];\n        }}\n        sums[1] = out[1];\n    }}"
+        ),
+        "1, 32",
+        &["parent_after_child<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>("],
+    );
+    becomes(
+        &format!(
+            "    if (threadIdx.x == 5) {{\n        int own = threadIdx.x;\n        if (own == 5) {{\n            child<<<1, 32>>>(out, n);\n            {WAIT}\n            \
+             sums[0] = out[0];\n        }}\n        sums[1] = out[1];\n    }}"
+        ),
+        "1, 32",
+        &[
+            "    if (own == 5) {\n        sums[0] = out[0];\n    }\n    sums[1] = out[1];\n}",
+            "(out, sums, own);",
+        ],
+    );
+    refused(
+        &format!(
+            "    if (threadIdx.x == 5) {{\n        {{\n            const int own = threadIdx.x;\n            \
+             child<<<1, 32>>>(out, n);\n            {WAIT}\n            sums[own] = out[0];\n        }}\n        \
+             sums[1] = out[1];\n    }}"
+        ),
+        "1, 32",
+        "the number of a thread can't be computed again",
+    );
+}
+
+#[test]
+fn comments_do_not_swallow_code() {
+    becomes(
+        &format!(
+            "    if (n < 2 // small\n        || n > 100) return;\n    int i = threadIdx.x, // first\n        j = i * 2; // second\n    \
+             if (i >= 30) return;\n    if (i == 0) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n    }}\n    \
+             __syncthreads();\n    sums[i] = out[j];"
+        ),
+        "4, 32",
+        &[
+            "    if (n < 2 || n > 100) return;\n    int i = threadIdx.x, j = i * 2;\n    if (i >= 30) return;\n    sums[i] = out[j];\n}",
+        ],
+    );
+    // A comment behind the wait goes with its line, whole.
+    let (new, _) = fix(
+        ID,
+        &program(
+            &format!(
+                "    child<<<1, 32>>>(out, n);\n    {WAIT} /* until\n    it's done */ // all\n    other<<<1, 32>>>(out, sums, n);"
+            ),
+            "1, 1",
+        ),
+        &[],
+    )
+    .unwrap();
+    assert!(
+        new.contains("    child<<<1, 32>>>(out, n);\n    other<<<1, 32>>>(out, sums, n);\n"),
+        "{new}"
+    );
+    let (new, _) = fix(
+        ID,
+        &program(
+            &format!("    child<<<1, 32>>>(out, n); {WAIT} // the rows\n    other<<<1, 32>>>(out, sums, n);"),
+            "1, 1",
+        ),
+        &[],
+    )
+    .unwrap();
+    assert!(new.contains("    child<<<1, 32>>>(out, n); // the rows\n"), "{new}");
+}
+
+#[test]
+fn a_statement_stays_where_one_has_to() {
+    for (wait, left) in [
+        ("do $0cudaDeviceSynchronize(); while (0);", "do {} while (0);"),
+        (
+            "switch (n) {\n    case 1: break;\n    default: $0cudaDeviceSynchronize();\n    }",
+            "default: {}\n",
+        ),
+    ] {
+        becomes(&format!("    child<<<1, 32>>>(out, n);\n    {wait}"), "1, 1", &[left]);
+    }
+}

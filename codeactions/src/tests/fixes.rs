@@ -80,6 +80,44 @@ fn guards() {
         &["if (u > 0)"],
     );
     assert_eq!(assumes, ["`child` does nothing when `u` is 0, whatever its grid"]);
+    // A negative number may stand for blocks.
+    for (grid, condition, assumed) in [
+        ("(count + 31) / 32", "count > 0", false),
+        ("(count + 31u) / 32", "count != 0", false),
+        ("count / 32 + (count % 32 != 0)", "count != 0", false),
+        ("(count - 1) / 32 + 1", "count != 0", true),
+        ("round_up(count, 32)", "count != 0", false),
+        ("less_one(count, 32)", "count != 0", true),
+    ] {
+        let text = format!(
+            "__device__ int round_up(int n, int b) {{ return (n + b - 1) / b; }}\n\
+             __device__ int less_one(int n, int b) {{ return (n - 1) / b + 1; }}\n{}",
+            program(&format!("$0child<<<{grid}, 32>>>(out, begin, count);"))
+        );
+        let assumes = fixed(
+            id,
+            &text,
+            &[&format!("    if ({condition})\n        child<<<{grid}, 32>>>")],
+        );
+        assert_eq!(!assumes.is_empty(), assumed, "{grid}: {assumes:?}");
+    }
+    // What the size was made of may have changed, or mean something else.
+    for (before, grid, condition) in [
+        ("int blocks = (count + 31) / 32;", "blocks", "blocks > 0"),
+        ("dim3 grid(count);\n    count = 0;", "grid", "grid.x > 0"),
+    ] {
+        fixed(
+            id,
+            &program(&format!("{before}\n    $0child<<<{grid}, 32>>>(out, begin, count);")),
+            &[&format!("if ({condition})")],
+        );
+    }
+    // Over several lines, with line continuations.
+    fixed(
+        id,
+        &program("$0child<<<begin \\\n        * (\n        count ), 32>>>(out, begin, count);"),
+        &["    if ((begin * (count )) > 0)\n"],
+    );
     refused(
         id,
         &program("$0child<<<dim3(count, 2), 32>>>(out, begin, count);"),
@@ -110,6 +148,30 @@ fn error_checks() {
         &[
             "    child<<<count, 32>>>(out, begin, count);\n    if (cudaError_t error = cudaGetLastError()) printf(\"child: %s\\n\",",
         ],
+    );
+    // Where one statement stands, the check needs braces.
+    fixed(
+        id,
+        &program("do $0child<<<count, 32>>>(out, begin, count); while (0);"),
+        &[
+            "    do {\n        child<<<count, 32>>>(out, begin, count);\n        if (cudaError_t",
+            "    } while (0);\n",
+        ],
+    );
+    fixed(
+        id,
+        &program("if (count) label: $0child<<<count, 32>>>(out, begin, count);"),
+        &["    if (count) label: {\n        child<<<"],
+    );
+    fixed(
+        id,
+        &program("label: $0child<<<count, 32>>>(out, begin, count);"),
+        &["    label: child<<<count, 32>>>(out, begin, count);\n    if (cudaError_t"],
+    );
+    refused(
+        id,
+        &program("$0child<<<count, 32>>>(out, begin, R\"(a\n    b)\"[3]);"),
+        "a string over several lines",
     );
     let (text, _) = fix(id, &program("$0child<<<count, 32>>>(out, begin, count);"), &[]).unwrap_or_default();
     refused(id, &text.replace("    child<<<", "    $0child<<<"), "asks for errors");
@@ -159,6 +221,20 @@ fn limits() {
         "$0child<<<1, 32, 0, cudaStreamFireAndForget>>>(out, begin, count);",
     );
     refused("raise-pending-launch-limit", &parent, "isn't known");
+    let many = "__global__ void child(int* out) { out[0] = 1; }\n\
+        __global__ void parent(int* out) {\n    $0child<<<1, 1, 0, cudaStreamFireAndForget>>>(out);\n}\n\n\
+        void run(int* out) {\n    parent<<<16, 256>>>(out);\n}\n\nint main() { run(nullptr); }\n";
+    let other = "int main() { cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 4096); }\n";
+    // Another program sets its own limit.
+    let (new, _) = fix_beside(&[("b.cu", other)], "raise-pending-launch-limit", many, &[]).unwrap_or_default();
+    assert!(
+        new.contains("{\n    cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 4096);\n    parent"),
+        "{new}"
+    );
+    let header = "inline void limit() { cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 4096); }\n";
+    let included = format!("#include \"b.cuh\"\n{many}");
+    let reasons = fix_beside(&[("b.cuh", header)], "raise-pending-launch-limit", &included, &[]).err();
+    assert!(reasons.is_some_and(|r| r[0].contains("set here already")));
     let set = "void limit() { cudaDeviceSetLimit($0cudaLimitDevRuntimePendingLaunchCount, 4096); }\n";
     refused(
         "restore-pending-launch-limit",

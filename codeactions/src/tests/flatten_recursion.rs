@@ -143,6 +143,22 @@ fn templates() {
 }
 
 #[test]
+fn types_of_template_parameters() {
+    let kernel = |ty: &str| {
+        with_kernel(&format!(
+            "struct Pair {{ using type = int; }};\ntemplate <int N> struct Row {{ int first; }};\n\ntemplate <class T, int N>\n\
+             __global__ void walk(const int* next, int* out, {ty} node, int depth) {{\n    \
+             walk<T, N><<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);\n}}\n"
+        ))
+    };
+    // The host names the type by what the parameter stands for.
+    let text = kernel("typename T::type").replace("walk<<<1, threads", "walk<Pair, 2><<<1, 32");
+    rewrite(ID, &text).has(&["{static_cast<typename Pair::type>(0)}, next, out, 0);"]);
+    let text = kernel("Row<N * 2>").replace("walk<<<1, threads", "walk<Pair, 1 + 1><<<1, 32");
+    refuses(ID, &text, "the type of parameter `node` can't be named in `run`");
+}
+
+#[test]
 fn loads_as_if_nobody_wrote() {
     let kernel = |load: &str| {
         let kernel = format!(
