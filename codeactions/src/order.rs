@@ -100,7 +100,7 @@ fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
         return found;
     }
     if let Some(unknown) = effects.unknown.first() {
-        let text = format!("{text}, if {} does", unknown.what);
+        let text = format!("{text}, if {}, does so, too", unknown.what);
         assume(text, None);
     }
     let others = own.iter().enumerate().filter(|(index, facts)| {
