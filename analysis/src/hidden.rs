@@ -13,7 +13,7 @@ use crate::items::{FunctionItem, items};
 use crate::resolve::{Meaning, functions_named, included_files, meaning, unqualified};
 use crate::span::Span;
 use crate::uniformity::known::{Known, known};
-use crate::uniformity::memory::{Class, Places, declared_name};
+use crate::uniformity::memory::{Class, Places, declared_name, is_array};
 
 /// Something that a function may run though it doesn't call it by name, and that does more than compute.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
@@ -183,7 +183,7 @@ fn touches(db: &dyn Db, function: FunctionItem<'_>, body: &Body, classes: &BTree
     }
     let of_text = |text: &str| words(text).find_map(|word| classes.get(word)).cloned();
     // A member has to do with its own class, which runs nothing because of that.
-    let own = function.name(db).rsplit("::").nth(1).unwrap_or("");
+    let own = class_of(db, function);
     let inside = function.text(db);
     let found = words(&inside)
         .filter(|word| *word != own)
@@ -266,11 +266,6 @@ fn operators_used<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body
         }
     }
     found
-}
-
-/// A declarator of an array, not of a pointer.
-fn is_array(declarator: &str) -> bool {
-    declarator.contains('[') && !declarator.contains(['*', '&', '('])
 }
 
 /// The class that a function is a member of.

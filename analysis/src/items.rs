@@ -684,7 +684,7 @@ impl<'a> Collector<'a, '_> {
             let arrays: Vec<&str> = item
                 .fields
                 .iter()
-                .filter(|(_, declarator)| declarator.contains('[') && !declarator.contains(['*', '&', '(']))
+                .filter(|(_, declarator)| crate::uniformity::memory::is_array(declarator))
                 .map(|(_, declarator)| crate::uniformity::memory::declared_name(declarator))
                 .collect();
             let special = special_members(body, &item.name, &declared, &arrays, &self.parsed.masked().text);

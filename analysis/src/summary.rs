@@ -13,7 +13,7 @@ use crate::items::FunctionItem;
 use crate::resolve::{Meaning, included_files, meaning};
 use crate::span::Span;
 use crate::uniformity::known::{Known, known};
-use crate::uniformity::memory::{Class, MemoryClass, Places, Root};
+use crate::uniformity::memory::{MemoryClass, Places, Root};
 
 /// A set of CUDA's built-in variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, salsa::SalsaValue)]
@@ -458,7 +458,7 @@ impl<'db> Scan<'_, 'db> {
     fn construct(&mut self, ty: &str, span: Span) {
         let templates = &self.function.signature(self.db).template_types;
         let group = ty.starts_with("cg::") || ty.starts_with("cooperative_groups::");
-        if !group && self.places.class_kind(ty, templates) == Class::Opaque && !self.places.computes(ty, templates) {
+        if !group && self.places.is_opaque(ty, templates) {
             self.unknown(ty, span);
         }
     }

@@ -94,7 +94,7 @@ pub fn refuse_operands_but_defaults(site: &Site<'_>, defaults: bool, refusals: &
             refusals.add("an argument of the launch changes a variable", Some(place));
         }
     }
-    refuse_changed_config(site, refusals);
+    refuse_args_that_change_config(site, refusals);
     if let gridfuse_analysis::launch::Child::Kernel(kernel) = site.facts.child {
         let wanted = gridfuse_analysis::hir::body(site.db, kernel).params.len();
         let given = site.launch.args.len();
@@ -114,7 +114,7 @@ pub fn refuse_operands_but_defaults(site: &Site<'_>, defaults: bool, refusals: &
 }
 
 /// Refuses arguments that call something which may change what decides the configuration: which is evaluated first isn't said anywhere.
-fn refuse_changed_config(site: &Site<'_>, refusals: &mut Refusals) {
+fn refuse_args_that_change_config(site: &Site<'_>, refusals: &mut Refusals) {
     let body = &site.body;
     let calling = site.launch.args.iter().find_map(|arg| pure::not_repeatable(site, *arg));
     let Some(calling) = calling.filter(|e| matches!(body.expr(*e).kind, ExprKind::Call { .. })) else {

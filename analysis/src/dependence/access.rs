@@ -20,7 +20,7 @@ use crate::resolve::{Meaning, meaning, unqualified};
 use crate::span::Span;
 use crate::summary::{Callee, callee, direct};
 use crate::uniformity::known::{Known, known};
-use crate::uniformity::memory::{Class, MemoryClass};
+use crate::uniformity::memory::MemoryClass;
 
 /// An operation on a place that others may do in any order with the same result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
@@ -437,12 +437,7 @@ impl<'db> Scan<'_, 'db> {
             && self
                 .evaluator
                 .places
-                .class_kind(&shape.base, &self.function.signature(self.db).template_types)
-                == Class::Opaque
-            && !self
-                .evaluator
-                .places
-                .computes(&shape.base, &self.function.signature(self.db).template_types)
+                .is_opaque(&shape.base, &self.function.signature(self.db).template_types)
             && !cuda_type(&shape.base)
         {
             let reason = format!("what copying a `{}` does isn't known", shape.base);

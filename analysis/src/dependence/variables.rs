@@ -45,9 +45,7 @@ impl Variables {
         for expr in &body.exprs {
             match &expr.kind {
                 // A constructor may take references.
-                ExprKind::Construct { ty, args }
-                    if places.class_kind(ty, templates) == Class::Opaque && !places.computes(ty, templates) =>
-                {
+                ExprKind::Construct { ty, args } if places.is_opaque(ty, templates) => {
                     exposed.extend(args.iter().filter_map(|a| object(*a)));
                 }
                 ExprKind::New(args) => exposed.extend(args.iter().filter_map(|a| object(*a))),

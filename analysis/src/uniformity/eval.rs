@@ -462,9 +462,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
 
     fn construct(&mut self, ty: &str, args: &[ExprId], span: Span) -> Value {
         let templates = &self.function.signature(self.db).template_types;
-        let opaque = !ty.contains('*')
-            && self.places.class_kind(ty, templates) == Class::Opaque
-            && !self.places.computes(ty, templates);
+        let opaque = !ty.contains('*') && self.places.is_opaque(ty, templates);
         match ty.contains('&') || opaque && self.trust != Trust::Assumed {
             true => self.varying(format!("constructs {ty}"), span),
             false => self.all(args),

@@ -274,9 +274,14 @@ impl Places<'_> {
         found.unwrap_or(Class::Opaque)
     }
 
+    /// Whether making or copying an object of this type may do more than compute it.
+    pub fn is_opaque(&self, base: &str, templates: &[String]) -> bool {
+        self.class_kind(base, templates) == Class::Opaque && !self.computes(base, templates)
+    }
+
     /// Whether making an object of this type and copying it does nothing but compute it from what it is made of. (Its fields may be
     /// others than those values, unlike where [`Places::class_kind`] knows them.)
-    pub fn computes(&self, base: &str, templates: &[String]) -> bool {
+    fn computes(&self, base: &str, templates: &[String]) -> bool {
         self.computes_within(base, templates, 0)
     }
 
@@ -430,6 +435,11 @@ pub(crate) fn declared_name(declarator: &str) -> &str {
 /// A field that is a reference, a function, a bit field or has an initialiser.
 fn odd((ty, declarator): &(String, String)) -> bool {
     ty.contains('&') || declarator.contains(['&', '(', ':', '=', '{'])
+}
+
+/// Whether a field's declarator makes it an array, and no pointer.
+pub(crate) fn is_array(declarator: &str) -> bool {
+    declarator.contains('[') && !declarator.contains(['*', '&', '('])
 }
 
 /// How deep classes are looked into that are made of classes.

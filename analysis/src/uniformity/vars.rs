@@ -248,10 +248,7 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
             out.extend(objects(places, inner));
         }
     };
-    let unsafe_type = |ty: &str| {
-        let opaque = || places.class_kind(ty, templates) == Class::Opaque && !places.computes(ty, templates);
-        ty.contains('&') || opaque()
-    };
+    let unsafe_type = |ty: &str| ty.contains('&') || places.is_opaque(ty, templates);
     for expr in &body.exprs {
         match &expr.kind {
             ExprKind::AddrOf(e) => out.extend(objects(places, *e)),

@@ -319,12 +319,12 @@ impl<'a, 'db> Tail<'a, 'db> {
 
     /// Who gets to this runs what moves.
     fn anchor(&self) -> ExprId {
-        let around = self.levels[..self.outermost].iter().rev();
-        let guard = around.filter_map(|level| match level {
+        let mut around = self.levels[..self.outermost].iter().rev();
+        let guard = around.find_map(|level| match level {
             Around::Guard { cond, .. } => Some(*cond),
             Around::Block { .. } => None,
         });
-        guard.take(1).next().unwrap_or(self.wait.call)
+        guard.unwrap_or(self.wait.call)
     }
 
     /// That one thread runs what moves, where nothing says so for sure.
