@@ -8,7 +8,7 @@ use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hidden::hidden;
 use gridfuse_analysis::hir::{ExprKind, Literal, StmtKind, Storage, body};
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::resolve::{Visible, functions_named, unqualified, visible, visible_names};
+use gridfuse_analysis::resolve::{Visible, declarations_of, functions_named, unqualified, visible, visible_names};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::calls::{self, Library};
@@ -167,6 +167,25 @@ impl<'db> Scan<'db> {
         let span = function.body_span(db);
         if let Some(code) = text.get(span.start as usize..span.end as usize) {
             self.tokens(code, span.start, None, &context, &mut Vec::new());
+        }
+        // Default arguments are evaluated where it is called; a declaration apart may have them.
+        if function != self.root {
+            for head in declarations_of(db, function).into_iter().chain([function]) {
+                let (span, text) = (head.signature(db).params_span, head.text(db));
+                let params = text.get(span.start as usize..span.end as usize);
+                if let Some(code) = params.filter(|code| code.contains('=')) {
+                    let file = head.file(db);
+                    let context = Context {
+                        function: head,
+                        file,
+                        visible: visible(db, file),
+                        locals: context.locals.clone(),
+                        declared: context.declared.clone(),
+                        template_names: context.template_names,
+                    };
+                    self.tokens(code, span.start, None, &context, &mut Vec::new());
+                }
+            }
         }
         let mut unknown = |what: String, span: Span| {
             let range = span.shift(function.start(db));

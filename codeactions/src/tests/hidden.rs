@@ -129,3 +129,22 @@ fn conversions_that_change_a_parameter() {
         refuses(id, text, "a conversion of Next");
     }
 }
+
+#[test]
+fn default_arguments_of_callees() {
+    let launch = "$0child<<<4, 64>>>(out, begin, count);";
+    for definition in [
+        "__device__ int blocks(int k = gridDim.x) { return k; }",
+        "__device__ int blocks(int k = gridDim.x);\n__device__ int blocks(int k) { return k; }",
+    ] {
+        let text = with_child(&child(definition, "if (i < count) out[i] = blocks();"), launch);
+        for id in ["coarsen", "aggregate-block", "threshold", "serialize"] {
+            refuses(id, &text, "`child` calls `blocks`, which reads `gridDim` itself");
+        }
+    }
+    let plain = "__device__ int blocks(int k = 4) { return k; }";
+    rewrite(
+        "coarsen",
+        &with_child(&child(plain, "if (i < count) out[i] = blocks();"), launch),
+    );
+}
