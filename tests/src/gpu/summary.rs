@@ -27,6 +27,11 @@ pub(super) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
+    /// Program and input, as a table shows them.
+    fn name(&self) -> String {
+        format!("{}, {}", escaped(&self.results.program), escaped(self.input))
+    }
+
     /// In ms, if the result was right.
     pub(super) fn time(&self, variant: &str) -> Option<f64> {
         self.results.run(variant, self.input)?.time_ms
@@ -130,6 +135,7 @@ fn optimized(all: &[Results]) -> String {
     let by_model = |variant: &str| variant.starts_with(OPTIMIZE);
     let mut rows = String::new();
     let mut ratios = Vec::new();
+    let mut too_slow = Vec::new();
     for case in all.iter().flat_map(cases) {
         let chosen = case.fastest(by_model);
         let best = case.fastest(|variant| !by_model(variant));
@@ -138,11 +144,13 @@ fn optimized(all: &[Results]) -> String {
         };
         let ratio = over(best.time_ms, chosen.time_ms);
         ratios.extend(ratio);
+        let name = case.name();
+        if let Some((excess, true)) = chosen.time_ms.and_then(|time| case.excess(time)) {
+            too_slow.push(format!("{name} ({excess})"));
+        }
         let _ = writeln!(
             rows,
-            "| {}, {} | {} | {} | {} | {} |",
-            escaped(&case.results.program),
-            escaped(case.input),
+            "| {name} | {} | {} | {} | {} |",
             shown(chosen.time_ms),
             escaped(&best.variant),
             shown(best.time_ms),
@@ -154,10 +162,20 @@ fn optimized(all: &[Results]) -> String {
     };
     format!(
         "\n| `optimize` against the best of all rewrites that were measured | its time in ms | best | its time in ms | best ÷ optimize |\n\
-         | --- | ---: | --- | ---: | ---: |\n{rows}| geometric mean | | | | {} |\n| least | | | | {} |\n",
+         | --- | ---: | --- | ---: | ---: |\n{rows}| geometric mean | | | | {} |\n| least | | | | {} |\n\n{}",
         factor(geometric_mean(ratios.into_iter())),
         factor(Some(least)),
+        slower_than_serial("`optimize` slower", &too_slow),
     )
+}
+
+/// The sentence that names the cases in which what the subject says takes too much longer than the serial loop.
+fn slower_than_serial(subject: &str, too_slow: &[String]) -> String {
+    let named = match too_slow {
+        [] => "none".to_owned(),
+        some => some.join("; "),
+    };
+    format!("{subject} than the serial loop by more than {ALLOWED_PERCENT} % and {ALLOWED_MICROSECONDS} µs: {named}.\n")
 }
 
 /// The programs in which many threads launch, so that launches can be collected; in the others a block launches.
@@ -178,7 +196,7 @@ fn best_of_each(all: &[Results]) -> String {
         for case in cases(results) {
             let best = case.best();
             let time = best.and_then(|best| best.time_ms);
-            let name = format!("{}, {}", escaped(&results.program), escaped(case.input));
+            let name = case.name();
             let excess = match time.and_then(|time| case.excess(time)) {
                 Some((excess, true)) => {
                     too_slow.push(format!("{name} ({excess})"));
@@ -219,14 +237,7 @@ fn best_of_each(all: &[Results]) -> String {
             factor(against_serial),
         );
     }
-    let _ = writeln!(
-        text,
-        "\nSlower than the serial loop by more than {ALLOWED_PERCENT} % and {ALLOWED_MICROSECONDS} µs: {}.",
-        match too_slow.is_empty() {
-            true => "none".to_owned(),
-            false => too_slow.join("; "),
-        }
-    );
+    let _ = write!(text, "\n{}", slower_than_serial("Slower", &too_slow));
     text
 }
 
