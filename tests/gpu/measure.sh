@@ -8,6 +8,7 @@
 #   kernel            a kernel that is measured by itself, as its run specification says
 #   tune              a search ends within 5 % of the best of all combinations, in a quarter of the time that measuring all takes, on
 #                     three programs
+#   search            what a search among all combinations finds for inputs for which `optimize` is not the best choice
 #
 # Writes the reports to tests/gpu/results/measured/ and tests/gpu/results/tune_*.json (or below another directory), from which gpu-tables
 # makes sections of docs/measurements.md. What was interrupted goes on where STATE (a directory) still holds what was known.
@@ -17,6 +18,7 @@
 # In the root of the repository; needs nvcc, python3 and an NVIDIA GPU. The exit code is 1 when something was not as it has to be.
 set -eu
 only=table,broken-rewrite,many-launches,serial-launches,kernel,tune-bfs,tune-gc,tune-sssp
+only=$only,search-bfs,search-bt,search-cc,search-mstf,search-sssp
 if [ "${1:-}" = --only ]; then
     only=$2
     shift 2
@@ -118,20 +120,27 @@ if wanted kernel; then
     holds "$out/kernel.json" 'r["original"]["device_launches"] > 2000'
 fi
 
+# PROGRAM RECORD ARGUMENTS: writes the record, if there is one.
+search() {
+    program=$1
+    record=$2
+    shift 2
+    timed "$record" "$gridfuse" tune "tests/corpus/$program.cu" "$@" --no-history --json > "$scratch/$record.log"
+    if ! grep -q '^}$' "$scratch/$record.log"; then
+        cat "$scratch/$record.log"
+        bad=1
+        return 1
+    fi
+    sed '/^}$/q' "$scratch/$record.log" > "$results/$record.json"
+    sed '1,/^}$/d' "$scratch/$record.log"
+}
+
 tune() {
     program=$1
     shift
     wanted "tune-$program" || return 0
     echo "tune-$program"
-    timed "tune-$program" "$gridfuse" tune "tests/corpus/$program.cu" "$@" --no-history --exhaustive --json \
-        > "$scratch/$program.log"
-    if ! grep -q '^}$' "$scratch/$program.log"; then
-        cat "$scratch/$program.log"
-        bad=1
-        return 0
-    fi
-    sed '/^}$/q' "$scratch/$program.log" > "$results/tune_$program.json"
-    sed '1,/^}$/d' "$scratch/$program.log"
+    search "$program" "tune_$program" --exhaustive "$@" || return 0
     holds "$results/tune_$program.json" 'r["exhaustive"]["excess"] <= 0.05'
     holds "$results/tune_$program.json" 'r["exhaustive"]["share"]["seconds"] <= 0.25'
     holds "$results/tune_$program.json" 'r["exhaustive"]["share"]["run_seconds"] <= 0.25'
@@ -144,4 +153,17 @@ tune() {
     tune gc --args '--variant naive --input rmat --repeat 3' $space
     tune sssp --args '--variant naive --input rmat --vertices 4096 --repeat 3' $space
 }
+
+# PROGRAM INPUT SIZE: among all combinations that there are.
+search_all() {
+    wanted "search-$1" || return 0
+    echo "search-$1"
+    search "$1" "tune_$1-$2" --args "--variant naive --input $2 $3 --repeat 3" --timeout 10 || return 0
+    holds "$results/tune_$1-$2.json" 'r["search"]["speedup"] > 1 and r["search"]["tried"] * 4 <= r["search"]["possible"]'
+}
+search_all bfs road ''
+search_all bt flat '--lines 8192'
+search_all cc uniform '--vertices 8192'
+search_all mstf uniform '--vertices 8192'
+search_all sssp road '--vertices 16384'
 exit "$bad"

@@ -252,9 +252,17 @@ fn searches_have_a_table() {
     "share": { "seconds": 0.2, "builds": 0.25, "run_seconds": 0.14 } }
 }"#;
     fs::write(results.join("tune_bfs.json"), record).unwrap();
+    // Nothing to compare with: the search alone.
+    let record = r#"{
+  "args": ["--input", "road"], "machine": { "gpu": "NVIDIA H200" }, "original": { "outcome": "ran", "median_ms": 10.0 },
+  "search": { "possible": 361, "tried": 25, "seconds": 61.3, "best": "serialize", "best_ms": 2.5 }
+}"#;
+    fs::write(results.join("tune_bfs-road.json"), record).unwrap();
     fs::write(results.join("bfs.json"), RESULTS).unwrap();
     assert!(gpu_tables(root, &[]).status.success());
     let text = fs::read_to_string(root.join("docs/measurements.md")).unwrap();
+    let road = "| bfs `--input road` | 10.0 | 25 of 361 | serialize | 2.50 | – | – | – | 61 s |";
+    assert!(text.contains(road), "{text}");
     let row = "| bfs `--input rmat` | 10.0 | 20 of 80 | threshold=32+aggregate-grid | 0.103 | threshold=64+aggregate-grid | 0.100 | \
                3.0 % | 30 of 150 s, 20 % (14 % of the GPU's time, 25 % of the programs) |";
     assert!(

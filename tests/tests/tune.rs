@@ -81,7 +81,7 @@ fn the_best_is_found_with_few_runs() {
     assert_eq!(search["best"], "threshold=256+coarsen=4+aggregate-block", "{report:#}");
     assert_eq!(search["best_ms"], 1.0);
     let (tried, possible) = (search["tried"].as_u64().unwrap(), search["possible"].as_u64().unwrap());
-    assert_eq!(possible, 9 * 5 * 8);
+    assert_eq!(possible, 9 * 5 * 8 + 1);
     assert!(tried * 4 <= possible, "{tried} of {possible}");
     let runs = runs(&home);
     let all: usize = runs.values().sum();
@@ -167,6 +167,67 @@ fn the_best_is_written_and_tuned_again() {
     );
     let run = tune(&files, &home, &arguments, &[("FAKE_TIME", at_grid)]).expect_code(2);
     assert!(run.stderr.contains("was edited"), "{}", run.story());
+}
+
+#[test]
+fn the_loop_in_the_launcher_is_tried_once() {
+    let (files, home) = (program(), directory(&[]));
+    let arguments = [
+        "--write",
+        "--repeat",
+        "2",
+        "--granularities",
+        "grid,serialize",
+        "--factors",
+        "none",
+    ];
+    let run = tune(&files, &home, &arguments, &[("FAKE_TIME", "g == 8 ? 1 : 3")]).expect_code(0);
+    assert!(run.stdout.contains("serialize"), "{}", run.story());
+    let code = files.read("program.cu");
+    assert!(code.contains("child_serial(") && !code.contains("child<<<"), "{code}");
+    let serial = runs(&home)
+        .into_iter()
+        .filter(|(constants, _)| constants.ends_with("g=8"));
+    assert_eq!(serial.map(|(_, runs)| runs).sum::<usize>(), 2, "{}", home.read("runs"));
+    // The launches that are gone are back where something else is better now.
+    let run = tune(&files, &home, &arguments, &[("FAKE_TIME", "g == 5 && t == 0 ? 1 : 3")]).expect_code(0);
+    let code = files.read("program.cu");
+    assert!(
+        code.contains("gridfuse::PerGrid,") && !code.contains("child_serial("),
+        "{}",
+        run.story()
+    );
+}
+
+#[test]
+fn atomic_operations_are_tried_both_ways() {
+    let (files, home) = (program(), directory(&[]));
+    let code = files.read("program.cu");
+    let shared = code.replace("data[begin + i] += 1", "atomicAdd(&data[begin], 1)");
+    assert_ne!(code, shared);
+    files.write("program.cu", shared.as_bytes());
+    let arguments = [
+        "--json",
+        "--repeat",
+        "2",
+        "--thresholds",
+        "none,64",
+        "--factors",
+        "none",
+    ];
+    for (time, best) in [
+        (
+            "3 - a + (t > 0) + abs(g - 7)",
+            "aggregate-atomics+aggregate-grid-stream",
+        ),
+        ("3 + a + (t > 0) + abs(g - 7)", "aggregate-grid-stream"),
+    ] {
+        let report = tune(&files, &home, &arguments, &[("FAKE_TIME", time)])
+            .expect_code(0)
+            .json();
+        assert_eq!(report["guess"], "aggregate-atomics+aggregate-grid-stream", "{report:#}");
+        assert_eq!(report["search"]["best"], best, "{report:#}");
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What `gridfuse tune --exhaustive --json` has found out about programs: how near the best a search ends, and how long it takes.
+//! What `gridfuse tune --json` has found out about programs; with `--exhaustive` how near the best a search ends, and which part of the time of
+//! measuring all that takes.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +9,8 @@ use serde::Deserialize;
 
 use super::tables::{escaped, milliseconds};
 
-/// How the names of the records begin; they are kept in `tests/gpu/results/`, beside the measurements.
+/// How the names of the records begin; they are kept in `tests/gpu/results/`, beside the measurements. The program's name follows, and
+/// behind a hyphen which of its inputs was searched for, where there are several.
 pub const PREFIX: &str = "tune_";
 
 /// The name of the section with the table.
@@ -41,6 +43,7 @@ struct Search {
     tried: usize,
     seconds: f64,
     best: Option<String>,
+    best_ms: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -87,16 +90,19 @@ pub fn markdown(all: &[(String, Tuned)]) -> Option<String> {
     );
     let time = |ms: Option<f64>| ms.map_or_else(|| "–".to_owned(), milliseconds);
     let name = |point: Option<&String>| point.map_or_else(|| "–".to_owned(), |point| escaped(point));
-    for (program, tuned) in all {
+    for (record, tuned) in all {
+        let program = record.split('-').next().unwrap_or(record);
         let search = &tuned.search;
         let all = tuned.exhaustive.as_ref();
-        let (found, best) = (all.and_then(|all| all.found_ms), all.and_then(|all| all.best_ms));
+        // What is compared with the best of all has run again, in turn with it.
+        let found = all.map_or(search.best_ms, |all| all.found_ms);
+        let best = all.and_then(|all| all.best_ms);
         let longer = found.zip(best).map_or_else(
             || "–".to_owned(),
             |(found, best)| format!("{:.1} %", 100.0 * (found / best - 1.0)),
         );
         let share = all.map_or_else(
-            || "–".to_owned(),
+            || format!("{:.0} s", search.seconds),
             |all| {
                 let parts = all.share.as_ref().map_or_else(String::new, |share| {
                     let percent = |part: f64| 100.0 * part;

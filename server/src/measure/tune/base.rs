@@ -105,6 +105,7 @@ impl Base {
                 "threshold" => point.threshold = value.parse().ok(),
                 "coarsen" => point.factor = value.parse().ok(),
                 "aggregate-malloc" => allocates = true,
+                "aggregate-atomics" => point.combined = true,
                 _ => point.granularity = granularity(id).or(point.granularity),
             }
         }

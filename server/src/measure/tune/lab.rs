@@ -146,7 +146,14 @@ impl Lab<'_> {
                 possible.push(granularity);
             }
         }
-        let space = Space::new(thresholds, factors, possible, guess);
+        let mut combined = vec![false];
+        if applies(Point {
+            combined: true,
+            ..Point::default()
+        })? {
+            combined.push(true);
+        }
+        let space = Space::new(thresholds, factors, possible, combined, guess);
         if space.len() < 2 {
             let reasons = self.apply(Point {
                 granularity: Some("aggregate-grid"),

@@ -195,7 +195,7 @@ mod tests {
     fn space(guess: Point) -> Space {
         let some = |values: &[u64]| std::iter::once(None).chain(values.iter().copied().map(Some)).collect();
         let granularities = std::iter::once(None).chain(GRANULARITIES.map(Some)).collect();
-        Space::new(some(&THRESHOLDS), some(&FACTORS), granularities, guess)
+        Space::new(some(&THRESHOLDS), some(&FACTORS), granularities, vec![false], guess)
     }
 
     /// Runs a search to its end with a made-up time function; the best point found, the points that ran, and all runs.
@@ -224,11 +224,11 @@ mod tests {
     fn the_optimum_is_found_with_few_points() {
         let guess = Point {
             threshold: Some(32),
-            factor: None,
             granularity: Some("aggregate-grid"),
+            ..Point::default()
         };
         let space = space(guess);
-        assert_eq!(space.len(), 9 * 5 * 8);
+        assert_eq!(space.len(), 9 * 5 * 8 + 1);
         let per = |point: Point| {
             GRANULARITIES
                 .iter()
@@ -259,8 +259,8 @@ mod tests {
     fn points_that_fail_are_left_out() {
         let guess = Point {
             threshold: Some(32),
-            factor: None,
             granularity: Some("aggregate-grid"),
+            ..Point::default()
         };
         let space = space(guess);
         let time = |point: Point| {
@@ -274,7 +274,13 @@ mod tests {
 
     #[test]
     fn small_spaces_are_searched_whole() {
-        let space = Space::new(vec![None, Some(32)], vec![None], vec![None], Point::default());
+        let space = Space::new(
+            vec![None, Some(32)],
+            vec![None],
+            vec![None],
+            vec![false],
+            Point::default(),
+        );
         let (best, points, _) = found(&space, Point::default(), |point| {
             Some(1.0 / (1.0 + log(point.threshold)))
         });
@@ -306,13 +312,14 @@ mod tests {
             let axis = |value: fn(&Point) -> Option<u64>| all.keys().map(value).collect::<BTreeSet<_>>();
             let guess = Point {
                 threshold: Some(32),
-                factor: None,
                 granularity: Some("aggregate-grid"),
+                ..Point::default()
             };
             let space = Space::new(
                 axis(|point| point.threshold).into_iter().collect(),
                 axis(|point| point.factor).into_iter().collect(),
                 GRANULARITIES[1..5].iter().copied().map(Some).collect(),
+                vec![false],
                 guess,
             );
             assert_eq!(space.len(), all.len());

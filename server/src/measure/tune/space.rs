@@ -1,4 +1,5 @@
-//! The points among which `tune` searches: a threshold, a coarsening factor and a granularity each.
+//! The points among which `tune` searches: a threshold, a coarsening factor and a granularity each, and whether atomic operations are
+//! combined.
 
 use std::fmt;
 
@@ -12,7 +13,7 @@ pub const THRESHOLDS: [u64; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
 pub const FACTORS: [u64; 4] = [2, 4, 8, 16];
 
 /// Granularities, from the most launches to the fewest.
-pub const GRANULARITIES: [&str; 7] = [
+pub const GRANULARITIES: [&str; 8] = [
     "fire-and-forget",
     "aggregate-warp",
     "aggregate-block",
@@ -20,11 +21,20 @@ pub const GRANULARITIES: [&str; 7] = [
     "aggregate-grid",
     "aggregate-grid-host",
     "aggregate-grid-stream",
+    SERIALIZE,
 ];
+
+/// The child's work in the launching thread: there are no child grids left for the other axes to be about.
+const SERIALIZE: &str = "serialize";
+
+/// Lets a warp of the child do one atomic operation for its threads.
+const COMBINE: &str = "aggregate-atomics";
 
 /// One way to launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Point {
+    /// Atomic operations of a warp of the child become one.
+    pub combined: bool,
     /// `None`: child grids of all sizes are launched.
     pub threshold: Option<u64>,
     /// `None`: blocks of the child stay as they are.
@@ -34,6 +44,15 @@ pub struct Point {
 }
 
 impl Point {
+    /// The same at another granularity, as far as that leaves something of the same.
+    fn at(self, granularity: Option<&'static str>) -> Point {
+        let rest = match granularity {
+            Some(SERIALIZE) => Point::default(),
+            _ => self,
+        };
+        Point { granularity, ..rest }
+    }
+
     /// The rewrites that make it of the program without any, in order, with their options.
     pub fn steps(&self) -> Vec<(&'static Rewrite, Options)> {
         let option = |name: &str, value: u64| {
@@ -41,10 +60,11 @@ impl Point {
             options.0.insert(name.to_owned(), value.to_string());
             options
         };
+        let combined = self.combined.then(|| (COMBINE, Options::default()));
         let threshold = self.threshold.map(|value| ("threshold", option("threshold", value)));
         let factor = self.factor.map(|value| ("coarsen", option("factor", value)));
         let granularity = self.granularity.map(|id| (id, Options::default()));
-        [threshold, factor, granularity]
+        [combined, threshold, factor, granularity]
             .into_iter()
             .flatten()
             .filter_map(|(id, options)| Some((rewrite_by_id(id)?, options)))
@@ -58,7 +78,11 @@ impl Point {
         let granularity = self
             .granularity
             .map(|id| id.trim_start_matches("aggregate-").to_owned());
-        let words: Vec<String> = [threshold, factor, granularity].into_iter().flatten().collect();
+        let combined = self.combined.then(|| "combined atomics".to_owned());
+        let words: Vec<String> = [threshold, factor, granularity, combined]
+            .into_iter()
+            .flatten()
+            .collect();
         match words.is_empty() {
             true => "no rewrite".to_owned(),
             false => words.join(", "),
@@ -76,6 +100,7 @@ impl Point {
                 Some(("threshold", value)) => point.threshold = Some(value.parse().ok()?),
                 Some(("coarsen", value)) => point.factor = Some(value.parse().ok()?),
                 Some(_) => return None,
+                None if step == COMBINE => point.combined = true,
                 None => point.granularity = Some(granularity(step)?),
             }
         }
@@ -93,9 +118,10 @@ const NOTHING: &str = "no-rewrite";
 
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let combined = self.combined.then(|| COMBINE.to_owned());
         let threshold = self.threshold.map(|value| format!("threshold={value}"));
         let factor = self.factor.map(|value| format!("coarsen={value}"));
-        let steps: Vec<String> = [threshold, factor, self.granularity.map(str::to_owned)]
+        let steps: Vec<String> = [combined, threshold, factor, self.granularity.map(str::to_owned)]
             .into_iter()
             .flatten()
             .collect();
@@ -113,6 +139,8 @@ pub struct Space {
     pub factors: Vec<Option<u64>>,
     /// In the order of [`GRANULARITIES`], `None` first.
     pub granularities: Vec<Option<&'static str>>,
+    /// Without and with combined atomic operations, as far as that is to be tried.
+    pub combined: Vec<bool>,
 }
 
 impl Space {
@@ -121,55 +149,70 @@ impl Space {
         mut thresholds: Vec<Option<u64>>,
         mut factors: Vec<Option<u64>>,
         mut granularities: Vec<Option<&'static str>>,
+        mut combined: Vec<bool>,
         guess: Point,
     ) -> Space {
         thresholds.push(guess.threshold);
         factors.push(guess.factor);
         granularities.push(guess.granularity);
+        combined.push(guess.combined);
         for axis in [&mut thresholds, &mut factors] {
             axis.sort_unstable();
             axis.dedup();
         }
         granularities.sort_by_key(|id| GRANULARITIES.iter().position(|known| Some(*known) == *id));
         granularities.dedup();
+        combined.sort_unstable();
+        combined.dedup();
         Space {
             thresholds,
             factors,
             granularities,
+            combined,
         }
     }
 
     /// How many points there are.
     pub fn len(&self) -> usize {
-        self.thresholds.len() * self.factors.len() * self.granularities.len()
+        let serial = usize::from(self.granularities.contains(&Some(SERIALIZE)));
+        let collected = self.granularities.len() - serial;
+        collected * self.combined.len() * self.thresholds.len() * self.factors.len() + serial
     }
 
     /// All of them.
     pub fn points(&self) -> Vec<Point> {
         let mut points = Vec::with_capacity(self.len());
         for granularity in &self.granularities {
-            for threshold in &self.thresholds {
-                for factor in &self.factors {
-                    points.push(Point {
-                        threshold: *threshold,
-                        factor: *factor,
-                        granularity: *granularity,
-                    });
+            if *granularity == Some(SERIALIZE) {
+                points.push(Point::default().at(*granularity));
+                continue;
+            }
+            for combined in &self.combined {
+                for threshold in &self.thresholds {
+                    for factor in &self.factors {
+                        points.push(Point {
+                            combined: *combined,
+                            threshold: *threshold,
+                            factor: *factor,
+                            granularity: *granularity,
+                        });
+                    }
                 }
             }
         }
         points
     }
 
-    /// Where the search begins: the guess, the guess at each other granularity, and beside it on both other axes: with all thresholds,
+    /// Where the search begins: the guess, the same with atomic operations as they are or combined, at each other granularity, and beside it on both other axes: with all thresholds,
     /// where that makes no more than `few` points, or else with some near and far.
     pub fn seeds(&self, guess: Point, few: usize) -> Vec<Point> {
         let of = |thresholds: &mut dyn Iterator<Item = Option<u64>>| {
             let mut seeds = vec![guess];
-            seeds.extend(self.granularities.iter().map(|granularity| Point {
-                granularity: *granularity,
+            seeds.extend(self.combined.iter().map(|combined| Point {
+                combined: *combined,
                 ..guess
             }));
+            seeds.extend(self.granularities.iter().map(|granularity| guess.at(*granularity)));
             seeds.extend(thresholds.map(|threshold| Point { threshold, ..guess }));
             seeds.extend(every_second(&self.factors, guess.factor).map(|factor| Point { factor, ..guess }));
             let mut seen = Vec::new();
@@ -187,17 +230,22 @@ impl Space {
         }
     }
 
-    /// The points one step from a point, and those that differ in the granularity alone by one step.
+    /// The points that differ from a point in one thing alone, by one step.
     pub fn neighbours(&self, point: Point) -> Vec<Point> {
         let mut neighbours = Vec::new();
-        for threshold in beside(&self.thresholds, point.threshold) {
-            neighbours.push(Point { threshold, ..point });
-        }
-        for factor in beside(&self.factors, point.factor) {
-            neighbours.push(Point { factor, ..point });
+        if point.granularity != Some(SERIALIZE) {
+            for threshold in beside(&self.thresholds, point.threshold) {
+                neighbours.push(Point { threshold, ..point });
+            }
+            for factor in beside(&self.factors, point.factor) {
+                neighbours.push(Point { factor, ..point });
+            }
+            for combined in beside(&self.combined, point.combined) {
+                neighbours.push(Point { combined, ..point });
+            }
         }
         for granularity in beside(&self.granularities, point.granularity) {
-            neighbours.push(Point { granularity, ..point });
+            neighbours.push(point.at(granularity));
         }
         neighbours
     }
@@ -235,12 +283,23 @@ mod tests {
                 threshold: Some(64),
                 factor: Some(4),
                 granularity: Some("aggregate-grid"),
+                combined: false,
+            },
+            Point {
+                granularity: Some("aggregate-grid-stream"),
+                combined: true,
+                ..Point::default()
             },
         ];
         let names = points.map(|point| point.to_string());
         assert_eq!(
             names,
-            ["no-rewrite", "threshold=64", "threshold=64+coarsen=4+aggregate-grid"]
+            [
+                "no-rewrite",
+                "threshold=64",
+                "threshold=64+coarsen=4+aggregate-grid",
+                "aggregate-atomics+aggregate-grid-stream"
+            ]
         );
         for (name, point) in names.iter().zip(points) {
             assert_eq!(Point::parse(name), Some(point));
@@ -248,13 +307,61 @@ mod tests {
         let words = points.map(|point| point.in_words());
         assert_eq!(
             words,
-            ["no rewrite", "threshold 64", "threshold 64, coarsening 4, grid"]
+            [
+                "no rewrite",
+                "threshold 64",
+                "threshold 64, coarsening 4, grid",
+                "grid-stream, combined atomics"
+            ]
         );
         for wrong in ["", "x", "threshold=x", "threshold", "x=3"] {
             assert_eq!(Point::parse(wrong), None, "{wrong}");
         }
         let steps: Vec<&str> = points[2].steps().iter().map(|(rewrite, _)| rewrite.id).collect();
         assert_eq!(steps, ["threshold", "coarsen", "aggregate-grid"]);
+        let steps: Vec<&str> = points[3].steps().iter().map(|(rewrite, _)| rewrite.id).collect();
+        assert_eq!(steps, ["aggregate-atomics", "aggregate-grid-stream"]);
+    }
+
+    #[test]
+    fn the_loop_in_the_launcher_is_one_point() {
+        let guess = Point {
+            granularity: Some("aggregate-grid-stream"),
+            combined: true,
+            ..Point::default()
+        };
+        let space = Space::new(
+            vec![None, Some(16)],
+            vec![None, Some(4)],
+            vec![Some(SERIALIZE), None],
+            vec![false],
+            guess,
+        );
+        assert_eq!((space.len(), space.points().len()), (17, 17));
+        let serial: Vec<String> = space
+            .points()
+            .iter()
+            .map(Point::to_string)
+            .filter(|point| point.contains(SERIALIZE))
+            .collect();
+        assert_eq!(serial, [SERIALIZE]);
+        let serial = Point::default().at(Some(SERIALIZE));
+        assert!(space.seeds(guess, 100).contains(&serial));
+        assert!(space.seeds(guess, 0).contains(&serial));
+        assert!(space.neighbours(guess).contains(&serial));
+        let near: Vec<String> = space.neighbours(serial).iter().map(Point::to_string).collect();
+        assert_eq!(near, ["aggregate-grid-stream"]);
+        let near: Vec<String> = space.neighbours(guess).iter().map(Point::to_string).collect();
+        assert_eq!(
+            near,
+            [
+                "aggregate-atomics+threshold=16+aggregate-grid-stream",
+                "aggregate-atomics+coarsen=4+aggregate-grid-stream",
+                "aggregate-grid-stream",
+                "aggregate-atomics",
+                "serialize"
+            ]
+        );
     }
 
     #[test]
@@ -263,11 +370,13 @@ mod tests {
             threshold: Some(20),
             factor: None,
             granularity: Some("aggregate-block"),
+            combined: false,
         };
         let space = Space::new(
             vec![None, Some(16), Some(64)],
             vec![None, Some(4)],
             vec![Some("aggregate-grid"), None],
+            vec![false],
             guess,
         );
         assert_eq!(space.thresholds, [None, Some(16), Some(20), Some(64)]);
