@@ -293,32 +293,30 @@ mod tests {
     fn the_optimum_is_found_in_noise() {
         const SEARCHES: u64 = 200;
         // As `tune --exhaustive` has measured them on a GPU.
-        let recorded = |program: &str| -> BTreeMap<Point, Vec<f64>> {
+        let recorded = |program: &str| -> (Point, BTreeMap<Point, Vec<f64>>) {
             let root = env!("CARGO_MANIFEST_DIR");
             let path = format!("{root}/../tests/gpu/results/tune_{program}.json");
             let report: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
             let times = report["exhaustive"]["times_ms"].as_object().unwrap();
             let numbers =
                 |times: &serde_json::Value| times.as_array().unwrap().iter().filter_map(|t| t.as_f64()).collect();
-            times
-                .iter()
-                .map(|(point, times)| (Point::parse(point).unwrap(), numbers(times)))
-                .collect()
+            let guess = Point::parse(report["guess"].as_str().unwrap()).unwrap();
+            let times = times.iter();
+            (
+                guess,
+                times
+                    .map(|(point, times)| (Point::parse(point).unwrap(), numbers(times)))
+                    .collect(),
+            )
         };
         for (program, least) in [("bfs", 180), ("gc", 150)] {
-            let all = recorded(program);
+            let (guess, all) = recorded(program);
             let middle = |point: Point| median(&all[&point]).unwrap();
             let best = all.keys().copied().map(middle).fold(f64::INFINITY, f64::min);
-            let axis = |value: fn(&Point) -> Option<u64>| all.keys().map(value).collect::<BTreeSet<_>>();
-            let guess = Point {
-                threshold: Some(32),
-                granularity: Some("aggregate-grid"),
-                ..Point::default()
-            };
             let space = Space::new(
-                axis(|point| point.threshold).into_iter().collect(),
-                axis(|point| point.factor).into_iter().collect(),
-                GRANULARITIES[1..5].iter().copied().map(Some).collect(),
+                all.keys().map(|point| point.threshold).collect(),
+                all.keys().map(|point| point.factor).collect(),
+                all.keys().map(|point| point.granularity).collect(),
                 vec![false],
                 guess,
             );
