@@ -251,7 +251,7 @@ fn split_at_barriers<'a, 'db>(
 
 fn refuse_child(site: &Site<'_>, child: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
     let name = &child.name;
-    outline::refuse_to_outline(child, Form::Thread, effects, refusals);
+    outline::refuse_to_outline(child, Form::Thread, &[], effects, refusals);
     target::refuse_unseen(site, child, refusals);
     // An earlier rewrite has moved the body.
     let none = Vec::new();

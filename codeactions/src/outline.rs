@@ -24,6 +24,12 @@ pub enum Form {
     Thread,
 }
 
+/// A block of the child is a block: which of its threads a thread is remains as it was.
+pub const KEPT_THREADS: &[&str] = &["threadIdx"];
+
+/// The same, and it has as many threads.
+pub const KEPT_BLOCK: &[&str] = &["threadIdx", "blockDim"];
+
 /// The function with the body.
 #[derive(Clone, Debug)]
 pub struct Worker {
@@ -53,20 +59,27 @@ impl Worker {
     }
 }
 
-/// Refuses a child whose body can't run under other built-in variables. `effects` are those of the child's worker.
-pub fn refuse_to_outline(child: &Child<'_>, form: Form, effects: &Effects, refusals: &mut Refusals) {
+/// Refuses a child whose body can't run under other built-in variables. `effects` are those of the child's worker. `kept`: the built-in
+/// variables of which the body's parameters are no others than the GPU's, so that functions which it calls may read them themselves.
+pub fn refuse_to_outline(child: &Child<'_>, form: Form, kept: &[&str], effects: &Effects, refusals: &mut Refusals) {
     let body = child.item.body_span(child.db);
     if lex::identifiers(child.source(body)).any(|w| w == child.name) {
         refusals.add(format!("`{}` mentions itself", child.name), Some(child.place()));
     }
-    refuse_to_outline_collecting(child, form, effects, refusals);
+    refuse_to_outline_collecting(child, form, kept, effects, refusals);
 }
 
 /// The same for a child that may launch itself, as all its launches become something else.
-pub fn refuse_to_outline_collecting(child: &Child<'_>, form: Form, effects: &Effects, refusals: &mut Refusals) {
+pub fn refuse_to_outline_collecting(
+    child: &Child<'_>,
+    form: Form,
+    kept: &[&str],
+    effects: &Effects,
+    refusals: &mut Refusals,
+) {
     let name = &child.name;
     for (builtin, callee, place) in &effects.builtins_in_callees {
-        if *builtin != "threadIdx" || form == Form::Thread {
+        if !kept.contains(builtin) {
             let moved = if moved_by_a_rewrite(child, *place) {
                 "; apply `threshold` first"
             } else {
@@ -452,7 +465,8 @@ pub fn outline_collecting(
     }
     let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
     let call = behind.call(1, &prefix, &items, ");");
-    let declarations: String = collecting.declarations.iter().map(|d| format!("\t{d}\n")).collect();
+    let indented = |declaration: &String| format!("\t{}\n", declaration.replace('\n', "\n\t"));
+    let declarations: String = collecting.declarations.iter().map(indented).collect();
     behind.add(format!(
         "{head}{params}{}\n{declarations}{call}\n}}",
         behind.style.open_brace()

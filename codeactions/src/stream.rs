@@ -290,7 +290,7 @@ pub fn warps_alone(launches: &[&Site<'_>], child: &Child<'_>, split: &Split<'_>)
     // The name of the member function that says it.
     let named = split.varying().any(|part| part.param.name == THREADS);
     let mut refusals = Refusals::default();
-    outline::refuse_to_outline(child, Form::Thread, &effects, &mut refusals);
+    outline::refuse_to_outline(child, Form::Thread, &[], &effects, &mut refusals);
     (apart && !named && launches.iter().all(fits) && refusals.is_empty()).then_some(guard.parameter)
 }
 

@@ -1,7 +1,8 @@
 //! What aggregation asks of the launches, of the kernels and functions that launch, and of the children.
 
-use gridfuse_analysis::hir::{ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
-use gridfuse_analysis::launch::{Stream, constant_value, launches};
+use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
+use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::launch::{self, Stream, constant_value, launches};
 use gridfuse_analysis::span::FileRange;
 use gridfuse_analysis::summary::summary;
 
@@ -16,6 +17,7 @@ use crate::order::{self, CreatedStream};
 use crate::outline::{self, Form};
 use crate::pure;
 use crate::rewrite::Reason;
+use crate::self_launch::is_builtin;
 use crate::site::{Refusals, Site};
 use crate::target;
 
@@ -159,16 +161,86 @@ fn is_linear(site: &Site<'_>, expr: ExprId) -> bool {
     }
 }
 
-/// Refuses a child whose body can't be run as some block of a larger grid. `collected`: its own launches are collected, too.
-pub fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, refusals: &mut Refusals) {
+/// The children of which each launch has just the blocks that a grid of its own would have, where functions that the child calls may read
+/// `blockDim` themselves: all launches have the same constant block, or all hand on the block of the kernel that launches, which is one for
+/// all threads that one aggregator serves. That holds for a kernel of the host; a kernel that is collected itself has to be such a
+/// child. In others a block may have threads behind those that a launch has asked for.
+pub fn children_with_kept_blocks<'db>(cluster: &Cluster<'db>) -> Vec<FunctionItem<'db>> {
+    let child = |site: &Site<'db>| match site.facts.child {
+        launch::Child::Kernel(child) => Some(child),
+        _ => None,
+    };
+    let mut kept: Vec<FunctionItem<'db>> = Vec::new();
+    for item in cluster.sites.iter().filter_map(child) {
+        if !kept.contains(&item) {
+            kept.push(item);
+        }
+    }
+    let all = kept.clone();
+    loop {
+        let holds = |item: &FunctionItem<'db>| {
+            let mut blocks = (0..cluster.sites.len())
+                .filter(|index| child(&cluster.sites[*index]) == Some(*item))
+                .map(|index| {
+                    let site = &cluster.sites[index];
+                    if let Some(constant) = site.facts.block.constant {
+                        return Some(Block::Constant(constant));
+                    }
+                    let function = &cluster.functions[cluster.site_of[index]];
+                    let parent_keeps = !all.contains(&function.item) || kept.contains(&function.item);
+                    let real = function.is_kernel() && function.batch().is_none() && parent_keeps;
+                    handed_on(site).filter(|_| real)
+                });
+            let first = blocks.next().flatten();
+            first.is_some() && blocks.all(|block| block == first)
+        };
+        let left: Vec<FunctionItem<'db>> = kept.iter().copied().filter(holds).collect();
+        if left.len() == kept.len() {
+            return kept;
+        }
+        kept = left;
+    }
+}
+
+/// The block of a launch, as far as it is the same for all launches of a grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Block {
+    Constant([u64; 3]),
+    /// So many dimensions of the launching kernel's block; the others are 1.
+    HandedOn(usize),
+}
+
+/// The block is that of the launching kernel: `blockDim`, or `dim3(blockDim.x, blockDim.y)`.
+fn handed_on(site: &Site<'_>) -> Option<Block> {
+    let block = &site.facts.block;
+    if is_builtin(site, block.operand.expr, Builtin::BlockDim) {
+        return Some(Block::HandedOn(3));
+    }
+    let components = block.components?;
+    let own = |axis: &usize| {
+        let Some(Some(component)) = components.get(*axis) else {
+            return false;
+        };
+        let component = site.body.expr(site.body.strip_parens(*component));
+        matches!(&component.kind, ExprKind::Field { base, field, arrow: false }
+            if *field == ["x", "y", "z"][*axis] && is_builtin(site, *base, Builtin::BlockDim))
+    };
+    let dimensions = (0..3).take_while(own).count();
+    let others = components.iter().skip(dimensions).all(Option::is_none);
+    (dimensions > 0 && others).then_some(Block::HandedOn(dimensions))
+}
+
+/// Refuses a child whose body can't be run as some block of a larger grid. `collected`: its own launches are collected, too. `kept`: the
+/// built-in variables that functions which it calls may read, see [`outline::refuse_to_outline`].
+pub fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, kept: &[&str], refusals: &mut Refusals) {
     let db = site.db;
     let name = &child.name;
     let worker = child.worker();
     let effects = effects(db, worker);
     if collected {
-        outline::refuse_to_outline_collecting(child, Form::Block, &effects, refusals);
+        outline::refuse_to_outline_collecting(child, Form::Block, kept, &effects, refusals);
     } else {
-        outline::refuse_to_outline(child, Form::Block, &effects, refusals);
+        outline::refuse_to_outline(child, Form::Block, kept, &effects, refusals);
     }
     if child.file != site.file {
         target::refuse_unseen(site, child, refusals);

@@ -305,7 +305,7 @@ impl<'db> Plan<'_, 'db> {
             let start = (function.start as usize).min(child_front(child, function));
             let at = target::above_comment(function.db, function.file, start);
             let indent = style::indent_at(&function.text, at).to_owned();
-            let code = format!("{structure}\n{before}{list}\n\n");
+            let code = format!("{structure}\n\n{before}{list}\n\n");
             let text = format!("{}{indent}", edit.style(function.file).fit(&code, &indent));
             edit.insert(function.file, at as u32, text);
         }

@@ -12,7 +12,9 @@ use gridfuse_analysis::uniformity::Level;
 
 pub use self::eligibility::{refuse_child, refuse_waits, shared_memory, understand_stream};
 
-use self::eligibility::{is_linear_block, refuse_blocks, refuse_other_scopes, refuse_what_needs_its_children};
+use self::eligibility::{
+    children_with_kept_blocks, is_linear_block, refuse_blocks, refuse_other_scopes, refuse_what_needs_its_children,
+};
 use self::emit::{Plan, declare};
 use crate::arena::{self, Parent, Room, refuse_to_leave_unseen};
 use crate::child::Child;
@@ -26,6 +28,7 @@ use crate::launch_bounds::{self, Needed};
 use crate::launch_errors;
 use crate::lex;
 use crate::names::{Names, plural};
+use crate::outline::{KEPT_BLOCK, KEPT_THREADS};
 use crate::replaced_launch::replace_launch;
 use crate::rewrite::Ineligible;
 use crate::room::Collected;
@@ -150,6 +153,11 @@ pub fn aggregate<'db>(
         names.add_file(db, function.file);
     }
     let sites = &cluster.sites;
+    let kept = match granularity {
+        // The host chooses the blocks of what follows.
+        Granularity::GridInStream => Vec::new(),
+        _ => children_with_kept_blocks(&cluster),
+    };
     let mut streams = Vec::new();
     let mut children: Vec<Child<'db>> = Vec::new();
     let mut child_of = Vec::new();
@@ -173,7 +181,11 @@ pub fn aggregate<'db>(
         });
         if let Some(index) = child {
             let collected = cluster.index(item).is_some();
-            refuse_child(site, &children[index], collected, &mut refusals);
+            let kept = match kept.contains(&item) {
+                true => KEPT_BLOCK,
+                false => KEPT_THREADS,
+            };
+            refuse_child(site, &children[index], collected, kept, &mut refusals);
             child_of.push(index);
         }
     }

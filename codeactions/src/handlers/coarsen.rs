@@ -18,7 +18,7 @@ use crate::launch_bounds;
 use crate::launch_errors;
 use crate::lex;
 use crate::names::{Names, camel};
-use crate::outline::{self, Form};
+use crate::outline::{self, Form, KEPT_BLOCK};
 use crate::pure;
 use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite, Verdict};
 use crate::site::{Refusals, Site, refuse};
@@ -234,7 +234,7 @@ fn refuse_child<'db>(child: &Child<'db>, refusals: &mut Refusals, edit: &mut Edi
     let name = &child.name;
     let worker = child.worker();
     let effects = effects(db, worker);
-    outline::refuse_to_outline(child, Form::Block, &effects, refusals);
+    outline::refuse_to_outline(child, Form::Block, KEPT_BLOCK, &effects, refusals);
     launch_errors::assume_none(name, &effects, edit);
     let lists = [
         (

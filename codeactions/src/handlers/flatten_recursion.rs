@@ -16,6 +16,7 @@ use crate::include::{HEADER_NAME, Header};
 use crate::launch_errors;
 use crate::names::Names;
 use crate::order::CreatedStream;
+use crate::outline::KEPT_BLOCK;
 use crate::read_only;
 use crate::replaced_launch::replace_launch;
 use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
@@ -232,7 +233,7 @@ fn refuse_kernel<'db>(
     let db = child.db;
     let name = &child.name;
     let effects = effects(db, child.item);
-    refuse_child(asked, child, true, refusals);
+    refuse_child(asked, child, true, KEPT_BLOCK, refusals);
     launch_errors::refuse_asked(name, &effects, refusals);
     for reason in barriers::refuse_divergent(db, child.item, name, &effects, true, refusals) {
         edit.assume(reason);

@@ -16,12 +16,12 @@ use crate::barriers;
 use crate::child::Child;
 use crate::cluster::Function;
 use crate::edit::{EditBuilder, SourceEdit};
-use crate::effects::{Effects, effects};
+use crate::effects::{BUILTINS, effects};
 use crate::handlers::finish;
 use crate::include::{HEADER_NAME, Header};
 use crate::launch_errors;
 use crate::names::Names;
-use crate::outline::{self, Form};
+use crate::outline::{self, Form, KEPT_BLOCK};
 use crate::rewrite::{Ineligible, Reason};
 use crate::self_launch::{
     is_builtin, is_linear, is_x_of, keeps_block_size, own_launch, refuse_other_instance, shared_bytes, uniform,
@@ -221,11 +221,7 @@ impl<'db> Iteration<'db> {
                 refusals.add(format!("`{name}` is a template"), Some(kernel.place()));
             }
             // The built-in variables stay what they are.
-            let seen = Effects {
-                builtins_in_callees: Vec::new(),
-                ..Effects::clone(&found)
-            };
-            outline::refuse_to_outline_collecting(kernel, Form::Block, &seen, refusals);
+            outline::refuse_to_outline_collecting(kernel, Form::Block, &BUILTINS, &found, refusals);
             refuse_waits(kernel, &found, refusals);
         } else {
             if kernel.template.as_ref().is_some_and(|t| t.contains('=')) {
@@ -235,7 +231,7 @@ impl<'db> Iteration<'db> {
                 );
             }
             refuse_other_instance(&self.site, kernel, refusals);
-            refuse_child(&self.site, kernel, true, refusals);
+            refuse_child(&self.site, kernel, true, KEPT_BLOCK, refusals);
         }
         for reason in barriers::refuse_divergent(db, item, name, &found, false, refusals) {
             edit.assume(reason);

@@ -490,3 +490,81 @@ fn comparisons_that_look_like_template_arguments_vary() {
         assert_eq!(reasons, ["an operand of the launch is not understood"], "{arg}");
     }
 }
+
+/// A parent whose blocks a function that it calls asks for.
+fn asking(launches: &str) -> String {
+    format!(
+        "__device__ int threads() {{ return blockDim.x * blockDim.y; }}\n\
+         __global__ void child(int* out, int n) {{ out[threadIdx.x] = threads(); }}\n\
+         __global__ void parent(int* out, int n) {{\n    {launches}\n}}\n\
+         void run(int* out) {{ parent<<<4, dim3(16, 4)>>>(out, 7); }}\n"
+    )
+}
+
+#[test]
+fn callees_may_ask_for_a_block_that_is_as_launched() {
+    const ASKS: &str = "`child` calls `threads`, which reads `blockDim` itself";
+    for fine in [
+        "child<<<1, 64>>>(out, n);",
+        "child<<<n, dim3(8, 8)>>>(out, n);\n    child<<<1, dim3(8, 8)>>>(out, 2);",
+        "child<<<n, blockDim>>>(out, n);",
+        "child<<<n, blockDim.x>>>(out, n);\n    child<<<2, blockDim.x>>>(out, n);",
+        "dim3 block(blockDim.x, blockDim.y);\n    if (n > 3) child<<<n, block>>>(out, n);",
+    ] {
+        rewrite(ID, &asking(fine));
+        rewrite("aggregate-grid", &asking(fine));
+    }
+    for varies in [
+        "child<<<1, threadIdx.x + 1>>>(out, n);",
+        // The same for all threads here, but the launches of another grid may be collected with these.
+        "child<<<1, n>>>(out, n);",
+        "child<<<1, 64>>>(out, n);\n    child<<<1, 32>>>(out, n);",
+        "child<<<1, blockDim.x>>>(out, n);\n    child<<<1, 64>>>(out, n);",
+        "child<<<1, blockDim.x>>>(out, n);\n    child<<<1, blockDim>>>(out, n);",
+        "child<<<1, dim3(blockDim.y, blockDim.x)>>>(out, n);",
+        "child<<<1, blockDim.x / 2>>>(out, n);",
+    ] {
+        refuses(ID, &asking(varies), ASKS);
+    }
+    // The host launches what follows before it knows of any block, and a thread by itself has none.
+    refuses("aggregate-grid-stream", &asking("child<<<1, 64>>>(out, n);"), ASKS);
+    refuses("threshold", &asking("child<<<1, 64>>>(out, n);"), ASKS);
+    // Other built-in variables are those of another grid.
+    let grid = asking("child<<<1, 64>>>(out, n);").replace("return blockDim.x * blockDim.y", "return gridDim.x");
+    refuses(ID, &grid, "`child` calls `threads`, which reads `gridDim` itself");
+}
+
+#[test]
+fn a_block_that_is_handed_on_is_the_first_kernels() {
+    let recursive = |block: &str| {
+        format!(
+            "__device__ int threads() {{ return blockDim.x; }}\n\
+             __global__ void walk(int* out, int n) {{\n    out[threadIdx.x] = threads();\n    \
+             if (threadIdx.x == 0 && n > 1) walk<<<2, {block}>>>(out, n / 2);\n}}\n\
+             void run(int* out) {{ walk<<<4, 96>>>(out, 7); }}\n"
+        )
+    };
+    rewrite(ID, &recursive("blockDim")).has(&["struct walk_args {};\n\n__global__ void walk_aggregated("]);
+    rewrite("aggregate-grid", &recursive("dim3(blockDim.x)"));
+    // What doesn't fit into a line goes on with the indentation of the kernel's body.
+    let long = recursive("blockDim").replace("out", "the_numbers_of_all_vertices_that_somebody_has_come_to");
+    rewrite(ID, &long).has(&["walks(\n        arena, the_numbers"]);
+    refuses(
+        ID,
+        &recursive("blockDim.x / 2"),
+        "`walk` calls `threads`, which reads `blockDim` itself",
+    );
+    // A child with blocks of different sizes hands them on: threads that were not asked for would be counted.
+    let through = "__device__ int threads() { return blockDim.x; }\n\
+                   __global__ void last(int* out) { out[threadIdx.x] = threads(); }\n\
+                   __global__ void middle(int* out, int n) {\n    \
+                   if (threadIdx.x == 0) last<<<1, blockDim>>>(out);\n    \
+                   if (threadIdx.x == 0 && n > 1) middle<<<1, SIZE>>>(out, n - 1);\n}\n\
+                   void run(int* out) { middle<<<4, 96>>>(out, 7); }\n";
+    refuses(
+        ID,
+        &through.replace("SIZE", "n * 32"),
+        "`last` calls `threads`, which reads `blockDim` itself",
+    );
+    rewrite(ID, &through.replace("SIZE", "blockDim"));
+}
