@@ -78,6 +78,22 @@ fn places_that_the_arguments_decide() {
 }
 
 #[test]
+fn many_threads_that_are_left_are_combined() {
+    for code in [
+        "if (count != 0) return;",
+        "if (i >= count) return;",
+        "if (blockIdx.x != 0) return;",
+        "if (threadIdx.x != 0) out[i] = 1;",
+        "if (threadIdx.x != 0) return;\n    else out[i] = 1;",
+        "if (out[i] != 0) return;",
+        "{ if (threadIdx.x != 0) return; }",
+    ] {
+        let text = with(PLAIN, &format!("{code}\n    atomicAdd(&out[begin], 1);"));
+        rewrite(ID, &text).has(&["    gridfuse::together::atomicAdd(&out[begin], 1);"]);
+    }
+}
+
+#[test]
 fn others_are_left() {
     for (parameters, code) in [
         (PLAIN, "atomicAdd(&out[begin + i], 1);"),
@@ -90,6 +106,15 @@ fn others_are_left() {
         (PLAIN, "atomicExch(&out[begin], i);"),
         (PLAIN, "if (threadIdx.x == 0) atomicAdd(&out[begin], 1);"),
         (PLAIN, "if (count > 0 && i % 32 == 0) { atomicAdd(&out[begin], 1); }"),
+        (PLAIN, "if (threadIdx.x != 0) return;\n    atomicAdd(&out[begin], 1);"),
+        (
+            PLAIN,
+            "if (i != 0) return;\n    for (int k = 0; k < 3; ++k) atomicAdd(&out[begin], 1);",
+        ),
+        (
+            PLAIN,
+            "int t = threadIdx.y * blockDim.x + threadIdx.x;\n    if (count < 2 || t != 0) {\n        return;\n    }\n    atomicAdd(&out[begin], 1);",
+        ),
         (PLAIN, "atomicCAS(&out[begin], 0, i);"),
         (PLAIN, "__shared__ int sum;\n    atomicAdd(&sum, i);"),
         ("float* out, int begin, int count", "atomicAdd(&out[begin], 1.0f);"),
