@@ -455,7 +455,7 @@ fn explain_says_a_thing_once() {
     let program = PROGRAM
         .replace("{\n    int i", "{\n    int s = step(n);\n    int i")
         .replace("if (i < n) out[i] = i;", "if (i < n) out[i] = i * s;");
-    let program = format!("__device__ int step(int n) {{ return n * blockDim.x + blockDim.x; }}\n{program}");
+    let program = format!("__device__ int step(int n) {{ return n * gridDim.x + gridDim.x; }}\n{program}");
     let class = "class P { float* x; public: __host__ __device__ P() : x(nullptr) {} \
                  __device__ float get(int i) const { return x[i]; } };\n";
     let copied = format!("{class}{PROGRAM}")

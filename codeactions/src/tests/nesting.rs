@@ -13,7 +13,7 @@ fn a_kernel_that_launches_itself() {
     for (id, ty) in [("aggregate-block", "PerBlock"), ("aggregate-grid", "PerGrid")] {
         let kernel = format!("gridfuse::Aggregator<gridfuse::{ty}, sort_aggregated>");
         rewrite(id, QUICKSORT).has(&[
-            "struct sort_args { int left; int right; };\n__global__ void sort_aggregated(gridfuse::NestedBatch<sort_args> batch, int* data, int depth);\n",
+            "struct sort_args { int left; int right; };\n\n__global__ void sort_aggregated(gridfuse::NestedBatch<sort_args> batch, int* data, int depth);\n",
             &format!("void sort_body({kernel}& sorts,"),
             "sorts.launch(1, 32, {left, middle});",
             "void sort(int* data, int left, int right, int depth, gridfuse::Arena arena) {\n",
@@ -182,7 +182,7 @@ fn a_child_that_is_defined_behind_its_parent() {
                 int main() {\n    parent<<<1, 32>>>(nullptr, 5);\n}\n";
     let result = rewrite_files("aggregate-block", &[("a.cu", text)], &[]).unwrap_or_else(|r| panic!("{r:?}"));
     result.has(&[
-        "struct child_args { int begin; };\n__global__ void child_aggregated(gridfuse::Batch<child_args> batch, int* out, int count);\n\n__global__ void parent(int* out, int n, gridfuse::Arena arena) {",
+        "struct child_args { int begin; };\n\n__global__ void child_aggregated(gridfuse::Batch<child_args> batch, int* out, int count);\n\n__global__ void parent(int* out, int n, gridfuse::Arena arena) {",
     ]);
     assert_eq!(result.text().matches("struct child_args").count(), 1);
 }
