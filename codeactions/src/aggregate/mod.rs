@@ -153,7 +153,7 @@ pub fn aggregate<'db>(
         names.add_file(db, function.file);
     }
     let sites = &cluster.sites;
-    let kept = match granularity {
+    let with_kept_blocks = match granularity {
         // The host chooses the blocks of what follows.
         Granularity::GridInStream => Vec::new(),
         _ => children_with_kept_blocks(&cluster),
@@ -181,7 +181,7 @@ pub fn aggregate<'db>(
         });
         if let Some(index) = child {
             let collected = cluster.index(item).is_some();
-            let kept = match kept.contains(&item) {
+            let kept = match with_kept_blocks.contains(&item) {
                 true => KEPT_BLOCK,
                 false => KEPT_THREADS,
             };

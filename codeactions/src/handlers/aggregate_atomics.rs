@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use gridfuse_analysis::db::Db;
-use gridfuse_analysis::hir::{BinOp, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, body};
+use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtId, StmtKind, body};
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::LaunchId;
+use gridfuse_analysis::launch::{LaunchId, Launchers, who_gets_to};
 use gridfuse_analysis::resolve::functions_named;
 use gridfuse_analysis::span::FileRange;
 
@@ -190,16 +190,14 @@ pub struct Operation {
     pub value: ExprId,
 }
 
-/// The atomic operations whose old value nobody uses, and whose place is the same for all threads of a grid, in the order of the text.
+/// The atomic operations of more than one thread of a warp whose old value nobody uses, and whose place is the same for all threads of a
+/// grid, in the order of the text.
 pub fn on_one_place(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Operation> {
     let file = function.file(db);
     let body = body(db, function);
     let Some(root) = body.root else { return Vec::new() };
     let stmts = all_stmts(&body, root);
-    let by_one: HashSet<StmtId> = stmts
-        .iter()
-        .flat_map(|stmt| [done_by_one(&body, *stmt), left_to_one(db, function, &body, *stmt)].concat())
-        .collect();
+    let by_one: HashSet<StmtId> = stmts.iter().flat_map(|stmt| done_by_one(&body, *stmt)).collect();
     let mut found = Vec::new();
     for stmt in stmts.into_iter().filter(|stmt| !by_one.contains(stmt)) {
         let StmtKind::Expr(expr) = body.stmt(stmt).kind else {
@@ -219,7 +217,9 @@ pub fn on_one_place(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Operation> {
             None => OPERATIONS.contains(&name.as_str()) && functions_named(db, file, name).is_empty(),
         };
         let place = is_pointer(&body, *pointer) && is_same_for_all(db, function, &body, *pointer);
-        if known && !expr.from_macro && place && !is_float(&body, *pointer) {
+        // Where one thread comes, for example because all others have returned, there is nothing to combine.
+        let many = || matches!(who_gets_to(db, function, call), None | Some(Launchers::ManyThreads));
+        if known && !expr.from_macro && place && !is_float(&body, *pointer) && many() {
             found.push(Operation {
                 stmt,
                 call,
@@ -234,7 +234,8 @@ pub fn on_one_place(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Operation> {
 }
 
 /// What an `if` leaves to one thread of the block or of each warp, `if (threadIdx.x == 0) …`: there is nothing to combine. A comparison
-/// of something in memory says nothing about how many threads come there.
+/// of something in memory says nothing about how many threads come there. It's seen in the text, so also where the body has been moved and
+/// `threadIdx` is a parameter, of which [`who_gets_to`] knows nothing.
 fn done_by_one(body: &Body, stmt: StmtId) -> Vec<StmtId> {
     let StmtKind::If {
         cond: Some(cond), then, ..
@@ -265,98 +266,6 @@ fn done_by_one(body: &Body, stmt: StmtId) -> Vec<StmtId> {
         }
     }
     Vec::new()
-}
-
-/// What is left to one thread of the block or of each warp because all others have returned, `if (threadIdx.x != 0) return;`.
-fn left_to_one(db: &dyn Db, function: FunctionItem<'_>, body: &Body, block: StmtId) -> Vec<StmtId> {
-    let StmtKind::Block(stmts) = &body.stmt(block).kind else {
-        return Vec::new();
-    };
-    let leaves_one = |stmt: &StmtId| {
-        let StmtKind::If {
-            cond: Some(cond),
-            then,
-            otherwise: None,
-            ..
-        } = &body.stmt(*stmt).kind
-        else {
-            return false;
-        };
-        let mut last = *then;
-        while let StmtKind::Block(inner) = &body.stmt(last).kind {
-            let Some(end) = inner.last() else { return false };
-            last = *end;
-        }
-        if !matches!(body.stmt(last).kind, StmtKind::Return(_)) {
-            return false;
-        }
-        let mut conditions = vec![body.strip_parens(*cond)];
-        while let Some(cond) = conditions.pop() {
-            match &body.expr(cond).kind {
-                ExprKind::Logical { and: false, lhs, rhs } => {
-                    conditions.extend([lhs, rhs].map(|e| body.strip_parens(*e)));
-                }
-                ExprKind::Binary(BinOp::Ne, a, b) => {
-                    let is_number = |e: &ExprId| matches!(body.expr(body.strip_parens(*e)).kind, ExprKind::Literal(_));
-                    let own = |e: &ExprId| counts_threads(db, function, body, *e);
-                    if is_number(a) && own(b) || is_number(b) && own(a) {
-                        return true;
-                    }
-                }
-                _ => {}
-            }
-        }
-        false
-    };
-    match stmts.iter().position(leaves_one) {
-        Some(at) => stmts[at + 1..].iter().flat_map(|stmt| all_stmts(body, *stmt)).collect(),
-        None => Vec::new(),
-    }
-}
-
-/// The value is a number of the thread in its warp, block or grid: made of `threadIdx` and what is the same for all threads of its block, or
-/// a variable with such a value.
-fn counts_threads(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
-    let own = |e: &ExprId| counts_threads(db, function, body, *e);
-    match &body.expr(body.strip_parens(expr)).kind {
-        ExprKind::Field { base, arrow: false, .. } => is_one_of(body, *base, &["threadIdx"]),
-        ExprKind::Binary(BinOp::Add | BinOp::Mul | BinOp::Rem | BinOp::BitAnd, a, b) => {
-            own(a) && (own(b) || is_of_block(body, *b)) || is_of_block(body, *a) && own(b)
-        }
-        ExprKind::Name(Name::Local(binding)) => {
-            let mut declared = body.stmts.iter().filter_map(|stmt| match &stmt.kind {
-                StmtKind::Decl(list) => list.iter().find(|d| d.binding == *binding)?.init,
-                _ => None,
-            });
-            let init = declared.next().filter(|_| declared.next().is_none());
-            pure::keeps_first_value(db, function, body, *binding) && init.as_ref().is_some_and(own)
-        }
-        _ => false,
-    }
-}
-
-/// The value is made of constants and of built-in variables that all threads of a block have in common.
-fn is_of_block(body: &Body, expr: ExprId) -> bool {
-    match &body.expr(body.strip_parens(expr)).kind {
-        ExprKind::Literal(_) => true,
-        ExprKind::Field { base, arrow: false, .. } => is_one_of(body, *base, &["blockIdx", "blockDim", "gridDim"]),
-        ExprKind::Binary(_, a, b) => is_of_block(body, *a) && is_of_block(body, *b),
-        _ => false,
-    }
-}
-
-/// One of these built-in variables, or in a body that was moved a parameter of that name.
-fn is_one_of(body: &Body, expr: ExprId, builtins: &[&str]) -> bool {
-    match &body.expr(body.strip_parens(expr)).kind {
-        ExprKind::Name(Name::Builtin(Builtin::ThreadIdx)) => builtins.contains(&"threadIdx"),
-        ExprKind::Name(Name::Builtin(Builtin::BlockIdx)) => builtins.contains(&"blockIdx"),
-        ExprKind::Name(Name::Builtin(Builtin::BlockDim)) => builtins.contains(&"blockDim"),
-        ExprKind::Name(Name::Builtin(Builtin::GridDim)) => builtins.contains(&"gridDim"),
-        ExprKind::Name(Name::Local(binding)) => {
-            body.params.contains(binding) && builtins.contains(&body.binding(*binding).name.as_str())
-        }
-        _ => false,
-    }
 }
 
 /// The value is the same for all threads of a grid: made of parameters that nothing changes, and of constants.

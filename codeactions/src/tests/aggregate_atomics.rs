@@ -84,9 +84,12 @@ fn many_threads_that_are_left_are_combined() {
         "if (i >= count) return;",
         "if (blockIdx.x != 0) return;",
         "if (threadIdx.x != 0) out[i] = 1;",
-        "if (threadIdx.x != 0) return;\n    else out[i] = 1;",
         "if (out[i] != 0) return;",
         "{ if (threadIdx.x != 0) return; }",
+        "if (threadIdx.x % 32 > 7) return;",
+        "int flag = count;\n    if (flag != 0) return;",
+        // A row of a block of two dimensions.
+        "if (threadIdx.y != 0) return;\n    out[threadIdx.x] = 1;",
     ] {
         let text = with(PLAIN, &format!("{code}\n    atomicAdd(&out[begin], 1);"));
         rewrite(ID, &text).has(&["    gridfuse::together::atomicAdd(&out[begin], 1);"]);
@@ -114,6 +117,15 @@ fn others_are_left() {
         (
             PLAIN,
             "int t = threadIdx.y * blockDim.x + threadIdx.x;\n    if (count < 2 || t != 0) {\n        return;\n    }\n    atomicAdd(&out[begin], 1);",
+        ),
+        (PLAIN, "if (threadIdx.x > 0) return;\n    atomicAdd(&out[begin], 1);"),
+        (
+            PLAIN,
+            "if (threadIdx.x != 0)\n        return;\n    else\n        atomicAdd(&out[begin], 1);",
+        ),
+        (
+            PLAIN,
+            "const bool leader = threadIdx.x == 0;\n    if (leader && count > 0) atomicAdd(&out[begin], 1);",
         ),
         (PLAIN, "atomicCAS(&out[begin], 0, i);"),
         (PLAIN, "__shared__ int sum;\n    atomicAdd(&sum, i);"),

@@ -323,3 +323,23 @@ fn comments_in_a_launch_stay() {
     )
     .has(&["((count + 31) / 32, out,   // where\n                                     begin, count /* how many */);"]);
 }
+
+#[test]
+fn callees_may_ask_for_the_block() {
+    let asking = |what: &str| {
+        with_child(
+            &format!(
+                "__device__ int asked() {{ return {what}; }}\n\
+                 __global__ void child(int* out, int begin, int count) {{\n    \
+                 int i = blockIdx.x * asked() + threadIdx.x;\n    if (i < count) out[begin + i] = 1;\n}}\n"
+            ),
+            "child<<<(count + 31) / 32, 32>>>(out, begin, count);",
+        )
+    };
+    rewrite(ID, &asking("blockDim.x"));
+    refuses(
+        ID,
+        &asking("gridDim.x"),
+        "`child` calls `asked`, which reads `gridDim` itself",
+    );
+}

@@ -203,8 +203,8 @@ impl Space {
         points
     }
 
-    /// Where the search begins: the guess, the same with atomic operations as they are or combined, at each other granularity, and beside it on both other axes: with all thresholds,
-    /// where that makes no more than `few` points, or else with some near and far.
+    /// Where the search begins: the guess, the same with atomic operations as they are or combined, at each other granularity, and beside
+    /// it on both other axes: with all thresholds, where that makes no more than `few` points, or else with some near and far.
     pub fn seeds(&self, guess: Point, few: usize) -> Vec<Point> {
         let of = |thresholds: &mut dyn Iterator<Item = Option<u64>>| {
             let mut seeds = vec![guess];
