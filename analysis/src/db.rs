@@ -13,7 +13,7 @@ use crate::compile::CompileCommand;
 use crate::parse::{Parsed, parse};
 use crate::settings::Settings;
 use crate::span::TextRange;
-use salsa::Setter;
+use salsa::{Durability, Setter};
 
 /// One source file: from disk, or as it stands unsaved in an editor.
 #[salsa::input(debug)]
@@ -64,9 +64,14 @@ impl salsa::Database for Database {}
 #[salsa::db]
 impl Db for Database {}
 
-impl Default for Database {
-    fn default() -> Self {
+impl Database {
+    /// A database; one that is `observed` can tell which queries execute, and is slower.
+    fn new(observed: bool) -> Self {
         let executions: Arc<Mutex<Option<Vec<String>>>> = Arc::default();
+        if !observed {
+            let storage = salsa::Storage::new(None);
+            return Database { storage, executions };
+        }
         let log = executions.clone();
         let storage = salsa::Storage::new(Some(Box::new(move |event: salsa::Event| {
             if let salsa::EventKind::WillExecute { database_key } = event.kind
@@ -81,16 +86,31 @@ impl Default for Database {
 }
 
 /// Owner of the database: adds, changes and removes files.
-#[derive(Default)]
 pub struct Host {
     db: Database,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Host::new()
+    }
 }
 
 impl Host {
     /// An empty workspace.
     pub fn new() -> Self {
-        let db = Database::default();
-        Workspace::new(&db, Arc::default(), Arc::default(), Arc::default(), Arc::default());
+        Host::over(Database::new(false))
+    }
+
+    /// An empty workspace that can tell which queries execute.
+    pub fn observed() -> Self {
+        Host::over(Database::new(true))
+    }
+
+    fn over(db: Database) -> Self {
+        let _ = Workspace::builder(Arc::default(), Arc::default(), Arc::default(), Arc::default())
+            .durability(Durability::HIGH)
+            .new(&db);
         Host { db }
     }
 
@@ -114,10 +134,7 @@ impl Host {
     pub fn set_file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> SourceFile {
         let text = text.into();
         if let Some(file) = self.file(path) {
-            if file.text(&self.db) != text {
-                file.set_previous(&mut self.db).to(None);
-                file.set_text(&mut self.db).to(text);
-            }
+            self.set_text(file, text, Durability::LOW);
             return file;
         }
         let file = SourceFile::new(&self.db, path.to_path_buf(), text, None);
@@ -128,18 +145,27 @@ impl Host {
         file
     }
 
-    /// Adds many files at once, replacing the text of those that are known: one change of the workspace.
+    /// `durability`: what was found out from files that hardly ever change isn't looked at again when others do.
+    fn set_text(&mut self, file: SourceFile, text: Arc<str>, durability: Durability) {
+        if file.text(&self.db) != text {
+            file.set_previous(&mut self.db).with_durability(durability).to(None);
+            file.set_text(&mut self.db).with_durability(durability).to(text);
+        }
+    }
+
+    /// Adds many files at once, replacing the text of those that are known: one change of the workspace. They are taken to change
+    /// less often than those that [`Host::set_file`] and [`Host::edit_file`] change.
     pub fn set_files(&mut self, texts: Vec<(PathBuf, Arc<str>)>) {
         let workspace = Workspace::get(&self.db);
         let mut files = workspace.files(&self.db).as_ref().clone();
         let before = files.len();
         for (path, text) in texts {
             match files.entry(path) {
-                Entry::Occupied(known) => {
-                    self.set_file(known.key(), text);
-                }
+                Entry::Occupied(known) => self.set_text(*known.get(), text, Durability::HIGH),
                 Entry::Vacant(free) => {
-                    let file = SourceFile::new(&self.db, free.key().clone(), text, None);
+                    let file = SourceFile::builder(free.key().clone(), text, None)
+                        .durability(Durability::HIGH)
+                        .new(&self.db);
                     free.insert(file);
                 }
             }
@@ -163,8 +189,10 @@ impl Host {
         }
         let new: Arc<str> = [head, insert, tail].concat().into();
         let parsed = parse(&self.db, file);
-        file.set_previous(&mut self.db).to(Some(parsed));
-        file.set_text(&mut self.db).to(new);
+        file.set_previous(&mut self.db)
+            .with_durability(Durability::LOW)
+            .to(Some(parsed));
+        file.set_text(&mut self.db).with_durability(Durability::LOW).to(new);
     }
 
     /// Forgets a file.

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::compile::compilation;
 use crate::db::{Db, SourceFile, Workspace};
 use crate::items::{IncludeItem, items};
-use crate::mask::directives;
+use crate::mask::file_directives;
 use crate::settings::settings;
 
 /// The file that an `#include` in `from` means, if it is in the workspace.
@@ -68,7 +68,7 @@ pub(crate) fn resolve_with(
 #[salsa::tracked]
 pub(crate) fn include_lines(db: &dyn Db, file: SourceFile) -> Vec<IncludeItem> {
     let text = file.text(db);
-    directives(&text)
+    file_directives(db, file)
         .iter()
         .filter(|d| d.name == "include")
         .filter_map(|d| IncludeItem::parse(d.rest(&text)))

@@ -269,6 +269,10 @@ const SPECIFIERS: [&str; 3] = ["__global__", "__device__", "__host__"];
 /// What surrounds an item.
 #[derive(Clone, Default)]
 struct Context<'t> {
+    /// What was broken right in front of the node.
+    broken: Option<Node<'t>>,
+    /// The node stands in no other item.
+    top: bool,
     prefix: String,
     template: Option<Node<'t>>,
     extern_c: bool,
@@ -297,8 +301,8 @@ impl<'a> Collector<'a, '_> {
 
     /// Where the specifiers of a function begin that the grammar has given to something broken in front of it: `DEFINE(n)` without a
     /// `;`, then `__global__`.
-    fn lost_specifiers(&self, function: Node<'_>) -> Option<usize> {
-        let broken = function.prev_sibling().filter(|node| node.kind() == "ERROR")?;
+    fn lost_specifiers(&self, function: Node<'_>, broken: Option<Node<'_>>) -> Option<usize> {
+        let broken = broken?;
         let text = self.text(broken);
         let between = self
             .parsed
@@ -348,7 +352,7 @@ impl<'a> Collector<'a, '_> {
                 "preproc_if" | "preproc_ifdef" | "preproc_else" | "preproc_elif" => {
                     // An include guard is no alternative.
                     let guard = node.kind() == "preproc_ifdef"
-                        && node.parent().is_some_and(|p| p.kind() == "translation_unit")
+                        && context.top
                         && node.child_by_field_name("alternative").is_none();
                     inner.conditional |= !guard;
                 }
@@ -423,9 +427,27 @@ impl<'a> Collector<'a, '_> {
                 }
                 _ => continue,
             }
+            inner.top = node.kind() == "translation_unit";
+            // Not `Node::prev_sibling`, which looks through all that stands before.
+            let mut before: Option<Node<'_>> = None;
+            let first = stack.len();
             let mut cursor = node.walk();
-            let children: Vec<_> = node.named_children(&mut cursor).collect();
-            stack.extend(children.into_iter().rev().map(|c| (c, inner.clone())));
+            for child in node.children(&mut cursor) {
+                if child.is_named() {
+                    // What is around a template belongs to the function that it is.
+                    let broken = match (node.kind(), before) {
+                        ("template_declaration", _) => context.broken,
+                        (_, before) => before.filter(|node| node.kind() == "ERROR"),
+                    };
+                    let inner = Context {
+                        broken,
+                        ..inner.clone()
+                    };
+                    stack.push((child, inner));
+                }
+                before = Some(child);
+            }
+            stack[first..].reverse();
         }
         self.items.functions.sort_by_key(|f| f.start(self.db));
     }
@@ -463,7 +485,7 @@ impl<'a> Collector<'a, '_> {
         }
         let whole = context.template.unwrap_or(node);
         let masked = self.parsed.masked();
-        let lost = self.lost_specifiers(whole);
+        let lost = self.lost_specifiers(whole, context.broken);
         let start = lost.unwrap_or_else(|| self.start_with_specifiers(whole.start_byte()));
         let end = whole.end_byte();
         let relative = |n: Node<'_>| Span::new((n.start_byte() - start) as u32, (n.end_byte() - start) as u32);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tree_sitter::{Parser, Tree};
 
 use crate::db::{Db, SourceFile};
-use crate::mask::{Masked, edited_tree, mask_with};
+use crate::mask::{Masked, edited_tree, file_directives, mask_with};
 use crate::preprocess::{branches, specifier_macros};
 use crate::tree_cache::tree_of;
 
@@ -42,7 +42,13 @@ impl Eq for Parsed {}
 /// Parses a file, incrementally where the host left what was parsed before.
 #[salsa::tracked(returns(clone), no_eq, unsafe(non_salsa_values))]
 pub fn parse(db: &dyn Db, file: SourceFile) -> Parsed {
-    let masked = mask_with(&file.text(db), branches(db, file), specifier_macros(db, file));
+    let directives = file_directives(db, file);
+    let masked = mask_with(
+        &file.text(db),
+        &directives,
+        branches(db, file),
+        specifier_macros(db, file),
+    );
     // An edit can change what is masked far away from it, so the difference of the masked texts is taken.
     let old = file
         .previous(db)

@@ -1,6 +1,6 @@
 //! Names across files: what a name means in a file, given its includes and the rest of the workspace.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::include::{include_lines, including_files, resolve_include};
 pub use crate::include::{included_files, normalize};
 use crate::items::{FunctionItem, GlobalItem, MacroItem, items};
 use crate::launch::{Child, LaunchId};
-use crate::parse::parse;
+use crate::mentions::{count_mentions, files_mentioning, functions_mentioning, may_declare, places_of};
 use crate::preprocess::{MacroState, function_macros, preprocessed};
 use crate::span::{FileRange, Span, TextRange};
 
@@ -262,21 +262,7 @@ fn qualification_fits(full: &str, written: &str) -> bool {
 /// All function definitions of the workspace by unqualified name.
 #[salsa::tracked]
 pub fn definitions_by_name<'db>(db: &'db dyn Db) -> HashMap<String, Vec<FunctionItem<'db>>> {
-    let mut found: HashMap<String, Vec<FunctionItem<'db>>> = HashMap::new();
-    let Some(workspace) = Workspace::try_get(db) else {
-        return found;
-    };
-    for file in workspace.files(db).values() {
-        for function in &items(db, *file).functions {
-            if function.has_body(db) {
-                found
-                    .entry(unqualified(function.name(db)).to_owned())
-                    .or_default()
-                    .push(*function);
-            }
-        }
-    }
-    found
+    functions_by_name(db, true)
 }
 
 /// The kernel that a launch of `name` with `args` arguments in `file` means.
@@ -310,37 +296,57 @@ fn takes(db: &dyn Db, function: FunctionItem<'_>, args: usize) -> bool {
 pub fn launches_by_name<'db>(db: &'db dyn Db, file: SourceFile) -> HashMap<String, Vec<LaunchId<'db>>> {
     let mut found: HashMap<String, Vec<LaunchId<'db>>> = HashMap::new();
     for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
-        // Lowering a body is the dear part: most functions launch nothing.
-        if !may_launch(db, *function) {
-            continue;
+        for (index, name) in launched_names(db, *function) {
+            let id = LaunchId {
+                function: *function,
+                index: *index,
+            };
+            found.entry(name.clone()).or_default().push(id);
         }
-        let body = body(db, *function);
-        for (index, expr) in body.launches.iter().enumerate() {
-            if let ExprKind::Launch(launch) = &body.expr(*expr).kind
-                && let Some(name) = &launch.kernel
-            {
-                let id = LaunchId {
-                    function: *function,
-                    index: index as u32,
-                };
-                found.entry(unqualified(name).to_owned()).or_default().push(id);
+    }
+    found
+}
+
+/// The unqualified names of the kernels that a function launches, with the numbers of the launches.
+#[salsa::tracked]
+fn launched_names<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(u32, String)> {
+    // Lowering a body is the dear part: most functions launch nothing.
+    if !may_launch(db, function) {
+        return Vec::new();
+    }
+    let body = body(db, function);
+    let launches = body.launches.iter().enumerate();
+    launches
+        .filter_map(|(index, expr)| match &body.expr(*expr).kind {
+            ExprKind::Launch(launch) => {
+                let name = launch.kernel.as_deref()?;
+                Some((index as u32, unqualified(name).to_owned()))
             }
+            _ => None,
+        })
+        .collect()
+}
+
+/// The launches of the workspace by unqualified kernel name, by the files' paths and then as they stand.
+#[salsa::tracked]
+fn all_launches_by_name<'db>(db: &'db dyn Db) -> HashMap<String, Vec<LaunchId<'db>>> {
+    let mut found: HashMap<String, Vec<LaunchId<'db>>> = HashMap::new();
+    let Some(workspace) = Workspace::try_get(db) else {
+        return found;
+    };
+    for file in workspace.files(db).values() {
+        for (name, launches) in launches_by_name(db, *file) {
+            found.entry(name.clone()).or_default().extend(launches);
         }
     }
     found
 }
 
 /// All launches in the workspace that resolve to `kernel` (also where it is one of several candidates), from device and host.
+#[salsa::tracked(returns(clone))]
 pub fn launch_sites_of<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<LaunchId<'db>> {
     let last = unqualified(kernel.name(db));
-    let Some(workspace) = Workspace::try_get(db) else {
-        return Vec::new();
-    };
-    let files = workspace.files(db);
-    let named = files
-        .values()
-        .filter_map(|file| launches_by_name(db, *file).get(last))
-        .flatten();
+    let named = all_launches_by_name(db).get(last).into_iter().flatten();
     named
         .copied()
         .filter(|id| {
@@ -361,63 +367,65 @@ pub fn launch_sites_of<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<L
 
 /// Forward declarations of `function` in the workspace (same qualified name, no body), without those in files that have a
 /// different definition of that name in sight.
+#[salsa::tracked(returns(clone))]
 pub fn declarations_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
     let name = function.name(db);
-    let last = unqualified(name).to_owned();
     let mut found = Vec::new();
-    let Some(workspace) = Workspace::try_get(db) else {
-        return found;
-    };
-    for file in workspace.files(db).values() {
-        let Some(declared) = declarations_in(db, *file).get(&last) else {
-            continue;
+    let mut asked: Option<(SourceFile, bool)> = None;
+    for declared in declarations_by_name(db).get(unqualified(name)).into_iter().flatten() {
+        let file = declared.file(db);
+        let means = match asked {
+            Some((last, means)) if last == file => means,
+            _ => may_mean(db, file, function),
         };
-        if may_mean(db, *file, function) {
-            found.extend(declared.iter().copied().filter(|f| f.name(db) == name));
+        asked = Some((file, means));
+        if means && declared.name(db) == name {
+            found.push(*declared);
         }
     }
     found
 }
 
-/// The functions that a file declares without body, by unqualified name.
+/// The functions that the workspace declares without body, by unqualified name, by the files' paths and then as they stand.
 #[salsa::tracked]
-fn declarations_in<'db>(db: &'db dyn Db, file: SourceFile) -> HashMap<String, Vec<FunctionItem<'db>>> {
+fn declarations_by_name<'db>(db: &'db dyn Db) -> HashMap<String, Vec<FunctionItem<'db>>> {
+    functions_by_name(db, false)
+}
+
+/// All functions of the workspace with a body, or all without, by unqualified name.
+fn functions_by_name<'db>(db: &'db dyn Db, with_body: bool) -> HashMap<String, Vec<FunctionItem<'db>>> {
     let mut found: HashMap<String, Vec<FunctionItem<'db>>> = HashMap::new();
-    for function in items(db, file).functions.iter().filter(|f| !f.has_body(db)) {
-        let last = unqualified(function.name(db)).to_owned();
-        found.entry(last).or_default().push(*function);
+    let Some(workspace) = Workspace::try_get(db) else {
+        return found;
+    };
+    let files = workspace.files(db);
+    for function in files.values().flat_map(|file| &items(db, *file).functions) {
+        if function.has_body(db) == with_body {
+            let last = unqualified(function.name(db)).to_owned();
+            found.entry(last).or_default().push(*function);
+        }
     }
     found
 }
 
 /// Whether the name of `function` can mean it in this file: not if nothing declares it there, if the file sees another definition
 /// of that name and not this one, or is part of another program.
-fn may_mean<'db>(db: &'db dyn Db, file: SourceFile, function: FunctionItem<'db>) -> bool {
+pub(crate) fn may_mean<'db>(db: &'db dyn Db, file: SourceFile, function: FunctionItem<'db>) -> bool {
     let name = function.name(db);
     let visible = visible(db, file);
     let last = unqualified(name);
     let same = visible.functions.get(last).map(Vec::as_slice).unwrap_or_default();
     if same.is_empty() {
         // A function may declare it for itself.
-        let declared = || {
-            mentions_in(db, file)
-                .get(last)
-                .is_some_and(|all| all.iter().any(|m| m.declared))
-        };
-        return seen_in_context(db, file).contains(&function.file(db)) || declared();
+        return seen_in_context(db, file).contains(&function.file(db)) || may_declare(db, file, last);
     }
     let definitions: Vec<_> = same.iter().filter(|f| f.has_body(db)).collect();
     (definitions.is_empty() || definitions.contains(&&function)) && may_be_linked(db, file, function.file(db))
 }
 
-/// Whether the last segment of a name stands for nothing but a local variable in the function around this place.
-fn is_local_there(db: &dyn Db, file: SourceFile, range: TextRange, last: &str) -> bool {
-    let around = items(db, file).functions.iter().find(|f| {
-        let whole = TextRange::new(f.start(db), f.body_span(db).end + f.start(db));
-        f.has_body(db) && whole.contains(range)
-    });
-    let Some(function) = around else { return false };
-    let body = body(db, *function);
+/// Whether the last segment of a name stands for nothing but a local variable in a function.
+fn is_local_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, last: &str) -> bool {
+    let body = body(db, function);
     let elsewhere = |expr: &Expr| match &expr.kind {
         ExprKind::Name(Name::Other(name)) => unqualified(name) == last,
         ExprKind::Call { name: Some(name), .. } => unqualified(name.as_str()) == last,
@@ -431,7 +439,7 @@ fn is_local_there(db: &dyn Db, file: SourceFile, range: TextRange, last: &str) -
 /// Places in code (not in comments or strings) where the name of `function` occurs though it is neither its own declaration
 /// or definition nor the callee of a launch that was found: a function pointer, a macro's body, `cudaLaunchKernel`.
 pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FileRange> {
-    let last = unqualified(function.name(db)).to_owned();
+    let last = unqualified(function.name(db));
     let mut known: HashMap<SourceFile, Vec<TextRange>> = HashMap::new();
     let declared = declarations_of(db, function);
     for item in declared.into_iter().chain([function]) {
@@ -452,24 +460,17 @@ pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
         }
     }
     let mut found = Vec::new();
-    let Some(workspace) = Workspace::try_get(db) else {
-        return found;
-    };
-    for file in workspace.files(db).values().copied() {
-        let Some(mentions) = mentions_in(db, file).get(&last) else {
-            continue;
-        };
+    for file in files_mentioning(db, last).iter().copied() {
         if !may_mean(db, file, function) {
             continue;
         }
         let known = known.get(&file).map(Vec::as_slice).unwrap_or_default();
-        for mention in mentions {
+        for mention in places_of(db, file, last) {
             // A qualified name's span covers its last segment.
-            let covered = known.iter().any(|range| range.contains(mention.range));
-            let local = || mention.identifier && is_local_there(db, file, mention.range, &last);
-            if !covered && !local() {
-                let range = mention.range;
-                found.push(FileRange { file, range });
+            let covered = known.iter().any(|range| range.contains(mention.place.range));
+            let within = mention.identifier_in.filter(|f| f.has_body(db));
+            if !covered && !within.is_some_and(|f| is_local_in(db, f, last)) {
+                found.push(mention.place);
             }
         }
     }
@@ -478,11 +479,12 @@ pub fn other_mentions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
 
 /// Whether the name of a kernel stands nowhere but in its declarations and in the launches that were found: nothing else can
 /// launch it. Says the same as [`other_mentions`] where it can, without the places: an edit elsewhere leaves it as it is.
+#[salsa::tracked(returns(copy))]
 pub fn only_known_launches<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> bool {
-    let last = unqualified(kernel.name(db)).to_owned();
-    let Some(workspace) = Workspace::try_get(db) else {
+    let last = unqualified(kernel.name(db));
+    if Workspace::try_get(db).is_none() {
         return false;
-    };
+    }
     // A launch whose text is read twice (an `#if` that isn't decided) counts once, as its name stands there once.
     let mut launched: HashMap<SourceFile, HashSet<(FunctionItem<'db>, Span)>> = HashMap::new();
     for id in launch_sites_of(db, kernel) {
@@ -498,114 +500,20 @@ pub fn only_known_launches<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> b
             launched.entry(id.function.file(db)).or_default().insert(place);
         }
     }
-    let elsewhere = workspace.files(db).values().any(|file| {
-        let Some(mentions) = kernel_mentions(db, *file).get(&last) else {
-            return false;
-        };
+    let elsewhere = files_mentioning(db, last).iter().any(|file| {
         if !may_mean(db, *file, kernel) {
             return false;
         }
-        let declared = items(db, *file)
-            .functions
-            .iter()
-            .filter(|f| **f == kernel || !f.has_body(db) && f.name(db) == kernel.name(db));
-        *mentions != declared.count() + launched.get(file).map_or(0, HashSet::len)
+        let named = functions_mentioning(db, *file, last).iter();
+        let declared = named.filter(|f| **f == kernel || !f.has_body(db) && f.name(db) == kernel.name(db));
+        count_mentions(db, *file, last) != declared.count() + launched.get(file).map_or(0, HashSet::len)
     });
     // Local variables may have that name.
     !elsewhere || other_mentions(db, kernel).is_empty()
 }
 
-/// How often the names of kernels occur in a file's code.
-#[salsa::tracked]
-fn kernel_mentions(db: &dyn Db, file: SourceFile) -> BTreeMap<String, usize> {
-    let mentions = mentions_in(db, file);
-    let count = |name: &String| mentions.get(name).map(|places| (name.clone(), places.len()));
-    kernel_names(db).iter().filter_map(count).collect()
-}
-
-/// Unqualified names of all kernels of the workspace.
-#[salsa::tracked]
-fn kernel_names(db: &dyn Db) -> BTreeSet<String> {
-    let Some(workspace) = Workspace::try_get(db) else {
-        return BTreeSet::new();
-    };
-    let files = workspace.files(db);
-    let functions = files.values().flat_map(|file| &items(db, *file).functions);
-    let kernels = functions.filter(|function| function.signature(db).kernel);
-    kernels.map(|kernel| unqualified(kernel.name(db)).to_owned()).collect()
-}
-
-/// A place in a file's code where a word occurs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
-struct Mention {
-    /// The word; a macro's body or a branch that isn't compiled, when it occurs in there.
-    range: TextRange,
-    /// It is an identifier of its own, not part of something larger.
-    identifier: bool,
-    /// It is declared there as a function, or may be: what stands there isn't parsed.
-    declared: bool,
-}
-
-/// Where the words of a file's code occur: not in comments and strings, and not as members.
-#[salsa::tracked]
-fn mentions_in(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mention>> {
-    let mut found: HashMap<String, Vec<Mention>> = HashMap::new();
-    let parsed = parse(db, file);
-    let text = &parsed.masked().text;
-    let original = file.text(db);
-    let note_words = |found: &mut HashMap<String, Vec<Mention>>, inner: &str, range: TextRange| {
-        for word in crate::hir::words(inner).collect::<BTreeSet<_>>() {
-            let mention = Mention {
-                range,
-                identifier: false,
-                declared: true,
-            };
-            found.entry(word.to_owned()).or_default().push(mention);
-        }
-    };
-    for inactive in &parsed.masked().inactive {
-        note_words(&mut found, inactive.text(&original), *inactive);
-    }
-    let mut cursor = parsed.tree().walk();
-    // Whether each node around the cursor is a function's declarator: `Node::parent` would search for it from the root.
-    let mut declarators: Vec<bool> = Vec::new();
-    loop {
-        let node = cursor.node();
-        if node.child_count() == 0 {
-            let leaf = text.get(node.byte_range()).unwrap_or("");
-            let range = TextRange::new(node.start_byte() as u32, node.end_byte() as u32);
-            match node.kind() {
-                // A member of a class is no kernel.
-                "comment" | "string_content" | "field_identifier" => {}
-                "preproc_arg" => note_words(&mut found, leaf, range),
-                kind if leaf.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic()) => {
-                    let mention = Mention {
-                        range,
-                        identifier: kind == "identifier",
-                        declared: declarators.last().copied().unwrap_or_default(),
-                    };
-                    found.entry(leaf.to_owned()).or_default().push(mention);
-                }
-                _ => {}
-            }
-        }
-        if node.kind() != "comment" && cursor.goto_first_child() {
-            declarators.push(node.kind() == "function_declarator");
-            continue;
-        }
-        let mut done = false;
-        while !done && !cursor.goto_next_sibling() {
-            done = !cursor.goto_parent();
-            declarators.pop();
-        }
-        if done {
-            break;
-        }
-    }
-    found
-}
-
 /// Whether a function may launch: brackets of a launch stand in its text, or in that of a macro that it uses.
+#[salsa::tracked(returns(copy))]
 pub fn may_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
     let brackets = |text: &str| text.contains("<<") && text.contains(">>");
     brackets(&function.text(db))
@@ -614,10 +522,4 @@ pub fn may_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
             .values()
             .flatten()
             .any(|(_, state)| matches!(state, MacroState::Defined(item) if item.body.contains("<<") || item.body.contains(">>")))
-}
-
-/// Every word of a file that looks like an identifier, comments and strings included: a fresh name must not be among them.
-#[salsa::tracked]
-pub fn words_of(db: &dyn Db, file: SourceFile) -> BTreeSet<String> {
-    crate::hir::words(&file.text(db)).map(str::to_owned).collect()
 }

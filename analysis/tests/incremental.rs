@@ -72,7 +72,7 @@ const PER_FUNCTION: [&str; 4] = ["body", "uniformity", "launches", "findings"];
 fn an_edit_in_one_function_analyses_that_function_again() {
     let text = big_file();
     assert!(text.lines().count() > 10_000);
-    let mut host = Host::new();
+    let mut host = Host::observed();
     host.set_file(Path::new(PATH), text);
     host.record_executions();
     assert_eq!(all(&host), 500);
@@ -97,7 +97,7 @@ fn an_edit_in_one_function_analyses_that_function_again() {
 
 #[test]
 fn a_comment_at_the_top_analyses_nothing_again() {
-    let mut host = Host::new();
+    let mut host = Host::observed();
     host.set_file(Path::new(PATH), big_file());
     all(&host);
     edit(&mut host, "#define BLOCK", "// Added.\n#define BLOCK");

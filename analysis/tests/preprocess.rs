@@ -26,7 +26,7 @@ impl Program {
     }
 
     fn with(text: &str, headers: &[(&str, &str)], flags: Option<&[&str]>) -> Self {
-        let mut host = Host::new();
+        let mut host = Host::observed();
         for (path, text) in headers {
             host.set_file(path.as_ref(), *text);
         }

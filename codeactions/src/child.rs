@@ -160,7 +160,7 @@ impl<'db> Child<'db> {
                 head_start = at.len() as u32;
             }
         }
-        if let Some(word) = word_in_front(&text, lex::code_tokens_of(db, file), head_start.min(start) as usize) {
+        if let Some(word) = word_in_front(db, file, head_start.min(start) as usize) {
             refusals.add(format!("`{word}` in front of `{name}` is not understood"), at_name);
         }
         let head = Head::read(db, file, &head_text, head_start);
@@ -312,9 +312,25 @@ impl<'db> Child<'db> {
 }
 
 /// What stands directly in front of an item and belongs to it, though the item doesn't include it: an attribute.
-fn word_in_front(text: &str, tokens: &[lex::Token], at: usize) -> Option<String> {
+fn word_in_front(db: &dyn Db, file: SourceFile, at: usize) -> Option<String> {
+    // No further back than to the end of the function before it.
+    let functions = &items(db, file).functions;
+    let earlier = functions.partition_point(|f| (f.start(db) as usize) < at);
+    let ends = functions.iter().take(earlier).rev();
+    let from = ends
+        .map(|f| f.start(db) as usize + f.text(db).len())
+        .find(|end| *end <= at)
+        .unwrap_or(0);
+    word_before(&file.text(db), from, at)
+}
+
+/// What stands directly in front of `at` and belongs to what stands there; `from`: where something else ends.
+fn word_before(text: &str, from: usize, at: usize) -> Option<String> {
     let before = text.get(..at)?;
-    let tokens = tokens.get(..tokens.partition_point(|token| token.end <= at))?;
+    let mut tokens = lex::code_tokens(before.get(from..)?);
+    for token in &mut tokens {
+        (token.start, token.end) = (token.start + from, token.end + from);
+    }
     let last = tokens.last()?;
     if matches!(last.text(before), ";" | "}" | "{") {
         return None;
@@ -571,7 +587,7 @@ mod tests {
 
     #[test]
     fn in_front() {
-        let word = |text: &str| word_in_front(text, &lex::code_tokens(text), text.len());
+        let word = |text: &str| word_before(text, 0, text.len());
         assert_eq!(word("int x;\n__cluster_dims__(2) "), Some("__cluster_dims__(2)".into()));
         for fine in [
             "",

@@ -12,7 +12,7 @@ use crate::rewrite::Reason;
 use crate::style::{self, Style, style_of};
 
 /// Replacement of one range of the original text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct TextEdit {
     /// Byte range in the original text.
     pub range: TextRange,
@@ -21,12 +21,12 @@ pub struct TextEdit {
 }
 
 /// An edit of several files. Edits of one file are sorted and don't overlap.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, salsa::SalsaValue)]
 pub struct SourceEdit {
     /// Edits of known files.
     pub edits: BTreeMap<PathBuf, Vec<TextEdit>>,
     /// Files to create (not overwritten where they exist with the same content).
-    pub creates: BTreeMap<PathBuf, String>,
+    pub creates: BTreeMap<PathBuf, Arc<str>>,
     /// What the result takes for granted; shown with the action.
     pub assumptions: Vec<Reason>,
 }
@@ -87,7 +87,8 @@ pub fn apply(
     edit: &SourceEdit,
     read: impl Fn(&Path) -> Option<String>,
 ) -> Result<BTreeMap<PathBuf, String>, EditError> {
-    let mut texts = edit.creates.clone();
+    let created = edit.creates.iter();
+    let mut texts: BTreeMap<PathBuf, String> = created.map(|(p, text)| (p.clone(), text.to_string())).collect();
     for (path, edits) in &edit.edits {
         let text = read(path).ok_or_else(|| EditError::Unreadable(path.clone()))?;
         texts.insert(path.clone(), apply_to_text(path, &text, edits)?);
@@ -148,7 +149,7 @@ pub fn map_range(range: TextRange, edits: &[TextEdit]) -> TextRange {
 pub struct EditBuilder<'db> {
     db: &'db dyn Db,
     files: BTreeMap<PathBuf, FileEdits>,
-    creates: BTreeMap<PathBuf, String>,
+    creates: BTreeMap<PathBuf, Arc<str>>,
     assumptions: Vec<Reason>,
     refused: Vec<Reason>,
 }
@@ -247,7 +248,7 @@ impl<'db> EditBuilder<'db> {
     }
 
     /// Creates a file.
-    pub fn create(&mut self, path: PathBuf, content: impl Into<String>) {
+    pub fn create(&mut self, path: PathBuf, content: impl Into<Arc<str>>) {
         self.creates.insert(path, content.into());
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use gridfuse_analysis::db::{Db, SourceFile, Workspace};
 use gridfuse_analysis::preprocess::{MacroState, preprocessed};
@@ -27,6 +27,12 @@ const MARK: &str = "GRIDFUSE_CUH";
 pub struct Header {
     path: PathBuf,
     create: bool,
+}
+
+/// The header's text, of which there is one: many edits create it.
+fn header_text() -> Arc<str> {
+    static TEXT: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(HEADER));
+    TEXT.clone()
 }
 
 impl Header {
@@ -64,7 +70,7 @@ impl Header {
     /// Makes `file` include the header, unless it does already.
     pub fn include_in(&self, db: &dyn Db, edit: &mut EditBuilder<'_>, file: SourceFile) {
         if self.create {
-            edit.create(self.path.clone(), HEADER);
+            edit.create(self.path.clone(), header_text());
         }
         if included_files(db, file).iter().any(|f| f.path(db) == self.path) {
             return;

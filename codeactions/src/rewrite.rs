@@ -13,7 +13,7 @@ pub use crate::handlers::rewrite_by_id;
 pub use crate::order::refuted;
 
 /// A reason for a refusal, or something that is taken for granted, with its place where there is one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Reason {
     /// A sentence fragment without full stop: `the child reads its result after __syncthreads()`. What stands before a colon or a
     /// parenthesis is the short form.
@@ -41,8 +41,19 @@ pub enum Verdict {
     Ineligible(Vec<Reason>),
 }
 
+impl Verdict {
+    /// The verdict that an edit, or a refusal, comes down to.
+    pub fn of(outcome: &Result<SourceEdit, Ineligible>) -> Verdict {
+        match outcome {
+            Ok(edit) if edit.assumptions.is_empty() => Verdict::Eligible,
+            Ok(edit) => Verdict::Assumes(edit.assumptions.clone()),
+            Err(Ineligible(reasons)) => Verdict::Ineligible(reasons.clone()),
+        }
+    }
+}
+
 /// The refusal of a rewrite: never empty.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Ineligible(pub Vec<Reason>);
 
 /// Values of a rewrite's options, by name, as the user wrote them.
@@ -101,8 +112,6 @@ pub struct Rewrite {
     pub doc: &'static str,
     /// Its options.
     pub options: &'static [OptionSpec],
-    /// Whether it can be applied; cheaper than `apply`.
-    pub check: for<'db> fn(&'db dyn Db, LaunchId<'db>, &Options) -> Verdict,
-    /// The edit. Refuses exactly where `check` says `Ineligible`.
+    /// The edit, or why not. Callers ask [`Rewrite::edit`] and [`Rewrite::verdict`], which remember it.
     pub apply: for<'db> fn(&'db dyn Db, LaunchId<'db>, &Options) -> Result<SourceEdit, Ineligible>,
 }

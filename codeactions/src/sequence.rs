@@ -1,22 +1,27 @@
 //! Applies rewrites one after the other, each to the result of the one before, as one edit.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gridfuse_analysis::db::{Db, Host, SourceFile, Workspace};
-use gridfuse_analysis::items::items;
+use gridfuse_analysis::items::{FunctionItem, items};
 use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::span::{FileRange, TextRange};
 
+use crate::copy::Copy;
 use crate::edit::{SourceEdit, TextEdit, apply_to_text, map_range};
 use crate::rewrite::{Ineligible, Options, Reason, Rewrite};
 use crate::site::refuse;
 
-/// A launch in a copy of the workspace, to which rewrites are applied.
+/// A launch to which rewrites are applied: the first one in the workspace itself, those behind it in a copy.
 pub struct Sequence<'db> {
     db: &'db dyn Db,
-    host: Host,
+    launch: LaunchId<'db>,
+    /// What the first step does, as long as there is no other.
+    first: Option<SourceEdit>,
+    /// The copy, with what has been done so far. Made for the second step: most sequences end before it.
+    copy: Option<Copy>,
     /// The file with the launch.
     path: PathBuf,
     /// Where the launch, or what it has become, stands now.
@@ -25,7 +30,7 @@ pub struct Sequence<'db> {
     origin: FileRange,
     /// The kernel that it launched.
     child: Option<String>,
-    creates: BTreeMap<PathBuf, String>,
+    creates: BTreeMap<PathBuf, Arc<str>>,
     assumptions: Vec<Reason>,
     steps: usize,
 }
@@ -40,7 +45,9 @@ impl<'db> Sequence<'db> {
         let target = facts.span.shift(function.start(db));
         Ok(Sequence {
             db,
-            host: copy_of(db).ok_or_else(gone)?,
+            launch,
+            first: None,
+            copy: None,
             path: file.path(db).to_path_buf(),
             target,
             origin: FileRange { file, range: target },
@@ -53,78 +60,85 @@ impl<'db> Sequence<'db> {
 
     /// Applies one more rewrite; where it can't be, everything stays as it is.
     pub fn then(&mut self, rewrite: &Rewrite, options: &Options) -> Result<(), Ineligible> {
-        let edit = {
-            let db = self.host.db();
-            let file = self.host.file(&self.path);
-            let launch = file.and_then(|file| launch_at(db, file, self.target));
-            let launch = launch.ok_or_else(|| refuse("no launch is left", Some(self.origin)))?;
-            let facts = launches(db, launch.function).get(launch.index as usize);
-            let child = facts.and_then(|facts| facts.kernel_name.as_deref());
-            match (rewrite.apply)(db, launch, options) {
-                Ok(edit) => SourceEdit {
-                    assumptions: self.here(&edit.assumptions, child),
-                    ..edit
-                },
-                Err(Ineligible(reasons)) => return Err(Ineligible(self.here(&reasons, child))),
-            }
+        if self.steps == 0 {
+            self.first = Some(rewrite.edit(self.db, self.launch, options)?);
+            self.steps = 1;
+            return Ok(());
+        }
+        let origin = self.origin;
+        let unfit = || refuse("the edits of the steps don't fit together", Some(origin));
+        if let Some(first) = self.first.clone() {
+            let mut copy = Copy::around(self.db, self.launch.function).ok_or_else(unfit)?;
+            let target = perform(&mut copy.host, &self.path, self.target, &first);
+            self.target = target.ok_or_else(unfit)?;
+            self.copy = Some(copy);
+            self.first = None;
+            self.note(first);
+        }
+        let Some(Copy { host, .. }) = &self.copy else {
+            return Err(unfit());
         };
-        let unfit = || refuse("the edits of the steps don't fit together", Some(self.origin));
-        let mut texts = Vec::new();
-        for (path, edits) in &edit.edits {
-            let before = self.host.file(path).map(|f| f.text(self.host.db())).ok_or_else(unfit)?;
-            texts.push((path.clone(), apply_to_text(path, &before, edits).map_err(|_| unfit())?));
+        // The copy is another database, and a query of the first one may be running.
+        let edit = salsa::attach_allow_change(host.db(), || self.next(host, rewrite, options))?;
+        let target = self
+            .copy
+            .as_mut()
+            .and_then(|copy| perform(&mut copy.host, &self.path, self.target, &edit));
+        self.target = target.ok_or_else(unfit)?;
+        self.note(edit);
+        self.steps += 1;
+        Ok(())
+    }
+
+    /// What one more rewrite does in the copy.
+    fn next(&self, host: &Host, rewrite: &Rewrite, options: &Options) -> Result<SourceEdit, Ineligible> {
+        let db = host.db();
+        let file = host.file(&self.path);
+        let launch = file.and_then(|file| launch_at(db, file, self.target));
+        let launch = launch.ok_or_else(|| refuse("no launch is left", Some(self.origin)))?;
+        let facts = launches(db, launch.function).get(launch.index as usize);
+        let child = facts.and_then(|facts| facts.kernel_name.as_deref());
+        match rewrite.edit(db, launch, options) {
+            Ok(edit) => Ok(SourceEdit {
+                assumptions: self.here(host, &edit.assumptions, child),
+                ..edit
+            }),
+            Err(Ineligible(reasons)) => Err(Ineligible(self.here(host, &reasons, child))),
         }
-        if let Some(edits) = edit.edits.get(&self.path) {
-            self.target = map_range(self.target, edits);
-        }
-        for (path, text) in texts.into_iter().chain(edit.creates.clone()) {
-            self.host.set_file(&path, text);
-        }
+    }
+
+    /// Remembers what a step creates and takes for granted.
+    fn note(&mut self, edit: SourceEdit) {
         self.creates.extend(edit.creates);
         for reason in edit.assumptions {
             if !self.assumptions.iter().any(|known| known.text == reason.text) {
                 self.assumptions.push(reason);
             }
         }
-        self.steps += 1;
-        Ok(())
     }
 
-    /// Reasons with places, lines and the child's name in the workspace itself: later steps speak of texts that nobody has seen.
-    /// `child`: the kernel that is launched now.
-    fn here(&self, reasons: &[Reason], child: Option<&str>) -> Vec<Reason> {
+    /// Reasons of a step in the copy, with places, lines and the child's name in the workspace itself: later steps speak of texts
+    /// that nobody has seen. `child`: the kernel that is launched now.
+    fn here(&self, host: &Host, reasons: &[Reason], child: Option<&str>) -> Vec<Reason> {
         let renamed = child.map(without_arguments).zip(self.child.as_deref());
         let renamed = renamed.map(|(now, before)| (format!("`{now}`"), format!("`{before}`")));
-        let lines = if self.steps > 0 { self.lines() } else { BTreeMap::new() };
-        let files = Workspace::try_get(self.db)
-            .map(|w| w.files(self.db))
-            .unwrap_or_default();
-        let place = |place: FileRange| {
-            if self.steps > 0 {
-                return Some(self.origin);
+        let lines = self.lines(host);
+        let map = |reason: &Reason| {
+            let text = with_lines(&reason.text, &lines);
+            Reason {
+                text: match &renamed {
+                    Some((now, before)) => text.replace(now, before),
+                    None => text,
+                },
+                place: reason.place.map(|_| self.origin),
             }
-            let file = *files.get(place.file.path(self.host.db()))?;
-            Some(FileRange { file, ..place })
-        };
-        let map = |reason: &Reason| Reason {
-            text: match self.steps {
-                0 => reason.text.clone(),
-                _ => {
-                    let text = with_lines(&reason.text, &lines);
-                    match &renamed {
-                        Some((now, before)) => text.replace(now, before),
-                        None => text,
-                    }
-                }
-            },
-            place: reason.place.and_then(place),
         };
         reasons.iter().map(map).collect()
     }
 
     /// The numbers of the lines that have stayed the same: as they are now, and as they were.
-    fn lines(&self) -> BTreeMap<usize, usize> {
-        let now = self.host.file(&self.path).map(|file| file.text(self.host.db()));
+    fn lines(&self, host: &Host) -> BTreeMap<usize, usize> {
+        let now = host.file(&self.path).map(|file| file.text(host.db()));
         let before = self.origin.file.text(self.db);
         let now = now.unwrap_or_else(|| before.clone());
         let (old, new): (Vec<&str>, Vec<&str>) = (
@@ -139,30 +153,34 @@ impl<'db> Sequence<'db> {
 
     /// All steps as one edit.
     pub fn finish(self) -> SourceEdit {
-        SourceEdit {
-            edits: edit_between(self.db, &self.host),
-            creates: self.creates,
-            assumptions: self.assumptions,
+        match (self.first, self.copy) {
+            (Some(only), _) => only,
+            (None, Some(copy)) => SourceEdit {
+                edits: copy.edits(),
+                creates: self.creates,
+                assumptions: self.assumptions,
+            },
+            (None, None) => SourceEdit::default(),
         }
     }
+}
+
+/// Applies an edit to the files of a copy. The place of the launch behind it; `None`: the edit doesn't fit, and the copy is as it was.
+fn perform(host: &mut Host, path: &Path, target: TextRange, edit: &SourceEdit) -> Option<TextRange> {
+    let mut texts: Vec<(PathBuf, Arc<str>)> = Vec::new();
+    for (path, edits) in &edit.edits {
+        let before = host.file(path).map(|f| f.text(host.db()))?;
+        texts.push((path.clone(), apply_to_text(path, &before, edits).ok()?.into()));
+    }
+    for (path, text) in texts.into_iter().chain(edit.creates.clone()) {
+        host.set_file(&path, text);
+    }
+    Some(edit.edits.get(path).map_or(target, |edits| map_range(target, edits)))
 }
 
 /// The name of a template's instance.
 fn without_arguments(name: &str) -> &str {
     name.split('<').next().unwrap_or(name).trim_end()
-}
-
-/// A workspace of its own with the same files.
-pub fn copy_of(db: &dyn Db) -> Option<Host> {
-    let workspace = Workspace::try_get(db)?;
-    let mut host = Host::new();
-    host.set_include_dirs(workspace.include_dirs(db).as_ref().clone());
-    host.set_settings(workspace.settings(db).as_ref().clone());
-    host.set_commands(workspace.commands(db).as_ref().clone());
-    let files = workspace.files(db);
-    let texts: Vec<(PathBuf, Arc<str>)> = files.iter().map(|(p, f)| (p.clone(), f.text(db))).collect();
-    host.set_files(texts);
-    Some(host)
 }
 
 /// The edits that make of the files of `db` what they are in `host`.
@@ -203,7 +221,11 @@ fn with_lines(text: &str, lines: &BTreeMap<usize, usize>) -> String {
 
 fn launch_at<'a>(db: &'a dyn Db, file: SourceFile, target: TextRange) -> Option<LaunchId<'a>> {
     let mut found = None;
-    for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
+    let near = |function: &&FunctionItem<'_>| {
+        let start = function.start(db);
+        start < target.end && target.start < start + function.text(db).len() as u32
+    };
+    for function in items(db, file).functions.iter().filter(|f| f.has_body(db)).filter(near) {
         for (index, facts) in launches(db, *function).iter().enumerate() {
             let range = facts.span.shift(function.start(db));
             let overlaps = range.start < target.end && target.start < range.end;

@@ -80,7 +80,7 @@ pub fn texts_after(project: &Project, edit: &SourceEdit) -> Result<Vec<Edited>, 
     };
     let creates = to_create(&edit.creates, existing).map_err(|Exists(path)| Exists::message(&project.show(&path)))?;
     for (created, text) in creates {
-        texts.push((created, None, text));
+        texts.push((created, None, text.to_string()));
     }
     Ok(texts)
 }

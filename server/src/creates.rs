@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A file that a rewrite wants to add exists with other content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,9 +20,9 @@ impl Exists {
 
 /// The files of `creates` that aren't there yet. `existing` reads a file, from an editor or from disk.
 pub fn to_create(
-    creates: &BTreeMap<PathBuf, String>,
+    creates: &BTreeMap<PathBuf, Arc<str>>,
     existing: impl Fn(&Path) -> Option<String>,
-) -> Result<BTreeMap<PathBuf, String>, Exists> {
+) -> Result<BTreeMap<PathBuf, Arc<str>>, Exists> {
     let mut missing = BTreeMap::new();
     for (path, text) in creates {
         match existing(path) {
@@ -47,7 +48,7 @@ mod tests {
 
     #[test]
     fn never_overwrites() {
-        let creates = BTreeMap::from([(PathBuf::from("gridfuse.cuh"), "a\nb\n".to_string())]);
+        let creates = BTreeMap::from([(PathBuf::from("gridfuse.cuh"), Arc::from("a\nb\n"))]);
         assert_eq!(to_create(&creates, |_| None), Ok(creates.clone()));
         assert_eq!(to_create(&creates, |_| Some("a\r\nb\r\n".into())), Ok(BTreeMap::new()));
         assert!(to_create(&creates, |_| Some("mine".into())).is_err());

@@ -14,6 +14,7 @@ use gridfuse_analysis::span::{FileRange, Span, TextRange};
 use gridfuse_analysis::uniformity::{self, Cause, Level, assumed_uniformity};
 use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::{REWRITES, Subject, allocates, optimize, subject};
+use gridfuse_codeactions::outcome::plan_of;
 use gridfuse_codeactions::rewrite::{Ineligible, Options, Reason, Rewrite, Verdict, refuted};
 
 use crate::launches::{Site, around, place_in};
@@ -431,7 +432,7 @@ impl<'a> Describe<'a> {
                 let (verdict, plan) = if rewrite.id == optimize::ID {
                     self.plan(site)
                 } else {
-                    ((rewrite.check)(self.db, site.id, &Options::default()), None)
+                    (rewrite.verdict(self.db, site.id, &Options::default()), None)
                 };
                 let (verdict, reasons) = verdict_parts(verdict);
                 schema::RewriteVerdict {
@@ -468,9 +469,9 @@ impl<'a> Describe<'a> {
 
     /// The verdict on `optimize`, and what it would do.
     fn plan(&self, site: &Site<'_>) -> (Verdict, Option<schema::Plan>) {
-        let plan = match optimize::Plan::make(self.db, site.id) {
-            Ok(plan) => plan,
-            Err(Ineligible(reasons)) => return (Verdict::Ineligible(reasons), None),
+        let plan = match plan_of(self.db, site.id) {
+            Ok(plan) => plan.clone(),
+            Err(Ineligible(reasons)) => return (Verdict::Ineligible(reasons.clone()), None),
         };
         let verdict = match plan.edit.assumptions.is_empty() {
             true => Verdict::Eligible,
@@ -511,7 +512,7 @@ impl<'a> Describe<'a> {
                     }
                     None => {
                         let (rewrite, site) = (rewrite(id)?, site?);
-                        let assumptions = match (rewrite.check)(self.db, site.id, &Options::default()) {
+                        let assumptions = match rewrite.verdict(self.db, site.id, &Options::default()) {
                             Verdict::Eligible => Vec::new(),
                             // Nobody is to be talked into what is known to be wrong; `explain` tells of it.
                             Verdict::Assumes(reasons) if reasons.iter().any(|r| refuted.contains(r)) => return None,

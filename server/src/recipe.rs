@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::span::TextRange;
+use gridfuse_codeactions::copy::copy_of;
 use gridfuse_codeactions::edit::{SourceEdit, apply_to_text, map_range};
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
-use gridfuse_codeactions::sequence::{copy_of, edit_between};
+use gridfuse_codeactions::sequence::edit_between;
 
 use crate::launches::{Site, in_file, overlapping};
 
@@ -64,12 +65,12 @@ pub fn apply(
                     }
                 }
             };
-            let mut texts = Vec::new();
+            let mut texts: Vec<(_, Arc<str>)> = Vec::new();
             for (edited, list) in &edit.edits {
                 let before: Option<Arc<str>> = host.file(edited).map(|file| file.text(host.db()));
                 let after = before.and_then(|before| apply_to_text(edited, &before, list).ok());
                 let after = after.ok_or_else(|| vec!["the edits of the steps don't fit together".to_owned()])?;
-                texts.push((edited.clone(), after));
+                texts.push((edited.clone(), after.into()));
             }
             let moved = |range: TextRange| edit.edits.get(path).map_or(range, |list| map_range(range, list));
             targets = targets.into_iter().map(moved).collect();

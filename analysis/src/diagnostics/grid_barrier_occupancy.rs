@@ -8,7 +8,7 @@ use crate::flow::operands;
 use crate::hir::{Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, body};
 use crate::items::FunctionItem;
 use crate::launch::single_definition;
-use crate::resolve::words_of;
+use crate::mentions::has_word;
 use crate::uniformity::memory::{Places, Root};
 
 pub(super) const KIND: Kind = Kind {
@@ -186,9 +186,8 @@ fn bounded(db: &dyn Db) -> bool {
     let Some(workspace) = Workspace::try_get(db) else {
         return false;
     };
-    let files: Vec<_> = workspace.files(db).values().copied().collect();
-    files.iter().any(|file| {
-        let words = words_of(db, *file);
-        BOUNDED.iter().any(|word| words.contains(*word))
-    })
+    let files = workspace.files(db);
+    files
+        .values()
+        .any(|file| BOUNDED.iter().any(|word| has_word(db, *file, word)))
 }

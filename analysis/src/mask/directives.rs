@@ -1,12 +1,16 @@
 //! The preprocessor's lines of a text.
 
+use std::sync::Arc;
+
 use super::{
     end_of_block_comment, end_of_char, end_of_directive, end_of_line, end_of_number, end_of_raw_string, end_of_string,
     is_raw_prefix, is_word_start, skip_blanks, word_at,
 };
 
+use crate::db::{Db, SourceFile};
+
 /// A directive line: where it stands, continuation lines included, and its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Directive {
     /// Offset of the `#`.
     pub start: usize,
@@ -32,6 +36,12 @@ impl Directive {
         let name = skip_blanks(text.as_bytes(), self.start + 1);
         text.get(name + self.name.len()..self.end).unwrap_or("")
     }
+}
+
+/// All directives of a file, in order.
+#[salsa::tracked(returns(clone))]
+pub fn file_directives(db: &dyn Db, file: SourceFile) -> Arc<Vec<Directive>> {
+    Arc::new(directives(&file.text(db)))
 }
 
 /// All directives of a text, in order.

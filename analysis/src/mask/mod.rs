@@ -17,7 +17,7 @@ use tree_sitter::{InputEdit, Point, Tree};
 use crate::preprocess::{Branch, SpecifierMacros, SpecifierUse, Specifiers};
 use crate::span::TextRange;
 use conditionals::Conditionals;
-pub use directives::{Directive, directives};
+pub use directives::{Directive, directives, file_directives};
 
 /// A masked text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,15 +62,14 @@ const WORDS: &[&str] = &[
 /// Masks one text of which no macros are known. `branches`: for each of its [`directives`] what becomes of the text behind it; those
 /// that are missing aren't known.
 pub fn mask(text: &str, branches: &[Branch]) -> Masked {
-    mask_with(text, branches, &SpecifierMacros::default())
+    mask_with(text, &directives(text), branches, &SpecifierMacros::default())
 }
 
-/// The same where macros are known.
-pub(crate) fn mask_with(text: &str, branches: &[Branch], macros: &SpecifierMacros) -> Masked {
+/// The same where its directives and macros are known.
+pub(crate) fn mask_with(text: &str, directives: &[Directive], branches: &[Branch], macros: &SpecifierMacros) -> Masked {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
     let mut specifiers = Vec::new();
-    let directives = directives(text);
     let mut next_directive = 0;
     let mut at = 0;
     // Start of the current line's first non-blank byte, to recognise directives.
@@ -181,7 +180,7 @@ pub(crate) fn mask_with(text: &str, branches: &[Branch], macros: &SpecifierMacro
         cuts,
         decided,
         inactive,
-    } = conditionals::mend(text, &mut out, &directives, branches);
+    } = conditionals::mend(text, &mut out, directives, branches);
     // Only whole ASCII words and spans between ASCII delimiters were blanked byte by byte, so the text is still UTF-8;
     // should that ever be wrong, the unmasked text is the safe answer.
     let masked = String::from_utf8(out).unwrap_or_else(|_| text.to_owned());

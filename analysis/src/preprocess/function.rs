@@ -9,7 +9,7 @@ use super::walk::{Branch, preprocessed};
 use crate::db::{Db, SourceFile};
 use crate::hir::words;
 use crate::items::{FunctionItem, MacroItem, items};
-use crate::mask::{directives, mask};
+use crate::mask::{file_directives, mask};
 use crate::span::Span;
 
 /// Bytes that expansions may add to a function.
@@ -111,7 +111,7 @@ fn leading_directives(db: &dyn Db, file: SourceFile) -> u32 {
 
 #[salsa::tracked]
 fn directive_offsets(db: &dyn Db, file: SourceFile) -> Vec<u32> {
-    directives(&file.text(db)).iter().map(|d| d.start as u32).collect()
+    file_directives(db, file).iter().map(|d| d.start as u32).collect()
 }
 
 /// An expanded text, and where its parts come from.

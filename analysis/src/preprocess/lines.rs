@@ -3,7 +3,7 @@
 use super::token::{TokenKind, lex, spelled, token, tokens};
 use crate::db::{Db, SourceFile};
 use crate::items::{IncludeItem, MacroItem};
-use crate::mask::{directives, word_at};
+use crate::mask::{file_directives, word_at};
 
 /// One directive.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
@@ -29,7 +29,10 @@ pub(super) enum Line {
 #[salsa::tracked]
 pub(super) fn lines(db: &dyn Db, file: SourceFile) -> Vec<Line> {
     let text = file.text(db);
-    directives(&text).iter().map(|d| line(&d.name, d.rest(&text))).collect()
+    file_directives(db, file)
+        .iter()
+        .map(|d| line(&d.name, d.rest(&text)))
+        .collect()
 }
 
 fn line(name: &str, rest: &str) -> Line {

@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use super::level::{FunctionUniformity, Level};
-use crate::db::{Db, Workspace};
+use crate::db::Db;
 use crate::hir::{ExprId, ExprKind, body, parameters};
-use crate::items::{FunctionItem, items};
+use crate::items::FunctionItem;
 use crate::launch::statement_places;
-use crate::resolve::{unqualified, words_of};
+use crate::mentions::{files_mentioning, functions_mentioning};
+use crate::resolve::unqualified;
 use crate::summary::{constant_default, direct};
 
 /// What all calls together hand to one parameter.
@@ -38,15 +39,9 @@ pub(crate) struct Call<'db> {
 #[salsa::tracked]
 pub(crate) fn calls_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Call<'db>> {
     let name = unqualified(function.name(db));
-    let Some(workspace) = Workspace::try_get(db) else {
-        return Vec::new();
-    };
     let mut found = Vec::new();
-    for file in workspace.files(db).values() {
-        if !words_of(db, *file).contains(name) {
-            continue;
-        }
-        for caller in &items(db, *file).functions {
+    for file in files_mentioning(db, name) {
+        for caller in functions_mentioning(db, *file, name) {
             let signature = caller.signature(db);
             if !caller.has_body(db) || !(signature.kernel || signature.device) {
                 continue;

@@ -9,7 +9,7 @@ use gridfuse_analysis::launch::{LaunchId, Launchers, who_gets_to};
 use gridfuse_analysis::resolve::functions_named;
 use gridfuse_analysis::span::FileRange;
 
-use super::{finish, verdict};
+use super::finish;
 use crate::child::Child;
 use crate::ctype;
 use crate::edit::{EditBuilder, SourceEdit};
@@ -19,7 +19,7 @@ use crate::include::Header;
 use crate::names::Names;
 use crate::plain_pointer::is_pointer;
 use crate::pure;
-use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, Options, Rewrite};
 use crate::site::{Refusals, Site, refuse};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -27,7 +27,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Combine the child's atomic operations within a warp",
     doc: DOC,
     options: &[],
-    check,
     apply,
 };
 
@@ -92,10 +91,6 @@ __global__ void verify(const int* row, const int* col, const int* weight, int* t
 ## Source
 Adinets: CUDA Pro Tip: Optimized Filtering with Warp-Aggregated Atomics, NVIDIA 2014; for places that are the same for a whole grid.
 "#;
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;

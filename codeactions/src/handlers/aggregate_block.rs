@@ -3,17 +3,15 @@
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::launch::LaunchId;
 
-use super::verdict;
 use crate::aggregate::{Granularity, aggregate};
 use crate::edit::SourceEdit;
-use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, Options, Rewrite};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-block",
     title: "Aggregate launches per block",
     doc: DOC,
     options: &[],
-    check,
     apply,
 };
 
@@ -110,10 +108,6 @@ void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) 
 El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Units, dissertation 2018, §3.1 (aggregation) and
 §3.4.1 (scalarisation); El Hajj et al.: KLAP, MICRO 2016.
 "#;
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;

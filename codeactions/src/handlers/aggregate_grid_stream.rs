@@ -3,17 +3,15 @@
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::launch::LaunchId;
 
-use super::verdict;
 use crate::aggregate::{Granularity, aggregate};
 use crate::edit::SourceEdit;
-use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, Options, Rewrite};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-grid-stream",
     title: "Run launches behind the parent in its stream",
     doc: DOC,
     options: &[],
-    check,
     apply,
 };
 
@@ -119,10 +117,6 @@ El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Un
 §3.4.1 (scalarisation). A kernel of constant size that runs what the one before it has written down: Gupta, Stuart and Owens: A Study
 of Persistent Threads Style GPU Programming for GPGPU Workloads, InPar 2012.
 "#;
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;

@@ -11,14 +11,14 @@ use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::special_members::Constructors;
 use gridfuse_analysis::uniformity::{Level, uniformity};
 
-use super::{finish, verdict};
+use super::finish;
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::effects::effects;
 use crate::include::{HEADER_NAME, Header};
 use crate::lex::{self, TokenKind};
 use crate::program;
 use crate::pure::is_plain_type;
-use crate::rewrite::{Ineligible, OptionSpec, Options, Reason, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, OptionSpec, Options, Reason, Rewrite};
 use crate::site::{Refusals, Site, refuse};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -30,7 +30,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
         default: "warp",
         doc: "`warp`: the threads of a warp that happen to allocate at the same time. `block`: all threads of a block, where all of them that have not returned come by together.",
     }],
-    check,
     apply,
 };
 
@@ -126,10 +125,6 @@ int main() {
 El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Units, dissertation, University of Illinois 2018, §3.4.4
 (memory allocation).
 "#;
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 /// Functions that belong together: what one allocates, only its partner gives back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,9 @@
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::launch::LaunchId;
 
-use super::verdict;
 use crate::aggregate::{Granularity, aggregate};
 use crate::edit::SourceEdit;
-use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-multiblock",
@@ -17,7 +16,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
         default: "8",
         doc: "How many neighbouring blocks launch together.",
     }],
-    check,
     apply,
 };
 
@@ -114,10 +112,6 @@ El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Un
 §3.4.1 (scalarisation); El Hajj et al.: KLAP, MICRO 2016; Olabi et al.: A Compiler Framework for Optimizing
 Dynamic Parallelism on GPUs, CGO 2022, §5 (multi-block granularity).
 "#;
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;

@@ -6,7 +6,7 @@ use gridfuse_analysis::resolve::{Meaning, meaning};
 use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::summary::summary;
 
-use super::{finish, verdict};
+use super::finish;
 use crate::barriers;
 use crate::child::Child;
 use crate::configured::refuse_configured;
@@ -20,7 +20,7 @@ use crate::lex;
 use crate::names::{Names, camel};
 use crate::outline::{self, Form, KEPT_BLOCK};
 use crate::pure;
-use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite};
 use crate::site::{Refusals, Site, refuse};
 use crate::style;
 use crate::target;
@@ -41,7 +41,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
             doc: "In place of a factor: no more blocks than this in x.",
         },
     ],
-    check,
     apply,
 };
 
@@ -119,10 +118,6 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
 Olabi, Gómez Luna, Mutlu, Hwu, El Hajj: A Compiler Framework for Optimizing Dynamic Parallelism on GPUs, CGO 2022, §3.2
 (coarsening).
 "#;
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 /// How much coarser.
 #[derive(Clone, Copy)]

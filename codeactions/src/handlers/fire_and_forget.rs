@@ -3,10 +3,10 @@
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::launch::{LaunchId, Stream};
 
-use super::{finish, verdict};
+use super::finish;
 use crate::edit::{EditBuilder, SourceEdit};
 use crate::order;
-use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, Options, Rewrite};
 use crate::site::{Refusals, Site};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -14,7 +14,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Launch fire-and-forget",
     doc: DOC,
     options: &[],
-    check,
     apply,
 };
 
@@ -65,10 +64,6 @@ El Hajj (dissertation, 2018) and Olabi et al. (CGO 2022) is a stream for each th
 "#;
 
 const STREAM: &str = "cudaStreamFireAndForget";
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;

@@ -6,7 +6,7 @@ use gridfuse_analysis::launch::{LaunchId, Stream, launches};
 use gridfuse_analysis::resolve::other_mentions;
 use gridfuse_analysis::span::FileRange;
 
-use super::{finish, verdict};
+use super::finish;
 use crate::aggregate::{refuse_child, understand_stream};
 use crate::barriers;
 use crate::child::Child;
@@ -19,7 +19,7 @@ use crate::order::CreatedStream;
 use crate::outline::KEPT_BLOCK;
 use crate::read_only;
 use crate::replaced_launch::replace_launch;
-use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, Options, Rewrite};
 use crate::self_launch::{
     Plan, Runtime, bounds, entries, launches_kernel, own_launches, refuse_other_instance, uniform,
 };
@@ -32,7 +32,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Flatten the recursion into one kernel",
     doc: DOC,
     options: &[],
-    check,
     apply,
 };
 
@@ -151,10 +150,6 @@ Single-launcher recursion is what most programs with dynamic parallelism do (see
 such launches). Worklists in persistent kernels: Aila and Laine, HPG 2009; Tzeng, Patney and Owens, HPG 2010; the queue with
 tickets: Kerbl et al., The Broker Queue, ICS 2018.
 "#;
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;

@@ -22,7 +22,7 @@ mod threshold;
 pub use aggregate_malloc::allocates;
 
 use crate::edit::{EditBuilder, SourceEdit};
-use crate::rewrite::{Ineligible, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, Rewrite};
 use crate::site::refuse;
 
 /// Every rewrite, in the order in which a menu shows them.
@@ -86,13 +86,4 @@ pub(crate) fn finish(edit: EditBuilder<'_>) -> Result<SourceEdit, Ineligible> {
         return Err(Ineligible(edit.refused().to_vec()));
     }
     edit.finish().map_err(|error| refuse(error.to_string(), None))
-}
-
-/// What `check` answers, given what `apply` would do.
-fn verdict(result: Result<SourceEdit, Ineligible>) -> Verdict {
-    match result {
-        Ok(edit) if edit.assumptions.is_empty() => Verdict::Eligible,
-        Ok(edit) => Verdict::Assumes(edit.assumptions),
-        Err(Ineligible(reasons)) => Verdict::Ineligible(reasons),
-    }
 }

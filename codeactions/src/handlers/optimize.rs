@@ -3,10 +3,11 @@
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::launch::{Child, LaunchId};
 
-use super::{rewrite_by_id, verdict};
+use super::rewrite_by_id;
 use crate::edit::SourceEdit;
 use crate::model::{Proposal, advise};
-use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+use crate::outcome::plan_of;
+use crate::rewrite::{Ineligible, Options, Rewrite};
 use crate::sequence::Sequence;
 use crate::site::{Refusals, Site, refuse};
 
@@ -18,7 +19,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Optimize the launch",
     doc: DOC,
     options: &[],
-    check,
     apply,
 };
 
@@ -118,13 +118,9 @@ Olabi, Gómez Luna, Mutlu, Hwu, El Hajj: A Compiler Framework for Optimizing Dyn
 same three in this order with parameters found by search.
 "#;
 
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
-
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;
-    Plan::make(db, launch).map(|plan| plan.edit)
+    plan_of(db, launch).clone().map(|plan| plan.edit)
 }
 
 /// In the order in which they are tried, and why.
@@ -145,7 +141,7 @@ const PROMOTIONS: [(&str, &str); 4] = [
 ];
 
 /// What `optimize` does to a launch.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Plan {
     /// What is applied (`threshold=32`), in order, and why.
     pub steps: Vec<(String, String)>,
@@ -225,7 +221,7 @@ impl Plan {
         }
         let mut without = Vec::new();
         for (id, why) in PROMOTIONS {
-            match (rewrite_by_id(id)?.apply)(db, site.id, &Options::default()) {
+            match rewrite_by_id(id)?.edit(db, site.id, &Options::default()) {
                 Ok(edit) => {
                     return Some(Plan {
                         steps: vec![(id.to_owned(), why.to_owned())],

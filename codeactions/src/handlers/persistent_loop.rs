@@ -3,17 +3,15 @@
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::launch::LaunchId;
 
-use super::verdict;
 use crate::edit::SourceEdit;
 use crate::iteration::make_loop;
-use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, Options, Rewrite};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "persistent-loop",
     title: "Loop in the kernel instead of launching it again",
     doc: DOC,
     options: &[],
-    check,
     apply,
 };
 
@@ -148,10 +146,6 @@ void run(float* x, float* y, int n, float* change, cudaStream_t stream) {
 Persistent threads: Gupta, Stuart and Owens, InPar 2012. Tail launches are CUDA's own iteration (CUDA C++ Programming Guide, CUDA Dynamic
 Parallelism, 12.0 and newer); a block that doesn't wait for blocks that haven't begun: Sorensen, Evrard and Donaldson, OOPSLA 2016.
 "#;
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;

@@ -3,17 +3,15 @@
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::launch::LaunchId;
 
-use super::verdict;
 use crate::edit::SourceEdit;
 use crate::promotion::{Promotion, promote};
-use crate::rewrite::{Ineligible, Options, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, Options, Rewrite};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "promote-lookback",
     title: "Promote launches of itself to one grid that looks back",
     doc: DOC,
     options: &[],
-    check,
     apply,
 };
 
@@ -129,10 +127,6 @@ void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
 El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Units, dissertation 2018, §4.3; Merrill and Garland: Single-pass Parallel Prefix Scan with
 Decoupled Look-back, NVIDIA technical report, 2016.
 "#;
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;

@@ -3,10 +3,9 @@
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::launch::LaunchId;
 
-use super::verdict;
 use crate::edit::SourceEdit;
 use crate::in_launcher::{Grids, run_in_launcher};
-use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "serialize",
@@ -17,7 +16,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
         default: "4096",
         doc: "The most bytes of local memory that a child with barriers may take in one thread.",
     }],
-    check,
     apply,
 };
 
@@ -84,10 +82,6 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
 Chen and Shen: Free Launch: Optimizing GPU Dynamic Kernel Launches through Thread Reuse, MICRO 2015, where a thread that would launch does the
 work itself. Barriers as in [threshold](threshold.md).
 "#;
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;

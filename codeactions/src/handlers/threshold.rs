@@ -3,10 +3,9 @@
 use gridfuse_analysis::db::Db;
 use gridfuse_analysis::launch::LaunchId;
 
-use super::verdict;
 use crate::edit::SourceEdit;
 use crate::in_launcher::{Grids, run_in_launcher};
-use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite, Verdict};
+use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "threshold",
@@ -24,7 +23,6 @@ pub(super) const REWRITE: Rewrite = Rewrite {
             doc: "The most bytes of local memory that a child with barriers may take in one thread.",
         },
     ],
-    check,
     apply,
 };
 
@@ -122,10 +120,6 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
 Olabi, Gómez Luna, Mutlu, Hwu, El Hajj: A Compiler Framework for Optimizing Dynamic Parallelism on GPUs, CGO 2022, §3.1
 (thresholding). Stratton, Stone, Hwu: MCUDA: An Efficient Implementation of CUDA Kernels for Multi-core CPUs, LCPC 2008 (barriers).
 "#;
-
-fn check<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
-    verdict(apply(db, launch, options))
-}
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;

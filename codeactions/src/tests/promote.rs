@@ -613,7 +613,7 @@ fn all_pointers_are_restrict() {
             .expect("sums");
         for id in ["promote", "flatten-recursion"] {
             let rewrite = rewrite_by_id(id).expect("the rewrite");
-            match (rewrite.check)(db, LaunchId { function, index: 0 }, &Options::default()) {
+            match rewrite.verdict(db, LaunchId { function, index: 0 }, &Options::default()) {
                 Verdict::Ineligible(reasons) => {
                     assert!(
                         restrict && reasons.iter().all(|r| r.text.contains("--restrict")),

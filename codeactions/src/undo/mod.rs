@@ -15,11 +15,11 @@ use gridfuse_analysis::items::{FunctionItem, items};
 use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::span::FileRange;
 
+use crate::copy::Copy;
 use crate::edit::{SourceEdit, apply};
 use crate::fixes::function_around;
 use crate::handlers::rewrite_by_id;
 use crate::rewrite::{Ineligible, Options, Reason};
-use crate::sequence::{copy_of, edit_between};
 use crate::site::refuse;
 
 /// Why nothing is taken back where no rewrite has been.
@@ -94,7 +94,7 @@ pub fn add_threshold(db: &dyn Db, place: FileRange, options: &Options) -> Result
 /// A copy of the workspace without some layers.
 struct Stripped<'db> {
     db: &'db dyn Db,
-    host: Host,
+    copy: Copy,
     place: FileRange,
     /// The function that launches.
     function: String,
@@ -115,7 +115,7 @@ impl<'db> Stripped<'db> {
         }
         Ok(Stripped {
             db,
-            host: copy_of(db).ok_or_else(nothing)?,
+            copy: Copy::around(db, function).ok_or_else(nothing)?,
             place,
             function: function.name(db).to_owned(),
             layers: 0,
@@ -157,8 +157,8 @@ impl<'db> Stripped<'db> {
             )
         };
         let layer = {
-            let db = self.host.db();
-            let Some(function) = function_named(&self.host, self.path(), &self.function) else {
+            let db = self.copy.host.db();
+            let Some(function) = function_named(&self.copy.host, self.path(), &self.function) else {
                 return Ok(None);
             };
             let mut why = None;
@@ -177,7 +177,7 @@ impl<'db> Stripped<'db> {
             };
             layer.ok_or_else(|| why.map_or_else(|| edited(what), |why| refuse(why, Some(here))))?
         };
-        let before = texts(&self.host);
+        let before = texts(&self.copy.host);
         let rewrite = layer.rewrite;
         let read = |path: &Path| before.iter().find(|(p, _)| p == path).map(|(_, t)| t.clone());
         let mut after = apply(&layer.edit, read).map_err(|_| edited(rewrite))?;
@@ -187,10 +187,10 @@ impl<'db> Stripped<'db> {
             }
         }
         for (path, text) in after {
-            self.host.set_file(&path, text);
+            self.copy.host.set_file(&path, text);
         }
         // What the rewrite makes of it now has to be what was there.
-        let plain = texts(&self.host);
+        let plain = texts(&self.copy.host);
         let index = layer.index;
         self.put_on(rewrite, &layer.options, index)
             .map_err(|_| edited(rewrite))?;
@@ -199,7 +199,7 @@ impl<'db> Stripped<'db> {
                 .flat_map(str::chars)
                 .eq(b.split_whitespace().flat_map(str::chars))
         };
-        let again = texts(&self.host);
+        let again = texts(&self.copy.host);
         let all = before
             .iter()
             .all(|(path, text)| again.iter().any(|(p, t)| p == path && same(text, t)));
@@ -207,7 +207,7 @@ impl<'db> Stripped<'db> {
             return Err(edited(rewrite));
         }
         for (path, text) in plain {
-            self.host.set_file(&path, text);
+            self.copy.host.set_file(&path, text);
         }
         self.layers += 1;
         Ok(Some((rewrite, layer.options, index)))
@@ -218,8 +218,8 @@ impl<'db> Stripped<'db> {
         let here = self.place;
         let lost = || refuse("the launch is lost", Some(here));
         let edit = {
-            let db = self.host.db();
-            let function = function_named(&self.host, self.path(), &self.function).ok_or_else(lost)?;
+            let db = self.copy.host.db();
+            let function = function_named(&self.copy.host, self.path(), &self.function).ok_or_else(lost)?;
             let rewrite = rewrite_by_id(id).ok_or_else(lost)?;
             let known = launches(db, function).get(index as usize);
             if known.is_none_or(|l| l.launchers == Launchers::Host) {
@@ -228,10 +228,10 @@ impl<'db> Stripped<'db> {
             let launch = LaunchId { function, index };
             (rewrite.apply)(db, launch, options).map_err(|refusal| Ineligible(self.here(refusal.0)))?
         };
-        let before = texts(&self.host);
+        let before = texts(&self.copy.host);
         let read = |path: &Path| before.iter().find(|(p, _)| p == path).map(|(_, t)| t.clone());
         for (path, text) in apply(&edit, read).map_err(|_| lost())? {
-            self.host.set_file(&path, text);
+            self.copy.host.set_file(&path, text);
         }
         Ok(self.here(edit.assumptions))
     }
@@ -244,7 +244,7 @@ impl<'db> Stripped<'db> {
 
     fn finish(self, assumptions: Vec<Reason>) -> Result<SourceEdit, Ineligible> {
         Ok(SourceEdit {
-            edits: edit_between(self.db, &self.host),
+            edits: self.copy.edits(),
             assumptions,
             ..SourceEdit::default()
         })

@@ -359,7 +359,7 @@ fn write_output(
         }
         let replaces = read(&target, MAX_NAMED_BYTES).ok().map(|text| text.to_string());
         if change.before.is_none() {
-            let wanted = BTreeMap::from([(target.clone(), change.after.clone())]);
+            let wanted = BTreeMap::from([(target.clone(), change.after.as_str().into())]);
             let missing = to_create(&wanted, |_| replaces.clone());
             if missing
                 .map_err(|Exists(path)| Exists::message(&project.show(&path)))?
@@ -437,7 +437,7 @@ mod tests {
             insert: "collect(n)".to_string(),
         };
         Ok(SourceEdit {
-            creates: BTreeMap::from([(path.with_file_name("h.cuh"), "#pragma once\n".to_string())]),
+            creates: BTreeMap::from([(path.with_file_name("h.cuh"), "#pragma once\n".into())]),
             edits: BTreeMap::from([(path, vec![include, launch])]),
             ..SourceEdit::default()
         })

@@ -222,7 +222,7 @@ fn of_launch(
     let verdicts: Vec<(&'static Rewrite, Verdict)> = REWRITES
         .iter()
         .filter(wanted)
-        .map(|rewrite| (rewrite, (rewrite.check)(db, site.id, &Options::default())))
+        .map(|rewrite| (rewrite, rewrite.verdict(db, site.id, &Options::default())))
         .collect();
     // An editor may apply a preferred action without showing it.
     let safe = |id: &&&str| {
@@ -383,7 +383,8 @@ pub fn resolve(snapshot: &Snapshot, mut action: CodeAction) -> Result<CodeAction
 }
 
 fn edit(snapshot: &Snapshot, site: &Site<'_>, rewrite: &Rewrite) -> Result<WorkspaceEdit> {
-    let edit = (rewrite.apply)(&snapshot.db, site.id, &Options::default())
+    let edit = rewrite
+        .edit(&snapshot.db, site.id, &Options::default())
         .map_err(|refusal| failed(format!("cannot be applied: {}", join(&refusal.0))))?;
     workspace_edit(snapshot, &edit, rewrite.title)
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use gridfuse_analysis::db::SourceFile;
 use gridfuse_analysis::diagnostic::{self, Severity};
@@ -184,7 +185,7 @@ impl Snapshot {
     pub fn workspace_edit(
         &self,
         edit: &SourceEdit,
-        creates: &BTreeMap<PathBuf, String>,
+        creates: &BTreeMap<PathBuf, Arc<str>>,
         label: &str,
     ) -> Option<WorkspaceEdit> {
         let mut edits: Vec<(Uri, Option<i32>, Vec<TextEdit>)> = Vec::new();
@@ -203,7 +204,7 @@ impl Snapshot {
         for (path, text) in creates {
             let insert = TextEdit {
                 range: Range::default(),
-                new_text: text.clone(),
+                new_text: text.to_string(),
             };
             new.push((self.uri(path)?, insert));
         }

@@ -138,7 +138,7 @@ fn usable_rewrites(snapshot: &Snapshot, sites: &[Site<'_>]) -> usize {
     let mut usable = BTreeSet::new();
     for site in sites {
         for rewrite in REWRITES {
-            let verdict = || (rewrite.check)(&snapshot.db, site.id, &Options::default());
+            let verdict = || rewrite.verdict(&snapshot.db, site.id, &Options::default());
             if !usable.contains(rewrite.id) && !matches!(verdict(), Verdict::Ineligible(_)) {
                 usable.insert(rewrite.id);
             }

@@ -60,7 +60,7 @@ fn edit_of(
     for (path, ChangedText { before, after }) in texts {
         let path = PathBuf::from(path);
         let Some(before) = before else {
-            edit.creates.insert(path, after.clone());
+            edit.creates.insert(path, after.as_str().into());
             continue;
         };
         let now = snapshot.file(&path).map(|file| file.text(&snapshot.db));

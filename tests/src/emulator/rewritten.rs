@@ -191,7 +191,7 @@ impl Rewritten {
         after.site.range = *range;
         let relative = |path: &Path| path.strip_prefix(ROOT).unwrap_or(path).to_owned();
         for (created, text) in &edit.creates {
-            after.program = after.program.with_file(relative(created), text.as_str());
+            after.program = after.program.with_file(relative(created), &**text);
         }
         for (edited, edits) in &edit.edits {
             let name = relative(edited);

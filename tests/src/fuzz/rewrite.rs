@@ -355,7 +355,7 @@ fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -
                 .find(|(_, f, at)| f == file_name && *at == range.start);
             let site = known.map_or(0, |(site, ..)| *site);
             for rewrite in REWRITES {
-                let (verdict, reasons) = match (rewrite.check)(db, id, &Options::default()) {
+                let (verdict, reasons) = match rewrite.verdict(db, id, &Options::default()) {
                     Verdict::Eligible => ("eligible", Vec::new()),
                     Verdict::Assumes(reasons) => ("assumes", reasons),
                     Verdict::Ineligible(reasons) => ("ineligible", reasons),
@@ -478,7 +478,7 @@ fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step:
         Ok(edit) if state.files.contains_key(HEADER) && edit.assumptions.is_empty() => Verdict::Eligible,
         Ok(edit) if state.files.contains_key(HEADER) => Verdict::Assumes(edit.assumptions.clone()),
         Err(refusal) if state.files.contains_key(HEADER) => Verdict::Ineligible(refusal.0.clone()),
-        _ => (rewrite.check)(db, *id, &options),
+        _ => rewrite.verdict(db, *id, &options),
     };
     let edit = match (applied, verdict) {
         (Ok(edit), Verdict::Eligible) if edit.assumptions.is_empty() => edit,
@@ -515,7 +515,7 @@ fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step:
 
 fn apply_edit(edit: &SourceEdit, state: &mut State) -> Result<(), String> {
     for (created, text) in &edit.creates {
-        state.files.insert(name(created), text.clone());
+        state.files.insert(name(created), text.to_string());
     }
     for (edited, list) in &edit.edits {
         let file = name(edited);
