@@ -16,7 +16,7 @@ pub mod include;
 pub mod items;
 pub mod launch;
 pub mod mask;
-mod mentions;
+pub mod mentions;
 pub mod parse;
 pub mod preprocess;
 pub mod related;

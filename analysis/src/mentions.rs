@@ -9,6 +9,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::sync::Arc;
 
 use tree_sitter::{Node, Tree};
 
@@ -16,7 +17,7 @@ use crate::db::{Db, SourceFile, Workspace};
 use crate::hir::words;
 use crate::items::{FunctionItem, items};
 use crate::parse::{parse, parse_text};
-use crate::preprocess::{MacroState, function_macros};
+use crate::preprocess::{MacroState, TokenKind, function_macros, lex};
 use crate::resolve::unqualified;
 use crate::span::{FileRange, Span, TextRange};
 
@@ -65,11 +66,11 @@ pub(crate) type WordMap<T> = HashMap<Word, T, BuildHasherDefault<AsItIs>>;
 /// A set of words.
 pub(crate) type WordSet = HashSet<Word, BuildHasherDefault<AsItIs>>;
 
-/// The words of a function's text and of the macros that it uses, comments included, sorted.
+/// The words of a function's code and of the macros that it uses, sorted.
 #[salsa::tracked]
 fn words_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Box<[Word]> {
     let text = function.text(db);
-    let mut found: Vec<Word> = words(&text).map(Word::new).collect();
+    let mut found: Vec<Word> = code_words(&text).map(Word::new).collect();
     let macros = function_macros(db, function).states.values().flatten();
     for (_, state) in macros {
         if let MacroState::Defined(item) = state {
@@ -79,6 +80,83 @@ fn words_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Box<[Word]> {
     found.sort_unstable();
     found.dedup();
     found.into()
+}
+
+/// The words of a text, without those of comments and literals.
+fn code_words(text: &str) -> impl Iterator<Item = &str> {
+    lex(text, true)
+        .into_iter()
+        .filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Directive))
+        .flat_map(|token| words(text.get(token.start..token.end).unwrap_or("")))
+}
+
+/// All words of a file's code, in whatever branch of `#if` they stand.
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
+pub struct FileWords(Arc<WordSet>);
+
+impl FileWords {
+    /// Whether the word is one of them. In rare cases it says so of one that isn't.
+    pub fn contains(&self, word: &str) -> bool {
+        self.0.contains(&Word::new(word))
+    }
+}
+
+/// All words of a file's code, and of the macros that its functions use.
+#[salsa::tracked(returns(clone))]
+pub fn file_words(db: &dyn Db, file: SourceFile) -> FileWords {
+    let mut found: WordSet = words_outside(db, file).iter().copied().collect();
+    for function in &items(db, file).functions {
+        found.extend(words_in(db, *function));
+    }
+    FileWords(Arc::new(found))
+}
+
+/// The words of a file that aren't in the text of a function as it is parsed, sorted.
+#[salsa::tracked]
+fn words_outside(db: &dyn Db, file: SourceFile) -> Box<[Word]> {
+    let text = file.text(db);
+    let mut found: Vec<Word> = Vec::new();
+    for gap in gaps(db, file) {
+        found.extend(code_words(gap.text(&text)).map(Word::new));
+    }
+    // What is blanked in functions.
+    let parsed = parse(db, file);
+    let masked = parsed.masked();
+    let specifiers = masked.specifiers.iter().map(|s| TextRange::new(s.start, s.end));
+    for blanked in masked.inactive.iter().copied().chain(specifiers) {
+        found.extend(words(blanked.text(&text)).map(Word::new));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found.into()
+}
+
+/// The stretches of a file between its functions, in order. Each begins and ends where no comment or literal is open.
+pub fn gaps(db: &dyn Db, file: SourceFile) -> Vec<TextRange> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    for function in &items(db, file).functions {
+        let start = function.start(db);
+        if at < start {
+            found.push(TextRange::new(at, start));
+        }
+        at = at.max(start + function.text(db).len() as u32);
+    }
+    let end = file.text(db).len() as u32;
+    if at < end {
+        found.push(TextRange::new(at, end));
+    }
+    found
+}
+
+/// Where a file may be read from to know what stands in front of `at`: the nearest place before it at which a function begins or ends.
+pub fn anchor(db: &dyn Db, file: SourceFile, at: u32) -> u32 {
+    let functions = &items(db, file).functions;
+    let before = functions.partition_point(|f| f.start(db) < at);
+    let ends = functions.iter().take(before).rev().take(2);
+    ends.flat_map(|f| [f.start(db) + f.text(db).len() as u32, f.start(db)])
+        .find(|place| *place < at)
+        .unwrap_or(0)
 }
 
 /// Whether a function mentions a word, or a macro that it uses does.

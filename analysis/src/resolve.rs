@@ -347,9 +347,26 @@ fn all_launches_by_name<'db>(db: &'db dyn Db) -> HashMap<String, Vec<LaunchId<'d
 pub fn launch_sites_of<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<LaunchId<'db>> {
     let last = unqualified(kernel.name(db));
     let named = all_launches_by_name(db).get(last).into_iter().flatten();
+    let home = kernel.file(db);
+    // Most programs have kernels of the same names: what another one sees of its own isn't looked at.
+    let sees_another = |file: SourceFile| {
+        let seen = visible(db, file).functions.get(last);
+        let mut seen = seen.into_iter().flatten().peekable();
+        seen.peek().is_some() && seen.all(|f| f.has_body(db) && f.file(db) != home)
+    };
+    let mut asked: Option<(SourceFile, bool)> = None;
     named
         .copied()
         .filter(|id| {
+            let file = id.function.file(db);
+            let another = match asked {
+                Some((last, another)) if last == file => another,
+                _ => file != home && sees_another(file),
+            };
+            asked = Some((file, another));
+            if another {
+                return false;
+            }
             let body = body(db, id.function);
             let launch = body.launches.get(id.index as usize).map(|e| &body.expr(*e).kind);
             let Some(ExprKind::Launch(launch)) = launch else {

@@ -28,7 +28,7 @@ impl Allow {
 }
 
 /// The name that a comment must begin with.
-const ADDRESS: &str = "gridfuse:";
+pub const ADDRESS: &str = "gridfuse:";
 
 const INDEPENDENT: &str = "independent";
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{Body, Builtin, ExprKind, Name, StmtKind, Type, body};
 use gridfuse_analysis::items::{FunctionItem, TypeItem, items};
+use gridfuse_analysis::mentions::anchor;
 use gridfuse_analysis::parse::parse;
 use gridfuse_analysis::resolve::{functions_named, included_files, unqualified, visible_names};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
@@ -314,13 +315,7 @@ impl<'db> Child<'db> {
 /// What stands directly in front of an item and belongs to it, though the item doesn't include it: an attribute.
 fn word_in_front(db: &dyn Db, file: SourceFile, at: usize) -> Option<String> {
     // No further back than to the end of the function before it.
-    let functions = &items(db, file).functions;
-    let earlier = functions.partition_point(|f| (f.start(db) as usize) < at);
-    let ends = functions.iter().take(earlier).rev();
-    let from = ends
-        .map(|f| f.start(db) as usize + f.text(db).len())
-        .find(|end| *end <= at)
-        .unwrap_or(0);
+    let from = anchor(db, file, at as u32) as usize;
     word_before(&file.text(db), from, at)
 }
 

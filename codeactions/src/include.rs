@@ -5,6 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use gridfuse_analysis::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::mask::file_directives;
+use gridfuse_analysis::mentions::gaps;
 use gridfuse_analysis::preprocess::{MacroState, preprocessed};
 use gridfuse_analysis::resolve::{included_files, normalize};
 use gridfuse_analysis::span::{FileRange, TextRange};
@@ -242,6 +244,16 @@ fn logical_lines(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
+/// The logical lines of a part of a text that begins and ends where no comment or literal is open.
+fn logical_lines_in(text: &str, part: TextRange) -> impl Iterator<Item = Line<'_>> {
+    let shift = part.start as usize;
+    logical_lines(part.text(text)).into_iter().map(move |line| Line {
+        start: line.start + shift,
+        end: line.end + shift,
+        ..line
+    })
+}
+
 /// Makes `file` include a header of the system, `<name>`.
 pub fn add_system_include(edit: &mut EditBuilder<'_>, file: SourceFile, name: &str) {
     let place = include_place(edit.db(), file);
@@ -283,7 +295,32 @@ enum Behind {
 /// Where an `#include` line goes: every launch in the file asks for it.
 #[salsa::tracked]
 fn include_place(db: &dyn Db, file: SourceFile) -> IncludePlace {
-    IncludePlace::of(&file.text(db))
+    let text = file.text(db);
+    let directives = file_directives(db, file);
+    let has_directive = |range: TextRange| {
+        let first = directives.partition_point(|d| d.start < range.start as usize);
+        directives.get(first).is_some_and(|d| d.start < range.end as usize)
+    };
+    let mut lines = Vec::new();
+    let mut at = 0;
+    let end = TextRange::empty(text.len() as u32);
+    for gap in gaps(db, file).into_iter().chain([end]) {
+        // A function is code, and mostly no directives stand in it.
+        let functions = TextRange::new(at, gap.start);
+        if has_directive(functions) {
+            lines.extend(logical_lines_in(&text, functions));
+        } else if functions.start < functions.end {
+            lines.push(Line {
+                start: functions.start as usize,
+                end: functions.end as usize,
+                directive: None,
+                code: true,
+            });
+        }
+        lines.extend(logical_lines_in(&text, gap));
+        at = gap.end;
+    }
+    IncludePlace::of_lines(&text, &lines)
 }
 
 /// Where to insert the line that includes `path`, and the text to insert; `None` when it is there already.
@@ -325,9 +362,12 @@ impl IncludePlace {
     }
 
     fn of(text: &str) -> IncludePlace {
-        let lines = logical_lines(text);
+        IncludePlace::of_lines(text, &logical_lines(text))
+    }
+
+    fn of_lines(text: &str, lines: &[Line<'_>]) -> IncludePlace {
         let mut included = Vec::new();
-        let guard = include_guard(&lines);
+        let guard = include_guard(lines);
         let base = i32::from(guard.is_some());
         let mut depth = 0;
         let mut after_include = None;
@@ -438,6 +478,24 @@ mod tests {
         match insertion(text, "gridfuse.cuh", "\n") {
             Some((at, insert)) => format!("{}{insert}{}", &text[..at], &text[at..]),
             None => text.to_owned(),
+        }
+    }
+
+    /// A file is read function by function: that finds the same place as reading all of it.
+    #[test]
+    fn functions_need_not_be_read() {
+        let texts = [
+            "// a\n#include <a>\n\nvoid f() {\n    int x;\n}\n#include \"late.inc\"\nint y;\n",
+            "#ifndef A\n#define A\n// b\nvoid f() {\n#if X\n#include \"in.inc\"\n#endif\n}\n  int g() { return 1; } // c\n#endif\n",
+            "// License.\n\n// About f.\nvoid f() { g(); }\n#include <b>\n",
+            "// About f.\nvoid f() {}\n",
+            "void f() {}",
+            "",
+        ];
+        for text in texts {
+            let mut host = gridfuse_analysis::db::Host::new();
+            let file = host.set_file(Path::new("/a.cu"), text);
+            assert_eq!(*include_place(host.db(), file), IncludePlace::of(text), "{text}");
         }
     }
 

@@ -130,12 +130,6 @@ pub fn code_tokens_of(db: &dyn Db, file: SourceFile) -> Vec<Token> {
     code_tokens(&file.text(db))
 }
 
-/// The comments in a file.
-#[salsa::tracked]
-pub fn comments_of(db: &dyn Db, file: SourceFile) -> Vec<Token> {
-    comments(&file.text(db))
-}
-
 /// The comments in `text`, in order.
 pub fn comments(text: &str) -> Vec<Token> {
     let mut found = tokens(text);

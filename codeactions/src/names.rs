@@ -1,9 +1,9 @@
 //! Fresh names: never one that occurs anywhere in the files concerned, macros included.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::mentions::{FileWords, file_words};
 use gridfuse_analysis::preprocess::{MacroState, preprocessed};
 use gridfuse_analysis::resolve::{included_files, visible_names};
 
@@ -14,14 +14,8 @@ use crate::lex;
 #[derive(Default)]
 pub struct Names {
     used: HashSet<String>,
-    files: Vec<Arc<HashSet<String>>>,
+    files: Vec<FileWords>,
     seen: HashSet<SourceFile>,
-}
-
-/// The identifiers in a file's text, comments and strings left out.
-#[salsa::tracked(returns(clone))]
-fn identifiers(db: &dyn Db, file: SourceFile) -> Arc<HashSet<String>> {
-    Arc::new(lex::identifiers(&file.text(db)).map(str::to_owned).collect())
 }
 
 impl Names {
@@ -30,7 +24,7 @@ impl Names {
         for file in included_files(db, file) {
             let ours = file.path(db).file_name().is_some_and(|n| n == HEADER_NAME);
             if !ours && self.seen.insert(*file) {
-                self.files.push(identifiers(db, *file));
+                self.files.push(file_words(db, *file));
             }
         }
     }

@@ -4,6 +4,7 @@
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::parameters;
 use gridfuse_analysis::items::{FunctionItem, items};
+use gridfuse_analysis::mentions::gaps;
 use gridfuse_analysis::resolve::included_files;
 use gridfuse_analysis::span::{FileRange, TextRange};
 
@@ -226,7 +227,7 @@ pub fn implicit_read(child: &Child<'_>) -> Option<FileRange> {
 #[salsa::tracked]
 fn implicit_read_in(db: &dyn Db, file: SourceFile) -> Option<TextRange> {
     let text = file.text(db);
-    if file.path(db).ends_with("gridfuse.cuh") || !BUILTINS.iter().any(|b| text.contains(b)) {
+    if file.path(db).ends_with("gridfuse.cuh") {
         return None;
     }
     let by_name = |name: &str| {
@@ -234,25 +235,19 @@ fn implicit_read_in(db: &dyn Db, file: SourceFile) -> Option<TextRange> {
         let last = parts.next().unwrap_or("");
         !last.starts_with("operator") && !last.starts_with('~') && parts.next() != Some(last)
     };
-    // By place; none lies within another.
-    let functions: Vec<TextRange> = items(db, file)
-        .functions
-        .iter()
-        .filter(|f| by_name(f.name(db)))
-        .map(|f| TextRange::new(f.start(db), f.start(db) + f.text(db).len() as u32))
-        .collect();
-    for token in lex::code_tokens(&text) {
-        let range = TextRange::new(token.start as u32, token.end as u32);
-        let before = functions.partition_point(|f| f.start <= range.start);
-        let inside = before
-            .checked_sub(1)
-            .and_then(|last| functions.get(last))
-            .is_some_and(|f| f.contains(range));
-        if BUILTINS.contains(&token.text(&text)) && !inside && !in_directive(&text, token.start) {
-            return Some(range);
-        }
-    }
-    None
+    let unnamed = items(db, file).functions.iter().filter(|f| !by_name(f.name(db)));
+    let unnamed = unnamed.map(|f| TextRange::new(f.start(db), f.start(db) + f.text(db).len() as u32));
+    let mut places: Vec<TextRange> = gaps(db, file).into_iter().chain(unnamed).collect();
+    places.retain(|place| BUILTINS.iter().any(|b| place.text(&text).contains(b)));
+    places.sort_unstable();
+    places.into_iter().find_map(|place| {
+        let code = place.text(&text);
+        lex::code_tokens(code).into_iter().find_map(|token| {
+            let start = place.start + token.start as u32;
+            let range = TextRange::new(start, place.start + token.end as u32);
+            (BUILTINS.contains(&token.text(code)) && !in_directive(&text, start as usize)).then_some(range)
+        })
+    })
 }
 
 /// Whether a place lies in a preprocessor directive, which may go on over several lines.

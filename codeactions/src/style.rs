@@ -17,10 +17,16 @@ pub struct Style {
     pub brace_on_own_line: bool,
 }
 
+/// Bytes of a file that are looked at.
+const READ: usize = 1 << 16;
+
 /// The formatting habits of a file.
 #[salsa::tracked]
 pub fn style_of(db: &dyn Db, file: SourceFile) -> Style {
-    Style::of(&file.text(db))
+    let text = file.text(db);
+    // The habits of a long file are seen at its beginning.
+    let end = (0..=READ.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    Style::of(text.get(..end.unwrap_or(0)).unwrap_or(&text))
 }
 
 impl Style {

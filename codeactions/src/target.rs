@@ -5,6 +5,7 @@ use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, StmtId, StmtKind};
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::launch::Places;
+use gridfuse_analysis::mentions::anchor;
 use gridfuse_analysis::resolve::{Meaning, meaning};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
@@ -238,9 +239,10 @@ pub fn above_comment(db: &dyn Db, file: SourceFile, at: usize) -> usize {
         return at;
     }
     let mut first = line;
-    let comments = lex::comments_of(db, file);
-    let before = comments.partition_point(|comment| comment.end <= line);
-    for comment in comments.get(..before).unwrap_or_default().iter().rev() {
+    let from = anchor(db, file, line as u32) as usize;
+    let comments = lex::comments(text.get(from..line).unwrap_or(""));
+    for comment in comments.iter().rev() {
+        let comment = from + comment.start..from + comment.end;
         let own = style::line_start(text, comment.start);
         let alone = text.get(own..comment.start).is_some_and(|t| t.trim().is_empty());
         let directly = text

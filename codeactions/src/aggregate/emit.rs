@@ -476,14 +476,19 @@ pub fn declare(function: &Function<'_>, declarations: &[String], edit: &mut Edit
     // Behind a comment in the line of the brace; what else stands in that line goes to the next one.
     let line_end = style::line_end(&function.text, open);
     let rest = function.text.get(open..line_end).unwrap_or("");
-    let within = |comment: &&lex::Token| open <= comment.start && comment.start < line_end;
-    let mut comments = lex::comments_of(function.db, function.file).iter().filter(within);
+    let inside = function.text.get(open..body.end as usize).unwrap_or("");
+    let comments = lex::comments(inside).into_iter().map(|comment| lex::Token {
+        start: comment.start + open,
+        end: comment.end + open,
+        ..comment
+    });
+    let mut comments = comments.filter(|comment| comment.start < line_end);
     // Not one that goes on in the next line.
     let ends = |comment: &lex::Token| {
         let beyond = function.text.get(line_end..comment.end.max(line_end));
         beyond.is_some_and(|text| text.trim().is_empty())
     };
-    if lex::is_blank(rest) && comments.all(ends) {
+    if lex::is_blank(rest) && comments.all(|comment| ends(&comment)) {
         edit.insert(function.file, line_end as u32, code);
     } else {
         let blank = rest.len() - rest.trim_start().len();

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::items::{FunctionItem, items};
 use gridfuse_analysis::resolve::unqualified;
-use gridfuse_analysis::suppress::is_run_specification;
-use gridfuse_codeactions::lex::{Token, comments_of, is_blank};
+use gridfuse_analysis::suppress::{ADDRESS, is_run_specification};
+use gridfuse_codeactions::lex::{Token, comments, is_blank};
 
 use super::expression::{Expr, Mistake, Reader};
 use crate::line_index::LineIndex;
@@ -103,8 +103,12 @@ pub struct Broken {
 /// The specifications in the comments of a file, in order.
 pub fn in_comments(db: &dyn Db, file: SourceFile) -> Vec<Result<Spec, Box<Broken>>> {
     let text = file.text(db);
-    let comments = comments_of(db, file);
     let mut found = Vec::new();
+    // Most files have none, and needn't be read.
+    if !text.contains(ADDRESS) {
+        return found;
+    }
+    let comments = comments(&text);
     let mut index = 0;
     while let Some(first) = comments.get(index) {
         index += 1;
