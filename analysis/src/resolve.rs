@@ -347,13 +347,6 @@ fn all_launches_by_name<'db>(db: &'db dyn Db) -> HashMap<String, Vec<LaunchId<'d
 pub fn launch_sites_of<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<LaunchId<'db>> {
     let last = unqualified(kernel.name(db));
     let named = all_launches_by_name(db).get(last).into_iter().flatten();
-    let home = kernel.file(db);
-    // Most programs have kernels of the same names: what another one sees of its own isn't looked at.
-    let sees_another = |file: SourceFile| {
-        let seen = visible(db, file).functions.get(last);
-        let mut seen = seen.into_iter().flatten().peekable();
-        seen.peek().is_some() && seen.all(|f| f.has_body(db) && f.file(db) != home)
-    };
     let mut asked: Option<(SourceFile, bool)> = None;
     named
         .copied()
@@ -361,7 +354,7 @@ pub fn launch_sites_of<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<L
             let file = id.function.file(db);
             let another = match asked {
                 Some((last, another)) if last == file => another,
-                _ => file != home && sees_another(file),
+                _ => means_another(db, file, kernel),
             };
             asked = Some((file, another));
             if another {
@@ -423,6 +416,20 @@ fn functions_by_name<'db>(db: &'db dyn Db, with_body: bool) -> HashMap<String, V
         }
     }
     found
+}
+
+/// Whether the name of `function` means others in a file in any case: all that it sees of that name is defined in sight, and elsewhere.
+/// Most programs of a workspace have functions of the same names; what they do with their own isn't looked at.
+pub(crate) fn means_another<'db>(db: &'db dyn Db, file: SourceFile, function: FunctionItem<'db>) -> bool {
+    let home = function.file(db);
+    if file == home {
+        return false;
+    }
+    let seen = visible(db, file).functions.get(unqualified(function.name(db)));
+    let mut seen = seen.into_iter().flatten().peekable();
+    seen.peek().is_some()
+        && seen.all(|f| f.has_body(db) && f.file(db) != home)
+        && !seen_in_context(db, file).contains(&home)
 }
 
 /// Whether the name of `function` can mean it in this file: not if nothing declares it there, if the file sees another definition

@@ -8,7 +8,7 @@ use crate::hir::{ExprId, ExprKind, body, parameters};
 use crate::items::FunctionItem;
 use crate::launch::statement_places;
 use crate::mentions::{files_mentioning, functions_mentioning};
-use crate::resolve::unqualified;
+use crate::resolve::{means_another, unqualified};
 use crate::summary::{constant_default, direct};
 
 /// What all calls together hand to one parameter.
@@ -41,6 +41,9 @@ pub(crate) fn calls_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
     let name = unqualified(function.name(db));
     let mut found = Vec::new();
     for file in files_mentioning(db, name) {
+        if means_another(db, *file, function) {
+            continue;
+        }
         for caller in functions_mentioning(db, *file, name) {
             let signature = caller.signature(db);
             if !caller.has_body(db) || !(signature.kernel || signature.device) {
