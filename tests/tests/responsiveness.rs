@@ -21,6 +21,7 @@ fn tool() -> &'static Path {
 fn settings() -> Settings {
     Settings {
         rounds: 1,
+        opens: 2,
         edits: 2,
         requests: 1,
         keystrokes: 30,

@@ -78,6 +78,9 @@ mod linux {
         /// Sessions of each server with each input
         #[arg(long, default_value_t = 3)]
         rounds: usize,
+        /// How often the file is opened in a server that was just started, for each session
+        #[arg(long, default_value_t = 3)]
+        opens: usize,
         /// Edits of each function in a session
         #[arg(long, default_value_t = 20)]
         edits: usize,
@@ -152,6 +155,7 @@ mod linux {
                 .collect::<Result<_>>()?,
             settings: Settings {
                 rounds: arguments.rounds,
+                opens: arguments.opens,
                 edits: arguments.edits,
                 requests: arguments.requests,
                 keystrokes: arguments.keystrokes,

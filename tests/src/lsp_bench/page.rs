@@ -428,3 +428,100 @@ fn number(value: f64) -> String {
     };
     format!("{value:.digits$}")
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::record::{Machine, Samples, Server, Settings};
+    use super::super::session::Spent;
+    use super::*;
+
+    fn server(name: &str) -> Server {
+        Server {
+            name: name.to_owned(),
+            version: None,
+            command: name.to_owned(),
+        }
+    }
+
+    fn report() -> Report {
+        let source = |name: &str, lines| Source {
+            name: name.to_owned(),
+            lines,
+            files: 1,
+            bytes: 4_000,
+            launch: "child<<< (7)".to_owned(),
+            elsewhere: "main".to_owned(),
+        };
+        let mut measured = Vec::new();
+        for (server, factor) in [("gridfuse", 1), ("clangd", 40)] {
+            for (input, size) in [("lines-100", 1), ("lines-1000", 10)] {
+                let mut samples = Samples::default();
+                let spent = Spent {
+                    wall: Duration::from_millis(2 * size * factor),
+                    cpu: Duration::from_millis(size * factor),
+                };
+                samples.add(Operation::Open, Situation::Any, spent);
+                samples.add(Operation::Hover, Situation::Same, spent);
+                if server == "clangd" {
+                    samples.unsupported(Operation::Lens, Situation::Same);
+                } else {
+                    samples.late(Operation::Lens, Situation::Same);
+                    samples.late(Operation::Hover, Situation::Same);
+                }
+                measured.extend(samples.finish(input, server));
+            }
+        }
+        Report {
+            date: "2026-01-02T03:04:05Z".to_owned(),
+            commit: Some("abc".to_owned()),
+            command: "gridfuse-bench run".to_owned(),
+            machine: Machine::default(),
+            settings: Settings {
+                rounds: 1,
+                opens: 1,
+                edits: 1,
+                requests: 1,
+                keystrokes: 0,
+                pace_ms: 80,
+                memory_edits: 0,
+                limit_s: 30,
+                budget_s: 60,
+                input_budget_s: 60,
+                quiet_ms: 100,
+            },
+            client_ms: None,
+            servers: vec![server("gridfuse"), server("clangd")],
+            inputs: vec![source("lines-100", 100), source("lines-1000", 1_000)],
+            measured,
+            diagnostics: Vec::new(),
+            memory: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn tables_say_what_was_measured_what_was_late_and_what_cannot_be() {
+        let text = tables(&report());
+        for piece in [
+            "| lines-1000 | 1000 | 10.0 | 400 (40×) | – | – | – | – |",
+            "| lines-100 | 1.00 / 1.00, 1 × > 30 s | – | – | > 30 s | – | – |",
+            "| lines-100 | 40.0 / 40.0 | – | – | – | – | – |",
+            "| hover, same function | gridfuse | 1, 1 × > 30 s | 1.00 |",
+        ] {
+            assert!(text.contains(piece), "{piece}\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_series_of_lengths_is_plotted() {
+        let report = report();
+        let pages = pages(&report).unwrap();
+        assert_eq!(pages.keys().collect::<Vec<_>>(), [LINES_PLOT, NAME]);
+        let svg = &pages[LINES_PLOT];
+        assert!(svg.contains("gridfuse: open") && svg.contains("clangd: open"), "{svg}");
+        assert_eq!(*svg, super::pages(&report).unwrap()[LINES_PLOT]);
+    }
+}

@@ -94,6 +94,8 @@ pub struct Machine {
 pub struct Settings {
     /// Sessions of each server with each input.
     pub rounds: usize,
+    /// How often the server is started and the file opened, for each session.
+    pub opens: usize,
     /// Edits of each function and session.
     pub edits: usize,
     /// Requests of each kind, situation and session.

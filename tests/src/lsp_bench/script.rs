@@ -107,6 +107,15 @@ impl Script<'_> {
     /// # Errors
     /// When the server ends.
     pub fn run(&mut self) -> Result<()> {
+        let begin = Instant::now();
+        for _ in 1..self.settings.opens {
+            if let Some(live) = self.start(false, true)? {
+                live.session.end();
+            }
+            if self.over_budget(begin) {
+                break;
+            }
+        }
         let mut live = self.start(false, true)?;
         if let Some(opened) = live.as_mut() {
             self.edit_and_wait(opened, self.settings.edits, Operation::EditPush, false)?;
