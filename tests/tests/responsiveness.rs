@@ -28,6 +28,7 @@ fn settings() -> Settings {
         pace_ms: 10,
         memory_edits: 4,
         limit_s: 60,
+        index_s: 60,
         budget_s: 60,
         input_budget_s: 600,
         quiet_ms: 30,

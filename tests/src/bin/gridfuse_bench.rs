@@ -99,6 +99,9 @@ mod linux {
         /// Seconds after which a request is given up
         #[arg(long, default_value_t = 30)]
         limit: u64,
+        /// Seconds that a server has to become idle after its start
+        #[arg(long, default_value_t = 300)]
+        index_limit: u64,
         /// Seconds after which no more requests of a kind are sent in a session
         #[arg(long, default_value_t = 60)]
         budget: u64,
@@ -162,6 +165,7 @@ mod linux {
                 pace_ms: arguments.pace,
                 memory_edits: arguments.memory_edits,
                 limit_s: arguments.limit,
+                index_s: arguments.index_limit,
                 budget_s: arguments.budget,
                 input_budget_s: arguments.input_budget,
                 quiet_ms: arguments.quiet,

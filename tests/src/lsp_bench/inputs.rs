@@ -35,8 +35,10 @@ pub struct Prepared {
     pub file: PathBuf,
     /// Its text.
     pub text: String,
-    /// All sources that a compiler is called for.
+    /// All CUDA sources in the folder.
     pub sources: Vec<PathBuf>,
+    /// Those that clangd is told a compile command of, and so compiles: the file alone where the folder isn't what is measured.
+    pub compiled: Vec<PathBuf>,
     /// The bytes of all CUDA files in the folder.
     pub bytes: u64,
 }
@@ -136,7 +138,12 @@ impl Input {
             }
         }
         sources.sort();
+        let compiled = match self.is_workspace() {
+            true => sources.clone(),
+            false => vec![file.clone()],
+        };
         Ok(Prepared {
+            compiled,
             root: folder,
             file,
             text,

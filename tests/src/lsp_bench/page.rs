@@ -228,11 +228,20 @@ fn cell(
         return "–".to_owned();
     };
     let shown = which(measured).map(show);
+    let limit = limit(report, measured.operation);
     match (shown, measured.late) {
         (Some(shown), 0) => shown,
-        (Some(shown), late) => format!("{shown}, {late} × > {} s", report.settings.limit_s),
+        (Some(shown), late) => format!("{shown}, {late} × > {limit} s"),
         (None, 0) => "–".to_owned(),
-        (None, _) => format!("> {} s", report.settings.limit_s),
+        (None, _) => format!("> {limit} s"),
+    }
+}
+
+/// After how many seconds an operation is given up.
+fn limit(report: &Report, operation: Operation) -> u64 {
+    match operation {
+        Operation::ColdIndexed => report.settings.index_s,
+        _ => report.settings.limit_s,
     }
 }
 
@@ -399,7 +408,7 @@ fn numbers(report: &Report, measured: &Measured) -> Vec<String> {
     };
     let count = match measured.late {
         0 => measured.count.to_string(),
-        late => format!("{}, {late} × > {} s", measured.count, report.settings.limit_s),
+        late => format!("{}, {late} × > {} s", measured.count, limit(report, measured.operation)),
     };
     let shown =
         |stats: Option<Stats>, which: fn(Stats) -> f64| stats.map_or("–".to_owned(), |stats| number(which(stats)));
@@ -488,6 +497,7 @@ mod tests {
                 pace_ms: 80,
                 memory_edits: 0,
                 limit_s: 30,
+                index_s: 60,
                 budget_s: 60,
                 input_budget_s: 60,
                 quiet_ms: 100,

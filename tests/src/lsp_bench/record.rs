@@ -108,6 +108,8 @@ pub struct Settings {
     pub memory_edits: usize,
     /// A request that takes longer is given up.
     pub limit_s: u64,
+    /// So long is a server waited for to become idle after its start.
+    pub index_s: u64,
     /// Of one kind of request nothing more is asked in a session after this.
     pub budget_s: u64,
     /// No new round begins with an input after this.

@@ -81,7 +81,7 @@ fn one_input(plan: &Plan, input: &Input, prepared: &Prepared, subject: &Subject,
                 _ => plan.programs.len() - 1 - turn,
             };
             let program = &plan.programs[index];
-            if program.name == "clangd" && prepared.sources.len() > plan.peer_files {
+            if program.name == "clangd" && prepared.compiled.len() > plan.peer_files {
                 continue;
             }
             eprintln!(

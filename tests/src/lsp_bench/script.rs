@@ -117,7 +117,9 @@ impl Script<'_> {
             }
         }
         let mut live = self.start(false, true)?;
+        let mut pulls = false;
         if let Some(opened) = live.as_mut() {
+            pulls = opened.session.can("diagnosticProvider");
             self.edit_and_wait(opened, self.settings.edits, Operation::EditPush, false)?;
         }
         for operation in [Operation::Hover, Operation::Menu, Operation::Lens, Operation::Hints] {
@@ -136,14 +138,12 @@ impl Script<'_> {
             self.memory_over_edits(&mut opened)?;
             opened.session.end();
         }
-        if let Some(mut live) = self.start(true, false)? {
-            if live.session.can("diagnosticProvider") {
-                self.edit_and_wait(&mut live, self.settings.edits, Operation::EditPull, true)?;
-            } else {
-                for situation in [Situation::Elsewhere, Situation::Same] {
-                    self.samples.unsupported(Operation::EditPull, situation);
-                }
+        if !pulls {
+            for situation in [Situation::Elsewhere, Situation::Same] {
+                self.samples.unsupported(Operation::EditPull, situation);
             }
+        } else if let Some(mut live) = self.start(true, false)? {
+            self.edit_and_wait(&mut live, self.settings.edits, Operation::EditPull, true)?;
             live.session.end();
         }
         Ok(())
@@ -155,7 +155,6 @@ impl Script<'_> {
         let mut command = self.program.command(self.input)?;
         let mut session = Session::start(&mut command, limit)?;
         session.initialize(&self.input.root, pull)?;
-        let pull = pull && session.can("diagnosticProvider");
         let begin = session.beginning();
         let Some((spent, arrived)) = session.open(&self.input.file, &self.input.text, pull)? else {
             if counts {
@@ -165,7 +164,7 @@ impl Script<'_> {
             return Ok(None);
         };
         let first = session.diagnostics();
-        let settled = session.settle(INDEXED, limit)?;
+        let settled = session.settle(INDEXED, Duration::from_secs(self.settings.index_s))?;
         if counts {
             self.facts.diagnostics = Some((first, session.diagnostics()));
             self.samples.add(Operation::Open, Situation::Any, spent);

@@ -143,7 +143,7 @@ fn write_commands(directory: &Path, input: &Prepared, flags: &[String]) -> Resul
         arguments.push(source.display().to_string());
         json!({ "directory": input.root, "file": source, "arguments": arguments })
     };
-    let commands: Vec<_> = input.sources.iter().map(entry).collect();
+    let commands: Vec<_> = input.compiled.iter().map(entry).collect();
     let path = directory.join("compile_commands.json");
     fs::write(&path, serde_json::to_string(&commands)?)?;
     Ok(path)
