@@ -117,9 +117,7 @@ impl Script<'_> {
             }
         }
         let mut live = self.start(false, true)?;
-        let mut pulls = false;
         if let Some(opened) = live.as_mut() {
-            pulls = opened.session.can("diagnosticProvider");
             self.edit_and_wait(opened, self.settings.edits, Operation::EditPush, false)?;
         }
         for operation in [Operation::Hover, Operation::Menu, Operation::Lens, Operation::Hints] {
@@ -138,7 +136,7 @@ impl Script<'_> {
             self.memory_over_edits(&mut opened)?;
             opened.session.end();
         }
-        if !pulls {
+        if !self.pulls()? {
             for situation in [Situation::Elsewhere, Situation::Same] {
                 self.samples.unsupported(Operation::EditPull, situation);
             }
@@ -147,6 +145,16 @@ impl Script<'_> {
             live.session.end();
         }
         Ok(())
+    }
+
+    /// Whether the server gives diagnostics to those who ask: it may say so only to a client that does.
+    fn pulls(&self) -> Result<bool> {
+        let mut command = self.program.command(self.input)?;
+        let mut session = Session::start(&mut command, Duration::from_secs(self.settings.limit_s))?;
+        session.initialize(&self.input.root, true)?;
+        let pulls = session.can("diagnosticProvider");
+        session.end();
+        Ok(pulls)
     }
 
     /// A server with the document open; `None` when its diagnostics don't come in time. `counts`: the times do.
