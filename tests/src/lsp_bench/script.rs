@@ -321,7 +321,7 @@ impl Script<'_> {
         }
         let items = match operation {
             Operation::Menu => rewrites(&result),
-            _ => nearest(&result, &position),
+            _ => around(&result, &position),
         };
         self.resolve_all(live, resolve, situation, method, &items)
     }
@@ -485,15 +485,32 @@ fn rewrites(menu: &Value) -> Vec<&Value> {
     actions.iter().filter(open).collect()
 }
 
-/// The lenses next to a position that have no command yet.
-fn nearest<'a>(lenses: &'a Value, position: &Value) -> Vec<&'a Value> {
+/// The lenses of the function around a position that have no command yet: the last ones that begin before it.
+fn around<'a>(lenses: &'a Value, position: &Value) -> Vec<&'a Value> {
     let line = |position: &Value| position["line"].as_u64().unwrap_or_default();
+    let begin = |lens: &Value| line(&lens["range"]["start"]);
     let lenses = lenses.as_array().map(Vec::as_slice).unwrap_or_default();
-    let distance = |lens: &&Value| line(&lens["range"]["start"]).abs_diff(line(position));
-    let open: Vec<&Value> = lenses
-        .iter()
-        .filter(|lens| lens.get("command").is_none_or(Value::is_null))
-        .collect();
-    let least = open.iter().map(distance).min();
-    open.into_iter().filter(|lens| Some(distance(lens)) == least).collect()
+    let before = |lens: &&Value| begin(lens) <= line(position);
+    let last = lenses.iter().filter(before).map(begin).max();
+    let open = |lens: &&Value| Some(begin(lens)) == last && lens.get("command").is_none_or(Value::is_null);
+    lenses.iter().filter(open).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_resolved() {
+        let menu = json!([
+            { "title": "a", "data": 1 }, { "title": "b", "data": 1, "edit": {} }, { "title": "c" },
+            { "title": "d", "data": 1, "disabled": { "reason": "no" } },
+        ]);
+        assert_eq!(rewrites(&menu), [&menu[0]]);
+        let lens = |line: u32, number: u32| json!({ "range": { "start": { "line": line } }, "data": number });
+        let mut lenses = json!([lens(3, 0), lens(9, 1), lens(9, 2), lens(9, 3), lens(12, 4)]);
+        lenses[3]["command"] = json!({ "title": "done" });
+        assert_eq!(around(&lenses, &json!({ "line": 11 })), [&lenses[1], &lenses[2]]);
+        assert!(around(&lenses, &json!({ "line": 1 })).is_empty() && rewrites(&Value::Null).is_empty());
+    }
 }
