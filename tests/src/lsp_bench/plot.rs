@@ -45,7 +45,7 @@ pub fn svg(title: &str, unit: &str, lines: &[Line]) -> Result<String> {
         area.fill(&WHITE)?;
         let (left, right) = area.split_horizontally(650);
         let mut chart = ChartBuilder::on(&left)
-            .caption(title, ("sans-serif", 18))
+            .caption(title, ("sans-serif", 22))
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(60)
@@ -54,6 +54,8 @@ pub fn svg(title: &str, unit: &str, lines: &[Line]) -> Result<String> {
             .configure_mesh()
             .x_desc(unit)
             .y_desc("ms")
+            .label_style(("sans-serif", 16))
+            .axis_desc_style(("sans-serif", 17))
             .x_label_formatter(&|value| format!("{value}"))
             .y_label_formatter(&|value| format!("{value}"))
             .light_line_style(RGBColor(235, 235, 235))
@@ -66,7 +68,7 @@ pub fn svg(title: &str, unit: &str, lines: &[Line]) -> Result<String> {
             // A legend of its own: lines cross, and one over them would hide some.
             let height = 60 + 24 * i32::try_from(index).unwrap_or(0);
             right.draw(&Rectangle::new([(0, height - 2), (18, height + 2)], colour.filled()))?;
-            let style = ("sans-serif", 13)
+            let style = ("sans-serif", 17)
                 .into_font()
                 .color(&BLACK)
                 .pos(Pos::new(HPos::Left, VPos::Center));
