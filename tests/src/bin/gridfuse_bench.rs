@@ -96,7 +96,7 @@ mod linux {
         /// Edits over which the memory is looked at, in each session
         #[arg(long, default_value_t = 100)]
         memory_edits: usize,
-        /// Seconds after which a request is given up
+        /// Seconds of processor time after which a request is given up
         #[arg(long, default_value_t = 30)]
         limit: u64,
         /// Seconds that a server has to become idle after its start

@@ -106,7 +106,7 @@ pub struct Settings {
     pub pace_ms: u64,
     /// Edits over which the memory is looked at.
     pub memory_edits: usize,
-    /// A request that takes longer is given up.
+    /// A request that takes longer, of the server's processor time, is given up; so is one that a server isn't at any more by then.
     pub limit_s: u64,
     /// So long is a server waited for to become idle after its start.
     pub index_s: u64,

@@ -22,6 +22,9 @@ use crate::lsp_client::{Capabilities, PositionEncoding, path_of, read_body, uri}
 /// How often a server is looked at that is waited for to become idle.
 const LOOK: Duration = Duration::from_millis(2);
 
+/// By how much a wait is prolonged.
+const STEP: Duration = Duration::from_secs(1);
+
 /// The share of time that an idle process may use.
 const IDLE_SHARE: u32 = 50;
 
@@ -97,7 +100,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts a server. Each answer is waited for up to `limit`.
+    /// Starts a server. Each answer is waited for until the server has worked for `limit`, or has been idle at its end.
     ///
     /// # Errors
     /// When it doesn't start.
@@ -268,9 +271,9 @@ impl Session {
         let begin = self.write(&message)?;
         let version = self.document()?.version;
         let arrived = if pull {
-            self.wait(begin.at + self.limit, |_, message| is_response(message, id))?
+            self.wait_patiently(begin, |_, message| is_response(message, id))?
         } else {
-            self.wait(begin.at + self.limit, |session, message| {
+            self.wait_patiently(begin, |session, message| {
                 session.published(message).is_some_and(|of| of >= version)
             })?
         };
@@ -325,7 +328,7 @@ impl Session {
         let message = request(id, method, params);
         self.drain();
         let begin = self.write(&message)?;
-        let Some(arrived) = self.wait(begin.at + self.limit, |_, message| is_response(message, id))? else {
+        let Some(arrived) = self.wait_patiently(begin, |_, message| is_response(message, id))? else {
             self.notify("$/cancelRequest", &json!({ "id": id }))?;
             return Ok(Answer::Late);
         };
@@ -426,6 +429,25 @@ impl Session {
     fn drain(&mut self) {
         while let Ok(incoming) = self.incoming.try_recv() {
             self.note(&incoming.message);
+        }
+    }
+
+    /// Waits up to the limit. On a machine that is busy with other things the limit is one of the server's processor time: it goes on as
+    /// long as the server does.
+    fn wait_patiently(&mut self, begin: Moment, is_it: impl Fn(&Session, &Value) -> bool) -> Result<Option<Incoming>> {
+        let mut until = begin.at + self.limit;
+        let mut before = begin.cpu;
+        loop {
+            if let Some(incoming) = self.wait(until, &is_it)? {
+                return Ok(Some(incoming));
+            }
+            let cpu = self.now()?.cpu;
+            let goes_on = cpu > before || !self.watched.sleeps();
+            if !goes_on || cpu.saturating_sub(begin.cpu) >= self.limit {
+                return Ok(None);
+            }
+            before = cpu;
+            until = Instant::now() + STEP;
         }
     }
 
