@@ -9,6 +9,7 @@
 //! | [`examples`] | the corpus rewritten, as pages |
 //! | [`fixture`] | CUDA sources with a cursor and expected diagnostics in comments |
 //! | [`fuzz`] | random programs, rewritten and run under the emulator |
+//! | `lsp_bench` | measures language servers, behind `gridfuse-bench` |
 //! | [`lsp_client`] | a language client that talks to a real server process |
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
 //! | [`overhead`] | what the rewrites cost in registers and code |
@@ -24,6 +25,8 @@ pub mod examples;
 pub mod fixture;
 pub mod fuzz;
 pub mod gpu;
+#[cfg(target_os = "linux")]
+pub mod lsp_bench;
 pub mod lsp_client;
 pub mod nvcc;
 pub mod overhead;

@@ -439,6 +439,16 @@ impl Shared {
 
 /// Reads one message; `None` at the end of the stream.
 fn read_message(reader: &mut impl BufRead) -> Result<Option<Value>, String> {
+    let Some(body) = read_body(reader)? else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&body)
+        .map(Some)
+        .map_err(|error| format!("a message that is not JSON: {error}"))
+}
+
+/// Reads one message and leaves it as it came; `None` at the end of the stream.
+pub(crate) fn read_body(reader: &mut impl BufRead) -> Result<Option<Vec<u8>>, String> {
     let mut length = None;
     let mut any = false;
     loop {
@@ -473,9 +483,7 @@ fn read_message(reader: &mut impl BufRead) -> Result<Option<Value>, String> {
     reader
         .read_exact(&mut body)
         .map_err(|error| format!("the stream ended inside a message: {error}"))?;
-    serde_json::from_slice(&body)
-        .map(Some)
-        .map_err(|error| format!("a message that is not JSON: {error}"))
+    Ok(Some(body))
 }
 
 /// A client with a running server.
