@@ -3,11 +3,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
+/// Whoever is told.
+type Tell<'a> = Box<dyn Fn(u8, &str) + Send + Sync + 'a>;
+
 /// How reports are passed on; see [`Progress`].
 pub struct Reports<'a> {
     /// The highest percentage that was told.
     furthest: Mutex<u8>,
-    tell: Box<dyn Fn(u8, &str) + Send + Sync + 'a>,
+    tell: Tell<'a>,
 }
 
 /// Is told how many percent are done, and what goes on.

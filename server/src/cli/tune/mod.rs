@@ -141,7 +141,7 @@ pub fn run(args: &TuneArgs, out: &mut dyn Write) -> CliResult {
     } else {
         table::print(&report, out)?;
         if args.result.write {
-            for file in changes::write(changes)? {
+            for file in changes::write(&project, changes)? {
                 let verb = if file.replaces.is_some() { "changed" } else { "created" };
                 writeln!(out, "{verb} {}", project.show(&file.path))?;
             }
