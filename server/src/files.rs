@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ const ROOT_MARKERS: &[&str] = &[".git", "compile_commands.json"];
 pub enum ReadError {
     /// The system says no.
     Io(io::Error),
+    /// A directory, a pipe, a device.
+    NoFile,
     /// Not text: the offset of the first byte that isn't UTF-8, or of a NUL.
     Binary(usize),
     /// Too many bytes.
@@ -49,6 +52,7 @@ impl fmt::Display for ReadError {
                 io::ErrorKind::PermissionDenied => f.write_str("permission denied"),
                 _ => write!(f, "{error}"),
             },
+            ReadError::NoFile => f.write_str("not a regular file"),
             ReadError::Binary(offset) => {
                 write!(
                     f,
@@ -60,13 +64,24 @@ impl fmt::Display for ReadError {
     }
 }
 
-/// Reads a source file of at most `limit` bytes.
+/// Reads a source file of at most `limit` bytes. Waits for nobody: a pipe or a device is refused, whenever it took the file's place.
 pub fn read(path: &Path, limit: u64) -> Result<Arc<str>, ReadError> {
-    let size = std::fs::metadata(path).map_err(ReadError::Io)?.len();
+    let regular = |metadata: std::fs::Metadata| match metadata.len() {
+        _ if !metadata.is_file() => Err(ReadError::NoFile),
+        size if size > limit => Err(ReadError::TooLarge(size)),
+        size => Ok(size),
+    };
+    // Before it's opened, because opening a device may do something.
+    regular(std::fs::metadata(path).map_err(ReadError::Io)?)?;
+    let file = open(path).map_err(ReadError::Io)?;
+    let size = regular(file.metadata().map_err(ReadError::Io)?)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    // It may grow meanwhile, and some files of the system say that they are empty.
+    let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
+    let size = read.map_err(ReadError::Io)? as u64;
     if size > limit {
         return Err(ReadError::TooLarge(size));
     }
-    let bytes = std::fs::read(path).map_err(ReadError::Io)?;
     if let Some(nul) = bytes.iter().position(|byte| *byte == 0) {
         return Err(ReadError::Binary(nul));
     }
@@ -74,6 +89,19 @@ pub fn read(path: &Path, limit: u64) -> Result<Arc<str>, ReadError> {
         Ok(text) => Ok(text.into()),
         Err(error) => Err(ReadError::Binary(error.utf8_error().valid_up_to())),
     }
+}
+
+/// Opens a file to read it. A pipe that took its place since somebody looked is opened without waiting for who writes to it.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use nix::fcntl::OFlag;
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(OFlag::O_NONBLOCK.bits());
+    }
+    options.open(path)
 }
 
 /// The name says that it is a CUDA source or a header.
@@ -240,6 +268,28 @@ mod tests {
         assert!(matches!(read(&path, 100), Err(ReadError::Binary(1))));
         assert!(matches!(read(&path, 2), Err(ReadError::TooLarge(3))));
         assert!(matches!(read(&dir.path().join("y.cu"), 2), Err(ReadError::Io(_))));
+        assert!(matches!(read(dir.path(), 1 << 20), Err(ReadError::NoFile)));
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn waits_for_nobody() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let pipe = dir.path().join("x.cu");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU)?;
+        assert!(matches!(read(&pipe, 100), Err(ReadError::NoFile)));
+        // Nor where it took the place of a file.
+        assert!(open(&pipe)?.metadata().is_ok_and(|metadata| !metadata.is_file()));
+        for device in ["/dev/zero", "/dev/tty"] {
+            assert!(
+                matches!(read(Path::new(device), 100), Err(ReadError::NoFile | ReadError::Io(_))),
+                "{device}"
+            );
+        }
+        let link = dir.path().join("loop.cu");
+        std::os::unix::fs::symlink(&link, &link)?;
+        assert!(matches!(read(&link, 100), Err(ReadError::Io(_))));
         Ok(())
     }
 }

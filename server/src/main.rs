@@ -1,23 +1,4 @@
-//! The `gridfuse` binary: language server and command line for CUDA dynamic parallelism.
-
-mod changes;
-mod cli;
-mod compile_commands;
-mod creates;
-mod describe;
-mod files;
-mod fixes;
-mod graph;
-mod graph_svg;
-mod hints;
-mod launches;
-mod line_index;
-mod lsp;
-mod manifest;
-mod manifests;
-mod measure;
-mod recipe;
-mod schema;
+//! The `gridfuse` binary.
 
 use std::process::ExitCode;
 
@@ -25,8 +6,11 @@ use std::process::ExitCode;
 const STACK_BYTES: usize = 256 << 20;
 
 fn main() -> ExitCode {
-    match std::thread::Builder::new().stack_size(STACK_BYTES).spawn(cli::main) {
-        Ok(thread) => thread.join().unwrap_or(ExitCode::from(cli::USAGE_OR_IO)),
-        Err(_) => cli::main(),
+    match std::thread::Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(gridfuse::main)
+    {
+        Ok(thread) => thread.join().unwrap_or(ExitCode::from(gridfuse::USAGE_OR_IO)),
+        Err(_) => gridfuse::main(),
     }
 }

@@ -148,6 +148,100 @@ fn execute(client: &mut Client, argument: Value) -> Result<Value, ResponseError>
     client.try_request("workspace/executeCommand", params)
 }
 
+/// A server that was told whether the user trusts the workspace. Whatever its compiler and its runner are, they leave a trace.
+fn in_workspace(options: Value) -> (Directory, Directory, Client, PathBuf) {
+    let source = fs::read(workspace::root().join("tests/fixtures/measure/program.cu")).unwrap();
+    let home = Directory::new();
+    fs::create_dir(home.file("bin")).unwrap();
+    let trace = format!("#!/bin/sh\necho \"$0\" >> {}\nexit 1\n", home.file("ran").display());
+    for name in ["bin/nvcc", "bin/ssh", "bin/make"] {
+        fs::write(home.file(name), &trace).unwrap();
+        fs::set_permissions(home.file(name), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let manifest = "[measure]\nrunner = 'ssh nowhere'\nbuild = 'make'\nprogram = 'a.out'\n";
+    let command = json!([{ "directory": ".", "file": "program.cu", "command": "nvcc -rdc=true program.cu" }]);
+    let files = directory(&[
+        ("program.cu", &source),
+        ("gridfuse.toml", manifest.as_bytes()),
+        ("compile_commands.json", command.to_string().as_bytes()),
+    ]);
+    let mut server = Command::new(workspace::gridfuse_bin());
+    let others = std::env::var("PATH").unwrap_or_default();
+    server
+        .arg("lsp")
+        .env("PATH", format!("{}:{others}", home.file("bin").display()))
+        .env("XDG_CACHE_HOME", home.file("cache"))
+        .env("XDG_STATE_HOME", home.file("state"));
+    let mut client = Client::spawn_command(server);
+    client.set_timeout(Duration::from_secs(60));
+    client.initialize_with(Some(files.path()), &capabilities(), options);
+    let path = files.file("program.cu");
+    client.open(&path, &files.read("program.cu"));
+    (files, home, client, path)
+}
+
+#[test]
+fn nothing_is_run_because_a_file_is_opened() {
+    let (_files, home, mut client, path) = in_workspace(Value::Null);
+    client.diagnostics(&path);
+    let launch = client.find(&path, "<<<") + 1;
+    client.hover(&path, launch);
+    for action in client.code_actions(&path, launch..launch, &[], &[]) {
+        let _ = client.try_request("codeAction/resolve", action);
+    }
+    for lens in client.code_lenses(&path) {
+        let _ = client.try_request("codeLens/resolve", lens);
+    }
+    client.inlay_hints(&path);
+    for command in ["gridfuse.explain", "gridfuse.graph", "gridfuse.rewrite"] {
+        let argument = json!({ "uri": uri(&path), "position": { "line": 0, "character": 0 }, "rewrites": "threshold" });
+        let _ = client.try_request(
+            "workspace/executeCommand",
+            json!({ "command": command, "arguments": [argument] }),
+        );
+    }
+    client.save(&path);
+    client.close(&path);
+    assert!(!home.file("ran").exists(), "{}", home.read("ran"));
+    // Where the user asks for it, it is: the traces are no accident.
+    client.open(&path, &fs::read_to_string(&path).unwrap());
+    execute(&mut client, json!({ "uri": uri(&path) })).unwrap_err();
+    assert!(home.file("ran").exists(), "nothing was run");
+    client.shutdown();
+}
+
+#[test]
+fn nothing_is_run_in_a_workspace_that_is_not_trusted() {
+    let (_files, home, mut client, path) = in_workspace(json!({ "workspaceTrusted": false }));
+    for command in ["gridfuse.measure", "gridfuse.tune"] {
+        let params = json!({ "command": command, "arguments": [{ "uri": uri(&path) }] });
+        let refused = client.try_request("workspace/executeCommand", params).unwrap_err();
+        assert!(refused.message.contains("isn't trusted"), "{refused:?}");
+    }
+    // A setting doesn't change it.
+    client.notify(
+        "workspace/didChangeConfiguration",
+        json!({ "settings": { "gridfuse": { "workspaceTrusted": true } } }),
+    );
+    let refused = execute(&mut client, json!({ "uri": uri(&path) })).unwrap_err();
+    assert!(refused.message.contains("isn't trusted"), "{refused:?}");
+    assert!(!home.file("ran").exists());
+    client.notify("gridfuse/workspaceTrusted", Value::Null);
+    let failed = execute(&mut client, json!({ "uri": uri(&path) })).unwrap_err();
+    assert!(!failed.message.contains("isn't trusted"), "{failed:?}");
+    assert!(home.file("ran").exists(), "nothing was run");
+    client.shutdown();
+}
+
+#[test]
+fn a_terminated_server_takes_its_programs_along() {
+    let mut session = Session::new(&[("FAKE_HANGS", "1")]);
+    session.begin();
+    session.signal("lsp", "TERM");
+    session.nothing_runs();
+    session.nothing_is_left();
+}
+
 #[test]
 fn what_the_editor_shows_is_measured() {
     let mut session = Session::new(&[]);

@@ -23,6 +23,9 @@ export const SHOW_LAUNCHES = "gridfuse.showLaunches";
 /** Saves files that an edit has created: an unsaved one is empty on disk, where the compiler looks for it. */
 export const SAVE_CREATED = "gridfuse.saveCreated";
 
+/** The notification that the user trusts the workspace from now on. */
+const WORKSPACE_TRUSTED = "gridfuse/workspaceTrusted";
+
 /** The server crashed this often, this quickly: it isn't started again by itself. */
 const MAX_CRASHES = 4;
 const CRASH_MINUTES = 3;
@@ -47,7 +50,12 @@ export class Server implements vscode.Disposable {
   constructor(
     private readonly context: vscode.ExtensionContext,
     private readonly output: vscode.LogOutputChannel,
-  ) {}
+  ) {
+    const granted = vscode.workspace.onDidGrantWorkspaceTrust(() => {
+      void this.running?.sendNotification(WORKSPACE_TRUSTED);
+    });
+    context.subscriptions.push(granted);
+  }
 
   get state(): ServerState {
     return this.current;
@@ -178,7 +186,11 @@ export class Server implements vscode.Disposable {
       // The state says so.
       initializationFailedHandler: () => false,
       diagnosticCollectionName: "gridfuse",
-      initializationOptions: vscode.workspace.getConfiguration().get("gridfuse"),
+      // Asked for at each start: the server builds and runs nothing where it isn't trusted.
+      initializationOptions: () => ({
+        ...vscode.workspace.getConfiguration().get<object>("gridfuse"),
+        workspaceTrusted: vscode.workspace.isTrusted,
+      }),
       synchronize: { configurationSection: "gridfuse" },
       markdown: { isTrusted: false, supportHtml: false },
       diagnosticPullOptions: { onChange: true, onSave: false, onTabs: false },

@@ -43,8 +43,15 @@ fn difference(
     Ok(())
 }
 
-/// Writes all files, or none.
-pub fn write(changes: BTreeMap<PathBuf, Change>) -> Result<Vec<NewText>, CliError> {
+/// Writes all files, or none: none where one lies outside of the workspace.
+pub fn write(project: &Project, changes: BTreeMap<PathBuf, Change>) -> Result<Vec<NewText>, CliError> {
+    for path in changes.keys() {
+        let shown = |path: &Path| project.show(path);
+        project
+            .bounds
+            .check(path)
+            .map_err(|outside| format!("{}; no file was changed", outside.message(shown)))?;
+    }
     let files: Vec<NewText> = changes
         .into_iter()
         .map(|(path, change)| NewText {

@@ -80,7 +80,7 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
             note(&format!("{} would be applied", count(applied.len(), "fix", "fixes")));
             return Ok(if edited.is_empty() { CLEAN } else { FINDINGS });
         }
-        changes::write(edited)?;
+        changes::write(&project, edited)?;
         fixed = applied;
     }
     let mut summary = Summary::default();

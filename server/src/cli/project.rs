@@ -8,6 +8,7 @@ use gridfuse_analysis::db::{Database, Host, SourceFile};
 
 use super::output::note;
 use super::{CliError, Includes};
+use crate::bounds::Bounds;
 use crate::describe::Describe;
 use crate::files::{self, MAX_FOUND_BYTES, MAX_NAMED_BYTES};
 use crate::manifest::{Inputs, KernelRuns, ManifestError, ProjectBuild};
@@ -36,6 +37,8 @@ pub struct Project {
     pub inputs: Option<Inputs>,
     /// How its `gridfuse.toml` says that kernels are run by themselves.
     pub runs: Option<KernelRuns>,
+    /// What may be written.
+    pub bounds: Bounds,
     here: Option<PathBuf>,
 }
 
@@ -122,6 +125,12 @@ impl Project {
         host.set_files(texts.into_iter().collect());
         let asked: Vec<SourceFile> = files.iter().filter_map(|path| host.file(path)).collect();
         files::load_includes(&mut host, &asked);
+        // Where a project has no mark, all that is below the current directory is the user's.
+        let working = here
+            .iter()
+            .filter(|here| roots.iter().any(|root| root.starts_with(here)));
+        let around = roots.iter().map(|root| Bounds::around(root)).chain(working.cloned());
+        let bounds = Bounds::new(around, files.iter().cloned());
         Ok(Project {
             host,
             files,
@@ -137,6 +146,7 @@ impl Project {
             runner,
             inputs,
             runs,
+            bounds,
             here,
         })
     }

@@ -19,6 +19,7 @@ use super::site::{At, launches_at, list_places};
 use super::snippet::Snippets;
 use super::write::{NewText, WriteError, write_all};
 use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, changes};
+use crate::bounds::Bounds;
 use crate::changes::{Change, NoEdit, edit_of, take};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
@@ -327,7 +328,7 @@ fn report(project: &Project, level: Level<'static>, title: &str, place: FileRang
 }
 
 fn write_in_place(project: &Project, changes: BTreeMap<PathBuf, Change>, out: &mut dyn Write) -> CliResult {
-    for file in changes::write(changes)? {
+    for file in changes::write(project, changes)? {
         let verb = if file.replaces.is_some() { "changed" } else { "created" };
         writeln!(out, "{verb} {}", project.show(&file.path))?;
     }
@@ -344,9 +345,13 @@ fn write_output(
     std::fs::create_dir_all(directory).map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
     let directory = canonical(directory)?;
     let common = common_directory(changes.keys());
+    let inside = Bounds::new([directory.clone()], []);
     let mut files = Vec::new();
     for (path, change) in changes {
-        let target = directory.join(path.strip_prefix(&common).unwrap_or(path));
+        let Ok(below) = path.strip_prefix(&common) else {
+            return Err(format!("internal error: {} is not below {}", path.display(), common.display()).into());
+        };
+        let target = directory.join(below);
         if target == *path {
             let text = format!(
                 "--output would overwrite {}; use --in-place for that",
@@ -354,6 +359,10 @@ fn write_output(
             );
             return Err(text.into());
         }
+        // A link that stands there may lead anywhere.
+        inside
+            .check(&target)
+            .map_err(|outside| outside.message(|path| project.show(path)))?;
         if let Some(parent) = target.parent() {
             std::fs::create_dir_all(parent).map_err(|error| format!("cannot create {}: {error}", parent.display()))?;
         }
@@ -396,7 +405,7 @@ mod tests {
     use gridfuse_analysis::db::Db;
     use gridfuse_analysis::launch::{LaunchId, launches};
     use gridfuse_codeactions::edit::TextEdit;
-    use gridfuse_codeactions::rewrite::{Ineligible, Verdict};
+    use gridfuse_codeactions::rewrite::Ineligible;
 
     type Applied = Result<SourceEdit, Ineligible>;
 
@@ -406,10 +415,6 @@ mod tests {
             .map(|facts| facts.span.shift(id.function.start(db)))
             .unwrap_or_default();
         (id.function.file(db).path(db).to_path_buf(), range)
-    }
-
-    fn eligible<'db>(_: &'db dyn Db, _: LaunchId<'db>, _: &Options) -> Verdict {
-        Verdict::Eligible
     }
 
     /// Puts something before the launch.
@@ -453,7 +458,6 @@ mod tests {
         title: "Wrap",
         doc: "",
         options: LIMIT,
-        check: eligible,
         apply: wrap,
     };
     static REPLACE: Rewrite = Rewrite {
@@ -461,7 +465,6 @@ mod tests {
         title: "Replace",
         doc: "",
         options: &[],
-        check: eligible,
         apply: replace,
     };
 

@@ -160,7 +160,7 @@ fn insert_run_spec(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> O
     };
     let title = format!("Insert a run specification for `{}`", function.name(db));
     Some(CodeAction {
-        edit: Some(snapshot.workspace_edit(&edit, &BTreeMap::new(), &title)?),
+        edit: Some(workspace_edit(snapshot, &edit, &title).ok()?),
         title,
         kind: Some(CodeActionKind::EMPTY),
         ..CodeAction::default()
@@ -180,7 +180,7 @@ fn small_edits(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<C
                 kind: Some(CodeActionKind::QUICKFIX),
                 diagnostics: Some(vec![snapshot.diagnostic(diagnostic)]),
                 is_preferred: snapshot.session.preferred_actions.then_some(true),
-                edit: Some(snapshot.workspace_edit(&edit, &BTreeMap::new(), "")?),
+                edit: Some(workspace_edit(snapshot, &edit, "").ok()?),
                 ..CodeAction::default()
             })
         })
@@ -389,8 +389,12 @@ fn edit(snapshot: &Snapshot, site: &Site<'_>, rewrite: &Rewrite) -> Result<Works
     workspace_edit(snapshot, &edit, rewrite.title)
 }
 
-/// An edit for the client, with the files that it creates where they aren't there yet.
+/// An edit for the client, with the files that it creates where they aren't there yet. It's refused where it leads out of the workspace.
 pub fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit, title: &str) -> Result<WorkspaceEdit> {
+    let bounds = snapshot.bounds();
+    for path in edit.edits.keys() {
+        bounds.check(path).map_err(|outside| failed(outside.to_string()))?;
+    }
     let existing = |path: &std::path::Path| {
         let known = snapshot.file(path).map(|file| file.text(&snapshot.db));
         let text = known.or_else(|| read(path, MAX_NAMED_BYTES).ok());
@@ -398,6 +402,9 @@ pub fn workspace_edit(snapshot: &Snapshot, edit: &SourceEdit, title: &str) -> Re
     };
     let creates = to_create(&edit.creates, existing)
         .map_err(|Exists(path)| failed(Exists::message(&path.display().to_string())))?;
+    for path in creates.keys() {
+        bounds.check(path).map_err(|outside| failed(outside.to_string()))?;
+    }
     snapshot
         .workspace_edit(edit, &creates, title)
         .ok_or_else(|| failed("the edit is of a file that is not known; save all files and try again".to_string()))

@@ -31,6 +31,9 @@ pub async fn run(state: Arc<State>) {
     let Some(mut jobs) = jobs else { return };
     let mut done = HashSet::new();
     while let Some(job) = jobs.recv().await {
+        if !state.allowed.disk {
+            continue;
+        }
         let what = match &job {
             Job::Folder(path) | Job::ContextOf(path) => {
                 let directory = if matches!(job, Job::Folder(_)) {

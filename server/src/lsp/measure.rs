@@ -233,6 +233,10 @@ pub async fn execute(
     arguments: Vec<Value>,
     token: Option<ProgressToken>,
 ) -> Result<Option<Value>> {
+    state.trust.require().map_err(failed)?;
+    if !state.allowed.run {
+        return Err(failed("this server builds and runs nothing".to_owned()));
+    }
     let argument = arguments.into_iter().next().unwrap_or_default();
     let name = what.command();
     let argument: Argument = serde_json::from_value(argument)

@@ -11,12 +11,22 @@ use gridfuse_codeactions::handlers::REWRITES;
 use tower_lsp_server::ls_types::Uri;
 
 /// Where the pages are; they are written when the first one is asked for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pages {
+    /// They may be.
+    written: bool,
     directory: OnceLock<Option<PathBuf>>,
 }
 
 impl Pages {
+    /// Pages that may be `written`, or none.
+    pub fn new(written: bool) -> Self {
+        Pages {
+            written,
+            directory: OnceLock::new(),
+        }
+    }
+
     /// The page of a diagnostic; `None` when it can't be written.
     pub fn diagnostic(&self, id: &str) -> Option<Uri> {
         self.page("diagnostics", id)
@@ -49,6 +59,9 @@ impl Pages {
     }
 
     fn directory(&self) -> Option<&Path> {
+        if !self.written {
+            return None;
+        }
         let directory = self.directory.get_or_init(|| {
             let directory = cache_directory()?.join("gridfuse").join(env!("CARGO_PKG_VERSION"));
             write(&directory).ok().map(|()| directory)

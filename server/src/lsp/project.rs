@@ -101,6 +101,9 @@ pub async fn reload(state: Arc<State>) {
 /// document when there is no folder. What is wrong in them is reported where it is wrong; a wrong `gridfuse.toml` leaves what was
 /// known before. Compile commands are left as they are, unless they are to be read `again` or the manifests say something new.
 async fn read(state: Arc<State>, again: bool) {
+    if !state.allowed.disk {
+        return;
+    }
     let (directories, roots, named, before, reading) = {
         let mut shared = state.lock();
         let directories = shared.directories();

@@ -43,6 +43,11 @@ impl Backend {
         measure::cancel(&self.state, &params.token);
     }
 
+    /// The user trusts the workspace: see [`trust`](super::trust).
+    pub async fn trust(&self) {
+        self.state.trust.grant();
+    }
+
     /// The receiver lives as long as the server.
     fn disk(&self, job: Job) {
         let _ = self.state.disk.send(job);
@@ -166,6 +171,7 @@ impl LanguageServer for Backend {
         // A second `initialize` never gets here.
         let _ = self.state.session.set(session);
         if let Some(options) = &params.initialization_options {
+            self.state.trust.read(options);
             configure(&self.state, options).await;
         }
         self.state.set_initialized();

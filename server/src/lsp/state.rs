@@ -13,6 +13,7 @@ use tower_lsp_server::Client;
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{MessageType, Uri};
 
+use super::Allowed;
 use super::build_errors::BuildErrors;
 use super::capabilities::Session;
 use super::disk;
@@ -21,6 +22,8 @@ use super::measure::Running;
 use super::pages::Pages;
 use super::passage::ProgressEnds;
 use super::project::Project;
+use super::trust::Trust;
+use crate::bounds::Bounds;
 use crate::hints::{Hints, WantedHints};
 use crate::manifests::Manifests;
 
@@ -84,6 +87,10 @@ pub struct State {
     pub disk_jobs: Mutex<Option<mpsc::UnboundedReceiver<disk::Job>>>,
     /// The measurement that is under way.
     pub measurement: Mutex<Option<Running>>,
+    /// What the server may do.
+    pub allowed: Allowed,
+    /// Whether the user trusts the workspace.
+    pub trust: Trust,
     /// Told of the end of each progress.
     pub progress_ends: Arc<ProgressEnds>,
     pages: Arc<Pages>,
@@ -112,6 +119,8 @@ pub struct Snapshot {
     pub session: Session,
     /// What the project's `gridfuse.toml`s say.
     pub manifests: Arc<Manifests>,
+    /// The workspace folders that are open.
+    pub folders: Vec<PathBuf>,
     /// Which inlay hints the client wants.
     pub client_hints: WantedHints,
     /// Documentation to link to.
@@ -125,6 +134,20 @@ impl Snapshot {
     /// The file at `path`.
     pub fn file(&self, path: &Path) -> Option<SourceFile> {
         Workspace::get(&self.db).files(&self.db).get(path).copied()
+    }
+
+    /// The files that an edit may change: those of the workspace, and what is open.
+    pub fn bounds(&self) -> Bounds {
+        let open = self.documents.keys();
+        let mut roots = self.folders.clone();
+        if roots.is_empty() {
+            let places = open
+                .clone()
+                .filter(|path| path.is_absolute())
+                .filter_map(|path| path.parent());
+            roots.extend(places.map(Bounds::around));
+        }
+        Bounds::new(roots, open.cloned())
     }
 
     /// Which inlay hints are shown in a document: the client's settings come before the project's.
@@ -174,7 +197,7 @@ impl Drop for CancelOnDrop {
 
 impl State {
     /// The state of a server that knows no files yet.
-    pub fn new(client: Client) -> Arc<State> {
+    pub fn new(client: Client, allowed: Allowed) -> Arc<State> {
         let (disk, jobs) = mpsc::unbounded_channel();
         Arc::new(State {
             client,
@@ -183,8 +206,10 @@ impl State {
             disk,
             disk_jobs: Mutex::new(Some(jobs)),
             measurement: Mutex::new(None),
+            allowed,
+            trust: Trust::default(),
             progress_ends: Arc::default(),
-            pages: Arc::default(),
+            pages: Arc::new(Pages::new(allowed.disk)),
             shared: Mutex::new(Shared::new()),
             initialized: AtomicBool::new(false),
             shut_down: AtomicBool::new(false),
@@ -211,6 +236,7 @@ impl State {
             documents: shared.documents.clone(),
             session,
             manifests: shared.project.manifests.clone(),
+            folders: shared.project.folders.clone(),
             client_hints: shared.project.client_hints,
             pages: self.pages.clone(),
             build_errors: shared.build_errors.clone(),

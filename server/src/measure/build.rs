@@ -129,10 +129,11 @@ pub fn below(tree: &Path, path: &Path) -> PathBuf {
     for part in path.components() {
         match part {
             Component::Normal(name) => copy.push(name),
-            Component::ParentDir => {
+            // Above the root there is nothing: the copy stays below the tree.
+            Component::ParentDir if copy != tree => {
                 copy.pop();
             }
-            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {}
         }
     }
     copy

@@ -29,7 +29,7 @@ pub fn send(
     for (number, below) in files.iter().enumerate() {
         let from = inputs.root.join(below);
         let what = format!("sending {}, file {} of {}", below.display(), number + 1, files.len());
-        progress(0, &what);
+        progress.tell(0, &what);
         remote
             .send_file(&from, &copy.join(below))
             .map_err(|error| format!("cannot send {}: {error}", from.display()))?;

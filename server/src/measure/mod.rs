@@ -25,6 +25,7 @@ mod place;
 mod probe;
 pub mod process;
 mod program;
+pub mod progress;
 mod project_build;
 mod recording;
 mod remote;
@@ -50,6 +51,7 @@ use self::kernel::HostProgram;
 use self::place::Place;
 use self::probe::probe;
 use self::program::texts;
+use self::progress::percent;
 use self::report::{KernelRun, Outcome, Report, VERSION, Variant};
 use self::run::{Programs, Runner};
 use self::variant::Applied;
@@ -57,6 +59,7 @@ use crate::cli::{Project, unified};
 
 pub use self::compare::Tolerance;
 pub use self::hand_written::HandWritten;
+pub use self::progress::{Progress, Reports};
 pub use self::variant::{Recipe, targets};
 
 /// What the names of scratch directories begin with.
@@ -135,20 +138,11 @@ struct Prepared {
     sources: Result<Sources, Vec<String>>,
 }
 
-/// Is told how many percent are done, and what goes on.
-pub type Progress<'a> = &'a (dyn Fn(u8, &str) + Sync);
-
 /// Percent that are done once the GPU is known.
 const PROBED: u8 = 5;
 
 /// Percent that are done once everything is built.
 const BUILT: u8 = 60;
-
-/// The percentage after `done` of `all` equal steps between two percentages.
-fn percent(from: u8, to: u8, done: usize, all: usize) -> u8 {
-    let part = usize::from(to.saturating_sub(from)) * done.min(all) / all.max(1);
-    from.saturating_add(u8::try_from(part).unwrap_or(u8::MAX))
-}
 
 /// Measures. `load` loads the user's files afresh; `progress` is told what goes on. An error is a sentence that says what to do.
 pub fn measure(
@@ -213,7 +207,7 @@ pub fn measure(
     }
 
     let sent = send_inputs(&place, &project, request, scratch.path(), progress)?;
-    progress(0, "looking for a GPU");
+    progress.tell(0, "looking for a GPU");
     let machine = probe(&place, &mut compiler, request.arch.is_none(), scratch.path())?.machine;
     if process::given_up() {
         return Err("given up".to_owned());
@@ -239,7 +233,7 @@ pub fn measure(
         device: None,
     };
 
-    let run = |done: usize, what: &str| progress(percent(BUILT, 100, done, all.len()), &format!("running {what}"));
+    let run = |done: usize, what: &str| progress.tell(percent(BUILT, 100, done, all.len()), &format!("running {what}"));
     run(0, "the original");
     let Some(original_programs) = programs.next() else {
         return Err("internal error: the original was not built; please report it".to_owned());
@@ -314,7 +308,7 @@ fn compiler(place: &Place, request: &Request, project: &Project) -> Result<Compi
 /// The machine with the GPU.
 fn connect(request: &Request, scratch: &Path, progress: Progress<'_>) -> Result<Place, String> {
     if let Some(line) = &request.runner {
-        progress(0, &format!("waiting for {line}"));
+        progress.tell(0, &format!("waiting for {line}"));
     }
     Place::new(request.runner.as_deref(), scratch)
 }
@@ -418,12 +412,9 @@ fn build_all(
         })
         .collect();
     let all = jobs.len();
-    let built_so_far = |done: usize| {
-        let what = format!("building programs: {done} of {all}");
-        progress(percent(PROBED, BUILT, done, all), &what);
-    };
-    built_so_far(0);
-    let mut built = build_each(place, compiler, &jobs, request, header, &built_so_far).into_iter();
+    let steps = progress.steps(PROBED, BUILT, all, |done| format!("building programs: {done} of {all}"));
+    steps.begin();
+    let mut built = build_each(place, compiler, &jobs, request, header, &|| steps.one_done()).into_iter();
     let mut programs = Vec::new();
     while let (Some(timed), Some(checked)) = (built.next(), built.next()) {
         programs.push(Programs { timed, checked });
@@ -439,20 +430,20 @@ struct Job<'a> {
     texts: &'a BTreeMap<PathBuf, String>,
 }
 
-/// Builds programs side by side; the results in the same order. `progress` is told how many are done.
+/// Builds programs side by side; the results in the same order. `one_done` is called after each.
 fn build_each(
     place: &Place,
     compiler: &Compiler,
     jobs: &[Job<'_>],
     request: &Request,
     header: &Path,
-    progress: &(dyn Fn(usize) + Sync),
+    one_done: &(dyn Fn() + Sync),
 ) -> Vec<Result<PathBuf, BuildFailure>> {
     let workers = place
         .cores()
         // A project's own command uses the cores itself.
         .min(if compiler.project.is_some() { 1 } else { jobs.len() });
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let next = AtomicUsize::new(0);
     let built: Mutex<Vec<Option<Result<PathBuf, BuildFailure>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
     std::thread::scope(|scope| {
         for _ in 0..workers {
@@ -466,7 +457,7 @@ fn build_each(
                     if let Some(place) = built.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index) {
                         *place = Some(result);
                     }
-                    progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+                    one_done();
                 }
             });
         }

@@ -19,7 +19,9 @@ use crate::measure::history::{self, Entry};
 use crate::measure::kernel::Sources;
 use crate::measure::report::Report;
 use crate::measure::served::{self, Message, Unsaved};
-use crate::measure::{HandWritten, Progress, Recipe, Request, fingerprint, html, markdown, measure, process, targets};
+use crate::measure::{
+    HandWritten, Progress, Recipe, Reports, Request, fingerprint, html, markdown, measure, process, targets,
+};
 
 /// Arguments of `measure`.
 #[derive(Debug, Args)]
@@ -160,10 +162,14 @@ struct Measurement {
 /// Measures what the editor shows.
 fn serve(args: &MeasureArgs) -> Result<Measurement, CliError> {
     let unsaved = served::unsaved()?;
-    report(args, &unsaved, &|percent, what| {
-        let what = what.to_owned();
-        Message::Progress { percent, what }.send();
-    })
+    report(
+        args,
+        &unsaved,
+        &Reports::new(|percent, what: &str| {
+            let what = what.to_owned();
+            Message::Progress { percent, what }.send();
+        }),
+    )
 }
 
 fn report(args: &MeasureArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Result<Measurement, CliError> {

@@ -10,7 +10,7 @@ use crate::cli::project::{Project, canonical};
 use crate::cli::site::At;
 use crate::cli::{CliError, Includes};
 use crate::measure::served::Unsaved;
-use crate::measure::{Progress, Request, Tolerance, process};
+use crate::measure::{Progress, Reports, Request, Tolerance, process};
 
 /// What a shell says of a program that Ctrl-C has ended.
 pub const GIVEN_UP: u8 = 130;
@@ -134,14 +134,14 @@ pub fn with_spinner<T>(work: impl FnOnce(Progress<'_>) -> T) -> T {
         spinner
     });
     let begun = Instant::now();
-    let result = work(&|percent, what| match &spinner {
+    let result = work(&Reports::new(|percent, what: &str| match &spinner {
         Some(spinner) => spinner.set_message(format!("{percent:3} % {what}")),
         None => {
             let seconds = begun.elapsed().as_secs_f64();
             // Who doesn't listen misses nothing of the result.
             let _ = writeln!(io::stderr(), "{seconds:7.1} s {percent:3} % {what}");
         }
-    });
+    }));
     if let Some(spinner) = &spinner {
         spinner.finish_and_clear();
     }

@@ -18,7 +18,7 @@ use crate::measure::served::{self, Message, Unsaved};
 use crate::measure::tune::report::ChangedText;
 use crate::measure::tune::space::{GRANULARITIES, granularity};
 use crate::measure::tune::{Tuned, Tuning, tune};
-use crate::measure::{Progress, process};
+use crate::measure::{Progress, Reports, process};
 
 /// Arguments of `tune`.
 #[derive(Debug, Args)]
@@ -141,7 +141,7 @@ pub fn run(args: &TuneArgs, out: &mut dyn Write) -> CliResult {
     } else {
         table::print(&report, out)?;
         if args.result.write {
-            for file in changes::write(changes)? {
+            for file in changes::write(&project, changes)? {
                 let verb = if file.replaces.is_some() { "changed" } else { "created" };
                 writeln!(out, "{verb} {}", project.show(&file.path))?;
             }
@@ -159,10 +159,14 @@ pub fn run(args: &TuneArgs, out: &mut dyn Write) -> CliResult {
 /// Tunes what the editor shows.
 fn serve(args: &TuneArgs) -> Result<(Project, Tuned), CliError> {
     let unsaved = served::unsaved()?;
-    search(args, &unsaved, &|percent, what| {
-        let what = what.to_owned();
-        Message::Progress { percent, what }.send();
-    })
+    search(
+        args,
+        &unsaved,
+        &Reports::new(|percent, what: &str| {
+            let what = what.to_owned();
+            Message::Progress { percent, what }.send();
+        }),
+    )
 }
 
 fn search(args: &TuneArgs, unsaved: &Unsaved, progress: Progress<'_>) -> Result<(Project, Tuned), CliError> {

@@ -260,7 +260,7 @@ impl Lab<'_> {
                 .filter(|point| self.tried.get(point).is_some_and(is_open))
                 .collect();
             if !open.is_empty() {
-                (self.progress)(SEARCHED, "comparing with the program as it is");
+                self.progress.tell(SEARCHED, "comparing with the program as it is");
                 for (point, Checked { verdict, launches }) in self.check(Stage::Search, &open, &reference.captured)? {
                     let tried = self.tried.entry(point).or_default();
                     tried.device_launches = launches;
@@ -316,7 +316,7 @@ impl Lab<'_> {
             runners: self.runners,
             workshop: self.workshop,
             pace: Some(reference.seconds),
-            told: &|done, what| (self.progress)(percent(PROBED, SEARCHED, done, most), what),
+            told: &|done, what| self.progress.tell(percent(PROBED, SEARCHED, done, most), what),
             save: &|tried| save(state, tried, swept, ledger),
         };
         self.stopped += race.run(queue, &mut self.tried)?;

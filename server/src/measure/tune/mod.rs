@@ -104,7 +104,7 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
     drop(base);
 
     let sent = send_inputs(&place, &project, request, scratch.path(), progress)?;
-    progress(0, "looking for a GPU");
+    progress.tell(0, "looking for a GPU");
     let found = probe(&place, &mut compiler, request.arch.is_none(), scratch.path())?;
     let devices = devices(&found.alike, &place.visible_devices());
     let key = key(tuning, &project, &compiler, &found.machine.gpu);
@@ -170,7 +170,7 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
             scope.spawn(|| workshop.work());
         }
         let programs = order_original(&workshop, &original);
-        progress(PROBED, "building the program as it is");
+        progress.tell(PROBED, "building the program as it is");
         let space = lab.space(guess)?;
         let search = Search::new(&space, guess, request.repeat);
         // While the program as it is runs, too.
@@ -350,7 +350,7 @@ fn reference(
         built.map_err(|failure| format!("the program as it is does not compile:\n{}", failure.message))
     });
     let (timed, checked) = (timed?, checked?);
-    progress(PROBED, "running the program as it is");
+    progress.tell(PROBED, "running the program as it is");
     let unusable = |outcome: Outcome| match outcome {
         Outcome::TimedOut { seconds } => format!(
             "the program as it is did not finish in {seconds} s, so that nothing can be compared with it: tune with smaller \

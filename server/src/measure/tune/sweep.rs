@@ -48,7 +48,8 @@ impl Lab<'_> {
                 pace: None,
                 told: &|done, what| {
                     let part = percent(SEARCHED, 100, done, all.len());
-                    (self.progress)(part, &format!("all combinations, {done} of {}: {what}", all.len()));
+                    self.progress
+                        .tell(part, &format!("all combinations, {done} of {}: {what}", all.len()));
                 },
                 save: &|swept| save(state, tried, swept, ledger),
             };
@@ -68,7 +69,7 @@ impl Lab<'_> {
                 break Some(first);
             }
             let open: Vec<Point> = finalists.into_iter().filter(is_open).collect();
-            (self.progress)(
+            self.progress.tell(
                 99,
                 "comparing the fastest of all combinations with the program as it is",
             );
@@ -129,7 +130,10 @@ impl Lab<'_> {
             runners: self.runners,
             workshop: self.workshop,
             pace: None,
-            told: &|_, what| (self.progress)(99, &format!("the fastest and what was found, again: {what}")),
+            told: &|_, what| {
+                self.progress
+                    .tell(99, &format!("the fastest and what was found, again: {what}"))
+            },
             save: &|_| Ok(()),
         };
         let mut again = Tries::new();

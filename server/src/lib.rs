@@ -1,0 +1,28 @@
+//! What the `gridfuse` binary does: language server and command line for CUDA dynamic parallelism. A library so that a fuzzer can
+//! reach it.
+
+mod bounds;
+mod changes;
+mod cli;
+mod compile_commands;
+mod creates;
+pub mod describe;
+mod files;
+mod fixes;
+mod graph;
+mod graph_svg;
+mod hints;
+pub mod launches;
+mod line_index;
+mod lsp;
+mod manifest;
+mod manifests;
+mod measure;
+mod recipe;
+pub mod schema;
+
+pub use cli::main;
+pub use lsp::{Allowed, serve};
+
+/// An exit code of the command line: wrong use, or a file that cannot be read or written.
+pub const USAGE_OR_IO: u8 = cli::USAGE_OR_IO;
