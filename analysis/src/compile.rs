@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::db::{Db, SourceFile, Workspace};
-use crate::include::{include_lines, resolve_with};
+use crate::include::resolve_with;
 
 /// What `<<<grid, block>>>` without a stream means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, salsa::SalsaValue)]
@@ -157,7 +157,7 @@ fn includers(db: &dyn Db) -> HashMap<SourceFile, Vec<SourceFile>> {
             if file != main && !all.contains_key(file.path(db)) {
                 found.entry(file).or_default().push(main);
             }
-            for include in include_lines(db, file) {
+            for include in file.includes(db).iter() {
                 if let Some(target) = resolve_with(db, file, include, &command.include_dirs)
                     && seen.insert(target)
                 {

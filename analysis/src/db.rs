@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::compile::CompileCommand;
+use crate::items::IncludeItem;
+use crate::mask::directives;
 use crate::parse::{Parsed, parse};
 use crate::settings::Settings;
 use crate::span::TextRange;
@@ -24,6 +26,10 @@ pub struct SourceFile {
     /// The text.
     #[returns(clone)]
     pub text: Arc<str>,
+    /// Every `#include` in the text, whatever `#if` it stands under. What other files mean hangs on these, and they hardly ever
+    /// change: so they are kept apart from the text, which does with every edit.
+    #[returns(clone)]
+    pub includes: Arc<Vec<IncludeItem>>,
     /// An earlier text as it was parsed, for incremental parsing.
     #[returns(clone)]
     pub previous: Option<Parsed>,
@@ -44,6 +50,29 @@ pub struct Workspace {
     /// The commands that compile each file, by the file's path.
     #[returns(clone)]
     pub commands: Arc<BTreeMap<PathBuf, Vec<Arc<CompileCommand>>>>,
+}
+
+/// Every `#include` in a text.
+fn includes_in(text: &str) -> Arc<Vec<IncludeItem>> {
+    let directives = directives(text);
+    let includes = directives.iter().filter(|d| d.name == "include");
+    Arc::new(includes.filter_map(|d| IncludeItem::parse(d.rest(text))).collect())
+}
+
+/// Whether another `#include` may be read, or none any more, where `removed` between `head` and `tail` becomes `inserted`: not where no
+/// line, comment, literal or directive begins or ends there, and the line is no directive.
+fn may_touch_includes(head: &str, removed: &str, inserted: &str, tail: &str) -> bool {
+    let begins = |c: char| matches!(c, '#' | '/' | '*' | '"' | '\'' | '\\' | '\n' | '\r' | '(' | ')' | 'R');
+    let line_start = head.rfind('\n').map_or(0, |newline| newline + 1);
+    let line_end = tail.find('\n').unwrap_or(tail.len());
+    let continued = head[..line_start].trim_end_matches(['\r', '\n']).ends_with('\\');
+    let around = [&head[line_start..], &tail[..line_end]];
+    continued
+        || removed.contains(begins)
+        || inserted.contains(begins)
+        || around
+            .iter()
+            .any(|part| part.contains(['#', '/', '*', '"', '\'', '\\']))
 }
 
 /// What the queries see.
@@ -137,7 +166,10 @@ impl Host {
             self.set_text(file, text, Durability::LOW);
             return file;
         }
-        let file = SourceFile::new(&self.db, path.to_path_buf(), text, None);
+        let includes = includes_in(&text);
+        let file = SourceFile::builder(path.to_path_buf(), text, includes, None)
+            .includes_durability(Durability::HIGH)
+            .new(&self.db);
         let workspace = Workspace::get(&self.db);
         let mut files = workspace.files(&self.db).as_ref().clone();
         files.insert(path.to_path_buf(), file);
@@ -148,8 +180,17 @@ impl Host {
     /// `durability`: what was found out from files that hardly ever change isn't looked at again when others do.
     fn set_text(&mut self, file: SourceFile, text: Arc<str>, durability: Durability) {
         if file.text(&self.db) != text {
+            self.set_includes(file, includes_in(&text));
             file.set_previous(&mut self.db).with_durability(durability).to(None);
             file.set_text(&mut self.db).with_durability(durability).to(text);
+        }
+    }
+
+    fn set_includes(&mut self, file: SourceFile, includes: Arc<Vec<IncludeItem>>) {
+        if file.includes(&self.db) != includes {
+            file.set_includes(&mut self.db)
+                .with_durability(Durability::HIGH)
+                .to(includes);
         }
     }
 
@@ -163,7 +204,8 @@ impl Host {
             match files.entry(path) {
                 Entry::Occupied(known) => self.set_text(*known.get(), text, Durability::HIGH),
                 Entry::Vacant(free) => {
-                    let file = SourceFile::builder(free.key().clone(), text, None)
+                    let includes = includes_in(&text);
+                    let file = SourceFile::builder(free.key().clone(), text, includes, None)
                         .durability(Durability::HIGH)
                         .new(&self.db);
                     free.insert(file);
@@ -189,6 +231,9 @@ impl Host {
         }
         let new: Arc<str> = [head, insert, tail].concat().into();
         let parsed = parse(&self.db, file);
+        if may_touch_includes(head, &old[start..end], insert, tail) {
+            self.set_includes(file, includes_in(&new));
+        }
         file.set_previous(&mut self.db)
             .with_durability(Durability::LOW)
             .to(Some(parsed));
@@ -243,5 +288,67 @@ impl Host {
             .ok()
             .and_then(|mut log| log.take())
             .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Random edits of texts in which nearly everything begins or ends something.
+    #[test]
+    fn includes_are_those_of_the_text() {
+        const PIECES: [&str; 22] = [
+            "#include \"a.h\"\n",
+            "#include <b.h>\n",
+            "#",
+            "\n",
+            "/*",
+            "*/",
+            "//",
+            "\"",
+            "'",
+            "\\",
+            "\\\n",
+            "R\"x(",
+            ")x\"",
+            "x",
+            "include",
+            "<c.h>",
+            " ",
+            "8R",
+            "1'000",
+            "#define A \\\n",
+            "(",
+            "\r\n",
+        ];
+        let mut state = 1u64;
+        let mut random = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let path = Path::new("/a.cu");
+        let mut kept = 0;
+        for _ in 0..400 {
+            let mut host = Host::new();
+            let text: String = (0..8).map(|_| PIECES[random(PIECES.len())]).collect();
+            let file = host.set_file(path, text);
+            for _ in 0..8 {
+                let text = file.text(host.db());
+                let mut ends = [random(text.len() + 1), random(text.len() + 1)];
+                ends.sort_unstable();
+                if random(2) == 0 {
+                    ends[1] = ends[0];
+                }
+                let range = TextRange::new(ends[0] as u32, ends[1] as u32);
+                host.edit_file(path, range, PIECES[random(PIECES.len())]);
+                let now = file.text(host.db());
+                assert_eq!(file.includes(host.db()), includes_in(&now), "{now:?}");
+                kept += usize::from(now != text);
+            }
+        }
+        assert!(kept > 2000, "{kept}");
     }
 }

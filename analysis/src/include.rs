@@ -6,7 +6,6 @@ use std::path::{Component, Path, PathBuf};
 use crate::compile::compilation;
 use crate::db::{Db, SourceFile, Workspace};
 use crate::items::{IncludeItem, items};
-use crate::mask::file_directives;
 use crate::settings::settings;
 
 /// The file that an `#include` in `from` means, if it is in the workspace.
@@ -64,17 +63,6 @@ pub(crate) fn resolve_with(
     candidates(db, from, include, dirs).find_map(|path| files.get(&path).copied())
 }
 
-/// Every `#include` of a file, whatever `#if` it stands under.
-#[salsa::tracked]
-pub(crate) fn include_lines(db: &dyn Db, file: SourceFile) -> Vec<IncludeItem> {
-    let text = file.text(db);
-    file_directives(db, file)
-        .iter()
-        .filter(|d| d.name == "include")
-        .filter_map(|d| IncludeItem::parse(d.rest(&text)))
-        .collect()
-}
-
 /// The files that include each file directly, whatever `#if` that stands under.
 #[salsa::tracked]
 fn direct_includers(db: &dyn Db) -> HashMap<SourceFile, Vec<SourceFile>> {
@@ -83,7 +71,7 @@ fn direct_includers(db: &dyn Db) -> HashMap<SourceFile, Vec<SourceFile>> {
         return found;
     };
     for from in workspace.files(db).values() {
-        for include in include_lines(db, *from) {
+        for include in from.includes(db).iter() {
             if let Some(target) = resolve_include(db, *from, include) {
                 found.entry(target).or_default().push(*from);
             }

@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::db::{Db, SourceFile, Workspace};
 use crate::hir::{Expr, ExprKind, Name, body, integer_literal, parameters};
-use crate::include::{include_lines, including_files, resolve_include};
 pub use crate::include::{included_files, normalize};
+use crate::include::{including_files, resolve_include};
 use crate::items::{FunctionItem, GlobalItem, MacroItem, items};
 use crate::launch::{Child, LaunchId};
 use crate::mentions::{count_mentions, files_mentioning, functions_mentioning, may_declare, places_of};
@@ -213,7 +213,7 @@ fn seen_in_context(db: &dyn Db, file: SourceFile) -> HashSet<SourceFile> {
     let around: HashSet<SourceFile> = own.chain(found.iter().copied()).collect();
     let mut missing: BTreeSet<PathBuf> = BTreeSet::new();
     for from in around {
-        for include in include_lines(db, from) {
+        for include in from.includes(db).iter() {
             let path = Path::new(&include.path);
             // `<cuda_runtime.h>` is the toolkit's.
             let project = !include.system || include.path.contains('/') || path.extension().is_some_and(|e| e == "cuh");
