@@ -165,3 +165,100 @@ fn incremental_parsing_gives_the_same_as_parsing_anew() {
         assert_eq!(places(&host), places(&fresh), "{to}");
     }
 }
+
+/// 60 programs with the same names, and 60 files that share a header.
+fn workspace() -> Host {
+    let mut files = vec![(
+        "/w/shared.cuh".into(),
+        "#define CALL(p) touch(p)\n__device__ int touch(int* p);\n".into(),
+    )];
+    for i in 0..60 {
+        let pair = |n: &str| {
+            format!(
+                "__global__ void child{n}(int* out, int count) {{\n    if (threadIdx.x < count) out[threadIdx.x] = 1;\n}}\n\
+                 __global__ void parent{n}(int* out, int n) {{\n    int v = threadIdx.x;\n    if (v < n) child{n}<<<1, 32>>>(out, v);\n}}\n"
+            )
+        };
+        let program = format!("{}int main() {{ parent<<<1, 32>>>(nullptr, 4); }}\n", pair(""));
+        files.push((format!("/w/program{i}.cu").into(), program.into()));
+        let part = format!(
+            "#include \"shared.cuh\"\n{}void run{i}() {{ parent{i}<<<1, 32>>>(nullptr, 4); }}\n",
+            pair(&i.to_string())
+        );
+        files.push((format!("/w/part{i}.cu").into(), part.into()));
+    }
+    let mut host = Host::observed();
+    host.set_files(files);
+    host
+}
+
+#[test]
+fn an_edit_leaves_other_files_alone() {
+    for path in ["/w/program7.cu", "/w/part7.cu"] {
+        let path = Path::new(path);
+        let mut host = workspace();
+        let file = host.file(path).unwrap();
+        diagnostics(host.db(), file);
+        for insert in [
+            " ",
+            "/* */",
+            "#define X 1\n",
+            "__device__ int added(int x) { return x; }\n",
+        ] {
+            // The first edit of a file tells the database that it is one that changes.
+            host.edit_file(path, TextRange::empty(0), "\n");
+            diagnostics(host.db(), file);
+            let text = file.text(host.db());
+            let at = text.find("__global__").unwrap() as u32;
+            host.record_executions();
+            host.edit_file(path, TextRange::empty(at), insert);
+            diagnostics(host.db(), file);
+            let executed = host.take_executions();
+            for query in [
+                "parse",
+                "items",
+                "preprocessed",
+                "file_directives",
+                "visible",
+                "launches_by_name",
+                "body",
+            ] {
+                let most = if query == "body" { 5 } else { 1 };
+                assert!(
+                    counts(&executed, query) <= most,
+                    "{query} behind {insert:?}: {executed:?}"
+                );
+            }
+            // A new function is a new name: which functions mention it is asked of each file, and not of each function.
+            assert!(counts(&executed, "words_in") <= 5, "{executed:?}");
+        }
+    }
+}
+
+#[test]
+fn an_include_that_comes_or_goes_is_noticed() {
+    let mut host = workspace();
+    let (path, header) = (Path::new("/w/program7.cu"), Path::new("/w/shared.cuh"));
+    let file = host.file(path).unwrap();
+    let sees = |host: &Host| {
+        let seen = gridfuse_analysis::resolve::included_files(host.db(), file);
+        seen.contains(&host.file(header).unwrap())
+    };
+    diagnostics(host.db(), file);
+    assert!(!sees(&host));
+    let line = "#include \"shared.cuh\"\n";
+    host.edit_file(path, TextRange::empty(0), line);
+    diagnostics(host.db(), file);
+    assert!(sees(&host));
+    // Letter by letter, as one types.
+    host.edit_file(path, TextRange::new(0, line.len() as u32), "");
+    assert!(!sees(&host));
+    for (at, letter) in line.char_indices() {
+        host.edit_file(path, TextRange::empty(at as u32), letter.encode_utf8(&mut [0; 4]));
+        diagnostics(host.db(), file);
+    }
+    assert!(sees(&host));
+    host.edit_file(path, TextRange::new(0, 1), "//");
+    diagnostics(host.db(), file);
+    assert!(!sees(&host));
+}

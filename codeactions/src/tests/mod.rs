@@ -20,6 +20,7 @@ mod hidden;
 mod launch_errors;
 mod nesting;
 mod optimize;
+mod outcome;
 mod persistent_loop;
 mod promote;
 mod serialize;
