@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::db::{Db, SourceFile, Workspace};
+use crate::db::{Db, SourceFile};
 use crate::hir::words;
 use crate::include::{included_files, including_files};
 use crate::items::FunctionItem;
@@ -88,10 +88,5 @@ pub fn related_files<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Relat
         .collect();
     found.including.extend(more);
     found.including.retain(|file| !found.whole.contains(file));
-    if let Some(workspace) = Workspace::try_get(db) {
-        // Includes that aren't found are looked for by the end of their path, which another file may have.
-        let files = workspace.files(db);
-        found.whole.retain(|file| files.contains_key(file.path(db)));
-    }
     found
 }
