@@ -1,9 +1,9 @@
 //! What the callers of a device function hand to its parameters.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::level::{FunctionUniformity, Level};
-use crate::db::{Db, Workspace};
+use crate::db::{Db, SourceFile, Workspace};
 use crate::hir::{ExprId, ExprKind, body, parameters};
 use crate::items::{FunctionItem, items};
 use crate::launch::statement_places;
@@ -46,17 +46,28 @@ pub(crate) fn calls_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
         if !words_of(db, *file).contains(name) {
             continue;
         }
-        for caller in &items(db, *file).functions {
-            let signature = caller.signature(db);
-            if !caller.has_body(db) || !(signature.kernel || signature.device) {
-                continue;
+        found.extend(calls_in(db, *file).get(&function).into_iter().flatten());
+    }
+    found
+}
+
+/// The calls in a file's device code, by the function that is called.
+#[salsa::tracked]
+fn calls_in<'db>(db: &'db dyn Db, file: SourceFile) -> HashMap<FunctionItem<'db>, Vec<Call<'db>>> {
+    let mut found: HashMap<FunctionItem<'db>, Vec<Call<'db>>> = HashMap::new();
+    for caller in &items(db, file).functions {
+        let signature = caller.signature(db);
+        if !caller.has_body(db) || !(signature.kernel || signature.device) {
+            continue;
+        }
+        for call in &direct(db, *caller).calls {
+            let candidates: HashSet<FunctionItem<'db>> = call.candidates.iter().copied().collect();
+            for function in candidates {
+                found.entry(function).or_default().push(Call {
+                    caller: *caller,
+                    expr: call.expr,
+                });
             }
-            let calls = &direct(db, *caller).calls;
-            let hits = calls.iter().filter(|call| call.candidates.contains(&function));
-            found.extend(hits.map(|call| Call {
-                caller: *caller,
-                expr: call.expr,
-            }));
         }
     }
     found
