@@ -82,6 +82,8 @@ pub struct Signature {
     pub conditional: bool,
     /// Parts that were blanked because an `#if` cuts through a construct: what stands there isn't analysed.
     pub cuts: Vec<Span>,
+    /// Parts that were blanked because they are too large: what stands there isn't analysed, either.
+    pub large: Vec<Span>,
     /// `#if` groups of which it is known which branch is compiled: the others were blanked.
     pub decided: Vec<Span>,
 }
@@ -571,6 +573,7 @@ impl<'a> Collector<'a, '_> {
                 .collect()
         };
         signature.cuts = within(&masked.cuts);
+        signature.large = within(&masked.large);
         signature.decided = within(&masked.decided);
         let name = crate::hir::without_template_arguments(self.text(name));
         let item = FunctionItem::new(

@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
+use crate::budget::CALLEES;
 use crate::db::Db;
 use crate::flow::operands;
 use crate::hidden::hidden;
@@ -528,16 +529,23 @@ impl<'db> Scan<'_, 'db> {
     }
 }
 
-/// Functions that `function` may run, itself included, each with the call (in `function`) that leads to it.
-fn reached<'db>(
-    db: &'db dyn Db,
-    function: FunctionItem<'db>,
-    launches: bool,
-) -> (Vec<(FunctionItem<'db>, Option<Span>)>, Vec<Span>) {
+/// What runs while a function does.
+struct Reached<'db> {
+    /// Functions that may run, the function itself included, each with the call (in it) that leads there.
+    all: Vec<(FunctionItem<'db>, Option<Span>)>,
+    /// The calls that lead to a kernel that isn't known.
+    unknown: Vec<Span>,
+    /// A call that leads to more functions than are looked at.
+    cut: Option<Span>,
+}
+
+/// Functions that `function` may run; with `launches`, also the kernels that these launch.
+fn reached<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launches: bool) -> Reached<'db> {
     let mut seen = HashSet::from([function]);
     let mut queue = VecDeque::from([(function, None)]);
     let mut all = Vec::new();
     let mut unknown = Vec::new();
+    let mut cut = None;
     while let Some((f, root)) = queue.pop_front() {
         all.push((f, root));
         let direct = direct(db, f);
@@ -548,13 +556,20 @@ fn reached<'db>(
                 unknown.extend(root);
             }
             for f in &site.candidates {
-                if seen.insert(*f) {
-                    queue.push_back((*f, root));
+                if seen.contains(f) {
+                    continue;
                 }
+                if seen.len() >= CALLEES {
+                    // What isn't looked at counts as not known, by whichever call it is reached.
+                    cut = cut.or(root);
+                    continue;
+                }
+                seen.insert(*f);
+                queue.push_back((*f, root));
             }
         }
     }
-    (all, unknown)
+    Reached { all, unknown, cut }
 }
 
 /// Writes to memory by anything that runs while `function` does: itself, its callees, and the kernels that these launch.
@@ -571,8 +586,10 @@ pub struct Effects {
 /// See [`Effects`].
 #[salsa::tracked(returns(clone))]
 pub fn effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Effects> {
-    let (all, unknown) = reached(db, function, true);
+    let Reached { all, mut unknown, cut } = reached(db, function, true);
     let mut effects = Effects::default();
+    effects.opaque |= cut.is_some();
+    unknown.extend(cut);
     let mut puns = None;
     for span in unknown {
         effects.writes.push(Write {
@@ -615,7 +632,8 @@ pub fn summary<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Summary
         writes_params: own.written_params.clone(),
         ..Summary::default()
     };
-    let (all, _) = reached(db, function, false);
+    let Reached { all, cut, .. } = reached(db, function, false);
+    s.unknown_calls.extend(cut.map(|span| (String::new(), span)));
     let mut firsts: [Vec<Span>; 4] = Default::default();
     for (f, root) in all {
         let direct = direct(db, f);

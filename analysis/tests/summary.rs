@@ -230,10 +230,10 @@ fn large_functions() {
     };
     timed(
         "ifs",
-        repeated("int a@ = row[t + @]; if (a@ > n) { x += a@; out[x] = 1; }", 5_000),
+        repeated("int a@ = row[t + @]; if (a@ > n) { x += a@; out[x] = 1; }", 1_500),
     );
-    timed("returns", repeated("if (row[t] == @) return; x += @;", 5_000));
-    timed("gotos", repeated("l@: x++; if (x == @) goto l@;", 2_000));
+    timed("returns", repeated("if (row[t] == @) return; x += @;", 2_500));
+    timed("gotos", repeated("l@: x++; if (x == @) goto l@;", 200));
     timed(
         "loops",
         repeated("for (int i = 0; i < t; i++) { if (i == @) break; x += i; }", 1_500),

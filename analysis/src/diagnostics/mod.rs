@@ -18,6 +18,7 @@ mod pending_launch_limit;
 mod serialized_launches;
 mod single_launcher_call;
 mod tiny_child_grid;
+mod too_large;
 mod unchecked_launch;
 mod unknown_suppression;
 mod unordered_child_result;
@@ -57,6 +58,7 @@ pub static KINDS: &[Kind] = &[
     varying_block_size::KIND,
     partial_warp::KIND,
     unchecked_launch::KIND,
+    too_large::KIND,
     unknown_suppression::KIND,
     unused_suppression::KIND,
 ];
@@ -95,6 +97,10 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
                 edit: None,
             });
         }
+    }
+    let own = &too_large::KIND;
+    if let Some(severity) = settings.severity(own.id, own.severity) {
+        found.extend(too_large::too_large_in_file(db, file, severity));
     }
     let allowed = allowed(db, file);
     let own = &unused_suppression::KIND;

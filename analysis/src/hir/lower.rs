@@ -7,6 +7,7 @@ use tree_sitter::Node;
 
 use super::declarator::{base_type, declarator};
 use super::types::*;
+use crate::budget;
 use crate::db::{Db, SourceFile};
 use crate::include::included_files;
 use crate::items::{FunctionItem, items};
@@ -61,6 +62,10 @@ pub fn body<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Body> {
         map,
     };
     match find_function(tree.root_node()) {
+        Some(definition) if too_large(definition) => {
+            lowering.head(definition, source);
+            lowering.forget_statements(function.body_span(db));
+        }
         Some(definition) => {
             // What the parser made of the rest of a broken function is no part of it.
             if definition.end_byte() < source.text.trim_end().len() && tree.root_node().has_error() {
@@ -72,6 +77,20 @@ pub fn body<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Body> {
     }
     if function.has_body(db) && lowering.body.root.is_none() {
         lowering.problem(Span::new(0, text.len() as u32), "this function could not be parsed");
+    }
+    let jumps = |s: &&Stmt| matches!(s.kind, StmtKind::Goto(_));
+    let most = match signature.kernel || signature.device {
+        true => budget::LAUNCHES,
+        false => budget::HOST_LAUNCHES,
+    };
+    let gotos = lowering.body.stmts.iter().filter(jumps).count();
+    let too_many = lowering.body.launches.len() > most || gotos > budget::GOTOS;
+    if too_many || map.is_some_and(|expanded| expanded.too_large) {
+        lowering.forget_statements(function.body_span(db));
+    }
+    for large in &signature.large {
+        lowering.problem(*large, budget::TOO_LARGE);
+        lowering.body.cut = true;
     }
     let in_expansions = map.map(|m| m.cuts.as_slice()).unwrap_or_default();
     for cut in signature.cuts.iter().chain(in_expansions) {
@@ -107,6 +126,30 @@ pub fn parameters<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Para
             }
         })
         .collect()
+}
+
+/// Whether the tree of a function has more nodes or levels than analyses can deal with.
+fn too_large(definition: Node<'_>) -> bool {
+    if definition.descendant_count() > budget::FUNCTION_NODES {
+        return true;
+    }
+    let mut cursor = definition.walk();
+    let mut levels = 0;
+    loop {
+        if cursor.goto_first_child() {
+            levels += 1;
+            if levels > budget::FUNCTION_LEVELS {
+                return true;
+            }
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return false;
+            }
+            levels -= 1;
+        }
+    }
 }
 
 fn find_function(root: Node<'_>) -> Option<Node<'_>> {
@@ -200,7 +243,25 @@ pub(super) struct Lowering<'a> {
 }
 
 impl Lowering<'_> {
-    fn function(&mut self, definition: Node<'_>, source: Source<'_>) {
+    /// Puts something that isn't understood in place of everything that the function does.
+    fn forget_statements(&mut self, span: Span) {
+        let params = self.body.params.len();
+        self.body.exprs.clear();
+        self.body.launches.clear();
+        self.body.stmts.clear();
+        self.body.bindings.truncate(params);
+        let unknown = StmtKind::Unknown {
+            stmts: Vec::new(),
+            exprs: Vec::new(),
+            mentions: self.body.params.clone(),
+        };
+        self.body.root = Some(self.add_stmt(unknown, span));
+        self.body.cut = true;
+        self.problem(span, budget::TOO_LARGE);
+    }
+
+    /// Lowers the parameters of a function.
+    fn head(&mut self, definition: Node<'_>, source: Source<'_>) {
         let mut next = definition.child_by_field_name("declarator");
         let mut parameters = None;
         while let Some(node) = next {
@@ -217,6 +278,10 @@ impl Lowering<'_> {
         if let Some(parameters) = parameters {
             self.body.params = self.parameters(parameters, source);
         }
+    }
+
+    fn function(&mut self, definition: Node<'_>, source: Source<'_>) {
+        self.head(definition, source);
         let mut initialisers = Vec::new();
         let mut cursor = definition.walk();
         for child in definition.named_children(&mut cursor) {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use crate::budget::CALLEES;
 use crate::db::Db;
 use crate::hir::{ExprKind, body};
 use crate::items::FunctionItem;
@@ -21,7 +22,8 @@ fn callees<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> BTreeSet<(Strin
         .collect()
 }
 
-/// Whether code reached from `from` (by launches and calls, any depth) launches or calls one of `targets`.
+/// Whether code reached from `from` (by launches and calls, any depth) may launch or call one of `targets`: where more is reached
+/// than is looked at, it may.
 pub(super) fn reaches<'db>(db: &'db dyn Db, from: FunctionItem<'db>, targets: &[FunctionItem<'db>]) -> bool {
     let mut seen = HashSet::from([from]);
     let mut todo = vec![from];
@@ -35,6 +37,9 @@ pub(super) fn reaches<'db>(db: &'db dyn Db, from: FunctionItem<'db>, targets: &[
                     return true;
                 }
                 if seen.insert(callee) {
+                    if seen.len() > CALLEES {
+                        return true;
+                    }
                     todo.push(callee);
                 }
             }

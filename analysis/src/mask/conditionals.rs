@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use super::directives::Directive;
 use super::{blank, end_of_block_comment, end_of_char, end_of_line, end_of_string, is_word_start, word_at};
+use crate::budget::GROUPS;
 use crate::preprocess::{Branch, TokenKind, lex};
 use crate::span::TextRange;
 
@@ -36,6 +37,8 @@ pub(super) fn mend(text: &str, out: &mut [u8], directives: &[Directive], branche
     let inside = inside_constructs(text);
     let mut found = Conditionals::default();
     let mut open: Vec<Group> = Vec::new();
+    // There are groups within the innermost one that is looked at.
+    let mut too_deep = false;
     for (index, directive) in directives.iter().enumerate() {
         match directive.name.as_str() {
             "if" | "ifdef" | "ifndef" => open.push(Group { heads: vec![index] }),
@@ -43,6 +46,19 @@ pub(super) fn mend(text: &str, out: &mut [u8], directives: &[Directive], branche
                 if let Some(group) = open.last_mut() {
                     group.heads.push(index);
                 }
+            }
+            "endif" if open.len() > GROUPS => {
+                too_deep |= open.pop().is_some();
+            }
+            "endif" if too_deep && open.len() == GROUPS => {
+                too_deep = false;
+                let Some(first) = open.pop().and_then(|group| group.heads.first().copied()) else {
+                    continue;
+                };
+                let (start, end) = (directives[first].start, directive.end);
+                blank(out, start, end);
+                found.cuts.push(TextRange::new(start as u32, end as u32));
+                found.inactive.push(TextRange::new(start as u32, end as u32));
             }
             "endif" => {
                 // Inner groups end first, so that outer ones see them already mended.

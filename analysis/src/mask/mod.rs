@@ -9,11 +9,13 @@
 
 mod conditionals;
 mod directives;
+mod large;
 
 use std::sync::Arc;
 
 use tree_sitter::{InputEdit, Point, Tree};
 
+use crate::budget::FILE_BYTES;
 use crate::preprocess::{Branch, SpecifierMacros, SpecifierUse, Specifiers};
 use crate::span::TextRange;
 use conditionals::Conditionals;
@@ -22,7 +24,7 @@ pub use directives::{Directive, directives, file_directives};
 /// A masked text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masked {
-    /// Same length and newlines as the original.
+    /// Same length and newlines as the original; empty when the file is too large.
     pub text: Arc<str>,
     /// Macros that were blanked because they stand for specifiers of functions, in order.
     pub specifiers: Vec<Specifiers>,
@@ -32,6 +34,8 @@ pub struct Masked {
     pub decided: Vec<TextRange>,
     /// Branches that were blanked, in order: what stands there isn't analysed.
     pub inactive: Vec<TextRange>,
+    /// What was blanked because it is too large, in order; it is among `inactive`, too. See [`crate::budget`].
+    pub large: Vec<TextRange>,
 }
 
 /// Names that are blanked together with a following parenthesised argument list.
@@ -67,6 +71,17 @@ pub fn mask(text: &str, branches: &[Branch]) -> Masked {
 
 /// The same where its directives and macros are known.
 pub(crate) fn mask_with(text: &str, directives: &[Directive], branches: &[Branch], macros: &SpecifierMacros) -> Masked {
+    if text.len() > FILE_BYTES {
+        let whole = vec![TextRange::new(0, text.len() as u32)];
+        return Masked {
+            text: "".into(),
+            specifiers: Vec::new(),
+            cuts: Vec::new(),
+            decided: Vec::new(),
+            inactive: whole.clone(),
+            large: whole,
+        };
+    }
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
     let mut specifiers = Vec::new();
@@ -179,8 +194,14 @@ pub(crate) fn mask_with(text: &str, directives: &[Directive], branches: &[Branch
     let Conditionals {
         cuts,
         decided,
-        inactive,
+        mut inactive,
     } = conditionals::mend(text, &mut out, directives, branches);
+    let large = large::blank_large(&mut out, directives);
+    if !large.is_empty() {
+        inactive.retain(|range| !large.iter().any(|l| l.contains(*range)));
+        inactive.extend(&large);
+        inactive.sort_unstable();
+    }
     // Only whole ASCII words and spans between ASCII delimiters were blanked byte by byte, so the text is still UTF-8;
     // should that ever be wrong, the unmasked text is the safe answer.
     let masked = String::from_utf8(out).unwrap_or_else(|_| text.to_owned());
@@ -190,6 +211,7 @@ pub(crate) fn mask_with(text: &str, directives: &[Directive], branches: &[Branch
         cuts,
         decided,
         inactive,
+        large,
     }
 }
 

@@ -8,6 +8,9 @@ const MAX_TOKENS: usize = 20_000;
 /// Expansions of arguments within expansions.
 const MAX_DEPTH: u32 = 40;
 
+/// Macros that one token comes out of: each is remembered with the token.
+const MAX_HIDDEN: usize = 200;
+
 /// Expands macros; `find` gives the macro that a word is, where that is certain.
 pub(super) struct Expander<'a> {
     find: &'a dyn Fn(&str) -> Option<&'a MacroItem>,
@@ -96,6 +99,9 @@ impl<'a> Expander<'a> {
         hidden: &[String],
         depth: u32,
     ) -> Result<Option<Vec<Token>>, TooMuch> {
+        if hidden.len() > MAX_HIDDEN {
+            return Err(TooMuch);
+        }
         let Some(arguments) = Arguments::of(item, args) else {
             return Ok(None);
         };

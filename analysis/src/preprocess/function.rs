@@ -121,6 +121,8 @@ pub struct Expanded {
     pub text: String,
     /// `#if` groups that cut through a construct, as the macros in them are expanded.
     pub cuts: Vec<Span>,
+    /// Something in it is too large to be analysed, and was blanked.
+    pub too_large: bool,
     segments: Vec<Segment>,
     /// Uses of macros, in order.
     uses: Vec<Span>,
@@ -203,6 +205,7 @@ pub fn expand_function(text: &str, body: Span, macros: &FunctionMacros) -> Optio
     let mut out = Expanded {
         text: String::with_capacity(text.len()),
         cuts: Vec::new(),
+        too_large: false,
         segments: Vec::new(),
         uses: Vec::new(),
         arguments: Vec::new(),
@@ -257,6 +260,7 @@ pub fn expand_function(text: &str, body: Span, macros: &FunctionMacros) -> Optio
     out.text = masked.text.to_string();
     let cuts = masked.cuts.iter();
     out.cuts = cuts.map(|cut| out.span(cut.start as usize, cut.end as usize)).collect();
+    out.too_large = !masked.large.is_empty();
     Some(out)
 }
 

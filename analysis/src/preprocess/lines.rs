@@ -1,5 +1,8 @@
 //! What the directives of a file say.
 
+use std::sync::Arc;
+
+use super::MacroState;
 use super::token::{TokenKind, lex, spelled, token, tokens};
 use crate::db::{Db, SourceFile};
 use crate::items::{IncludeItem, MacroItem};
@@ -14,7 +17,8 @@ pub(super) enum Line {
     Elif(String),
     Else,
     Endif,
-    Define(MacroItem),
+    /// [`MacroState::Defined`], which is shared by all who read the file.
+    Define(Arc<MacroState>),
     Undef(String),
     /// `None`: what is included isn't a plain name.
     Include(Option<IncludeItem>),
@@ -53,7 +57,7 @@ fn line(name: &str, rest: &str) -> Line {
         "elifndef" => Line::Elif(format!("!defined({})", first().unwrap_or_default())),
         "else" => Line::Else,
         "endif" => Line::Endif,
-        "define" => macro_item(rest).map_or(Line::Other, Line::Define),
+        "define" => macro_item(rest).map_or(Line::Other, |item| Line::Define(Arc::new(MacroState::Defined(item)))),
         "undef" => first().map_or(Line::Other, Line::Undef),
         "include" | "include_next" | "import" => Line::Include(IncludeItem::parse(rest)),
         "pragma" if first().as_deref() == Some("once") => Line::PragmaOnce,

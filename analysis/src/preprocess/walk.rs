@@ -1,11 +1,13 @@
 //! Reading a file as the preprocessor does: which branches are compiled, and what macros mean where.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::MacroState;
 use super::condition::holds;
 use super::lines::{Line, lines, macro_item};
+use crate::budget::FILE_BYTES;
 use crate::compile::{CompileCommand, DefaultStream, MacroFlag, Origin, compilation};
 use crate::db::{Db, SourceFile, Workspace};
 use crate::include::resolve_with;
@@ -14,8 +16,12 @@ use crate::settings::file_settings;
 
 /// Directives that one pass reads, those of included files included.
 const MAX_LINES: usize = 400_000;
+/// Times that one pass goes into an included file.
+const MAX_INCLUDES: usize = 10_000;
 /// Conditionals and included files within each other.
 const MAX_NESTING: u32 = 120;
+/// Branches of one group times names that change in them.
+const MAX_OUTCOMES: usize = 1_000_000;
 /// Passes that are told apart.
 const MAX_PASSES: usize = 12;
 
@@ -107,6 +113,8 @@ pub fn preprocessed(db: &dyn Db, file: SourceFile) -> Preprocessed {
             once: HashSet::new(),
             stack: Vec::new(),
             left: MAX_LINES,
+            includes_left: MAX_INCLUDES,
+            targets: HashMap::new(),
             nesting: 0,
             in_main_file: false,
         };
@@ -171,9 +179,7 @@ fn joined(passes: &[&Walk<'_, '_>]) -> BTreeMap<String, Vec<(u32, MacroState)>> 
     let mut changes: BTreeMap<&str, Vec<Vec<(u32, &MacroState)>>> = BTreeMap::new();
     for (number, walk) in passes.iter().enumerate() {
         for (index, name, state) in &walk.timeline {
-            let of = changes
-                .entry(name.as_str())
-                .or_insert_with(|| vec![Vec::new(); passes.len()]);
+            let of = changes.entry(name).or_insert_with(|| vec![Vec::new(); passes.len()]);
             of[number].push((*index, state));
         }
     }
@@ -212,16 +218,19 @@ struct Walk<'w, 'db> {
     include_dirs: &'w [std::path::PathBuf],
     /// `None`: which macros a command sets isn't known.
     switches: Option<&'w BTreeSet<String>>,
-    states: HashMap<String, MacroState>,
+    states: HashMap<Rc<str>, Arc<MacroState>>,
     /// Names that changed, with what was known before.
-    log: Vec<(String, Option<MacroState>)>,
-    timeline: Vec<(u32, String, MacroState)>,
+    log: Vec<(Rc<str>, Option<Arc<MacroState>>)>,
+    timeline: Vec<(u32, Rc<str>, Arc<MacroState>)>,
     /// Number of directives of the main file that were read.
     index: u32,
     branches: Vec<Option<Branch>>,
     once: HashSet<SourceFile>,
     stack: Vec<SourceFile>,
     left: usize,
+    includes_left: usize,
+    /// What the includes of each file mean, by line.
+    targets: HashMap<(SourceFile, usize), Option<SourceFile>>,
     nesting: u32,
     /// Forced includes are behind.
     in_main_file: bool,
@@ -230,20 +239,26 @@ struct Walk<'w, 'db> {
 impl Walk<'_, '_> {
     fn state(&self, name: &str) -> MacroState {
         match self.states.get(name) {
-            Some(state) => state.clone(),
+            Some(state) => state.as_ref().clone(),
             None if self.switches.is_some_and(|switches| switches.contains(name)) => MacroState::Undefined,
             None => MacroState::Unknown,
         }
     }
 
     fn set(&mut self, name: &str, state: MacroState) {
-        let before = self.states.insert(name.to_owned(), state.clone());
-        self.log.push((name.to_owned(), before));
-        self.timeline.push((self.index, name.to_owned(), state));
+        self.set_shared(name, &Arc::new(state));
+    }
+
+    fn set_shared(&mut self, name: &str, state: &Arc<MacroState>) {
+        let known = self.states.get_key_value(name).map(|(name, _)| name.clone());
+        let name = known.unwrap_or_else(|| Rc::from(name));
+        let before = self.states.insert(name.clone(), state.clone());
+        self.log.push((name.clone(), before));
+        self.timeline.push((self.index, name, state.clone()));
     }
 
     /// Takes back what was set since `mark`; gives what it was.
-    fn undo(&mut self, mark: usize) -> HashMap<String, MacroState> {
+    fn undo(&mut self, mark: usize) -> HashMap<Rc<str>, Arc<MacroState>> {
         let mut taken = HashMap::new();
         while self.log.len() > mark {
             let Some((name, before)) = self.log.pop() else { break };
@@ -260,7 +275,8 @@ impl Walk<'_, '_> {
             }
         }
         for name in taken.keys() {
-            self.timeline.push((self.index, name.clone(), self.state(name)));
+            self.timeline
+                .push((self.index, name.clone(), Arc::new(self.state(name))));
         }
         taken
     }
@@ -324,18 +340,17 @@ impl Walk<'_, '_> {
         self.stack.push(file);
         self.in_main_file = true;
         let read = lines(self.db, file);
-        let next = next_heads(read);
-        self.run(file, read, &next, 0, read.len());
+        self.run(file, read, &shape(self.db, file).next, 0, read.len());
         if self.left == 0 {
             // Not to the end: nothing is certain.
             for branch in self.branches.iter_mut() {
                 *branch = Some(Branch::Maybe);
             }
             self.index = 0;
-            let names: Vec<String> = self.states.keys().cloned().collect();
+            let unknown = Arc::new(MacroState::Unknown);
             self.timeline.clear();
-            for name in names {
-                self.timeline.push((0, name, MacroState::Unknown));
+            for name in self.states.keys() {
+                self.timeline.push((0, name.clone(), unknown.clone()));
             }
         }
     }
@@ -351,26 +366,31 @@ impl Walk<'_, '_> {
     }
 
     fn included(&mut self, file: SourceFile) {
-        if self.nesting >= MAX_NESTING {
+        if self.nesting >= MAX_NESTING || self.includes_left == 0 || file.text(self.db).len() > FILE_BYTES {
             self.left = 0;
             return;
         }
         self.nesting += 1;
+        self.includes_left -= 1;
         let read = lines(self.db, file);
-        let next = next_heads(read);
-        self.run(file, read, &next, 0, read.len());
+        self.run(file, read, &shape(self.db, file).next, 0, read.len());
         self.nesting -= 1;
     }
 
-    fn include(&mut self, from: SourceFile, item: &IncludeItem) {
-        let Some(target) = resolve_with(self.db, from, item, self.include_dirs) else {
+    fn include(&mut self, from: SourceFile, line: usize, item: &IncludeItem) {
+        let (db, include_dirs) = (self.db, self.include_dirs);
+        let target = self.targets.entry((from, line));
+        let Some(target) = *target.or_insert_with(|| resolve_with(db, from, item, include_dirs)) else {
             return;
         };
         if self.once.contains(&target) || self.stack.contains(&target) {
             return;
         }
-        if let Some((_, guard)) = guard(lines(self.db, target))
-            && matches!(self.states.get(guard), Some(MacroState::Defined(_)))
+        if let Some((_, guard)) = &shape(self.db, target).guard
+            && matches!(
+                self.states.get(guard.as_str()).map(Arc::as_ref),
+                Some(MacroState::Defined(_))
+            )
         {
             return;
         }
@@ -392,9 +412,13 @@ impl Walk<'_, '_> {
                     line = self.group(file, read, next, line, to);
                     continue;
                 }
-                Line::Define(item) => self.set(&item.name, MacroState::Defined(item.clone())),
+                Line::Define(state) => {
+                    if let MacroState::Defined(item) = state.as_ref() {
+                        self.set_shared(&item.name, state);
+                    }
+                }
                 Line::Undef(name) => self.set(name, MacroState::Undefined),
-                Line::Include(Some(item)) => self.include(file, item),
+                Line::Include(Some(item)) => self.include(file, line, item),
                 Line::PragmaOnce => {
                     self.once.insert(file);
                 }
@@ -405,7 +429,7 @@ impl Walk<'_, '_> {
     }
 
     fn holds(&self, condition: &str) -> Option<bool> {
-        let find = |name: &str| match self.states.get(name) {
+        let find = |name: &str| match self.states.get(name).map(Arc::as_ref) {
             Some(MacroState::Defined(item)) => Some(item),
             _ => None,
         };
@@ -426,7 +450,11 @@ impl Walk<'_, '_> {
             return to;
         }
         self.nesting += 1;
-        if guard(read).is_some_and(|(line, _)| line == first) {
+        if shape(self.db, file)
+            .guard
+            .as_ref()
+            .is_some_and(|(line, _)| *line == first)
+        {
             // Whoever reads the file reads this branch; in the main file the lines stay as they are.
             self.decide(first, Branch::Maybe);
             self.run(file, read, next, first + 1, end);
@@ -434,7 +462,7 @@ impl Walk<'_, '_> {
             return end + 1;
         }
         let decisions = self.decisions(read, &heads, end);
-        let mut outcomes: Vec<HashMap<String, MacroState>> = Vec::new();
+        let mut outcomes: Vec<HashMap<Rc<str>, Arc<MacroState>>> = Vec::new();
         let exhaustive = decisions.exhaustive;
         for (position, (&head, &branch)) in heads.iter().zip(&decisions.branches).enumerate() {
             self.at(head);
@@ -460,17 +488,23 @@ impl Walk<'_, '_> {
                 if let (Line::If(condition), true) = (&read[first], heads.len() == 1)
                     && let Some(name) = undefined_name(condition)
                 {
-                    nothing.insert(name.to_owned(), MacroState::DefinedSomehow);
+                    nothing.insert(Rc::from(name), Arc::new(MacroState::DefinedSomehow));
                 }
                 outcomes.push(nothing);
             }
-            let names: BTreeSet<String> = outcomes.iter().flat_map(|o| o.keys().cloned()).collect();
+            let names: BTreeSet<Rc<str>> = outcomes.iter().flat_map(|o| o.keys().cloned()).collect();
+            // What changes in each branch is looked at in all: not where a ladder of many is long.
+            let many = names.len().saturating_mul(outcomes.len()) > MAX_OUTCOMES;
             for name in names {
-                let before = self.state(&name);
-                let states = outcomes.iter().map(|o| o.get(&name).unwrap_or(&before).clone());
-                if let Some(state) = states.reduce(|a, b| a.join(&b)) {
-                    self.set(&name, state);
+                if many {
+                    self.set(&name, MacroState::Unknown);
+                    continue;
                 }
+                let before = Arc::new(self.state(&name));
+                let mut states = outcomes.iter().map(|o| o.get(&name).unwrap_or(&before));
+                let Some(first) = states.next() else { continue };
+                let joined = states.fold(first.clone(), |a, b| if a == *b { a } else { Arc::new(a.join(b)) });
+                self.set_shared(&name, &joined);
             }
         }
         self.nesting -= 1;
@@ -571,14 +605,35 @@ fn next_heads(read: &[Line]) -> Vec<usize> {
     next
 }
 
+/// How the directives of a file hang together.
+#[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
+struct Shape {
+    /// See [`next_heads`].
+    next: Vec<usize>,
+    /// See [`guard`].
+    guard: Option<(usize, String)>,
+}
+
+/// The same for everyone who includes the file.
+#[salsa::tracked]
+fn shape(db: &dyn Db, file: SourceFile) -> Shape {
+    let read = lines(db, file);
+    let next = next_heads(read);
+    let guard = guard(read, &next).map(|(line, name)| (line, name.to_owned()));
+    Shape { next, guard }
+}
+
 /// The line and the name of a file's include guard.
-fn guard(read: &[Line]) -> Option<(usize, &str)> {
+fn guard<'l>(read: &'l [Line], next: &[usize]) -> Option<(usize, &'l str)> {
     let first = read.iter().position(|line| *line != Line::PragmaOnce)?;
-    let (Line::If(condition), Line::Define(item)) = (read.get(first)?, read.get(first + 1)?) else {
+    let (Line::If(condition), Line::Define(defined)) = (read.get(first)?, read.get(first + 1)?) else {
+        return None;
+    };
+    let MacroState::Defined(item) = defined.as_ref() else {
         return None;
     };
     let name = undefined_name(condition)?;
-    let closed = next_heads(read).get(first) == Some(&(read.len() - 1)) && read.last() == Some(&Line::Endif);
+    let closed = next.get(first) == Some(&(read.len() - 1)) && read.last() == Some(&Line::Endif);
     // With a value it is more likely a default that a command may replace.
     (closed && item.name == name && item.params.is_none() && item.body.is_empty()).then_some((first, name))
 }

@@ -1,0 +1,128 @@
+//! `too-large`
+
+use crate::budget::{CALLEES, FILE_BYTES, FUNCTION_BYTES, GOTOS, LAUNCHES, TOO_LARGE};
+use crate::db::{Db, SourceFile};
+use crate::diagnostic::{Diagnostic, Finding, Kind, Severity};
+use crate::hir::body;
+use crate::items::{FunctionItem, items};
+use crate::parse::parse;
+use crate::span::{FileRange, TextRange};
+
+pub(super) const KIND: Kind = Kind {
+    id: "too-large",
+    severity: Severity::Info,
+    doc: DOC,
+    rewrites: &[],
+    find: too_large_function,
+};
+
+const DOC: &str = r#"A function, a declaration or a file that is too large to be analysed.
+
+## What it does
+Finds functions, files and other declarations that are beyond what gridfuse analyses: by their size, by how many launches or jumps a
+function has, or by how deep brackets and blocks stand within each other. The limits count bytes and steps, not time: they are the
+same on every machine.
+
+## Why is this bad
+Nothing is known of what stands there. Whatever depends on it counts as not known: no other diagnostic is reported for it, and no
+rewrite is offered that would have to know. Code of this size is written by programs more often than by people.
+
+## Example
+```cuda
+#define FOUR(...) __VA_ARGS__ __VA_ARGS__ __VA_ARGS__ __VA_ARGS__
+
+__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
+
+__global__ void parent(int* out) {
+    // 256 launches.
+    FOUR(FOUR(FOUR(FOUR(child<<<1, 32>>>(out);))))
+}
+```
+
+## Use instead
+```cuda
+__global__ void child(int* out) { out[blockIdx.x * 32 + threadIdx.x] = threadIdx.x; }
+
+__global__ void parent(int* out) {
+    if (threadIdx.x == 0) child<<<256, 32>>>(out);
+}
+```
+"#;
+
+fn too_large_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
+    if !body(db, function)
+        .problems
+        .iter()
+        .any(|(_, reason)| reason == TOO_LARGE)
+    {
+        return Vec::new();
+    }
+    vec![Finding {
+        span: function.signature(db).name_span,
+        message: format!("{TOO_LARGE}: nothing is known of what it does"),
+        label: "not analysed".to_owned(),
+        related: Vec::new(),
+        help: Some(format!(
+            "a function is analysed up to {} KB, {LAUNCHES} launches, {GOTOS} jumps and {CALLEES} functions that it calls",
+            FUNCTION_BYTES >> 10
+        )),
+    }]
+}
+
+/// What is too large outside of functions, with this severity.
+pub(super) fn too_large_in_file(db: &dyn Db, file: SourceFile, severity: Severity) -> Vec<Diagnostic> {
+    let parsed = parse(db, file);
+    let large = &parsed.masked().large;
+    if large.is_empty() {
+        return Vec::new();
+    }
+    let text = file.text(db);
+    let whole = text.len() > FILE_BYTES;
+    let functions = &items(db, file).functions;
+    let in_function = |range: &TextRange| {
+        functions.iter().any(|f| {
+            let start = f.start(db);
+            f.has_body(db) && (start..start + f.body_span(db).end).contains(&range.start)
+        })
+    };
+    // Of what a table holds nobody wants to know.
+    let in_table = |range: &TextRange| {
+        let before = text.get(..range.start as usize).unwrap_or("").trim_end();
+        before
+            .strip_suffix('{')
+            .is_some_and(|before| before.trim_end().ends_with('='))
+    };
+    let (message, help) = match whole {
+        true => (
+            "this file is too large to be analysed: nothing is known of what stands in it",
+            Some(format!("a file is analysed up to {} MB", FILE_BYTES >> 20)),
+        ),
+        false => (
+            "this is too large, or too deep within other things, to be analysed",
+            None,
+        ),
+    };
+    let shown = large
+        .iter()
+        .filter(|range| whole || !in_function(range) && !in_table(range));
+    let diagnostic = |range: &TextRange| {
+        let rest = range.text(&text);
+        let line = rest.find('\n').unwrap_or(rest.len()).min(80);
+        let line = (0..=line).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or(0);
+        Diagnostic {
+            id: KIND.id,
+            severity,
+            place: FileRange {
+                file,
+                range: TextRange::new(range.start, range.start + line as u32),
+            },
+            message: message.to_owned(),
+            label: "not analysed".to_owned(),
+            related: Vec::new(),
+            help: help.clone(),
+            rewrites: KIND.rewrites,
+            edit: None,
+        }
+    };
+    shown.map(diagnostic).collect()
+}
