@@ -10,6 +10,7 @@
 //! | [`fixture`] | CUDA sources with a cursor and expected diagnostics in comments |
 //! | [`fuzz`] | random programs, rewritten and run under the emulator |
 //! | `lsp_bench` | measures language servers, behind `gridfuse-bench` |
+//! | `hostile` | files that are made to be hard, and what the program takes for them |
 //! | [`lsp_client`] | a language client that talks to a real server process |
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
 //! | [`overhead`] | what the rewrites cost in registers and code |
@@ -25,6 +26,7 @@ pub mod examples;
 pub mod fixture;
 pub mod fuzz;
 pub mod gpu;
+pub mod hostile;
 #[cfg(target_os = "linux")]
 pub mod lsp_bench;
 pub mod lsp_client;

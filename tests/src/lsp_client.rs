@@ -534,6 +534,11 @@ impl Client {
         client
     }
 
+    /// The server's process, when it is one.
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
     /// Connects to a server that is no process of its own.
     pub fn over(reader: impl Read + Send + 'static, writer: impl Write + Send + 'static) -> Client {
         let shared = Arc::new(Shared {
