@@ -43,5 +43,12 @@ pub const GOTOS: usize = 200;
 /// Functions that a function calls, directly or through others, each of which is looked at for each caller.
 pub const CALLEES: usize = 256;
 
+/// Steps and merged variables that are looked at, all rounds together, to tell how uniform what a function computes is.
+pub const UNIFORMITY_STEPS: usize = 1_000_000;
+
+/// Bytes of the macros that a function and all that it calls use, those that macros use included, each as often as it is used:
+/// what they do is looked up without a syntax tree.
+pub const MACRO_BYTES: usize = 256 << 10;
+
 /// Why nothing is known of a function.
 pub const TOO_LARGE: &str = "this function is too large to be analysed";

@@ -7,13 +7,17 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::compile::CompileCommand;
 use crate::items::IncludeItem;
 use crate::mask::directives;
+use crate::outline::Outline;
 use crate::parse::{Parsed, parse};
+use crate::preprocess::Line;
 use crate::settings::Settings;
+use crate::settled::{SettledRest, Settling};
 use crate::span::TextRange;
 use salsa::{Durability, Setter};
 
@@ -33,6 +37,15 @@ pub struct SourceFile {
     /// An earlier text as it was parsed, for incremental parsing.
     #[returns(clone)]
     pub previous: Option<Parsed>,
+    /// What its directives say; `None`: the text is asked. See [`crate::settled`].
+    #[returns(ref)]
+    pub(crate) settled_lines: Option<Arc<Vec<Line>>>,
+    /// Its items, likewise.
+    #[returns(ref)]
+    pub(crate) settled_outline: Option<Arc<Outline>>,
+    /// All else that other functions hang on, likewise.
+    #[returns(ref)]
+    pub(crate) settled_rest: Option<Arc<SettledRest>>,
 }
 
 /// The files of the workspace and the settings that analyses read.
@@ -85,6 +98,7 @@ pub trait Db: salsa::Database {}
 pub struct Database {
     storage: salsa::Storage<Self>,
     executions: Arc<Mutex<Option<Vec<String>>>>,
+    validations: Arc<AtomicUsize>,
 }
 
 #[salsa::db]
@@ -97,26 +111,34 @@ impl Database {
     /// A database; one that is `observed` can tell which queries execute, and is slower.
     fn new(observed: bool) -> Self {
         let executions: Arc<Mutex<Option<Vec<String>>>> = Arc::default();
-        if !observed {
-            let storage = salsa::Storage::new(None);
-            return Database { storage, executions };
-        }
-        let log = executions.clone();
-        let storage = salsa::Storage::new(Some(Box::new(move |event: salsa::Event| {
-            if let salsa::EventKind::WillExecute { database_key } = event.kind
-                && let Ok(mut log) = log.lock()
-                && let Some(log) = log.as_mut()
-            {
-                log.push(format!("{database_key:?}"));
+        let validations: Arc<AtomicUsize> = Arc::default();
+        let (log, validated) = (executions.clone(), validations.clone());
+        let observer = move |event: salsa::Event| match event.kind {
+            salsa::EventKind::WillExecute { database_key } => {
+                if let Ok(mut log) = log.lock()
+                    && let Some(log) = log.as_mut()
+                {
+                    log.push(format!("{database_key:?}"));
+                }
             }
-        })));
-        Database { storage, executions }
+            salsa::EventKind::DidValidateMemoizedValue { .. } => {
+                validated.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => {}
+        };
+        let observer = observed.then(|| Box::new(observer) as Box<dyn Fn(salsa::Event) + Send + Sync>);
+        Database {
+            storage: salsa::Storage::new(observer),
+            executions,
+            validations,
+        }
     }
 }
 
 /// Owner of the database: adds, changes and removes files.
 pub struct Host {
-    db: Database,
+    pub(crate) db: Database,
+    pub(crate) settling: Settling,
 }
 
 impl Default for Host {
@@ -140,7 +162,8 @@ impl Host {
         let _ = Workspace::builder(Arc::default(), Arc::default(), Arc::default(), Arc::default())
             .durability(Durability::HIGH)
             .new(&db);
-        Host { db }
+        let settling = Settling::default();
+        Host { db, settling }
     }
 
     /// The database, for queries on this thread.
@@ -164,16 +187,27 @@ impl Host {
         let text = text.into();
         if let Some(file) = self.file(path) {
             self.set_text(file, text, Durability::LOW);
+            self.settle();
             return file;
         }
         let includes = includes_in(&text);
-        let file = SourceFile::builder(path.to_path_buf(), text, includes, None)
-            .includes_durability(Durability::HIGH)
+        let file = SourceFile::builder(path.to_path_buf(), text, includes, None, None, None, None)
+            .durability(Durability::HIGH)
+            .text_durability(Durability::LOW)
+            .previous_durability(Durability::LOW)
             .new(&self.db);
         let workspace = Workspace::get(&self.db);
         let mut files = workspace.files(&self.db).as_ref().clone();
         files.insert(path.to_path_buf(), file);
         workspace.set_files(&mut self.db).to(Arc::new(files));
+        self.settle();
+        file
+    }
+
+    /// Adds a file that is going to be edited, or replaces its text. Does the same as [`Host::set_file`], and edits take less time.
+    pub fn open_file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> SourceFile {
+        let file = self.set_file(path, text);
+        self.begin_settling(file);
         file
     }
 
@@ -202,10 +236,14 @@ impl Host {
         let before = files.len();
         for (path, text) in texts {
             match files.entry(path) {
-                Entry::Occupied(known) => self.set_text(*known.get(), text, Durability::HIGH),
+                Entry::Occupied(known) => {
+                    let file = *known.get();
+                    self.end_settling(file);
+                    self.set_text(file, text, Durability::HIGH);
+                }
                 Entry::Vacant(free) => {
                     let includes = includes_in(&text);
-                    let file = SourceFile::builder(free.key().clone(), text, includes, None)
+                    let file = SourceFile::builder(free.key().clone(), text, includes, None, None, None, None)
                         .durability(Durability::HIGH)
                         .new(&self.db);
                     free.insert(file);
@@ -215,6 +253,7 @@ impl Host {
         if files.len() != before {
             workspace.set_files(&mut self.db).to(Arc::new(files));
         }
+        self.settle();
     }
 
     /// Replaces the bytes `range` of a known file by `insert`, keeping its tree for incremental parsing.
@@ -229,6 +268,7 @@ impl Host {
         if start > end {
             return;
         }
+        self.begin_settling(file);
         let new: Arc<str> = [head, insert, tail].concat().into();
         let parsed = parse(&self.db, file);
         if may_touch_includes(head, &old[start..end], insert, tail) {
@@ -238,14 +278,17 @@ impl Host {
             .with_durability(Durability::LOW)
             .to(Some(parsed));
         file.set_text(&mut self.db).with_durability(Durability::LOW).to(new);
+        self.settle();
     }
 
     /// Forgets a file.
     pub fn remove_file(&mut self, path: &Path) {
         let workspace = Workspace::get(&self.db);
         let mut files = workspace.files(&self.db).as_ref().clone();
-        if files.remove(path).is_some() {
+        if let Some(file) = files.remove(path) {
+            self.end_settling(file);
             workspace.set_files(&mut self.db).to(Arc::new(files));
+            self.settle();
         }
     }
 
@@ -254,6 +297,7 @@ impl Host {
         let workspace = Workspace::get(&self.db);
         if *workspace.include_dirs(&self.db) != dirs {
             workspace.set_include_dirs(&mut self.db).to(Arc::new(dirs));
+            self.settle();
         }
     }
 
@@ -262,6 +306,7 @@ impl Host {
         let workspace = Workspace::get(&self.db);
         if *workspace.settings(&self.db) != settings {
             workspace.set_settings(&mut self.db).to(Arc::new(settings));
+            self.settle();
         }
     }
 
@@ -270,7 +315,13 @@ impl Host {
         let workspace = Workspace::get(&self.db);
         if *workspace.commands(&self.db) != commands {
             workspace.set_commands(&mut self.db).to(Arc::new(commands));
+            self.settle();
         }
+    }
+
+    /// How many results of queries were looked at again and found to be as before.
+    pub fn validations(&self) -> usize {
+        self.db.validations.load(Ordering::Relaxed)
     }
 
     /// Starts recording which queries execute.

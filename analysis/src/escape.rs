@@ -11,7 +11,7 @@ use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtKi
 use crate::items::FunctionItem;
 use crate::resolve::{Meaning, meaning, unqualified};
 use crate::span::Span;
-use crate::summary::{Callee, callee, summary};
+use crate::summary::{Callee, callee, leads_too_far, summary};
 use crate::uniformity::class_changes;
 use crate::uniformity::memory::{Class, Places, Root};
 
@@ -268,6 +268,9 @@ impl<'db> Analysis<'_, 'db> {
                     return;
                 };
                 let [function] = all.as_slice() else { return };
+                if leads_too_far(self.db, *function) {
+                    return;
+                }
                 let callee_body = crate::hir::body(self.db, *function);
                 for escape in escapes(self.db, *function) {
                     let Private::Variable(binding) = escape.into else {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::db::{Db, SourceFile};
 use crate::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtKind, Storage, UnOp, body, parameters, words};
 use crate::items::{FunctionItem, items};
+use crate::mentions::Word;
 use crate::resolve::{Meaning, functions_named, included_files, meaning, unqualified};
 use crate::span::Span;
 use crate::uniformity::known::{Known, known};
@@ -101,6 +102,14 @@ fn harmful(db: &dyn Db, file: SourceFile) -> Arc<Harmful> {
         classes: classes(db, &own),
         ..Harmful::default()
     };
+    if own
+        .iter()
+        .any(|f| items(db, *f).blanked.words.contains(&Word::new("operator")))
+    {
+        found
+            .operators
+            .insert(String::new(), "an operator that is too large".to_owned());
+    }
     let mut harmless: Vec<(FunctionItem<'_>, String)> = Vec::new();
     for function in own.iter().flat_map(|f| &items(db, *f).functions) {
         let Some(symbol) = symbol_of(db, *function) else {
@@ -146,6 +155,9 @@ fn harmful(db: &dyn Db, file: SourceFile) -> Arc<Harmful> {
 fn classes(db: &dyn Db, files: &[SourceFile]) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let all = || files.iter().map(|file| items(db, *file));
+    for name in all().flat_map(|items| &items.blanked.classes) {
+        found.insert(name.clone(), format!("a member of {name}, which is too large"));
+    }
     for class in all().flat_map(|items| &items.types) {
         if let Some(what) = &class.hidden {
             found.insert(class.name.clone(), format!("{what} of {}", class.name));
@@ -812,6 +824,15 @@ mod tests {
         ] {
             assert_eq!(with(definitions, body), [(what.to_owned(), true)], "{definitions}");
         }
+        // What was blanked isn't empty.
+        let deep = format!(
+            "{}1{}",
+            "(".repeat(crate::budget::BRACKETS),
+            ")".repeat(crate::budget::BRACKETS)
+        );
+        let large = format!("struct Large {{ int* p; __device__ ~Large() {{ *p = {deep}; }} }};");
+        let found = with(&large, "Large l{a}; return 0;");
+        assert_eq!(found, [("a member that is too large of Large".to_owned(), true)]);
         let range = "struct Range { int* p; __device__ int* begin() const { return p; } __device__ int* end() const { return p + 2; } };";
         let found = with(
             range,

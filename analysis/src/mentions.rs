@@ -15,7 +15,7 @@ use tree_sitter::{Node, Tree};
 
 use crate::db::{Db, SourceFile, Workspace};
 use crate::hir::words;
-use crate::items::{FunctionItem, items};
+use crate::items::{FunctionItem, FunctionText, items};
 use crate::parse::{parse, parse_text};
 use crate::preprocess::{MacroState, TokenKind, function_macros, lex};
 use crate::resolve::unqualified;
@@ -23,7 +23,7 @@ use crate::span::{FileRange, Span, TextRange};
 
 /// A word as it is kept in large numbers. Two words may share one: whoever acts on a mention looks at its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, salsa::SalsaValue)]
-pub(crate) struct Word(u64);
+pub struct Word(u64);
 
 impl Word {
     /// The word that `text` is.
@@ -42,7 +42,7 @@ impl Hash for Word {
 
 /// A [`Word`] is a hash already.
 #[derive(Default)]
-pub(crate) struct AsItIs(u64);
+pub struct AsItIs(u64);
 
 impl Hasher for AsItIs {
     fn finish(&self) -> u64 {
@@ -61,10 +61,10 @@ impl Hasher for AsItIs {
 }
 
 /// A map whose keys are words.
-pub(crate) type WordMap<T> = HashMap<Word, T, BuildHasherDefault<AsItIs>>;
+pub type WordMap<T> = HashMap<Word, T, BuildHasherDefault<AsItIs>>;
 
 /// A set of words.
-pub(crate) type WordSet = HashSet<Word, BuildHasherDefault<AsItIs>>;
+pub type WordSet = HashSet<Word, BuildHasherDefault<AsItIs>>;
 
 /// The words of a function's code and of the macros that it uses, sorted.
 #[salsa::tracked]
@@ -171,6 +171,13 @@ pub(crate) fn has_word(db: &dyn Db, file: SourceFile, word: &str) -> bool {
         || counts_outside(db, file).contains_key(&Word::new(word))
 }
 
+/// The names of functions that a function mentions, as its text says now.
+pub(crate) fn names_in_text(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Word> {
+    let names = function_names(db);
+    let words = words_in(db, function).iter().copied();
+    words.filter(|word| names.contains(word)).collect()
+}
+
 /// Unqualified names of all functions of the workspace.
 #[salsa::tracked]
 fn function_names(db: &dyn Db) -> WordSet {
@@ -210,7 +217,11 @@ fn mentions_by_name<'db>(db: &'db dyn Db, file: SourceFile) -> WordMap<InFile<'d
     let names = function_names(db);
     let mut found: WordMap<InFile<'db>> = WordMap::default();
     for function in &items(db, file).functions {
-        for word in words_in(db, *function).iter().filter(|word| names.contains(word)) {
+        let words = match function.source(db) {
+            FunctionText::Kept(_) => words_in(db, *function).as_ref(),
+            FunctionText::Edited(edited) => &edited.facts(db).names,
+        };
+        for word in words.iter().filter(|word| names.contains(word)) {
             found.entry(*word).or_default().functions.push(*function);
         }
     }
@@ -367,15 +378,25 @@ fn mentions_outside(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mentio
 }
 
 /// For each word outside of a file's functions: in how many places it stands there, and whether one of them may declare a function.
+pub type CountsOutside = WordMap<(u32, bool)>;
+
+fn counts_outside(db: &dyn Db, file: SourceFile) -> &CountsOutside {
+    match file.settled_rest(db) {
+        Some(settled) => &settled.outside,
+        None => counts_outside_in_text(db, file),
+    }
+}
+
+/// The same as the text says now.
 #[salsa::tracked]
-fn counts_outside(db: &dyn Db, file: SourceFile) -> WordMap<(u32, bool)> {
-    let mut found: WordMap<(u32, bool)> = WordMap::default();
+pub(crate) fn counts_outside_in_text(db: &dyn Db, file: SourceFile) -> Arc<CountsOutside> {
+    let mut found = CountsOutside::default();
     for (word, places) in mentions_outside(db, file) {
         let entry = found.entry(Word::new(word)).or_default();
         entry.0 += places.len() as u32;
         entry.1 |= places.iter().any(|m| m.declared);
     }
-    found
+    Arc::new(found)
 }
 
 /// A stretch of text that isn't parsed: each of its words once.

@@ -17,7 +17,13 @@ pub fn related_functions<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> H
     let mut users_of: HashSet<FunctionItem<'db>> = HashSet::new();
     // With what mentions them, and without.
     let mut todo = vec![(function, true)];
+    let mut looked_at: HashSet<FunctionItem<'db>> = HashSet::new();
     while let Some((item, with_users)) = todo.pop() {
+        // It is found by whoever mentions it: the second look finds nothing new, but for its users.
+        let again = !looked_at.insert(item);
+        if again && (!with_users || users_of.contains(&item)) {
+            continue;
+        }
         for callee in mentioned(db, item) {
             let on_device = callee.signature(db).kernel || callee.signature(db).device;
             let with_users = with_users && on_device;

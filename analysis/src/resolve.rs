@@ -8,9 +8,9 @@ use crate::db::{Db, SourceFile, Workspace};
 use crate::hir::{Expr, ExprKind, Name, body, integer_literal, parameters};
 pub use crate::include::{included_files, normalize};
 use crate::include::{including_files, resolve_include};
-use crate::items::{FunctionItem, GlobalItem, MacroItem, items};
+use crate::items::{FunctionItem, FunctionText, GlobalItem, MacroItem, items};
 use crate::launch::{Child, LaunchId};
-use crate::mentions::{count_mentions, files_mentioning, functions_mentioning, may_declare, places_of};
+use crate::mentions::{Word, WordSet, count_mentions, files_mentioning, functions_mentioning, may_declare, places_of};
 use crate::preprocess::{MacroState, function_macros, preprocessed};
 use crate::span::{FileRange, Span, TextRange};
 
@@ -23,6 +23,23 @@ pub struct Visible<'db> {
     pub globals: HashMap<String, GlobalItem>,
     /// Enumerators.
     pub enumerators: HashSet<String>,
+    /// Names of namespaces and classes in which functions and variables stand.
+    pub scopes: HashSet<String>,
+    /// Words of what was blanked because it is too large: any of them may be declared there.
+    pub blanked: WordSet,
+}
+
+/// Stands between the types that a name of several aliases may stand for: together they are no type that is known.
+pub const EITHER: &str = " | ";
+
+/// Adds a type to those that a name stands for.
+pub(crate) fn also_stands_for(known: &mut String, target: &str) {
+    if known.is_empty() {
+        target.clone_into(known);
+    } else if !known.split(EITHER).any(|one| one == target) {
+        known.push_str(EITHER);
+        known.push_str(target);
+    }
 }
 
 /// The visible names that decide how an expression reads: macros and types.
@@ -36,7 +53,7 @@ pub struct Names {
     pub constant_macros: HashSet<String>,
     /// Names of classes, structs, unions and enums.
     pub types: HashSet<String>,
-    /// Type aliases: name → what they stand for.
+    /// Type aliases: name → what they stand for; where there are several, all of it, with [`EITHER`] between.
     pub aliases: HashMap<String, String>,
 }
 
@@ -51,7 +68,12 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
     let mut found = Visible::default();
     for &file in included_files(db, file) {
         let items = items(db, file);
+        found.blanked.extend(&items.blanked.words);
         for function in &items.functions {
+            let scopes = function.name(db).rsplit_once("::").into_iter();
+            found
+                .scopes
+                .extend(scopes.flat_map(|(scopes, _)| scopes.split("::")).map(str::to_owned));
             found
                 .functions
                 .entry(unqualified(function.name(db)).to_owned())
@@ -59,6 +81,10 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
                 .push(*function);
         }
         for global in &items.globals {
+            let scopes = global.scopes.iter().flat_map(|scopes| scopes.split("::"));
+            found
+                .scopes
+                .extend(scopes.filter(|scope| !scope.is_empty()).map(str::to_owned));
             found
                 .globals
                 .entry(global.name.clone())
@@ -67,6 +93,7 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
                     known.constant &= global.constant && known.init == global.init;
                     known.constant_memory &= global.constant_memory;
                     known.shared |= global.shared;
+                    known.scopes.extend(global.scopes.iter().cloned());
                     known.pointer |= global.pointer || known.dims != global.dims || known.base != global.base;
                     if known.init != global.init {
                         known.init = None;
@@ -109,7 +136,10 @@ pub fn visible_names(db: &dyn Db, file: SourceFile) -> Names {
     for &file in included_files(db, file) {
         let items = items(db, file);
         found.types.extend(items.types.iter().map(|t| t.name.clone()));
-        found.aliases.extend(items.aliases.iter().cloned());
+        for (name, target) in &items.aliases {
+            // Namespaces, classes and branches of `#if` may each have one of that name: any of them may be meant.
+            also_stands_for(found.aliases.entry(name.clone()).or_default(), target);
+        }
     }
     found
 }
@@ -142,8 +172,20 @@ pub fn meaning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Meaning<'d
         return Meaning::Macro(item.clone());
     }
     let visible = visible(db, file);
+    // What is blanked may declare another one.
+    let blanked = visible.blanked.contains(&Word::new(last));
+    if blanked && visible.globals.contains_key(last) {
+        return Meaning::Unknown;
+    }
+    let global = visible.globals.get(last).filter(|global| {
+        let scopes = global.scopes.iter();
+        !name.trim_start_matches("::").contains("::")
+            || scopes
+                .map(|scope| format!("{scope}{last}"))
+                .any(|full| qualification_fits(&full, name) && !is_elsewhere(visible, &full, name))
+    });
     // A variable in sight hides functions of files that aren't.
-    if let Some(global) = visible.globals.get(last)
+    if let Some(global) = global
         && !visible.functions.contains_key(last)
     {
         return Meaning::Global(global.clone());
@@ -152,7 +194,7 @@ pub fn meaning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Meaning<'d
     if !functions.is_empty() {
         return Meaning::Functions(functions);
     }
-    if let Some(global) = visible.globals.get(last) {
+    if let Some(global) = global {
         return Meaning::Global(global.clone());
     }
     if visible.enumerators.contains(last) {
@@ -168,19 +210,25 @@ pub fn meaning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Meaning<'d
 /// stands in another file of the workspace brings that definition along; a definition that nothing in sight declares means nothing.
 pub fn functions_named<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Vec<FunctionItem<'db>> {
     let last = unqualified(name);
-    let mut found: Vec<FunctionItem<'db>> = visible(db, file)
+    let visible = visible(db, file);
+    let mut found: Vec<FunctionItem<'db>> = visible
         .functions
         .get(last)
         .into_iter()
         .flatten()
         .copied()
-        .filter(|f| qualification_fits(f.name(db), name))
+        .filter(|f| qualification_fits(f.name(db), name) && !is_elsewhere(visible, f.name(db), name))
         .collect();
-    let defined = |name: &str| found.iter().any(|f| f.has_body(db) && f.name(db) == name);
-    if !found.is_empty() && found.iter().all(|f| defined(f.name(db))) {
+    // Nearly always, and quickly found: thousands may have that name.
+    if !found.is_empty() && found.iter().all(|f| f.has_body(db)) {
         return found;
     }
-    let declared = |name: &str| found.iter().any(|f| f.name(db) == name) && !defined(name);
+    let defined: HashSet<&str> = found.iter().filter(|f| f.has_body(db)).map(|f| f.name(db)).collect();
+    let names: HashSet<&str> = found.iter().map(|f| f.name(db)).collect();
+    if !found.is_empty() && names.is_subset(&defined) {
+        return found;
+    }
+    let declared = |name: &str| names.contains(name) && !defined.contains(name);
     let elsewhere: Vec<_> = definitions_by_name(db)
         .get(last)
         .into_iter()
@@ -188,7 +236,9 @@ pub fn functions_named<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Ve
         .copied()
         .filter(|f| {
             if found.is_empty() {
-                qualification_fits(f.name(db), name) && seen_in_context(db, file).contains(&f.file(db))
+                qualification_fits(f.name(db), name)
+                    && !is_elsewhere(visible, f.name(db), name)
+                    && seen_in_context(db, file).may_contain(f.file(db))
             } else {
                 declared(f.name(db)) && !f.signature(db).is_static && may_be_linked(db, file, f.file(db))
             }
@@ -201,12 +251,28 @@ pub fn functions_named<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Ve
 /// Includers of a file whose includes are taken into account.
 const MAX_INCLUDERS: usize = 64;
 
+/// Files that a file doesn't include and yet may rely on.
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
+struct Context {
+    files: HashSet<SourceFile>,
+    /// There are more than were looked at.
+    more: bool,
+}
+
+impl Context {
+    /// Whether a file may be one of them.
+    fn may_contain(&self, file: SourceFile) -> bool {
+        self.more || self.files.contains(&file)
+    }
+}
+
 /// Files that a file doesn't include and yet may rely on: what is included by the files that include it, and what an `#include`
 /// that isn't found means by the end of its path, because the directories in which the compiler looks aren't known.
 #[salsa::tracked]
-fn seen_in_context(db: &dyn Db, file: SourceFile) -> HashSet<SourceFile> {
+fn seen_in_context(db: &dyn Db, file: SourceFile) -> Context {
     let mut found = HashSet::new();
-    for includer in including_files(db, file).iter().take(MAX_INCLUDERS) {
+    let includers = including_files(db, file);
+    for includer in includers.iter().take(MAX_INCLUDERS) {
         found.extend(included_files(db, *includer));
     }
     let own = included_files(db, file).iter().copied();
@@ -233,7 +299,10 @@ fn seen_in_context(db: &dyn Db, file: SourceFile) -> HashSet<SourceFile> {
             }
         }
     }
-    found
+    Context {
+        files: found,
+        more: includers.len() > MAX_INCLUDERS,
+    }
 }
 
 /// Whether two files can be parts of one program: not if each defines `main`.
@@ -246,6 +315,16 @@ fn may_be_linked(db: &dyn Db, a: SourceFile, b: SourceFile) -> bool {
             .any(|f| f.file(db) == file && f.name(db) == "main" && !f.signature(db).conditional)
     };
     a == b || !has_main(a) || !has_main(b)
+}
+
+/// Whether what stands in no namespace isn't meant by a qualified name, because nothing in sight stands in the one that is named, which
+/// might bring it there (`using ::f;`).
+fn is_elsewhere(visible: &Visible<'_>, full: &str, written: &str) -> bool {
+    let qualifier = written
+        .trim_start_matches("::")
+        .rsplit_once("::")
+        .map(|(scopes, _)| unqualified(scopes));
+    !full.contains("::") && qualifier.is_some_and(|scope| !visible.scopes.contains(scope))
 }
 
 /// Whether a function of the qualified name `full` can be meant by `written`.
@@ -308,8 +387,16 @@ pub fn launches_by_name<'db>(db: &'db dyn Db, file: SourceFile) -> HashMap<Strin
 }
 
 /// The unqualified names of the kernels that a function launches, with the numbers of the launches.
+fn launched_names<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> &'db [(u32, String)] {
+    match function.source(db) {
+        FunctionText::Kept(_) => launched_in_text(db, function),
+        FunctionText::Edited(edited) => &edited.facts(db).launched,
+    }
+}
+
+/// The same as the function's text says now.
 #[salsa::tracked]
-fn launched_names<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(u32, String)> {
+pub(crate) fn launched_in_text<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(u32, String)> {
     // Lowering a body is the dear part: most functions launch nothing.
     if !may_launch(db, function) {
         return Vec::new();
@@ -429,7 +516,7 @@ pub(crate) fn means_another<'db>(db: &'db dyn Db, file: SourceFile, function: Fu
     let mut seen = seen.into_iter().flatten().peekable();
     seen.peek().is_some()
         && seen.all(|f| f.has_body(db) && f.file(db) != home)
-        && !seen_in_context(db, file).contains(&home)
+        && !seen_in_context(db, file).may_contain(home)
 }
 
 /// Whether the name of `function` can mean it in this file: not if nothing declares it there, if the file sees another definition
@@ -441,14 +528,14 @@ pub(crate) fn may_mean<'db>(db: &'db dyn Db, file: SourceFile, function: Functio
     let same = visible.functions.get(last).map(Vec::as_slice).unwrap_or_default();
     if same.is_empty() {
         // A function may declare it for itself.
-        return seen_in_context(db, file).contains(&function.file(db)) || may_declare(db, file, last);
+        return seen_in_context(db, file).may_contain(function.file(db)) || may_declare(db, file, last);
     }
     let definitions: Vec<_> = same.iter().filter(|f| f.has_body(db)).collect();
     (definitions.is_empty() || definitions.contains(&&function)) && may_be_linked(db, file, function.file(db))
 }
 
 /// Whether the last segment of a name stands for nothing but a local variable in a function.
-fn is_local_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, last: &str) -> bool {
+pub(crate) fn is_local_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, last: &str) -> bool {
     let body = body(db, function);
     let elsewhere = |expr: &Expr| match &expr.kind {
         ExprKind::Name(Name::Other(name)) => unqualified(name) == last,

@@ -73,6 +73,10 @@ impl Reader<'_> {
             "comment" | "access_specifier" | "alias_declaration" | "type_definition" | "friend_declaration" => {}
             kind if kind.starts_with("preproc_") => {
                 found.nontrivial = true;
+                if kind == "preproc_include" {
+                    found.constructors = Constructors::Other;
+                    found.hidden = Some("what is included in it");
+                }
                 let mut cursor = node.walk();
                 node.named_children(&mut cursor)
                     .for_each(|inner| self.member(inner, found));

@@ -9,9 +9,10 @@ use crate::budget::CALLEES;
 use crate::db::Db;
 use crate::flow::operands;
 use crate::hidden::hidden;
-use crate::hir::{Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, body};
+use crate::hir::{Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, Type, body};
 use crate::items::FunctionItem;
-use crate::resolve::{Meaning, included_files, meaning};
+use crate::mentions::Word;
+use crate::resolve::{Meaning, included_files, meaning, unqualified, visible};
 use crate::span::Span;
 use crate::uniformity::known::{Known, known};
 use crate::uniformity::memory::{MemoryClass, Places, Root};
@@ -206,8 +207,10 @@ fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str, args: 
         Meaning::Functions(all) => {
             let definitions: Vec<FunctionItem<'db>> = all.iter().copied().filter(|f| f.has_body(db)).collect();
             let arity = |f: &FunctionItem<'db>| crate::hir::parameters(db, *f).len();
-            let counts: HashSet<usize> = definitions.iter().map(arity).collect();
-            let undefined = all.iter().any(|f| !f.has_body(db) && !counts.contains(&arity(f)));
+            let blanked = &visible(db, function.file(db)).blanked;
+            let defined = |declared: &FunctionItem<'db>| definitions.iter().any(|f| takes_the_same(db, *declared, *f));
+            let undefined =
+                all.iter().any(|f| !f.has_body(db) && !defined(f)) || blanked.contains(&Word::new(unqualified(name)));
             let fits = definitions.iter().all(|f| arity(f) >= args.len());
             let known_head = definitions
                 .iter()
@@ -233,6 +236,30 @@ fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str, args: 
         },
         Meaning::Global(_) | Meaning::Enumerator | Meaning::Macro(_) => Callee::Unknown,
     }
+}
+
+/// Whether two functions of one name have the same parameters, so that one may declare the other.
+fn takes_the_same<'db>(db: &'db dyn Db, a: FunctionItem<'db>, b: FunctionItem<'db>) -> bool {
+    let (first, second) = (crate::hir::parameters(db, a), crate::hir::parameters(db, b));
+    let same = |a: &Type, b: &Type| {
+        let indirect = |ty: &Type| usize::from(ty.pointers) + ty.array.len();
+        let constant = |ty: &Type| ty.const_base && (ty.reference || indirect(ty) > 0);
+        let words = |ty: &Type| {
+            let mut words: Vec<String> = crate::hir::words(&ty.base).map(str::to_owned).collect();
+            // `unsigned`, `long int`
+            if words.len() > 1
+                || words
+                    .iter()
+                    .any(|w| matches!(w.as_str(), "unsigned" | "signed" | "long" | "short"))
+            {
+                words.retain(|word| word != "int" && word != "signed");
+            }
+            words.sort_unstable();
+            words
+        };
+        (indirect(a), a.reference, constant(a), words(a)) == (indirect(b), b.reference, constant(b), words(b))
+    };
+    first.len() == second.len() && first.iter().zip(second).all(|(a, b)| same(&a.ty, &b.ty))
 }
 
 /// The file of `function`, or one that it includes, declares `other`.
@@ -533,10 +560,10 @@ impl<'db> Scan<'_, 'db> {
 struct Reached<'db> {
     /// Functions that may run, the function itself included, each with the call (in it) that leads there.
     all: Vec<(FunctionItem<'db>, Option<Span>)>,
-    /// The calls that lead to a kernel that isn't known.
+    /// The calls that lead to a kernel that isn't known, or to more functions than are looked at.
     unknown: Vec<Span>,
-    /// A call that leads to more functions than are looked at.
-    cut: Option<Span>,
+    /// There are more functions than are looked at.
+    cut: bool,
 }
 
 /// Functions that `function` may run; with `launches`, also the kernels that these launch.
@@ -545,9 +572,12 @@ fn reached<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launches: bool) ->
     let mut queue = VecDeque::from([(function, None)]);
     let mut all = Vec::new();
     let mut unknown = Vec::new();
-    let mut cut = None;
+    let mut cut = false;
     while let Some((f, root)) = queue.pop_front() {
         all.push((f, root));
+        if cut {
+            continue;
+        }
         let direct = direct(db, f);
         let launched = direct.launches.iter().filter(|_| launches);
         for site in direct.calls.iter().chain(launched) {
@@ -556,20 +586,60 @@ fn reached<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launches: bool) ->
                 unknown.extend(root);
             }
             for f in &site.candidates {
-                if seen.contains(f) {
-                    continue;
+                if !seen.contains(f) && seen.len() >= CALLEES {
+                    cut = true;
+                } else if seen.insert(*f) {
+                    queue.push_back((*f, root));
                 }
-                if seen.len() >= CALLEES {
-                    // What isn't looked at counts as not known, by whichever call it is reached.
-                    cut = cut.or(root);
-                    continue;
-                }
-                seen.insert(*f);
-                queue.push_back((*f, root));
             }
         }
     }
+    if cut {
+        // Who leads to what isn't looked at isn't known: each call may.
+        let direct = direct(db, function);
+        let launched = direct.launches.iter().filter(|_| launches);
+        unknown.extend(direct.calls.iter().chain(launched).map(|site| site.span));
+    }
     Reached { all, unknown, cut }
+}
+
+/// Whether something that runs while `function` does may end the program, or a thread before its end: a trap, a failed assertion, inline
+/// assembly, code that isn't known.
+#[salsa::tracked]
+pub fn may_end_the_program<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let Reached { all, unknown, cut } = reached(db, function, true);
+    cut || !unknown.is_empty()
+        || all.iter().any(|(f, _)| {
+            let facts = &direct(db, *f).facts;
+            let ends = |name: &str| matches!(unqualified(name), "__trap" | "assert" | "abort" | "exit" | "__brkpt");
+            !facts.asm.is_empty()
+                || !facts.unknown_calls.is_empty()
+                || body(db, *f)
+                    .exprs
+                    .iter()
+                    .any(|e| matches!(&e.kind, ExprKind::Call { name: Some(name), .. } if ends(name)))
+        })
+}
+
+/// Whether a function, or one that it calls, may look at more than its operands and memory: at the number of the thread or block, at a
+/// clock, by inline assembly, in code that isn't known.
+#[salsa::tracked]
+pub(crate) fn looks_at_the_thread<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let Reached { all, unknown, cut } = reached(db, function, false);
+    let numbers = |f: FunctionItem<'db>| {
+        body(db, f).exprs.iter().any(|e| match &e.kind {
+            ExprKind::Name(Name::Builtin(builtin)) => matches!(builtin, Builtin::ThreadIdx | Builtin::BlockIdx),
+            ExprKind::Call { name: Some(name), .. } => {
+                matches!(known(name), Some(Known::Opaque | Known::ActiveMask | Known::OpaqueWarp))
+            }
+            _ => false,
+        })
+    };
+    cut || !unknown.is_empty()
+        || all.iter().any(|(f, _)| {
+            let facts = &direct(db, *f).facts;
+            !facts.asm.is_empty() || !facts.unknown_calls.is_empty() || numbers(*f)
+        })
 }
 
 /// Writes to memory by anything that runs while `function` does: itself, its callees, and the kernels that these launch.
@@ -581,15 +651,25 @@ pub struct Effects {
     pub foreign_dynamic_shared: bool,
     /// `asm` or constructs that weren't understood.
     pub opaque: bool,
+    /// More functions run than are looked at: see [`CALLEES`].
+    pub cut: bool,
+}
+
+/// Whether a function, by calls and launches, leads to more functions than are looked at. What follows calls from function to function
+/// asks this first: its answer is that of something unknown, and chains and circles of calls stay short.
+pub fn leads_too_far<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    effects(db, function).cut
 }
 
 /// See [`Effects`].
 #[salsa::tracked(returns(clone))]
 pub fn effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Effects> {
-    let Reached { all, mut unknown, cut } = reached(db, function, true);
-    let mut effects = Effects::default();
-    effects.opaque |= cut.is_some();
-    unknown.extend(cut);
+    let Reached { all, unknown, cut } = reached(db, function, true);
+    let mut effects = Effects {
+        opaque: cut,
+        cut,
+        ..Effects::default()
+    };
     let mut puns = None;
     for span in unknown {
         effects.writes.push(Write {
@@ -632,8 +712,11 @@ pub fn summary<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Summary
         writes_params: own.written_params.clone(),
         ..Summary::default()
     };
-    let Reached { all, cut, .. } = reached(db, function, false);
-    s.unknown_calls.extend(cut.map(|span| (String::new(), span)));
+    let Reached { all, unknown, cut } = reached(db, function, false);
+    if cut {
+        s.unknown_calls
+            .extend(unknown.into_iter().map(|span| (String::new(), span)));
+    }
     let mut firsts: [Vec<Span>; 4] = Default::default();
     for (f, root) in all {
         let direct = direct(db, f);

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use gridfuse_analysis::db::Host;
-use gridfuse_analysis::dependence::{Dependence, Iterations, Touch, after, loops, order, prefixes};
+use gridfuse_analysis::dependence::{Dependence, Iterations, Touch, after, loops, order, own_footprint, prefixes};
 use gridfuse_analysis::items::{FunctionItem, items};
 use gridfuse_analysis::launch::launches;
 
@@ -820,4 +820,77 @@ fn what_leads_to_itself_is_named() {
     assert_eq!(doubt.reason, "it leads to itself again");
     let (function, span) = doubt.place.unwrap();
     assert_eq!(span.text(&function.text(db)), "walk");
+}
+
+/// A chain (or circle) of device functions, each of which calls the next, and a parent that calls the first behind its launch.
+fn calls(count: usize, circle: bool) -> String {
+    let mut text = String::new();
+    for k in 0..count {
+        text += &format!("__device__ int f{k}(int* p, int x);\n");
+    }
+    for k in 0..count {
+        let next = match (k + 1 < count, circle) {
+            (true, _) => format!("f{}(p, x)", k + 1),
+            (false, true) => "f0(p, x)".to_owned(),
+            (false, false) => "x".to_owned(),
+        };
+        text += &format!("__device__ int f{k}(int* p, int x) {{ p[{k}] = x; return {next}; }}\n");
+    }
+    text + "__global__ void child(int* a) { a[threadIdx.x] = 1; }\n\
+            __global__ void parent(int* p, int n) { child<<<1, 32>>>(p); n = f0(p, n); }\n\
+            void host(int* p) { parent<<<1, 32>>>(p, 0); }\n"
+}
+
+#[test]
+fn what_leads_to_many_functions_is_unknown_and_takes_few_steps() {
+    let short = said(&calls(100, false));
+    assert!(!short.after.contains("more functions"), "{}", short.after);
+    for circle in [false, true] {
+        let long = said(&calls(600, circle));
+        let expected = "unknown: it leads to more functions than are followed";
+        assert_eq!(long.after, expected, "{circle}");
+        // Nobody collects what is unknown of all the others.
+        let mut host = Host::new();
+        let file = host.set_file(Path::new("/w/a.cu"), calls(600, circle));
+        let db = host.db();
+        let listed: usize = items(db, file)
+            .functions
+            .iter()
+            .map(|f| own_footprint(db, *f).gaps.len())
+            .sum();
+        assert!(listed <= 600 * 20, "{circle}: {listed}");
+    }
+}
+
+#[test]
+fn accesses_that_are_too_many_to_be_listed_are_unknown_where_they_stand() {
+    let before: String = (0..200).map(|k| format!("    q[{k}] = {k};\n")).collect();
+    let found = said(&program(
+        "a[i] = i;",
+        &format!("{before}    child<<<1, 32>>>(p, q, n);\n    p[v] = 1;"),
+    ));
+    assert_eq!(found.after, "unknown: it accesses memory in too many places");
+    let found = said(&program(
+        "a[i] = i;",
+        &format!("{before}    child<<<1, 32>>>(p, q, n);"),
+    ));
+    assert!(found.after.starts_with("none"), "{}", found.after);
+}
+
+#[test]
+fn iterations_of_what_leads_to_itself_are_unknown() {
+    let found = said(
+        "__global__ void child(int* a) { a[threadIdx.x] = 1; }\n\
+         __device__ void walk(int* p, int d) {\n\
+         for (int i = 0; i < d; i++) { p[0] = p[1] + i; child<<<1, 32>>>(p + i); }\n\
+         if (d > 0) walk(p, d - 1); }\n\
+         __global__ void parent(int* p) { walk(p, 3); }\n\
+         void host(int* p) { parent<<<1, 1>>>(p); }\n",
+    );
+    assert!(!found.loops.is_empty());
+    assert!(
+        found.loops.iter().all(|l| !l.starts_with("parallel")),
+        "{:?}",
+        found.loops
+    );
 }

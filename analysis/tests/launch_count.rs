@@ -206,6 +206,31 @@ fn recursion(parameters: &str, body: &str, host: &str) -> Recursion {
 }
 
 #[test]
+fn recursion_by_way_of_other_kernels_is_endless_when_all_launches_are_certain() {
+    let of = |there: &str, back: &str| {
+        let source = format!(
+            "__global__ void pong(int* p, int n);\n__global__ void parent(int* p, int n) {{ {there} }}\n\
+             __global__ void pong(int* p, int n) {{ {back} }}\nint main() {{ parent<<<1, 1>>>(p, 1); }}\n"
+        );
+        count_in(&source).recursion
+    };
+    let (there, back) = ("pong<<<1, 1>>>(p, n);", "parent<<<1, 1>>>(p, n);");
+    assert_eq!(of(there, back), Recursion::Endless);
+    assert_eq!(
+        of("if (threadIdx.x == 0) pong<<<1, 1>>>(p, n);", back),
+        Recursion::Endless
+    );
+    for (there, back) in [
+        ("if (n) pong<<<1, 1>>>(p, n);", back),
+        (there, "if (n) parent<<<1, 1>>>(p, n);"),
+        (there, "parent<<<n, 1>>>(p, n);"),
+        (there, "if (n > 3) __trap(); parent<<<1, 1>>>(p, n);"),
+    ] {
+        assert_eq!(of(there, back), Recursion::Open, "{there} {back}");
+    }
+}
+
+#[test]
 fn recursion_is_classified() {
     let host = "parent<<<1, 1>>>(p, 0);";
     let r = |body: &str| recursion("int* p, int depth", body, host);
@@ -218,6 +243,20 @@ fn recursion_is_classified() {
         r("for (int i = 0; i < 2; ++i) parent<<<1, 32>>>(p, depth);"),
         Recursion::Endless
     );
+    assert_eq!(r("parent<<<gridDim.x, blockDim>>>(p, depth);"), Recursion::Endless);
+    // A launch without blocks fails, and a trap ends the program.
+    for ended in [
+        "parent<<<depth / 2, 32>>>(p, depth / 2);",
+        "parent<<<(depth + 255) / 256, 256>>>(p, depth - 256);",
+        "parent<<<1, depth>>>(p, depth - 1);",
+        "dim3 grid(1, depth); parent<<<grid, 32>>>(p, depth - 1);",
+        "if (depth > 100) __trap(); parent<<<1, 32>>>(p, depth + 1);",
+        "parent<<<1, 32>>>(p, depth + 1); assert(depth < 100);",
+        "if (depth > 100) asm(\"exit;\"); parent<<<1, 32>>>(p, depth + 1);",
+        "unknown(depth); parent<<<1, 32>>>(p, depth + 1);",
+    ] {
+        assert_eq!(r(ended), Recursion::Open, "{ended}");
+    }
     assert_eq!(
         r("if (depth < LIMIT) parent<<<1, 32>>>(p, depth + 1);"),
         Recursion::Bounded(Some(30))

@@ -171,6 +171,144 @@ fn who_launches() {
     }
 }
 
+/// A number that several threads have when it is converted, scaled or drawn leaves several of them.
+#[test]
+fn numbers_that_several_threads_have() {
+    use Launchers::*;
+    let launch = "child<<<1, 1>>>(out, n);";
+    let is = |before: &str, cond: &str, expected: Launchers| {
+        let statements = format!("{before} if ({cond}) {launch}");
+        assert_eq!(launcher(&statements), expected, "{statements}");
+    };
+    let word = "int i = blockIdx.x * blockDim.x + threadIdx.x;";
+    for (before, cond) in [
+        ("unsigned char t = threadIdx.x;", "t == 0"),
+        ("const uint8_t t = threadIdx.x;", "t == 0"),
+        ("short t = blockIdx.x; int u = t;", "threadIdx.x == 0 && t == 0"),
+        ("unsigned short t = blockIdx.x * blockDim.x + threadIdx.x;", "t == 0"),
+        ("float t = threadIdx.x;", "t == 0"),
+        ("int bin = threadIdx.x * 0.1f;", "bin == 0"),
+        ("float bin = threadIdx.x * 0.1f; int b = bin;", "b == 0"),
+        ("", "(int)(threadIdx.x * 0.25f) == 0"),
+        ("", "(char)threadIdx.x == 0"),
+        ("", "(bool)threadIdx.x == true"),
+        ("bool some = threadIdx.x;", "some"),
+        ("", "threadIdx.x * n == 0"),
+        ("", "threadIdx.x * 134217728u == 0"),
+        ("", "threadIdx.x * 0x40000000u == 0"),
+        ("", "threadIdx.x * 4198500 == 0"),
+        (word, "i * 0x40000000u == 0"),
+        ("", "threadIdx.x + blockIdx.x * 0x40000000u == 0"),
+        ("short i = blockIdx.x * 64 + threadIdx.x;", "i == 0"),
+        (
+            "unsigned char size = blockDim.x;",
+            "threadIdx.y * size + threadIdx.x == 0",
+        ),
+        ("", "threadIdx.x * 4000000u + threadIdx.y * 4000000u == 0"),
+    ] {
+        let expected = if before.contains("blockIdx") && cond.contains("&&") {
+            OnePerBlock
+        } else {
+            ManyThreads
+        };
+        is(before, cond, expected);
+    }
+    for (before, cond, expected) in [
+        ("unsigned short t = threadIdx.x;", "t == 0", OnePerBlock),
+        ("short t = threadIdx.x;", "t == 3", OnePerBlock),
+        ("unsigned char lane = threadIdx.x & 31;", "lane == 0", OnePerWarp),
+        ("bool some = threadIdx.x;", "!some", OnePerBlock),
+        ("", "(bool)threadIdx.x == false", OnePerBlock),
+        ("auto t = threadIdx.x;", "t == 0", OnePerBlock),
+        ("size_t t = threadIdx.x;", "t == 0", OnePerBlock),
+        ("", "(int)threadIdx.x == 0", OnePerBlock),
+        ("", "threadIdx.x * 4 == 0", OnePerBlock),
+        (
+            "const unsigned size = blockDim.x;",
+            "blockIdx.x * size + threadIdx.x == 0",
+            OnePerGrid,
+        ),
+        ("const int k = 64;", "blockIdx.x * k + threadIdx.x == 0", OnePerGrid),
+        ("int i = blockIdx.x * 256 + threadIdx.x;", "i == 0", OnePerGrid),
+        ("", "threadIdx.y * blockDim.x + threadIdx.x == 0", OnePerBlock),
+        ("", "threadIdx.y * 2 + threadIdx.x == 0", OnePerBlock),
+    ] {
+        is(before, cond, expected);
+    }
+}
+
+#[test]
+fn counters_that_give_a_number_twice() {
+    use Launchers::*;
+    let head = "__device__ unsigned count; __device__ float sum; __device__ unsigned counts[64];\n__global__ void child(int* out, int n);\n";
+    let is = |statements: &str, expected: Launchers| {
+        let source = format!("{head}__global__ void parent(int* out, unsigned* at, int n) {{ {statements} }}\n");
+        each(&[("/w/a.cu", &source)], "parent", |_, facts, _| {
+            assert_eq!(facts.launchers, expected, "{statements}");
+        });
+    };
+    let go = "child<<<1, 1>>>(out, n);";
+    let last = |reset: &str| {
+        format!(
+            "__shared__ bool last; if (threadIdx.x == 0) last = atomicAdd(&count, 1) == gridDim.x - 1; __syncthreads(); \
+             if (last && threadIdx.x == 0) {{ {go} {reset} }}"
+        )
+    };
+    for statements in [
+        format!("if (atomicInc(&count, 3) == 0) {go}"),
+        format!("if (atomicInc(at, n) == 0) {go}"),
+        format!("if (atomicInc(&count, 3) == 3) {go}"),
+        format!("if (atomicAdd(&count, 0x40000000u) == 0) {go}"),
+        format!("if (atomicAdd(&sum, 1) == 0) {go}"),
+        format!("unsigned char t = atomicAdd(&count, 1); if (t == 0) {go}"),
+        // All threads of a block draw.
+        format!("if (atomicInc(&count, gridDim.x - 1) == 0) {go}"),
+        // Who has drawn it sets the counter back, before others draw.
+        format!("if (atomicAdd(&count, 1) == 0) {{ {go} count = 0; }}"),
+        format!("if (atomicAdd(at, 1) == 3) {{ {go} *at = 0; }}"),
+        format!("if (atomicAdd(&counts[n], 1) == 3) {{ {go} atomicExch(&counts[n], 0u); }}"),
+        format!("if (threadIdx.x == 0) count = 0; if (atomicAdd(&count, 1) == 0) {go}"),
+        format!("if (atomicAdd(&count, 1) == gridDim.x - 1) {{ {go} count = 0; }}"),
+        format!(
+            "__shared__ unsigned turn; for (int k = 0; k < n; ++k) {{ if (threadIdx.x == 0) turn = 0; __syncthreads(); \
+             if (atomicAdd(&turn, 1) == 0) {go} __syncthreads(); }}"
+        ),
+    ] {
+        is(&statements, ManyThreads);
+    }
+    for (statements, expected) in [
+        (format!("if (atomicAdd(&count, 1) == 0) {go}"), OnePerGrid),
+        (format!("unsigned t = atomicAdd(at, 1); if (t == n) {go}"), OnePerGrid),
+        (format!("if (atomicInc(&count, 0xffffffffu) == 0) {go}"), OnePerGrid),
+        (
+            format!(
+                "if (threadIdx.x == 0) {{ unsigned t = atomicInc(&count, gridDim.x); if (t == gridDim.x - 1) {go} }}"
+            ),
+            OnePerGrid,
+        ),
+        // In the next iteration, another block draws it.
+        (
+            format!(
+                "for (int k = 0; k < n; ++k) if (threadIdx.x == 0) if (atomicInc(&count, gridDim.x - 1) == 0) {go}"
+            ),
+            OnePerBlock,
+        ),
+        // Others may not have drawn when the counter is set back.
+        (format!("{} if (threadIdx.x == 0) count = 0;", last("")), OnePerBlock),
+        (last(""), OnePerGrid),
+        (last("count = 0;"), OnePerGrid),
+        (last("atomicExch(&count, 0u);"), OnePerGrid),
+        (
+            format!(
+                "__shared__ unsigned turn; if (threadIdx.x == 0) turn = 0; __syncthreads(); if (atomicAdd(&turn, 1) == 0) {go}"
+            ),
+            OnePerBlock,
+        ),
+    ] {
+        is(&statements, expected);
+    }
+}
+
 #[test]
 fn streams() {
     let stream = |statements: &str| {
@@ -317,6 +455,55 @@ fn blocks_of_more_dimensions_than_the_body_mentions() {
     is(first, &host("1, dim3(8, 4)"), (ManyThreads, false));
     is(first, &host("1, dim3(8, 1, 4)"), (ManyThreads, false));
     is(first, &host("1, dim3(8, n)"), (ManyThreads, false));
+    // A `dim3`, a `uint3` or an object that becomes one: nothing is known of its other dimensions.
+    let kinds = "struct Config { int threads; dim3 block; dim3 size() const { return block; } };\n\
+                 struct Shape { int n; operator dim3() const { return dim3(n, n); } };\n\
+                 dim3 block_of(int n) { return dim3(n, n); }\nuint3 shape_of(int n) { return make_uint3(n, n, 1); }\n\
+                 auto some_of(int n) { return dim3(n, n); }\ntypedef dim3 extent;\nextent extent_of(int n) { return dim3(n, n); }\n\
+                 dim3 operator*(dim3 a, int b) { return dim3(a.x * b, a.y * b); }\nint number_of(int n) { return n; }\n\
+                 enum Size { Few = 8 };\n";
+    let made = |size: &str| {
+        format!(
+            "{kinds}void host(int* o, int n, Config cfg, Config* at, dim3 d, uint3 u, Shape shape, int* sizes) {{ dim3 b({size}); \
+             parent<<<4, b>>>(o, 1, 2, o); }}"
+        )
+    };
+    for several in [
+        "block_of(8)",
+        "shape_of(8)",
+        "some_of(8)",
+        "extent_of(8)",
+        "cfg.block",
+        "at->block",
+        "cfg.size()",
+        "u",
+        "d",
+        "make_uint3(8, 8, 1)",
+        "n > 3 ? d : block_of(2)",
+        "d * 2",
+        "shape",
+        "Shape{8}",
+        "unseen(8)",
+    ] {
+        assert_ne!(launched(first, &made(several)), (OnePerBlock, false), "{several}");
+    }
+    for one in [
+        "n",
+        "n * 2",
+        "number_of(8)",
+        "cfg.threads",
+        "at->threads",
+        "sizes[n]",
+        "*sizes",
+        "Few",
+        "d.x",
+        "u.x * 2",
+        "n > 3 ? 32 : cfg.threads",
+        "(unsigned)n",
+        "min(n, 32)",
+    ] {
+        is(first, &made(one), (OnePerBlock, false));
+    }
     // One of several launches.
     let two = format!(
         "{} void other(int* o) {{ parent<<<1, dim3(8, 4)>>>(o, 1, 2, o); }}",

@@ -407,7 +407,7 @@ fn conditionals_in_odd_places() {
     );
     let program = Program::new(&parameters);
     assert_eq!(program.body("parent").params.len(), 2);
-    let decided = program.function("parent").signature(program.host.db()).decided.len();
+    let decided = program.function("parent").decided(program.host.db()).len();
     assert_eq!(decided, 1);
     // Undecided ones that cut are a problem, not a guess.
     let undecided = Program::new(&parent("", "child<<<1,\n#if ON\n 32\n#else\n 64\n#endif\n>>>(out, n);"));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gridfuse_analysis::db::Host;
 use gridfuse_analysis::hir::{Builtin, ExprKind, StmtId, StmtKind, body};
 use gridfuse_analysis::items::items;
-use gridfuse_analysis::summary::{Summary, effects, summary};
+use gridfuse_analysis::summary::{Summary, effects, leads_too_far, summary};
 use gridfuse_analysis::uniformity::{changes_around, immutable_parameter, uniformity};
 
 /// The summary of the last function of a source, and the text of that function.
@@ -283,4 +283,39 @@ fn odd_input_does_not_panic() {
             summary(db, *function);
         }
     }
+}
+
+/// A function that calls `a`, and then `b`; each leads to 300 others.
+fn wide() -> String {
+    let mut text = String::new();
+    for name in ["a", "b"] {
+        for k in (0..300).rev() {
+            let next = if k < 299 {
+                format!("{name}{}(p);", k + 1)
+            } else {
+                String::new()
+            };
+            text += &format!("__device__ void {name}{k}(int* p) {{ {next} }}\n");
+        }
+    }
+    text + "__device__ void f(int* p) { a0(p); b0(p); }\n"
+}
+
+#[test]
+fn every_call_of_what_leads_too_far_is_unknown() {
+    let (s, text) = summarize(&wide());
+    let unknown: Vec<&str> = s.unknown_calls.iter().map(|(_, span)| span.text(&text)).collect();
+    assert_eq!(unknown, ["a0(p)", "b0(p)"]);
+    let mut host = Host::new();
+    let file = host.set_file(Path::new("/w/a.cu"), wide());
+    let db = host.db();
+    let function = *items(db, file).functions.last().unwrap();
+    assert!(leads_too_far(db, function));
+    let effects = effects(db, function);
+    assert!(effects.opaque && effects.foreign_dynamic_shared);
+    let writes: Vec<&str> = effects.writes.iter().map(|w| w.span.text(&text)).collect();
+    assert_eq!(writes, ["a0(p)", "b0(p)"]);
+    // Those near the end of a chain are followed.
+    let near = items(db, file).functions.iter().find(|f| f.name(db) == "a100").unwrap();
+    assert!(!leads_too_far(db, *near));
 }

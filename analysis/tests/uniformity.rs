@@ -5,9 +5,10 @@
 use std::path::Path;
 
 use gridfuse_analysis::db::Host;
+use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::hir::{ExprId, StmtId, body};
 use gridfuse_analysis::items::items;
-use gridfuse_analysis::uniformity::uniformity;
+use gridfuse_analysis::uniformity::{Level, uniformity};
 
 struct Mark {
     level: String,
@@ -137,3 +138,36 @@ fn all(cases: &[(&str, &str)]) {
 
 #[path = "uniformity/cases.rs"]
 mod cases;
+
+/// A kernel with variables that are each made from the next, in loops within each other.
+fn chained(variables: usize, loops: usize) -> String {
+    let declared: String = (0..=variables).map(|k| format!("int v{k} = 0;\n")).collect();
+    let open: String = (0..loops)
+        .map(|k| format!("for (int k{k} = 0; k{k} < v{k}; k{k}++) {{\n"))
+        .collect();
+    let changed: String = (0..variables).map(|k| format!("v{k} = v{} + 1;\n", k + 1)).collect();
+    format!(
+        "__global__ void k(int *p, int n) {{\n{declared}{open}{changed}v{variables} = threadIdx.x;\n{}\nif (v0 < n) {{ __syncthreads(); }}\n}}\n",
+        "}".repeat(loops)
+    )
+}
+
+#[test]
+fn what_takes_too_many_steps_is_unknown_and_says_so() {
+    for (variables, loops, large) in [(50, 5, false), (1_000, 40, true)] {
+        let mut host = Host::new();
+        let file = host.set_file(Path::new("/w/a.cu"), chained(variables, loops));
+        let db = host.db();
+        let function = items(db, file).functions[0];
+        let levels = uniformity(db, function);
+        assert_eq!(levels.too_large, large);
+        if large {
+            let known = levels.exprs.values().chain(levels.divergence.values());
+            assert!(known.into_iter().all(|u| u.level == Level::Varying));
+        }
+        let said: Vec<&str> = diagnostics(db, file).iter().map(|d| d.id).collect();
+        assert_eq!(said.contains(&"too-large"), large, "{said:?}");
+        // What isn't known is no proof of an error.
+        assert!(!large || !said.contains(&"divergent-barrier"), "{said:?}");
+    }
+}

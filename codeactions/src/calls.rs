@@ -1,5 +1,7 @@
 //! What functions of CUDA and the C++ library mean for moving code out of a kernel.
 
+use gridfuse_analysis::stream_ordered::{Operation, stream_ordered};
+
 /// The behaviour of a library function, as far as rewrites care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Library {
@@ -17,6 +19,8 @@ pub enum Library {
     Error,
     /// Orders streams by events.
     Event,
+    /// Writes or copies memory when its turn in a stream has come, as grids run.
+    StreamOrdered,
 }
 
 /// Looks up a function by its name as written.
@@ -52,8 +56,10 @@ pub fn library(name: &str) -> Option<Library> {
             Library::DeviceSync
         }
         "cudaGetLastError" | "cudaPeekAtLastError" => Library::Error,
-        "cudaEventRecord" | "cudaStreamWaitEvent" | "cudaEventRecordWithFlags" => Library::Event,
-        _ => return None,
+        _ => match stream_ordered(name)?.0 {
+            Operation::Event => Library::Event,
+            Operation::Set | Operation::Copy | Operation::CopyBox => Library::StreamOrdered,
+        },
     })
 }
 
@@ -395,8 +401,6 @@ const PLAIN: &[&str] = &[
     "cudaStreamDestroy",
     "cudaMalloc",
     "cudaFree",
-    "cudaMemcpyAsync",
-    "cudaMemsetAsync",
     "cudaGetDevice",
     "cudaDeviceGetAttribute",
     "cudaFuncGetAttributes",
@@ -465,6 +469,8 @@ mod tests {
         assert_eq!(library("__reduce_add_sync"), Some(Library::Warp));
         assert_eq!(library("__float2int_rn"), Some(Library::Pure));
         assert_eq!(library("make_int2"), Some(Library::Pure));
+        assert_eq!(library("::cudaMemset2DAsync"), Some(Library::StreamOrdered));
+        assert_eq!(library("cudaEventRecord"), Some(Library::Event));
         assert_eq!(library("cub::max"), None);
         assert_eq!(library("atomicity"), None);
         assert_eq!(library("__read_tid2"), None);

@@ -107,7 +107,7 @@ impl<'db> Child<'db> {
             refusals.add(format!("`{name}` isn't understood completely: {reason}"), place(*span));
         }
         let head = Span::new(0, item.body_span(db).start);
-        if let Some(group) = signature.decided.iter().find(|group| group.start < head.end) {
+        if let Some(group) = item.decided(db).iter().find(|group| group.start < head.end) {
             refusals.add(format!("an #if decides what the head of `{name}` is"), place(*group));
         }
         if signature.conditional {

@@ -13,7 +13,9 @@ use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, body};
 use gridfuse_analysis::items::{FunctionItem, items};
 use gridfuse_analysis::launch::{Child, LaunchId, launches, statement_places};
-use gridfuse_analysis::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions, unqualified};
+use gridfuse_analysis::resolve::{
+    declarations_of, functions_named, launch_sites_of, may_launch, other_mentions, unqualified,
+};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::arena::ARENA;
@@ -139,6 +141,9 @@ pub struct Call {
     pub repeated: bool,
 }
 
+/// Functions that change together: more aren't looked at.
+const MAX_MEMBERS: usize = 100;
+
 /// All that changes together.
 pub struct Cluster<'db> {
     /// Kernels and device functions that launch, or that call such functions.
@@ -158,8 +163,13 @@ impl<'db> Cluster<'db> {
         let mut calls: Vec<(FunctionItem<'db>, FunctionItem<'db>, ExprId)> = Vec::new();
         let mut todo = vec![start];
         while let Some(item) = todo.pop() {
-            if members.contains(&item) || members.len() > 100 {
+            if members.contains(&item) {
                 continue;
+            }
+            // What is left as it is would no longer fit.
+            if members.len() > MAX_MEMBERS {
+                refusals.add(format!("more than {MAX_MEMBERS} functions would have to change"), None);
+                break;
             }
             members.push(item);
             let function = Function::new(db, item);
@@ -275,7 +285,8 @@ fn launching_callees<'db>(db: &'db dyn Db, from: FunctionItem<'db>) -> Vec<Funct
                 if ours || !callee.has_body(db) || callee.signature(db).kernel || !seen.insert(callee) {
                     continue;
                 }
-                if !launches(db, callee).is_empty() {
+                // The test saves a look at the many functions that launch nothing.
+                if may_launch(db, callee) && !launches(db, callee).is_empty() {
                     found.push(callee);
                 }
                 todo.push(callee);

@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use gridfuse_analysis::budget::MACRO_BYTES;
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hidden::hidden;
 use gridfuse_analysis::hir::{ExprKind, Literal, StmtKind, Storage, body};
@@ -43,6 +44,8 @@ pub struct Effects {
     pub errors: Vec<Found>,
     /// Events.
     pub events: Vec<Found>,
+    /// Memory that is set or copied in the order of a stream.
+    pub operations: Vec<Found>,
     /// `asm`.
     pub asm: Vec<Found>,
     /// Waiting for another thread: `while (atomicCAS(…))`.
@@ -72,6 +75,7 @@ pub fn effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Effects
         found: Effects::default(),
         done: HashSet::new(),
         active: Vec::new(),
+        replaced: 0,
     };
     scan.function(function);
     Arc::new(scan.found)
@@ -83,6 +87,8 @@ struct Scan<'db> {
     found: Effects,
     done: HashSet<FunctionItem<'db>>,
     active: Vec<FunctionItem<'db>>,
+    /// Bytes of the macros that were followed, each as often as it was.
+    replaced: usize,
 }
 
 /// What the tokens of one text may refer to.
@@ -352,11 +358,22 @@ impl<'db> Scan<'db> {
             return;
         }
         if let Some(item) = names.macros.get(last) {
-            if !macros.contains(&item.name) && macros.len() < 40 {
-                macros.push(item.name.clone());
-                self.tokens(&item.body, 0, Some(place), context, macros);
-                macros.pop();
+            // Each use counts, as launches are counted; so macros that use each other may stand for any number of them.
+            if macros.contains(&item.name) {
+                return;
             }
+            self.replaced = self.replaced.saturating_add(item.name.len() + item.body.len());
+            if macros.len() >= 40 || self.replaced > MACRO_BYTES {
+                let said = self.found.unknown.last().is_some_and(|f| f.place == place);
+                if !said {
+                    let what = format!("`{last}`, a macro that is too large to be followed");
+                    self.found.unknown.push(Found { what, place });
+                }
+                return;
+            }
+            macros.push(item.name.clone());
+            self.tokens(&item.body, 0, Some(place), context, macros);
+            macros.pop();
             return;
         }
         let known = context.visible.functions.contains_key(last) || called;
@@ -405,6 +422,7 @@ impl<'db> Scan<'db> {
                     Library::Warp => &mut self.found.warp,
                     Library::DeviceSync => &mut self.found.syncs,
                     Library::Error => &mut self.found.errors,
+                    Library::StreamOrdered => &mut self.found.operations,
                     _ => &mut self.found.events,
                 };
                 list.push(Found { what, place });
@@ -427,7 +445,9 @@ impl<'db> Scan<'db> {
         let db = self.db;
         let all = functions_named(db, context.file, name);
         let members: Vec<_> = all.into_iter().filter(|f| f.signature(db).member).collect();
-        let defined = |f: &FunctionItem<'db>| members.iter().any(|d| d.has_body(db) && d.name(db) == f.name(db));
+        let with_body = members.iter().filter(|f| f.has_body(db));
+        let names: HashSet<&str> = with_body.map(|f| f.name(db)).collect();
+        let defined = |f: &FunctionItem<'db>| names.contains(f.name(db));
         if members.is_empty() || !members.iter().all(defined) {
             let what = format!("`.{name}()`, of which no definition is in sight");
             self.found.unknown.push(Found { what, place });

@@ -264,6 +264,10 @@ fn refuse_child(site: &Site<'_>, child: &Child<'_>, effects: &Effects, refusals:
         (&effects.waits, "may wait for another thread"),
         (&effects.recursion, "is recursive, or calls a recursive function"),
         (&effects.events, "uses events"),
+        (
+            &effects.operations,
+            "sets or copies memory in a stream, which would be the launcher's",
+        ),
     ];
     for (list, what) in lists {
         if let Some(first) = list.first() {

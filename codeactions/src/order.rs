@@ -4,11 +4,14 @@ use gridfuse_analysis::db::Db;
 use gridfuse_analysis::dependence::{Dependence, Kind, Order, Touch, order};
 use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{LaunchId, Launchers, Stream, launches, statement_places, takes_flat_blocks};
+use gridfuse_analysis::launch::{
+    LaunchId, Launchers, Stream, launches, statement_places, stream_of, takes_flat_blocks,
+};
+use gridfuse_analysis::stream_ordered::stream_ordered;
 
 use crate::cluster::{Function, callers};
 use crate::edit::EditBuilder;
-use crate::effects::effects;
+use crate::effects::{Found, effects};
 use crate::rewrite::Reason;
 use crate::site::{Refusals, Site};
 
@@ -58,7 +61,9 @@ fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
         }
     };
     let kernel = site.parent.signature(site.db).kernel;
-    let single = kernel && matches!(site.facts.launchers, Launchers::OnePerBlock | Launchers::OnePerGrid);
+    // Threads that take turns launch one each, one after the other.
+    let turns = site.facts.turns && repeats(site);
+    let single = kernel && !turns && matches!(site.facts.launchers, Launchers::OnePerBlock | Launchers::OnePerGrid);
     if !single {
         let text = format!(
             "grids of `{child}` are independent of each other: those that different threads of a block launch (the NULL \
@@ -132,10 +137,108 @@ pub fn flat_blocks(site: &Site<'_>) -> Reason {
     }
 }
 
+/// Memory that is set or copied in the stream of a launch, by the launching function and by those that call it or that it calls: what
+/// a rewrite that keeps no such order takes for granted, or refuses.
+pub fn stream_operations(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    if site.facts.stream == Stream::FireAndForget {
+        return;
+    }
+    let (parent, child) = (site.parent_name(), site.child_name());
+    let mut refuse = |found: &Found| {
+        refusals.add(
+            format!(
+                "the stream runs `{}` and the grids of `{child}` in the order in which they are put there, and they may use the same \
+                 memory; put one of them into a stream of its own, if the order doesn't matter",
+                found.what
+            ),
+            Some(found.place),
+        );
+    };
+    let effects = effects(site.db, site.parent);
+    let beside = known(site).map_or(&[][..], |known| &known.operations);
+    for found in &effects.operations {
+        let own = beside.iter().find(|operation| {
+            let place = site.place(site.body.expr(operation.expr).span);
+            place.file == found.place.file && place.range.contains(found.place.range)
+        });
+        match own {
+            Some(own) if !shares_stream(&own.stream, &site.facts.stream) || own.dependence.is_none() => {}
+            Some(own) if !own.same_memory => edit.assume(Reason {
+                text: format!(
+                    "grids of `{child}` are independent of `{}`, which `{parent}` puts into the same stream (a stream runs them in order)",
+                    found.what
+                ),
+                place: Some(found.place),
+            }),
+            _ => refuse(found),
+        }
+    }
+    // Whoever calls a device function may have put something into the stream before.
+    for caller in callers_of_launch(site) {
+        let theirs = crate::effects::effects(site.db, caller);
+        let more = theirs
+            .operations
+            .iter()
+            .filter(|found| !effects.operations.contains(found));
+        more.for_each(&mut refuse);
+    }
+}
+
+/// What goes into the one stream and into the other may be in order.
+fn shares_stream(operation: &Stream, launch: &Stream) -> bool {
+    match (operation, launch) {
+        // Nothing is in order with these; and what is in the tail stream comes after all grids, where they are launched or not.
+        (Stream::FireAndForget, _) | (Stream::TailLaunch, Stream::Null | Stream::Created(_) | Stream::PerThread) => {
+            false
+        }
+        (Stream::Other, _) | (_, Stream::Other) => true,
+        (operation, launch) => operation == launch,
+    }
+}
+
+/// The functions that call the launching one, and those that call them, as far as they are in sight.
+fn callers_of_launch<'db>(site: &Site<'db>) -> Vec<FunctionItem<'db>> {
+    let mut found = Vec::new();
+    let mut todo = vec![site.parent];
+    while let Some(item) = todo.pop() {
+        if item.signature(site.db).kernel || found.len() > 100 {
+            continue;
+        }
+        let mut refusals = Refusals::default();
+        for (caller, _) in callers(&Function::new(site.db, item), &mut refusals) {
+            if caller != site.parent && !found.contains(&caller) {
+                found.push(caller);
+                todo.push(caller);
+            }
+        }
+    }
+    found
+}
+
+/// What a function and those that it calls put into streams beside launches, each with its stream, where that is known.
+pub fn operations<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(Found, Option<Stream>)> {
+    let body = hir::body(db, function);
+    let (file, start) = (function.file(db), function.start(db));
+    let stream = |found: &Found| {
+        let mut calls = body.exprs.iter().filter_map(|expr| match &expr.kind {
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } if expr.span.shift(start).contains(found.place.range) && found.place.file == file => {
+                stream_ordered(name).map(|(_, at)| stream_of(db, function, args.get(at).copied()))
+            }
+            _ => None,
+        });
+        calls.next()
+    };
+    let all = &effects(db, function).operations;
+    all.iter().map(|found| (found.clone(), stream(found))).collect()
+}
+
 /// What a rewrite that keeps no order among grids takes for granted because of the stream that they go into, or why it refuses that;
 /// but for a stream that the launching function creates. `tail`: why not for a tail launch.
 pub fn other_stream(site: &Site<'_>, tail: &str, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
     let place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
+    stream_operations(site, refusals, edit);
     match &site.facts.stream {
         Stream::FireAndForget | Stream::Created(_) => {}
         Stream::Null => {

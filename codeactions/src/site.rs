@@ -266,7 +266,7 @@ impl<'db> Site<'db> {
             self.facts.span.cover(statement.unwrap_or(self.facts.span)),
             signature.params_span,
         ];
-        for group in &signature.decided {
+        for group in self.parent.decided(self.db) {
             if touched.iter().any(|t| t.start < group.end && group.start < t.end) {
                 refusals.add("an #if decides what is compiled here", Some(self.place(*group)));
             }

@@ -543,6 +543,14 @@ impl<'a> Describe<'a> {
     /// A diagnostic with its fixes.
     pub fn finding(&self, diagnostic: &Diagnostic, include_dirs: &[String]) -> schema::Finding {
         schema::Finding {
+            fixes: self.fixes(diagnostic, include_dirs),
+            ..self.finding_without_fixes(diagnostic)
+        }
+    }
+
+    /// A diagnostic whose fixes aren't looked up.
+    pub fn finding_without_fixes(&self, diagnostic: &Diagnostic) -> schema::Finding {
+        schema::Finding {
             id: diagnostic.id,
             severity: diagnostic.severity,
             message: diagnostic.message.clone(),
@@ -557,7 +565,7 @@ impl<'a> Describe<'a> {
                 })
                 .collect(),
             help: diagnostic.help.clone(),
-            fixes: self.fixes(diagnostic, include_dirs),
+            fixes: Vec::new(),
         }
     }
 }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use gridfuse_analysis::db::{Db, Host, SourceFile, Workspace};
 use gridfuse_analysis::include::include_candidates;
-use gridfuse_analysis::items::items;
 use ignore::WalkBuilder;
 
 /// Suffixes of the files that are looked at when a directory is searched.
@@ -188,7 +187,8 @@ pub fn missing_includes(db: &dyn Db, from: impl IntoIterator<Item = SourceFile>)
     let mut seen: std::collections::HashSet<SourceFile> = pending.iter().copied().collect();
     let mut missing = BTreeSet::new();
     while let Some(file) = pending.pop() {
-        for include in &items(db, file).includes {
+        // Also those in the middle of functions, and in branches that aren't compiled here.
+        for include in file.includes(db).iter() {
             for candidate in include_candidates(db, file, include) {
                 if let Some(file) = known.get(&candidate) {
                     if seen.insert(*file) {

@@ -16,7 +16,7 @@
 //! | [`overhead`] | what the rewrites cost in registers and code |
 //! | `remote_hosts` | an ssh server and a Slurm cluster |
 //! | [`workspace`] | where the repository and its binaries are |
-//! | [`gpu`] | what runs on a GPU, behind `gpu-bench`, `gpu-tables` and `gpu-conformance` |
+//! | [`gpu`] | what runs on a GPU, behind `gpu-bench`, `gpu-tables`, `gpu-conformance` and `gpu-random-programs` |
 
 pub mod cli;
 pub mod docs;

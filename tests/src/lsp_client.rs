@@ -497,6 +497,9 @@ pub struct Client {
     encoding: PositionEncoding,
     server_capabilities: Value,
     documents: BTreeMap<PathBuf, Document>,
+    /// The last version of every document that was open: what is opened again goes on from there, so that diagnostics of its former
+    /// text aren't taken for those of the new one.
+    versions: HashMap<PathBuf, i64>,
     requests: HashMap<i64, String>,
 }
 
@@ -569,6 +572,7 @@ impl Client {
             encoding: PositionEncoding::Utf16,
             server_capabilities: Value::Null,
             documents: BTreeMap::new(),
+            versions: HashMap::new(),
             requests: HashMap::new(),
         }
     }
@@ -679,18 +683,19 @@ impl Client {
         self.notify("$/cancelRequest", json!({ "id": id.0 }));
     }
 
-    /// Opens a document as version 1, with the language id `cuda-cpp`.
+    /// Opens a document with the language id `cuda-cpp`: as version 1, or the one after its last when it was open before.
     pub fn open(&mut self, path: &Path, text: &str) {
         self.open_as(path, "cuda-cpp", text);
     }
 
     /// Opens a document with another language id.
     pub fn open_as(&mut self, path: &Path, language: &str, text: &str) {
-        self.remember(path, 1, text.to_owned());
+        let version = self.versions.get(path).map_or(1, |last| last + 1);
+        self.remember(path, version, text.to_owned());
         self.notify(
             "textDocument/didOpen",
             json!({ "textDocument": {
-                "uri": uri(path), "languageId": language, "version": 1, "text": text,
+                "uri": uri(path), "languageId": language, "version": version, "text": text,
             } }),
         );
     }
@@ -971,6 +976,7 @@ impl Client {
             published_before,
         };
         self.documents.insert(path.to_path_buf(), document);
+        self.versions.insert(path.to_path_buf(), version);
     }
 
     fn send(&self, message: &Value, method: &str) {

@@ -1,6 +1,6 @@
 //! What a function reads and writes, with all that it calls and launches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::equation::WORD;
@@ -18,7 +18,7 @@ use crate::items::FunctionItem;
 use crate::launch::{Child, Extent, LaunchFacts, launches};
 use crate::resolve::{Meaning, meaning, unqualified};
 use crate::span::Span;
-use crate::summary::{Callee, callee, direct};
+use crate::summary::{Callee, callee, direct, leads_too_far};
 use crate::uniformity::known::{Known, known};
 use crate::uniformity::memory::MemoryClass;
 
@@ -131,6 +131,8 @@ pub struct Gap<'db> {
     pub at: Option<ExprId>,
     /// It only prints.
     pub prints: bool,
+    /// It may be anywhere in the function that it's listed for: its span is no place.
+    pub whole: bool,
 }
 
 /// All that a function does to memory.
@@ -148,6 +150,9 @@ pub struct Footprint<'db> {
 
 /// More accesses than this aren't listed one by one.
 const MAX_ACCESSES: usize = 160;
+
+/// Of what isn't known of a callee or child, this many reasons are listed; and as many places where it prints.
+const MAX_GAPS: usize = 16;
 
 /// What a function does to memory, callees and child grids included.
 #[salsa::tracked(returns(clone), cycle_result = recursive)]
@@ -190,6 +195,7 @@ fn recursive<'db>(db: &'db dyn Db, _: salsa::Id, function: FunctionItem<'db>) ->
             span: function.signature(db).name_span,
             at: None,
             prints: false,
+            whole: true,
         }],
         ..Footprint::default()
     })
@@ -225,9 +231,12 @@ struct Scan<'a, 'db> {
 impl<'db> Scan<'_, 'db> {
     fn finish(mut self) -> Arc<Footprint<'db>> {
         if self.found.accesses.len() > MAX_ACCESSES {
-            self.found.accesses.truncate(MAX_ACCESSES);
-            let span = self.function.signature(self.db).name_span;
-            self.gap("it accesses memory in too many places", span, None);
+            let dropped = self.found.accesses.split_off(MAX_ACCESSES);
+            // Where each of them is matters to who asks about a part of the function.
+            let places: BTreeSet<ExprId> = dropped.iter().map(|access| access.at).collect();
+            for at in places {
+                self.gap_at("it accesses memory in too many places", at);
+            }
         }
         self.found.ranges.extend(self.evaluator.ranges());
         Arc::new(self.found)
@@ -240,10 +249,23 @@ impl<'db> Scan<'_, 'db> {
             span,
             at,
             prints: false,
+            whole: false,
         };
         if !self.found.gaps.contains(&gap) {
             self.found.gaps.push(gap);
         }
+    }
+
+    /// A gap at an expression that has no other of this reason.
+    fn gap_at(&mut self, reason: &str, at: ExprId) {
+        self.found.gaps.push(Gap {
+            reason: reason.to_owned(),
+            function: self.function,
+            span: self.body.expr(at).span,
+            at: Some(at),
+            prints: false,
+            whole: false,
+        });
     }
 
     /// What isn't understood, whatever it may access.
@@ -269,6 +291,7 @@ impl<'db> Scan<'_, 'db> {
                 span: *span,
                 at: None,
                 prints: true,
+                whole: false,
             });
         }
         for stmt in &self.body.stmts {
@@ -580,7 +603,19 @@ impl<'db> Scan<'_, 'db> {
         }
     }
 
+    /// Whether what `target` does, as the expression runs it, isn't followed; then a gap says so.
+    fn is_beyond(&mut self, e: ExprId, target: FunctionItem<'db>) -> bool {
+        let far = leads_too_far(self.db, target);
+        if far {
+            self.gap_at("it leads to more functions than are followed", e);
+        }
+        far
+    }
+
     fn call(&mut self, e: ExprId, target: FunctionItem<'db>, args: &[ExprId]) {
+        if self.is_beyond(e, target) {
+            return;
+        }
         let callee = if self.launches {
             footprint(self.db, target)
         } else {
@@ -605,6 +640,9 @@ impl<'db> Scan<'_, 'db> {
         };
         if facts.in_lambda {
             self.gap("a launch in a lambda", span, Some(e));
+        }
+        if self.is_beyond(e, kernel) {
+            return;
         }
         let child = footprint(self.db, kernel);
         // The child's built-in variables: sizes are those of the launch.
@@ -643,14 +681,21 @@ impl<'db> Scan<'_, 'db> {
         builtins: &dyn Fn(&Symbol) -> Option<Image>,
         ranges: &BTreeMap<Symbol, Interval>,
     ) {
-        for gap in &theirs.gaps {
-            let gap = Gap {
+        // Whoever asks for a part of this function has all or none of them: a few say the same as all.
+        for prints in [false, true] {
+            let gaps = theirs.gaps.iter().filter(|gap| gap.prints == prints);
+            let gaps = gaps.take(MAX_GAPS).map(|gap| Gap {
                 at: Some(e),
+                whole: false,
                 ..gap.clone()
-            };
-            if !self.found.gaps.contains(&gap) {
-                self.found.gaps.push(gap);
+            });
+            self.found.gaps.extend(gaps);
+        }
+        if self.found.accesses.len() > MAX_ACCESSES {
+            if !theirs.accesses.is_empty() {
+                self.gap_at("it accesses memory in too many places", e);
             }
+            return;
         }
         let guards = self.evaluator.guards(e);
         let names = parameters(self.db, target);

@@ -1,14 +1,16 @@
 //! Whether child grids need the order that a stream gives them.
 
-use super::access::{Footprint, child_footprint};
+use super::access::{Access, Footprint, child_footprint, own_footprint};
 use super::compare::{Comparison, Dependence, Executions, Independence};
+use super::location::Root;
 use super::polynomial::{Polynomial, Symbol};
 use super::subscript::Evaluator;
 use crate::db::Db;
 use crate::flow::{Flow, Loops};
-use crate::hir::{BinOp, Body, ExprKind, Name, StmtId, StmtKind, body};
+use crate::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtId, StmtKind, body};
 use crate::items::FunctionItem;
-use crate::launch::{LaunchFacts, Launchers, launches};
+use crate::launch::{LaunchFacts, Launchers, Stream, launches, stream_of};
+use crate::stream_ordered::{Operation, stream_ordered};
 
 /// How the child grids of one launch depend on each other and on others.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
@@ -19,6 +21,22 @@ pub struct Order<'db> {
     pub iterations: Option<Dependence<'db>>,
     /// Grids of the other launches of the function by threads of the block: index of the launch.
     pub others: Vec<(u32, Dependence<'db>)>,
+    /// What the function itself puts into streams beside launches.
+    pub operations: Vec<Beside<'db>>,
+}
+
+/// A grid of a launch, and a stream-ordered operation of the launching function, by any two threads of a block.
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
+pub struct Beside<'db> {
+    /// The call.
+    pub expr: ExprId,
+    /// Where it takes its turn.
+    pub stream: Stream,
+    /// How the two depend on each other.
+    pub dependence: Dependence<'db>,
+    /// Nothing tells the memory of the operation from some memory of the grid: both begin at the same pointer, or at one that isn't
+    /// followed. Who puts both into one stream then means their order.
+    pub same_memory: bool,
 }
 
 /// For every launch of a function, in the order of [`launches`].
@@ -30,6 +48,7 @@ pub fn order<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Order<'db
             threads: Dependence::None(Independence::Single),
             iterations: None,
             others: Vec::new(),
+            operations: Vec::new(),
         };
         return all.iter().map(|_| unknown()).collect();
     }
@@ -55,6 +74,7 @@ pub fn order<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Order<'db
             threads: threads(db, function, &evaluator, facts, own),
             iterations,
             others: others.collect(),
+            operations: operations(db, function, &body, own),
         });
     }
     found
@@ -99,6 +119,54 @@ fn apart<'db>(
     }
     let executions = Executions::Block;
     Comparison::new(db, function, &executions, [&own.ranges, &theirs.ranges]).all(&own.accesses, &theirs.accesses)
+}
+
+/// What a function puts into streams beside launches, and how a grid that it launches depends on each.
+fn operations<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    child: &Footprint<'db>,
+) -> Vec<Beside<'db>> {
+    let mut found = Vec::new();
+    for (index, expr) in body.exprs.iter().enumerate() {
+        let ExprKind::Call {
+            name: Some(name), args, ..
+        } = &expr.kind
+        else {
+            continue;
+        };
+        let Some((Operation::Set | Operation::Copy | Operation::CopyBox, stream)) = stream_ordered(name) else {
+            continue;
+        };
+        let expr = ExprId(index as u32);
+        let own = own_footprint(db, function);
+        let accesses: Vec<Access<'db>> = own.accesses.iter().filter(|a| a.at == expr).cloned().collect();
+        let gap = own.gaps.iter().find(|g| g.at == Some(expr)).or(child.gaps.first());
+        let dependence = match gap {
+            Some(gap) => Dependence::gap(gap),
+            None => {
+                let executions = Executions::Block;
+                let comparison = Comparison::new(db, function, &executions, [&own.ranges, &child.ranges]);
+                comparison.all(&accesses, &child.accesses)
+            }
+        };
+        // What the operation does isn't followed, or its memory may be the child's.
+        let same_memory = own.gaps.iter().any(|g| g.at == Some(expr))
+            || accesses.iter().any(|a| {
+                child.accesses.iter().any(|b| {
+                    let ordered = !(a.kind.reads_only() && b.kind.reads_only());
+                    ordered && (a.root == b.root || a.root == Root::Unknown || b.root == Root::Unknown)
+                })
+            });
+        found.push(Beside {
+            expr,
+            stream: stream_of(db, function, args.get(stream).copied()),
+            dependence,
+            same_memory,
+        });
+    }
+    found
 }
 
 fn iterations<'db>(

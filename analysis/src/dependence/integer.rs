@@ -76,7 +76,7 @@ fn small(name: &str) -> Option<Interval> {
 
 /// What a type name says: the type that values of it are promoted to, their range, and whether the type holds any value of the
 /// promoted type. `None` for everything that isn't a built-in integer type.
-pub(super) fn integer(name: &str) -> Option<(Integer, Interval, bool)> {
+pub(crate) fn integer(name: &str) -> Option<(Integer, Interval, bool)> {
     let name = name.trim();
     let name = name.strip_prefix("::").unwrap_or(name);
     let name = name

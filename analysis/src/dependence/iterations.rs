@@ -137,7 +137,7 @@ impl<'db> Inside<'_, 'db> {
         for gap in own
             .gaps
             .iter()
-            .filter(|g| g.function != self.function || self.span.contains(g.span))
+            .filter(|g| g.whole || g.function != self.function || self.span.contains(g.span))
         {
             result = worse(result, of(Dependence::gap(gap)));
         }

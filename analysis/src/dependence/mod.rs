@@ -26,10 +26,11 @@ mod variables;
 mod wait;
 
 pub use access::{Access, Footprint, Gap, Kind, Operation, child_footprint, footprint, own_footprint};
-pub use children::{Order, order};
+pub use children::{Beside, Order, order};
 pub use compare::{Dependence, Doubt, Independence, Touch};
 pub use guard::Guard;
 pub use integer::Integer;
+pub(crate) use integer::integer;
 pub use iterations::{Iterations, LoopDependence, loops};
 pub use location::Root;
 pub use parent::{After, Meeting, after};

@@ -62,7 +62,7 @@ pub fn after<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<After<'db
             _ => !later.is_empty() || facts.in_lambda || span.end > facts.span.start,
         };
         let own_span = |gap: &super::access::Gap<'db>| {
-            if gap.function == function {
+            if gap.function == function && !gap.whole {
                 gap.span
             } else {
                 crate::span::Span::new(0, u32::MAX)

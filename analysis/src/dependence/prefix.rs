@@ -115,7 +115,7 @@ fn prefix<'db>(
         let gap = listed
             .gaps
             .iter()
-            .find(|g| g.function != child || span.contains(g.span) || g.span == Span::default());
+            .find(|g| g.whole || g.function != child || span.contains(g.span) || g.span == Span::default());
         if let Some(gap) = gap {
             dependence = dependence.or(Dependence::gap(gap));
         }

@@ -91,7 +91,7 @@ pub fn behind_wait<'db>(db: &'db dyn Db, function: FunctionItem<'db>, wait: Expr
     let gap_behind = |gap: &Gap<'db>| match gap.at {
         Some(at) if in_flow(at) => comes_behind(at),
         // The place alone says whether it's done before.
-        _ => waited.repeated || gap.function != function || gap.span.end > wait_span.start,
+        _ => waited.repeated || gap.whole || gap.function != function || gap.span.end > wait_span.start,
     };
     let ours: Vec<_> = own.gaps.iter().filter(|g| gap_behind(g)).collect();
     let private = |root: &Root| matches!(root, Root::Object(_));

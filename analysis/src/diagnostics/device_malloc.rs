@@ -58,6 +58,9 @@ fn device_malloc<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Findi
     let body = body(db, function);
     let places = statement_places(db, function);
     let levels = uniformity(db, function);
+    if levels.too_large {
+        return Vec::new();
+    }
     let mut found = Vec::new();
     for (i, expr) in body.exprs.iter().enumerate() {
         let id = ExprId(i as u32);
@@ -76,7 +79,7 @@ fn device_malloc<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Findi
         };
         // Not reached, or in a lambda.
         let known = levels.exprs.contains_key(&id);
-        if known && who_executes(db, function, &body, &places, &levels, id) == Launchers::ManyThreads {
+        if known && who_executes(db, function, &body, &places, &levels, id).launchers == Launchers::ManyThreads {
             let around = places.loops_around(&body, id);
             let around = around
                 .first()

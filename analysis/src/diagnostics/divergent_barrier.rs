@@ -73,6 +73,9 @@ fn divergent_barrier<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<F
         return Vec::new();
     }
     let levels = uniformity(db, function);
+    if levels.too_large {
+        return Vec::new();
+    }
     let flow = Flow::of(&body);
     let places = statement_places(db, function);
     let search = Search {

@@ -3,7 +3,7 @@
 use crate::db::Db;
 use crate::diagnostic::{Cause, Finding, Kind, Severity};
 use crate::items::FunctionItem;
-use crate::launch::{LaunchFacts, Recursion, launch_counts, launches};
+use crate::launch::{Child, LaunchFacts, Recursion, launch_counts, launches};
 use crate::resolve::launch_sites_of;
 
 pub(super) const KIND: Kind = Kind {
@@ -17,7 +17,9 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"A kernel that launches itself in every run.
 
 ## What it does
-Finds kernels that launch themselves under no condition but one that only picks a thread (`threadIdx.x == 0`).
+Finds kernels that launch themselves, directly or by way of other kernels, under no condition but one that only picks a thread
+(`threadIdx.x == 0`). A grid that may come to have no blocks ends the recursion, since its launch fails, and so does `__trap()`: such
+kernels are left alone.
 
 ## Why is this bad
 Nothing ends it but the limit of pending launches (2048), at which a launch fails and the host does not learn of it. Launched into
@@ -48,12 +50,23 @@ fn endless_recursion<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<F
         .filter(|(_, count)| count.recursion == Recursion::Endless)
         .map(|(facts, _)| Finding {
             span: facts.span,
-            message: format!("`{}` launches itself in every run: nothing ends it", function.name(db)),
+            message: message(db, function, facts),
             label: "launched again and again".to_owned(),
             related: causes(db, function, facts),
             help: Some("launch under a condition that is false at some time".to_owned()),
         })
         .collect()
+}
+
+fn message<'db>(db: &'db dyn Db, function: FunctionItem<'db>, facts: &LaunchFacts<'db>) -> String {
+    let name = function.name(db);
+    match facts.child {
+        Child::Kernel(child) if child != function => format!(
+            "`{name}` launches `{}` in every run, and that leads to `{name}` again: nothing ends it",
+            child.name(db)
+        ),
+        _ => format!("`{name}` launches itself in every run: nothing ends it"),
+    }
 }
 
 /// What begins the recursion, and the condition that looks as if it ended it.

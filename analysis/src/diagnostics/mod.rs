@@ -27,6 +27,8 @@ mod unused_suppression;
 mod varying_block_size;
 mod warp_spin_lock;
 
+use std::collections::HashSet;
+
 use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Diagnostic, Finding, Kind, Related};
 use crate::items::{FunctionItem, items};
@@ -129,11 +131,11 @@ const COVERED: &[(&str, &str)] = &[
 ];
 
 fn drop_what_adds_nothing(found: &mut Vec<Diagnostic>) {
-    let said: Vec<(&'static str, FileRange)> = found.iter().map(|d| (d.id, d.place)).collect();
+    let said: HashSet<(&'static str, FileRange)> = found.iter().map(|d| (d.id, d.place)).collect();
     let covered = |d: &Diagnostic| {
         COVERED
             .iter()
-            .any(|(first, second)| *second == d.id && said.contains(&(first, d.place)))
+            .any(|(first, second)| *second == d.id && said.contains(&(*first, d.place)))
     };
     found.retain(|d| !covered(d));
 }

@@ -7,6 +7,8 @@ use crate::hir::body;
 use crate::items::{FunctionItem, items};
 use crate::parse::parse;
 use crate::span::{FileRange, TextRange};
+use crate::summary::leads_too_far;
+use crate::uniformity::{MAY_TAKE_LONG, uniformity};
 
 pub(super) const KIND: Kind = Kind {
     id: "too-large",
@@ -50,17 +52,34 @@ __global__ void parent(int* out) {
 "#;
 
 fn too_large_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
-    if !body(db, function)
-        .problems
-        .iter()
-        .any(|(_, reason)| reason == TOO_LARGE)
-    {
+    let body = body(db, function);
+    let large = body.problems.iter().any(|(_, reason)| reason == TOO_LARGE);
+    // Of device functions nobody asks what they do but the kernels that call them.
+    let device = function.signature(db).kernel || function.signature(db).device;
+    let steps = || device && body.exprs.len() > MAY_TAKE_LONG && uniformity(db, function).too_large;
+    let far = || function.signature(db).kernel && !body.exprs.is_empty() && leads_too_far(db, function);
+    let (message, label) = if large {
+        (
+            format!("{TOO_LARGE}: nothing is known of what it does"),
+            "not analysed".to_owned(),
+        )
+    } else if steps() {
+        (
+            "this function is too large: how uniform what it computes is isn't known".to_owned(),
+            "not analysed".to_owned(),
+        )
+    } else if far() {
+        (
+            format!("this kernel leads to more than {CALLEES} functions: what they do isn't known"),
+            "not followed".to_owned(),
+        )
+    } else {
         return Vec::new();
-    }
+    };
     vec![Finding {
         span: function.signature(db).name_span,
-        message: format!("{TOO_LARGE}: nothing is known of what it does"),
-        label: "not analysed".to_owned(),
+        message,
+        label,
         related: Vec::new(),
         help: Some(format!(
             "a function is analysed up to {} KB, {LAUNCHES} launches, {GOTOS} jumps and {CALLEES} functions that it calls",

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use tree_sitter::Node;
 
+use super::alias::casts_const_away;
 use super::declarator::{base_type, declarator};
 use super::types::*;
 use crate::budget;
 use crate::db::{Db, SourceFile};
 use crate::include::included_files;
-use crate::items::{FunctionItem, items};
+use crate::items::{FunctionItem, FunctionText, items};
 use crate::parse::parse_text;
 use crate::preprocess::{Branch, Expanded, expand_function, function_macros};
 use crate::resolve::{Names, visible, visible_names};
@@ -50,6 +51,8 @@ pub fn body<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Body> {
         template_names: &signature.template_names,
         member: signature.member,
         local_types: HashMap::new(),
+        local_aliases: HashMap::new(),
+        casts_const_away: casts_const_away(map.map_or(&text, |e| &e.text)),
         unwrapped: HashSet::new(),
         body: Body::default(),
         scopes: vec![HashMap::new()],
@@ -88,12 +91,12 @@ pub fn body<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Body> {
     if too_many || map.is_some_and(|expanded| expanded.too_large) {
         lowering.forget_statements(function.body_span(db));
     }
-    for large in &signature.large {
+    for large in function.large(db) {
         lowering.problem(*large, budget::TOO_LARGE);
         lowering.body.cut = true;
     }
     let in_expansions = map.map(|m| m.cuts.as_slice()).unwrap_or_default();
-    for cut in signature.cuts.iter().chain(in_expansions) {
+    for cut in function.cuts(db).iter().chain(in_expansions) {
         lowering.problem(*cut, "an #if cuts through this statement");
         lowering.body.cut = true;
     }
@@ -114,6 +117,15 @@ pub struct Parameter {
 /// The parameters of a function. Stays the same when only its body changes, so callers don't depend on the body.
 #[salsa::tracked]
 pub fn parameters<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Parameter> {
+    match function.source(db) {
+        FunctionText::Kept(_) => parameters_in_text(db, function).clone(),
+        FunctionText::Edited(edited) => edited.facts(db).parameters.clone(),
+    }
+}
+
+/// The same as the function's text says now.
+#[salsa::tracked]
+pub(crate) fn parameters_in_text<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Parameter> {
     let body = body(db, function);
     body.params
         .iter()
@@ -234,6 +246,10 @@ pub(super) struct Lowering<'a> {
     pub member: bool,
     /// Types that the function declares for itself, and whether they may be classes.
     pub local_types: HashMap<String, bool>,
+    /// Somewhere it makes a reference to a constant one to a variable, perhaps.
+    pub casts_const_away: bool,
+    /// What the names stand for that the function declares for types.
+    pub local_aliases: HashMap<String, String>,
     /// Nodes of casts that the parser takes for calls, while only their operand is wanted.
     pub unwrapped: HashSet<usize>,
     pub body: Body,
@@ -424,7 +440,10 @@ impl Lowering<'_> {
         params
     }
 
-    pub(super) fn declare(&mut self, binding: Binding) -> BindingId {
+    pub(super) fn declare(&mut self, mut binding: Binding) -> BindingId {
+        binding.ty = self.seen_through(binding.ty);
+        // Through it the variable may be changed after all.
+        binding.ty.const_base &= !(binding.ty.reference && self.casts_const_away);
         let id = BindingId(self.body.bindings.len() as u32);
         if !binding.name.is_empty()
             && let Some(scope) = self.scopes.last_mut()

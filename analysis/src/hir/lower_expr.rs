@@ -453,7 +453,11 @@ impl Lowering<'_> {
             parts.push(self.template_or_comparison(function, source));
             return self.unknown(node, source, parts);
         }
-        let template_args = template_arguments(function).map(|n| source.span(n));
+        let template_args = template_arguments(function);
+        // What is passed by value according to the function's text may be passed by reference: nothing is known of such a call.
+        let by_reference = template_args.is_some_and(|args| self.names_a_reference(source.of(args)));
+        let name = name.filter(|_| !by_reference);
+        let template_args = template_args.map(|n| source.span(n));
         let callee = self.callee(function, source);
         let args = self.list(arguments, source);
         self.add_expr(

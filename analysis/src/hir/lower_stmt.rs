@@ -2,6 +2,7 @@
 
 use tree_sitter::Node;
 
+use super::alias::typedef_target;
 use super::declarator::{base_type, declarator};
 use super::lower::{Lowering, MAX_DEPTH, Source, on_a_large_stack};
 use super::lower_expr::has_syntax_error;
@@ -156,6 +157,14 @@ impl Lowering<'_> {
                 for declared in declared {
                     if let Some(name) = type_name(declared) {
                         self.local_types.insert(source.of(name).to_owned(), !number);
+                        let target = match node.kind() {
+                            "alias_declaration" => node
+                                .child_by_field_name("type")
+                                .map_or("", |ty| source.of(ty))
+                                .to_owned(),
+                            _ => typedef_target(node, declared, |node| source.of(node)),
+                        };
+                        self.declare_alias(source.of(name), &target);
                     }
                 }
                 if let Some(ty) = node.child_by_field_name("type") {
@@ -168,10 +177,14 @@ impl Lowering<'_> {
             | "preproc_call"
             | "preproc_def"
             | "preproc_function_def"
-            | "preproc_include"
             | "namespace_alias_definition"
             | "comment"
             | ";" => StmtKind::Empty,
+            "preproc_include" => {
+                self.problem(span, "an #include in a function");
+                self.body.cut = true;
+                return self.unknown_stmt(node, source, Vec::new(), Vec::new());
+            }
             "struct_specifier" | "class_specifier" | "enum_specifier" | "union_specifier" => {
                 self.declare_type(node, source);
                 StmtKind::Empty

@@ -3,6 +3,7 @@
 //! Lowering is total: what it doesn't understand becomes [`ExprKind::Unknown`] or [`StmtKind::Unknown`], which every
 //! analysis must treat as "may do anything".
 
+mod alias;
 mod casts;
 mod declarator;
 mod literal;
@@ -11,7 +12,9 @@ mod lower_expr;
 mod lower_stmt;
 mod types;
 
+pub(crate) use alias::typedef_target;
 pub(crate) use literal::integer_literal;
+pub(crate) use lower::parameters_in_text;
 pub(crate) use lower::words;
 pub use lower::{Parameter, body, parameters};
 pub(crate) use lower_expr::without_template_arguments;

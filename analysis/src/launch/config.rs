@@ -5,11 +5,14 @@ use std::collections::HashSet;
 use super::Stream;
 use super::places::operands;
 use crate::compile::DefaultStream;
-use crate::db::Db;
+use crate::db::{Db, SourceFile};
+use crate::hidden::{symbol, symbol_of, unary};
 use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, UnOp};
-use crate::items::FunctionItem;
-use crate::resolve::{Meaning, meaning, visible_names};
+use crate::items::{FunctionItem, items};
+use crate::resolve::{Meaning, included_files, meaning, unqualified, visible_names};
 use crate::uniformity::class_changes;
+use crate::uniformity::known::{Known, known, vector_fields};
+use crate::uniformity::memory::Places;
 
 /// The initialiser of a local variable that is never changed after its declaration, so that the variable stands for it.
 /// `None` for parameters, references, arrays, and whatever may be written elsewhere.
@@ -188,11 +191,11 @@ pub(super) fn components(
         return None;
     }
     match &body.expr(resolved).kind {
-        ExprKind::Construct { ty, args } if is_dim3(ty) => from_list(body, args),
+        ExprKind::Construct { ty, args } if is_dim3(ty) => from_list(db, function, body, args),
         ExprKind::Call {
             name: Some(name), args, ..
-        } if is_dim3(name) => from_list(body, args),
-        ExprKind::InitList(args) => from_list(body, args),
+        } if is_dim3(name) => from_list(db, function, body, args),
+        ExprKind::InitList(args) => from_list(db, function, body, args),
         _ if is_scalar(db, function, body, resolved) => Some([Some(resolved), None, None]),
         _ => None,
     }
@@ -202,10 +205,10 @@ fn is_dim3(ty: &str) -> bool {
     crate::resolve::unqualified(ty.trim_start_matches("const ").trim()) == "dim3"
 }
 
-fn from_list(body: &Body, args: &[ExprId]) -> Option<[Option<ExprId>; 3]> {
+fn from_list(db: &dyn Db, function: FunctionItem<'_>, body: &Body, args: &[ExprId]) -> Option<[Option<ExprId>; 3]> {
     match args {
-        // `dim3(other)` copies when `other` is a dim3.
-        [one] if !is_dim3_typed(body, *one) => Some([Some(*one), None, None]),
+        // `dim3(other)` copies what is a `dim3`, a `uint3` or a class that becomes one: only a number leaves the others out.
+        [one] if is_scalar(db, function, body, *one) => Some([Some(*one), None, None]),
         [x, y] => Some([Some(*x), Some(*y), None]),
         [x, y, z] => Some([Some(*x), Some(*y), Some(*z)]),
         [] => Some([None, None, None]),
@@ -266,6 +269,21 @@ const NUMBERS: &[&str] = &[
     "float",
     "double",
     "std::size_t",
+    "signed",
+    "signed int",
+    "signed char",
+    "int8_t",
+    "uint8_t",
+    "int16_t",
+    "ptrdiff_t",
+    "long int",
+    "unsigned long int",
+    "long long int",
+    "unsigned long long int",
+    "short int",
+    "unsigned short int",
+    "ushort",
+    "ulong",
 ];
 
 /// A variable that is a number.
@@ -274,53 +292,136 @@ pub(super) fn is_number(body: &Body, binding: BindingId) -> bool {
     ty.is_value() && NUMBERS.contains(&ty.base.as_str())
 }
 
-/// The expression is a number, not a `dim3`.
-fn is_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
+/// The expression is a number, not a `dim3`, a `uint3` or an object of a class: `dim3(e)` has one dimension then.
+pub fn is_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
+    numeric(db, function, body, expr) == Some(true)
+}
+
+/// Whether the expression is a number; `None`: what its type is isn't seen.
+fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> Option<bool> {
+    let own = |e: ExprId| numeric(db, function, body, e);
+    let file = function.file(db);
+    let places = Places { db, file, body };
+    let number = |ty: &str| {
+        let name = places.alias(ty.trim_start_matches("const ").trim());
+        let name = name.strip_prefix("std::").unwrap_or(&name);
+        match NUMBERS.contains(&name) {
+            true => Some(true),
+            false if vector_fields(name).is_some() => Some(false),
+            false if is_enum(db, file, name) => Some(true),
+            false if visible_names(db, file).types.contains(unqualified(name)) => Some(false),
+            false => None,
+        }
+    };
+    // What no operator of the user's takes is computed by those of the language, which make numbers.
+    let computed = |symbol: &str, operands: &[ExprId]| {
+        let operands = operands.iter().map(|e| own(*e));
+        let operands: Vec<Option<bool>> = operands.collect();
+        match operands.iter().all(|o| *o == Some(true)) {
+            true => Some(true),
+            false if operands.contains(&Some(false)) => Some(false),
+            false => {
+                let users = user_operators(db, file);
+                (!users.contains(symbol) && !users.contains("")).then_some(true)
+            }
+        }
+    };
     match &body.expr(body.strip_parens(expr)).kind {
-        ExprKind::Literal(_)
-        | ExprKind::Binary(..)
-        | ExprKind::SizeOf
-        | ExprKind::Logical { .. }
-        | ExprKind::IncDec { .. } => true,
-        ExprKind::Unary(_, _) => true,
-        ExprKind::Cast { ty, .. } => NUMBERS.contains(&ty.as_str()),
+        ExprKind::Literal(_) | ExprKind::SizeOf | ExprKind::Logical { .. } => Some(true),
+        ExprKind::Binary(op, a, b) => computed(symbol(*op), &[*a, *b]),
+        ExprKind::Unary(op, e) => computed(unary(*op), &[*e]),
+        ExprKind::IncDec { place, .. } => own(*place),
+        ExprKind::Cast { ty, .. } | ExprKind::Construct { ty, .. } => number(ty),
+        ExprKind::Comma(_, e) => own(*e),
+        ExprKind::Name(Name::Builtin(builtin)) => Some(*builtin == Builtin::WarpSize),
         ExprKind::Name(Name::Local(binding)) => {
             let ty = &body.binding(*binding).ty;
-            let deduced = ty.is_value() && ty.base == "auto";
-            is_number(body, *binding) || deduced && auto_scalar(db, function, body, *binding)
-        }
-        ExprKind::Field { field, .. } => matches!(field.as_str(), "x" | "y" | "z"),
-        ExprKind::Conditional { then, otherwise, .. } => {
-            is_scalar(db, function, body, *then) && is_scalar(db, function, body, *otherwise)
-        }
-        ExprKind::Call { name: Some(name), .. } => {
-            if harmless(name) && !is_dim3(name) {
-                return true;
+            if !ty.array.is_empty() || ty.pointers > 0 {
+                return Some(false);
             }
-            match meaning(db, function.file(db), name) {
-                Meaning::Functions(functions) => functions.iter().all(|f| {
-                    let head = f.signature(db).head_span;
-                    let text = f.text(db);
-                    let words: Vec<&str> = crate::hir::words(head.text(&text)).collect();
-                    !words.contains(&"dim3") && words.iter().any(|w| NUMBERS.contains(w) || *w == "unsigned")
-                }),
-                _ => false,
+            if ty.is_value() && ty.base == "auto" {
+                return auto_scalar(db, function, body, *binding).then_some(true);
             }
+            (!ty.complex).then(|| number(&ty.base)).flatten()
         }
-        ExprKind::Name(Name::Other(name)) => match meaning(db, function.file(db), name) {
-            Meaning::Enumerator => true,
-            Meaning::Global(global) => global
-                .init
-                .as_deref()
-                .is_some_and(|i| crate::hir::integer_literal(i).is_some()),
-            Meaning::Unknown => {
-                function.signature(db).template_names.contains(name)
-                    || visible_names(db, function.file(db)).constant_macros.contains(name)
+        ExprKind::Field { base, field, .. } => match typed(&places, body.strip_parens(expr), &number) {
+            Some(known) => Some(known),
+            // `blockDim.x`, `size.y`: whatever has such a part.
+            None if matches!(field.as_str(), "x" | "y" | "z") => {
+                let of_class = places
+                    .shape(*base)
+                    .is_some_and(|s| s.pointers == 0 && vector_fields(&s.base).is_none());
+                (!of_class).then_some(true)
             }
-            _ => false,
+            None => None,
         },
-        _ => false,
+        ExprKind::Index { .. } | ExprKind::Deref(_) => typed(&places, body.strip_parens(expr), &number),
+        ExprKind::Conditional { then, otherwise, .. } => match (own(*then), own(*otherwise)) {
+            (Some(true), Some(true)) => Some(true),
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            _ => None,
+        },
+        ExprKind::Call { name: Some(name), .. } => match meaning(db, file, name) {
+            Meaning::Functions(functions) => {
+                let all: Vec<bool> = functions.iter().map(|f| returns_number(db, *f)).collect();
+                all.iter().all(|n| *n).then_some(true)
+            }
+            _ if is_dim3(name) || vector_fields(unqualified(name)).is_some() => Some(false),
+            _ if name.starts_with("make_") => Some(false),
+            _ if harmless(name) || known(name) == Some(Known::Pure) => Some(true),
+            _ => number(name),
+        },
+        ExprKind::Name(Name::Other(name)) => match meaning(db, file, name) {
+            Meaning::Enumerator => Some(true),
+            Meaning::Global(global) => {
+                let literal = global.init.as_deref().and_then(crate::hir::integer_literal).is_some();
+                match number(&global.base) {
+                    None if literal => Some(true),
+                    known => known.filter(|_| !global.pointer && global.dims == 0),
+                }
+            }
+            Meaning::Unknown => {
+                let value = function.signature(db).template_names.contains(name)
+                    && !function.signature(db).template_types.contains(name);
+                let constant = visible_names(db, file).constant_macros.contains(name);
+                (value || constant).then_some(true)
+            }
+            _ => None,
+        },
+        _ => None,
     }
+}
+
+/// A function whose head says that it returns a number.
+fn returns_number(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    let head = function.signature(db).head_span;
+    let text = function.text(db);
+    let words: Vec<&str> = crate::hir::words(head.text(&text)).collect();
+    !words.contains(&"dim3") && words.iter().any(|w| NUMBERS.contains(w) || *w == "unsigned")
+}
+
+/// What the type of a place says of its value.
+fn typed(places: &Places<'_>, place: ExprId, number: &dyn Fn(&str) -> Option<bool>) -> Option<bool> {
+    let shape = places.shape(place)?;
+    match shape.pointers == 0 && shape.dims == 0 {
+        true => number(&shape.base),
+        false => Some(false),
+    }
+}
+
+fn is_enum(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    let mut all = included_files(db, file)
+        .iter()
+        .flat_map(|f| items(db, *f).types.iter().filter(|t| t.name == unqualified(name)))
+        .peekable();
+    all.peek().is_some() && all.all(|t| t.is_enum)
+}
+
+/// The operators of the workspace; empty for one of which it isn't known which it is.
+#[salsa::tracked(returns(ref))]
+fn user_operators(db: &dyn Db, file: SourceFile) -> HashSet<String> {
+    let functions = included_files(db, file).iter().flat_map(|f| &items(db, *f).functions);
+    functions.filter_map(|f| symbol_of(db, *f)).collect()
 }
 
 fn auto_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {

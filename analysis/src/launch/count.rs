@@ -1,16 +1,19 @@
 //! How often a launch site launches, per thread, block and grid, how many threads that makes, and how deep it recurses.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::config::constant_value;
 use super::launchers::Pins;
 use super::places::{Places, children, operands, statement_places};
 use super::{Child, Extent, LaunchFacts, LaunchId, Launchers, launches, who_launches};
+use crate::budget::CALLEES;
 use crate::db::Db;
-use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, UnOp, body};
+use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, UnOp, body};
 use crate::items::FunctionItem;
-use crate::resolve::launch_sites_of;
+use crate::resolve::{launch_sites_of, only_known_launches};
 use crate::span::Span;
+use crate::summary::may_end_the_program;
 use crate::uniformity::{changes_around, immutable_parameter, uniformity};
 
 /// Child grids with fewer threads than this use a part of one warp.
@@ -135,7 +138,7 @@ impl std::fmt::Display for Amount {
 pub enum Recursion {
     /// It doesn't.
     None,
-    /// Every run of the kernel launches it again.
+    /// Every run of the kernel launches it again, or a kernel that leads to it again in every run.
     Endless,
     /// A parameter counts the levels; their number, where the first argument and the limit are constant.
     Bounded(Option<u64>),
@@ -182,6 +185,14 @@ pub fn launch_counts<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<L
     if all.is_empty() {
         return Vec::new();
     }
+    with_counter(db, function, |counter| {
+        let count = |(index, facts): (usize, &LaunchFacts<'db>)| counter.count(index, facts);
+        all.iter().enumerate().map(count).collect()
+    })
+}
+
+/// Looks at a function's launches with what counting them needs.
+fn with_counter<'db, T>(db: &'db dyn Db, function: FunctionItem<'db>, look: impl FnOnce(&Counter<'_, 'db>) -> T) -> T {
     let body = body(db, function);
     let levels = uniformity(db, function);
     let text = function.text(db);
@@ -193,8 +204,38 @@ pub fn launch_counts<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<L
         places: statement_places(db, function),
         pins: Pins::new(db, function, &body, &levels),
     };
-    let count = |(index, facts): (usize, &LaunchFacts<'db>)| counter.count(index, facts);
-    all.iter().enumerate().map(count).collect()
+    look(&counter)
+}
+
+/// The kernels that a kernel launches in every run.
+#[salsa::tracked]
+fn always_launched<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
+    let all = launches(db, function);
+    if all.is_empty() || !function.signature(db).kernel {
+        return Vec::new();
+    }
+    with_counter(db, function, |counter| {
+        let certain = all.iter().filter_map(|facts| {
+            let Child::Kernel(child) = facts.child else { return None };
+            let (conditions, loops) = counter.way_to(facts);
+            counter.in_every_run(facts, &conditions, &loops).then_some(child)
+        });
+        certain.collect()
+    })
+}
+
+/// Whether every run of `from` leads to one of `to`, by launches that always happen.
+fn leads_back<'db>(db: &'db dyn Db, from: FunctionItem<'db>, to: FunctionItem<'db>) -> bool {
+    let mut seen = HashSet::from([from]);
+    let mut todo = vec![from];
+    while let Some(function) = todo.pop() {
+        if function == to {
+            return true;
+        }
+        let next = always_launched(db, function).iter().copied();
+        todo.extend(next.filter(|f| seen.len() < CALLEES && seen.insert(*f)));
+    }
+    false
 }
 
 /// Blocks and threads per block with which a kernel is launched, when all launches in the workspace have the same.
@@ -280,10 +321,7 @@ impl<'db> Counter<'_, 'db> {
             per_block,
             per_grid,
             guard,
-            recursion: match self.recursion(facts, &conditions, &loops) {
-                Recursion::Endless if self.body.cut => Recursion::Open,
-                recursion => recursion,
-            },
+            recursion: self.recursion(facts, &conditions, &loops),
             size: match child_threads {
                 Bound::Constant(n) if n < WARP => GridSize::Tiny,
                 Bound::Constant(_) => GridSize::Constant,
@@ -526,7 +564,8 @@ impl<'db> Counter<'_, 'db> {
     }
 
     fn parent_size(&self, who: Launchers) -> ParentSize {
-        if who == Launchers::Host || !self.function.signature(self.db).kernel {
+        let kernel = self.function.signature(self.db).kernel;
+        if who == Launchers::Host || !kernel || !only_known_launches(self.db, self.function) {
             return ParentSize::default();
         }
         let mut sizes: Option<ParentSize> = None;
@@ -570,13 +609,15 @@ impl<'db> Counter<'_, 'db> {
         if !facts.recursive {
             return Recursion::None;
         }
+        if let Child::Kernel(child) = facts.child
+            && self.in_every_run(facts, conditions, loops)
+            && leads_back(self.db, child, self.function)
+            && !may_end_the_program(self.db, self.function)
+        {
+            return Recursion::Endless;
+        }
         if facts.child != Child::Kernel(self.function) {
             return Recursion::Open;
-        }
-        let picks = |on: &OnTheWay| on.cond.is_some_and(|c| self.pins.picks_thread_zero(c, on.outcome));
-        let certain = |l: &StmtId| self.trips(*l, facts.expr).at_least > 0;
-        if conditions.iter().all(picks) && loops.iter().all(certain) {
-            return Recursion::Endless;
         }
         let levels = facts.args.iter().zip(&self.body.params);
         for (index, (arg, parameter)) in levels.enumerate() {
@@ -594,6 +635,42 @@ impl<'db> Counter<'_, 'db> {
             }
         }
         Recursion::Open
+    }
+
+    /// The launch happens, and starts a thread, whenever the kernel runs.
+    fn in_every_run(&self, facts: &LaunchFacts<'db>, conditions: &[OnTheWay], loops: &[StmtId]) -> bool {
+        let picks = |on: &OnTheWay| on.cond.is_some_and(|c| self.pins.picks_thread_zero(c, on.outcome));
+        let certain = |l: &StmtId| self.trips(*l, facts.expr).at_least > 0;
+        !self.body.cut
+            && conditions.iter().all(picks)
+            && loops.iter().all(certain)
+            && self.never_empty(&facts.grid)
+            && self.never_empty(&facts.block)
+    }
+
+    /// The extent has no dimension of 0: a launch with one fails, which is what ends `k<<<n / 2, 1>>>(n / 2)`.
+    fn never_empty(&self, extent: &Extent) -> bool {
+        if let Some(constant) = extent.constant {
+            return constant.iter().all(|n| *n > 0);
+        }
+        let body = self.body;
+        // The launching grid runs: its own dimensions aren't 0.
+        let own = |e: ExprId| {
+            let e = body.strip_parens(e);
+            let of = match &body.expr(e).kind {
+                ExprKind::Field { base, .. } => body.strip_parens(*base),
+                _ => e,
+            };
+            matches!(
+                body.expr(of).kind,
+                ExprKind::Name(Name::Builtin(Builtin::GridDim | Builtin::BlockDim))
+            )
+        };
+        let positive = |e: ExprId| own(e) || self.constant(e).is_some_and(|n| n > 0);
+        match extent.components {
+            Some(components) => components.iter().flatten().all(|e| positive(*e)),
+            None => own(extent.operand.expr),
+        }
     }
 
     /// `level + 1` (`true`) or `level - 1`.
@@ -667,6 +744,9 @@ impl<'db> Counter<'_, 'db> {
     /// Levels below the first one, when all launches from elsewhere begin at constant levels.
     fn levels(&self, index: usize, up: bool, last: i128) -> Option<u64> {
         let mut most: Option<i128> = None;
+        if !only_known_launches(self.db, self.function) {
+            return None;
+        }
         for site in launch_sites_of(self.db, self.function) {
             if site.function == self.function {
                 continue;

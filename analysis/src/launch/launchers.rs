@@ -2,14 +2,17 @@
 
 use std::collections::HashSet;
 
-use super::config::{components, constant_value, single_definition, through_variables};
-use super::places::{Places, statement_places};
+use super::config::{components, constant_value, single_definition, stable, through_variables};
+use super::places::{Places, operands, statement_places};
 use super::{LaunchId, Launchers, launches};
 use crate::db::Db;
+use crate::dependence::{Interval, integer};
 use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, UnOp, body};
 use crate::items::FunctionItem;
 use crate::resolve::{launch_sites_of, only_known_launches};
-use crate::uniformity::{FunctionUniformity, Level, called_recursively, calls_of, uniformity};
+use crate::uniformity::known::{Known, known};
+use crate::uniformity::memory::{MemoryClass, Places as TypePlaces};
+use crate::uniformity::{FunctionUniformity, Level, called_recursively, calls_of, only_known_calls, uniformity};
 
 /// Dimensions, x to z.
 type Dims = [bool; 3];
@@ -33,18 +36,63 @@ struct Number {
     lane: bool,
     /// Different threads have different numbers; otherwise only 0 is had by one alone.
     exact: bool,
+    /// What it is compared with may be another number each time, and so the thread may be another one: `threadIdx.x == k` in a loop
+    /// over `k`.
+    turns: bool,
+    /// It was drawn from a counter, and only after all others were.
+    last: bool,
+    /// The largest that it can be; `None`: it counts the threads or blocks of a whole grid.
+    most: Option<i128>,
 }
 
+/// Who executes something, and whether that is the same thread of a block each time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Who {
+    /// In one execution.
+    pub launchers: Launchers,
+    /// In another one, it may be another thread of the block.
+    pub turns: bool,
+}
+
+/// The largest number of 32 bits.
+const MAX: i128 = u32::MAX as i128;
+
 impl Number {
-    fn over(self, other: Number) -> Number {
-        Number {
+    /// A sum, or bits of both: 0 where both are, as the sum of what is known doesn't wrap around. That there are fewer than 2³² threads
+    /// in a grid is taken for granted everywhere.
+    fn over(self, other: Number) -> Option<Number> {
+        let most = match self.most.zip(other.most) {
+            Some((a, b)) => Some(a.checked_add(b).filter(|sum| *sum <= MAX)?),
+            None => None,
+        };
+        Some(Number {
             thread: either(self.thread, other.thread),
             block: either(self.block, other.block),
             all_threads: self.all_threads || other.all_threads,
             all_blocks: self.all_blocks || other.all_blocks,
             lane: self.lane || other.lane,
             exact: false,
-        }
+            turns: self.turns || other.turns,
+            last: false,
+            most,
+        })
+    }
+
+    /// Times what is 1 at least and doesn't make it wrap around.
+    fn times(self, factor: i128) -> Option<Number> {
+        let blocks = self.of_blocks() && !self.all_threads && self.thread == Dims::default();
+        let most = match (factor, self.most) {
+            (1, most) => most,
+            // `blockIdx.x * 64`: the number of a block's first thread.
+            (2..=1024, most) if blocks => most.map(|most| most * factor).filter(|product| *product <= MAX),
+            (2.., Some(most)) => Some(most.checked_mul(factor).filter(|product| *product <= MAX)?),
+            _ => return None,
+        };
+        Some(Number {
+            exact: self.exact && factor == 1,
+            most,
+            ..self
+        })
     }
 
     fn of_blocks(self) -> bool {
@@ -60,7 +108,7 @@ pub(crate) fn launchers(
     places: &Places,
     levels: &FunctionUniformity,
     launch: ExprId,
-) -> Launchers {
+) -> Who {
     let (threads, blocks) = dimensions_in_sight(db, function);
     launchers_within(db, function, body, places, levels, launch, threads, blocks)
 }
@@ -76,80 +124,24 @@ fn launchers_within(
     launch: ExprId,
     threads: Dims,
     blocks: Dims,
-) -> Launchers {
+) -> Who {
     // The conditions in the text may not be those that are compiled.
     if body.cut {
-        return Launchers::ManyThreads;
+        return Who {
+            launchers: Launchers::ManyThreads,
+            turns: false,
+        };
     }
     let mut context = Pins::new(db, function, body, levels);
     context.threads = either(context.threads, threads);
     context.blocks = either(context.blocks, blocks);
-    let mut found: Vec<Number> = Vec::new();
-    let mut inner: Option<StmtId> = None;
-    let mut own_case: Option<ExprId> = None;
-    for stmt in places.around(launch) {
-        match &body.stmt(stmt).kind {
-            StmtKind::If {
-                cond: Some(cond),
-                then,
-                otherwise,
-                ..
-            } => {
-                if inner == Some(*then) {
-                    context.pinned(*cond, true, &mut found);
-                } else if inner.is_some() && inner == *otherwise {
-                    context.pinned(*cond, false, &mut found);
-                }
-            }
-            StmtKind::While {
-                cond: Some(cond),
-                body: repeated,
-                ..
-            } if inner == Some(*repeated) => context.pinned(*cond, true, &mut found),
-            StmtKind::Switch { cond, .. } => {
-                // `case 0:` of `switch (threadIdx.x)`, where no other case leads to it.
-                if let Some(value) = own_case.take() {
-                    context.equal(*cond, value, &mut found);
-                }
-            }
-            StmtKind::Block(stmts) | StmtKind::Case { stmts, .. } => {
-                if let StmtKind::Case { value, .. } = &body.stmt(stmt).kind {
-                    own_case = *value;
-                    let above = places.parent(stmt).map(|s| &body.stmt(s).kind);
-                    let before = match above {
-                        Some(StmtKind::Block(all)) => all.iter().take_while(|s| **s != stmt).last(),
-                        _ => None,
-                    };
-                    let falls = before.is_some_and(|s| match &body.stmt(*s).kind {
-                        StmtKind::Case { stmts, .. } => !stmts.last().is_some_and(|s| leaves(body, *s)),
-                        _ => !leaves(body, *s),
-                    });
-                    if falls || matches!(above, Some(StmtKind::Case { .. })) {
-                        own_case = None;
-                    }
-                }
-                // `if (threadIdx.x != 0) return;` before the launch, in a block around it.
-                for before in stmts.iter().take_while(|s| Some(**s) != inner) {
-                    if let StmtKind::If {
-                        cond: Some(cond),
-                        then,
-                        otherwise,
-                        ..
-                    } = &body.stmt(*before).kind
-                    {
-                        if leaves(body, *then) {
-                            context.pinned(*cond, false, &mut found);
-                        } else if otherwise.is_some_and(|s| leaves(body, s)) {
-                            context.pinned(*cond, true, &mut found);
-                        }
-                    }
-                }
-            }
-            _ => {}
-        }
-        inner = Some(stmt);
+    let found = context.pinned_at(places, launch);
+    let lasting: Vec<Number> = found.iter().filter(|number| !number.turns).copied().collect();
+    let launchers = context.who(&found);
+    Who {
+        launchers,
+        turns: context.one_per_block(&found) && !context.one_per_block(&lasting),
     }
-    context.who(&found)
 }
 
 /// Who executes a launch, also by what is known of the grids that its kernel is launched with: a kernel that the whole
@@ -179,7 +171,7 @@ pub fn takes_flat_blocks<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> bool {
 pub fn gets_there_by_flat_blocks<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr: ExprId) -> bool {
     let body = body(db, function);
     let (places, levels) = (statement_places(db, function), uniformity(db, function));
-    let found = launchers(db, function, &body, &places, &levels, expr);
+    let found = launchers(db, function, &body, &places, &levels, expr).launchers;
     rests_on_flat_blocks(db, function, expr, found)
 }
 
@@ -191,7 +183,7 @@ fn rests_on_flat_blocks<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr:
     let body = body(db, function);
     let (places, levels) = (statement_places(db, function), uniformity(db, function));
     let all = [true; 3];
-    let proven = launchers_within(db, function, &body, &places, &levels, expr, all, all);
+    let proven = launchers_within(db, function, &body, &places, &levels, expr, all, all).launchers;
     if fewer(proven, who_runs(db, function, 16)) == found || proven == found {
         return false;
     }
@@ -253,7 +245,7 @@ fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims
     (threads, blocks, unclear)
 }
 
-/// Who gets to an expression in device code; `None` for a device function whose callers can't be seen.
+/// Who gets to an expression in device code; `None` for a device function of which no caller can be seen.
 pub fn who_gets_to<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr: ExprId) -> Option<Launchers> {
     if !function.signature(db).kernel && calls_of(db, function).is_empty() {
         return None;
@@ -267,7 +259,7 @@ pub fn who_gets_to<'db>(db: &'db dyn Db, function: FunctionItem<'db>, expr: Expr
         &uniformity(db, function),
         expr,
     );
-    Some(fewer(here, who_runs(db, function, 16)))
+    Some(fewer(here.launchers, who_runs(db, function, 16)))
 }
 
 /// Of two statements about who gets somewhere the narrower one.
@@ -289,7 +281,7 @@ fn who_runs<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> La
     let Some(depth) = depth.checked_sub(1) else {
         return Launchers::ManyThreads;
     };
-    if called_recursively(db, function) {
+    if called_recursively(db, function) || !only_known_calls(db, function) {
         return Launchers::ManyThreads;
     }
     let mut all: Option<Launchers> = None;
@@ -298,7 +290,7 @@ fn who_runs<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> La
         let places = statement_places(db, call.caller);
         let levels = uniformity(db, call.caller);
         let here = launchers(db, call.caller, &body, &places, &levels, call.expr);
-        let who = fewer(here, who_runs(db, call.caller, depth));
+        let who = fewer(here.launchers, who_runs(db, call.caller, depth));
         all = match all {
             None => Some(who),
             Some(before) if fewer(before, who) == before => Some(who),
@@ -310,7 +302,7 @@ fn who_runs<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> La
 
 /// Who runs a kernel that the whole workspace launches with blocks of one thread; `None` for other functions.
 pub(crate) fn single_threaded<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Launchers> {
-    if !function.signature(db).kernel {
+    if !function.signature(db).kernel || !only_known_launches(db, function) {
         return None;
     }
     let mut single_block = true;
@@ -341,6 +333,26 @@ fn leaves(body: &Body, stmt: StmtId) -> bool {
     }
 }
 
+/// The variable of which a place is a part, or that points to it.
+fn root_name(body: &Body, mut place: ExprId) -> Option<Name> {
+    loop {
+        place = body.strip_parens(place);
+        place = match &body.expr(place).kind {
+            ExprKind::Name(name) => return Some(name.clone()),
+            ExprKind::Index { base, .. } | ExprKind::Field { base, .. } | ExprKind::Deref(base) => *base,
+            ExprKind::Binary(BinOp::Add, base, _) => *base,
+            _ => return None,
+        };
+    }
+}
+
+fn is_loop(kind: &StmtKind) -> bool {
+    matches!(
+        kind,
+        StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::RangeFor { .. }
+    )
+}
+
 /// Dimensions of an index (and its extent) that occur; x always does.
 fn used(body: &Body, index: Builtin, extent: Builtin) -> Dims {
     let mut found = [true, false, false];
@@ -364,6 +376,9 @@ pub(crate) struct Pins<'a, 'db> {
     /// Dimensions that blocks and grids may have, as far as the body tells.
     threads: Dims,
     blocks: Dims,
+    /// How many conditions on counters are followed inside of each other, and whether it is asked who sets a counter back.
+    depth: u32,
+    resets: bool,
 }
 
 impl<'a, 'db> Pins<'a, 'db> {
@@ -381,6 +396,8 @@ impl<'a, 'db> Pins<'a, 'db> {
             levels,
             threads: used(body, Builtin::ThreadIdx, Builtin::BlockDim),
             blocks: used(body, Builtin::BlockIdx, Builtin::GridDim),
+            depth: 3,
+            resets: true,
         }
     }
 
@@ -397,6 +414,77 @@ impl<'a, 'db> Pins<'a, 'db> {
     /// The expression is a different number for all threads of a block.
     pub fn numbers_threads(&self, expr: ExprId) -> bool {
         self.number(expr).is_some_and(|n| n.exact && self.one_per_block(&[n]))
+    }
+
+    /// The numbers that are fixed where an expression is evaluated.
+    fn pinned_at(&self, places: &Places, expr: ExprId) -> Vec<Number> {
+        let body = self.body;
+        let mut found: Vec<Number> = Vec::new();
+        let mut inner: Option<StmtId> = None;
+        let mut own_case: Option<ExprId> = None;
+        for stmt in places.around(expr) {
+            match &body.stmt(stmt).kind {
+                StmtKind::If {
+                    cond: Some(cond),
+                    then,
+                    otherwise,
+                    ..
+                } => {
+                    if inner == Some(*then) {
+                        self.pinned(*cond, true, &mut found);
+                    } else if inner.is_some() && inner == *otherwise {
+                        self.pinned(*cond, false, &mut found);
+                    }
+                }
+                StmtKind::While {
+                    cond: Some(cond),
+                    body: repeated,
+                    ..
+                } if inner == Some(*repeated) => self.pinned(*cond, true, &mut found),
+                StmtKind::Switch { cond, .. } => {
+                    // `case 0:` of `switch (threadIdx.x)`, where no other case leads to it.
+                    if let Some(value) = own_case.take() {
+                        self.equal(*cond, value, &mut found);
+                    }
+                }
+                StmtKind::Block(stmts) | StmtKind::Case { stmts, .. } => {
+                    if let StmtKind::Case { value, .. } = &body.stmt(stmt).kind {
+                        own_case = *value;
+                        let above = places.parent(stmt).map(|s| &body.stmt(s).kind);
+                        let before = match above {
+                            Some(StmtKind::Block(all)) => all.iter().take_while(|s| **s != stmt).last(),
+                            _ => None,
+                        };
+                        let falls = before.is_some_and(|s| match &body.stmt(*s).kind {
+                            StmtKind::Case { stmts, .. } => !stmts.last().is_some_and(|s| leaves(body, *s)),
+                            _ => !leaves(body, *s),
+                        });
+                        if falls || matches!(above, Some(StmtKind::Case { .. })) {
+                            own_case = None;
+                        }
+                    }
+                    // `if (threadIdx.x != 0) return;` before the launch, in a block around it.
+                    for before in stmts.iter().take_while(|s| Some(**s) != inner) {
+                        if let StmtKind::If {
+                            cond: Some(cond),
+                            then,
+                            otherwise,
+                            ..
+                        } = &body.stmt(*before).kind
+                        {
+                            if leaves(body, *then) {
+                                self.pinned(*cond, false, &mut found);
+                            } else if otherwise.is_some_and(|s| leaves(body, s)) {
+                                self.pinned(*cond, true, &mut found);
+                            }
+                        }
+                    }
+                }
+                _ => {}
+            }
+            inner = Some(stmt);
+        }
+        found
     }
 
     /// Who is left when all of these are fixed.
@@ -535,21 +623,63 @@ impl<'a, 'db> Pins<'a, 'db> {
                     (false, false) => Level::Block,
                 };
                 if level <= enough && (number.exact || self.constant(other) == Some(0)) {
-                    found.push(number);
+                    found.push(Number {
+                        turns: !self.lasts(other),
+                        ..number
+                    });
                 }
             } else if level <= Level::Grid
-                && let Some(number) = self.ticket(number)
+                && let Some(number) = self.ticket(number, other)
             {
                 found.push(number);
             }
         }
     }
 
-    /// What `atomicAdd` gives is had by one thread alone: of the grid, or of the block when there is a counter for each.
-    fn ticket(&self, expr: ExprId) -> Option<Number> {
+    /// The value is the same wherever this function compares with it in one execution of a thread: nothing in it changes from one
+    /// iteration of a loop to the next.
+    fn lasts(&self, expr: ExprId) -> bool {
+        let body = self.body;
+        let jumps = || body.stmts.iter().any(|stmt| matches!(stmt.kind, StmtKind::Goto(_)));
+        if self.constant(expr).is_some() {
+            return true;
+        }
+        if jumps() || !stable(body, expr) {
+            return false;
+        }
+        let repeated = |binding: BindingId| {
+            let span = body.binding(binding).decl_span;
+            body.stmts
+                .iter()
+                .any(|stmt| is_loop(&stmt.kind) && stmt.span.contains(span))
+        };
+        let mut todo = vec![expr];
+        while let Some(next) = todo.pop() {
+            match &body.expr(next).kind {
+                // One of those is another variable in each iteration.
+                ExprKind::Name(Name::Local(binding)) if repeated(*binding) => match single_definition(body, *binding) {
+                    Some(init) if stable(body, init) => todo.push(init),
+                    _ => return false,
+                },
+                ExprKind::Name(Name::Local(binding)) if body.binding(*binding).storage == Storage::Shared => {
+                    return false;
+                }
+                ExprKind::Name(Name::Other(_)) if self.levels.of(next) > Level::Constant => return false,
+                _ => todo.extend(operands(body, next)),
+            }
+        }
+        true
+    }
+
+    /// What `atomicAdd` gives is had by one thread alone: of the grid, or of the block when there is a counter for each. `wanted`: the
+    /// number that it is compared with.
+    fn ticket(&self, expr: ExprId, wanted: ExprId) -> Option<Number> {
         let body = self.body;
         let mut expr = body.strip_parens(expr);
         if let ExprKind::Name(Name::Local(binding)) = body.expr(expr).kind {
+            // Another type may hold fewer numbers.
+            self.converted(Number::default(), &body.binding(binding).ty.base)
+                .filter(|n| n.most.is_none())?;
             expr = body.strip_parens(single_definition(body, binding)?);
         }
         let ExprKind::Call {
@@ -559,23 +689,151 @@ impl<'a, 'db> Pins<'a, 'db> {
             return None;
         };
         let [counter, step] = args.as_slice() else { return None };
-        let steps = match name.trim_start_matches("::") {
-            "atomicAdd" => self.constant(*step).is_some_and(|n| n > 0),
-            // It starts again behind its bound.
-            "atomicInc" => self.levels.of(*step) <= Level::Grid,
-            _ => return None,
-        };
         let place = match &body.expr(body.strip_parens(*counter)).kind {
             ExprKind::AddrOf(place) => *place,
             _ => *counter,
         };
         let level = self.address(place);
-        (steps && level <= Level::Block).then_some(Number {
+        let once = || !self.is_repeated(expr) && self.is_drawn_by_one_of_a_block(expr);
+        let mut last = false;
+        match name.trim_start_matches("::") {
+            // More at once and it goes around before all have drawn; a sum of floating-point numbers stays as it is from some number on.
+            "atomicAdd" if matches!(self.constant(*step), Some(1..=32)) && self.counts(*counter) => {
+                last = level <= Level::Grid
+                    && self.constant(*step) == Some(1)
+                    && self.is_number_of_blocks(wanted, true)
+                    && once();
+                let set_back = self.resets && self.is_set_back(place, expr, last);
+                (!set_back).then_some(())?;
+            }
+            // It starts again behind its bound.
+            "atomicInc" => {
+                let blocks = self.is_number_of_blocks(*step, false) || self.is_number_of_blocks(*step, true);
+                let never = self.constant(*step) == Some(MAX) || level <= Level::Grid && blocks && once();
+                never.then_some(())?;
+            }
+            _ => return None,
+        }
+        (level <= Level::Block).then_some(Number {
             all_threads: true,
             all_blocks: level <= Level::Grid,
             exact: true,
+            turns: self.is_repeated(expr),
+            last,
             ..Number::default()
         })
+    }
+
+    /// A pointer to whole numbers, as far as its type is seen.
+    fn counts(&self, pointer: ExprId) -> bool {
+        let places = TypePlaces {
+            db: self.db,
+            file: self.function.file(self.db),
+            body: self.body,
+        };
+        match self.body.expr(self.body.strip_parens(pointer)).kind {
+            ExprKind::AddrOf(place) => !matches!(places.class(place), MemoryClass::Float | MemoryClass::Double),
+            _ => !matches!(places.pointee_class(pointer), MemoryClass::Float | MemoryClass::Double),
+        }
+    }
+
+    fn is_drawn_by_one_of_a_block(&self, expr: ExprId) -> bool {
+        let Some(depth) = self.depth.checked_sub(1) else {
+            return false;
+        };
+        let inner = Pins { depth, ..*self };
+        inner.one_per_block(&inner.pinned_at(&statement_places(self.db, self.function), expr))
+    }
+
+    /// `gridDim.x`, or the product of all dimensions that grids have; `less`: less 1.
+    fn is_number_of_blocks(&self, expr: ExprId, less: bool) -> bool {
+        let body = self.body;
+        let mut expr = through_variables(body, expr);
+        if less {
+            let ExprKind::Binary(BinOp::Sub, blocks, one) = body.expr(expr).kind else {
+                return false;
+            };
+            if self.constant(one) != Some(1) {
+                return false;
+            }
+            expr = through_variables(body, blocks);
+        }
+        let mut seen = Dims::default();
+        let mut todo = vec![expr];
+        while let Some(next) = todo.pop() {
+            match &body.expr(through_variables(body, next)).kind {
+                ExprKind::Binary(BinOp::Mul, a, b) => todo.extend([*a, *b]),
+                ExprKind::Field { base, field, .. }
+                    if body.expr(*base).kind == ExprKind::Name(Name::Builtin(Builtin::GridDim)) =>
+                {
+                    let axis = ["x", "y", "z"].iter().position(|d| d == field);
+                    let Some(slot) = axis.and_then(|axis| seen.get_mut(axis)) else {
+                        return false;
+                    };
+                    *slot = true;
+                }
+                _ => return false,
+            }
+        }
+        (0..3).all(|d| seen[d] || !self.blocks[d])
+    }
+
+    /// Something else than this draw may change the counter, so that a number is drawn twice. What fills a counter of the block before
+    /// the draw doesn't, nor what the one does who has drawn the `last` number.
+    fn is_set_back(&self, counter: ExprId, draw: ExprId, last: bool) -> bool {
+        let body = self.body;
+        let Some(root) = root_name(body, counter) else {
+            return true;
+        };
+        let shared = matches!(&root, Name::Local(b) if body.binding(*b).storage == Storage::Shared);
+        let drawn = body.expr(draw).span;
+        let names = |e: ExprId| root_name(body, e).as_ref() == Some(&root);
+        let address = |e: ExprId| match &body.expr(body.strip_parens(e)).kind {
+            ExprKind::AddrOf(place) => names(*place),
+            ExprKind::Cast { operand, .. } => names(*operand),
+            _ => names(e),
+        };
+        let changes = |e: &ExprKind| match e {
+            ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => names(*place),
+            ExprKind::Call { name, args, .. } => {
+                let counts = match (name.as_deref(), args.as_slice()) {
+                    (Some("atomicAdd" | "::atomicAdd"), [_, step]) => matches!(self.constant(*step), Some(0..=32)),
+                    (Some(name), _) => matches!(known(name), Some(Known::Ldg | Known::VolatileLoad | Known::Print)),
+                    _ => false,
+                };
+                !counts && args.iter().any(|arg| address(*arg))
+            }
+            ExprKind::Launch(launch) => launch.args.iter().any(|arg| address(*arg)),
+            _ => false,
+        };
+        let places = statement_places(self.db, self.function);
+        (0..body.exprs.len() as u32).map(ExprId).any(|e| {
+            let expr = body.expr(e);
+            if e == draw || !changes(&expr.kind) {
+                return false;
+            }
+            if shared && expr.span.end <= drawn.start && !self.is_repeated(draw) && !self.is_repeated(e) {
+                return false;
+            }
+            let Some(depth) = self.depth.checked_sub(1) else {
+                return true;
+            };
+            let lenient = Pins {
+                depth,
+                resets: false,
+                ..*self
+            };
+            !(last && lenient.pinned_at(&places, e).iter().any(|number| number.last))
+        })
+    }
+
+    /// One thread may come to an expression more than once.
+    fn is_repeated(&self, expr: ExprId) -> bool {
+        let body = self.body;
+        let span = body.expr(expr).span;
+        body.stmts
+            .iter()
+            .any(|stmt| matches!(stmt.kind, StmtKind::Goto(_)) || is_loop(&stmt.kind) && stmt.span.contains(span))
     }
 
     /// How uniform the place of a counter is: a name, or an element of what a name denotes.
@@ -604,27 +862,34 @@ impl<'a, 'db> Pins<'a, 'db> {
     fn number_within(&self, expr: ExprId, depth: u32) -> Option<Number> {
         let depth = depth.checked_sub(1)?;
         let body = self.body;
-        let mut expr = through_variables(body, expr);
-        while let ExprKind::Cast { operand, .. } = body.expr(expr).kind {
-            expr = through_variables(body, operand);
-        }
+        let expr = body.strip_parens(expr);
         match &body.expr(expr).kind {
+            ExprKind::Name(Name::Local(binding)) => {
+                let init = single_definition(body, *binding).filter(|init| stable(body, *init))?;
+                let ty = &body.binding(*binding).ty;
+                let number = self.number_within(init, depth)?;
+                (ty.pointers == 0).then(|| self.converted(number, &ty.base))?
+            }
+            ExprKind::Cast { ty, operand, .. } => self.converted(self.number_within(*operand, depth)?, ty),
             ExprKind::Field {
                 base,
                 field,
                 arrow: false,
             } => {
                 let mut dims = Dims::default();
-                *dims.get_mut(["x", "y", "z"].iter().position(|d| d == field)?)? = true;
+                let axis = ["x", "y", "z"].iter().position(|d| d == field)?;
+                *dims.get_mut(axis)? = true;
                 match body.expr(*base).kind {
                     ExprKind::Name(Name::Builtin(Builtin::ThreadIdx)) => Some(Number {
                         thread: dims,
                         exact: true,
+                        most: Some(if axis == 2 { 63 } else { 1023 }),
                         ..Number::default()
                     }),
                     ExprKind::Name(Name::Builtin(Builtin::BlockIdx)) => Some(Number {
                         block: dims,
                         exact: true,
+                        most: Some(if axis == 0 { i128::from(i32::MAX) - 1 } else { 65534 }),
                         ..Number::default()
                     }),
                     _ => None,
@@ -642,19 +907,80 @@ impl<'a, 'db> Pins<'a, 'db> {
                     && pairs
                         .iter()
                         .any(|(product, other)| other.exact && self.is_start(*product, *other));
-                Some(Number { exact, ..x.over(y) })
+                Some(Number { exact, ..x.over(y)? })
             }
-            // A multiple is 0 where the number is.
+            // A multiple is 0 where the number is, if the factor is no 0 and the product doesn't wrap around.
             ExprKind::Binary(BinOp::Mul, a, b) => {
                 let pairs = [(*a, *b), (*b, *a)];
                 pairs.iter().find_map(|(number, factor)| {
-                    let scale = self.levels.of(*factor) <= Level::Grid && self.constant(*factor) != Some(0);
-                    let number = self.number_within(*number, depth).filter(|n| scale && !n.lane)?;
-                    Some(Number { exact: false, ..number })
+                    let number = self.number_within(*number, depth).filter(|n| !n.lane)?;
+                    match self.constant(*factor) {
+                        Some(factor) => number.times(factor),
+                        None => self.is_extent(*factor, depth).then_some(Number {
+                            exact: false,
+                            most: None,
+                            ..number
+                        }),
+                    }
                 })
             }
             ExprKind::Call { callee, .. } => self.rank(*callee),
             _ => None,
+        }
+    }
+
+    /// What a number is after a conversion; `None`: other numbers may become the same.
+    fn converted(&self, number: Number, ty: &str) -> Option<Number> {
+        let places = TypePlaces {
+            db: self.db,
+            file: self.function.file(self.db),
+            body: self.body,
+        };
+        let ty = places.alias(ty.trim_start_matches("const ").trim());
+        if ty == "auto" {
+            return Some(number);
+        }
+        if ty == "bool" {
+            // Only 0 stays by itself.
+            return Some(Number {
+                exact: false,
+                most: Some(1),
+                ..number
+            });
+        }
+        let (_, range, whole) = integer(&ty)?;
+        let fits = whole || number.most.is_some_and(|most| Interval::new(0, most).within(range));
+        fits.then_some(number)
+    }
+
+    /// A size of the grid or of its blocks, or a product of such: 1 at least, and no larger than what the device can launch.
+    fn is_extent(&self, expr: ExprId, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else {
+            return false;
+        };
+        let body = self.body;
+        let expr = body.strip_parens(expr);
+        let whole = |ty: &str| {
+            let number = Number::default();
+            matches!(self.converted(number, ty), Some(Number { most: None, .. }))
+        };
+        match &body.expr(expr).kind {
+            ExprKind::Name(Name::Builtin(Builtin::WarpSize)) => true,
+            ExprKind::Name(Name::Local(binding)) => {
+                let ty = &body.binding(*binding).ty;
+                let init = single_definition(body, *binding).filter(|init| stable(body, *init));
+                ty.pointers == 0 && whole(&ty.base) && init.is_some_and(|init| self.is_extent(init, depth))
+            }
+            ExprKind::Cast { ty, operand, .. } => whole(ty) && self.is_extent(*operand, depth),
+            ExprKind::Binary(BinOp::Mul, a, b) => self.is_extent(*a, depth) && self.is_extent(*b, depth),
+            ExprKind::Field { base, arrow: false, .. } => {
+                let base = &body.expr(body.strip_parens(*base)).kind;
+                matches!(
+                    base,
+                    ExprKind::Name(Name::Builtin(Builtin::BlockDim | Builtin::GridDim))
+                )
+            }
+            _ => false,
         }
     }
 
@@ -687,6 +1013,7 @@ impl<'a, 'db> Pins<'a, 'db> {
             all_blocks,
             lane,
             exact: true,
+            most: (!all_blocks).then_some(if lane { 31 } else { 1023 }),
             ..Number::default()
         };
         if is("thread_block", "this_thread_block") {
@@ -705,6 +1032,7 @@ impl<'a, 'db> Pins<'a, 'db> {
         (number.exact && self.one_per_block(&[number])).then_some(Number {
             lane: true,
             exact: true,
+            most: Some(31),
             ..Number::default()
         })
     }

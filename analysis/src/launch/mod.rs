@@ -16,14 +16,15 @@ use crate::items::FunctionItem;
 use crate::resolve::resolve_kernel;
 use crate::settings::file_settings;
 use crate::span::Span;
-use crate::uniformity::{FunctionUniformity, Level, Uniformity, calls_of, uniformity};
+use crate::uniformity::{FunctionUniformity, Level, Uniformity, calls_of, only_known_calls, uniformity};
 
 pub(crate) use config::single_definition;
-pub use config::{constant_value, depends_on_thread_index};
+pub use config::{constant_value, depends_on_thread_index, is_scalar};
 pub use count::{Amount, Bound, GridSize, LaunchCount, PENDING_LAUNCHES, Recursion, WARP, launch_counts};
 pub use iterations::iteration_divergence;
 pub(crate) use launchers::{Pins, launchers as who_executes, single_threaded};
 pub use launchers::{gets_there_by_flat_blocks, takes_flat_blocks, who_gets_to, who_launches};
+pub(crate) use pending::limits_set_in_text;
 pub use pending::pending_launch_limit;
 pub(crate) use places::children;
 pub use places::{Places, statement_places};
@@ -163,6 +164,9 @@ pub struct LaunchFacts<'db> {
     pub recursive: bool,
     /// Who launches.
     pub launchers: Launchers,
+    /// Where that is one thread of a block, it may be another one each time that the block comes here: `threadIdx.x == k` in a loop
+    /// over `k`, or a number that threads draw.
+    pub turns: bool,
     /// It stands in an alternative of `#if`.
     pub conditional: bool,
     /// It stands in a lambda: when and by whom it is executed isn't known.
@@ -188,6 +192,12 @@ pub enum StreamKind {
     Other,
 }
 
+/// The stream that an operand names in a function, for launches and all that takes its turn as they do; `None`: it is left out.
+pub fn stream_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>, operand: Option<ExprId>) -> Stream {
+    let default = file_settings(db, function.file(db)).default_stream;
+    config::stream(&body(db, function), operand, default)
+}
+
 /// The kind of a launch's stream, also where it is an element of an array, or handed in by all callers alike.
 pub fn stream_kind<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> StreamKind {
     let Some(facts) = launches(db, id.function).get(id.index as usize) else {
@@ -207,11 +217,7 @@ pub fn stream_kind<'db>(db: &'db dyn Db, id: LaunchId<'db>) -> StreamKind {
 
 fn handed_stream<'db>(db: &'db dyn Db, function: FunctionItem<'db>, operand: ExprId, depth: u32) -> StreamKind {
     let body = body(db, function);
-    match config::stream(
-        &body,
-        Some(operand),
-        file_settings(db, function.file(db)).default_stream,
-    ) {
+    match stream_of(db, function, Some(operand)) {
         Stream::Null => return StreamKind::Null,
         Stream::FireAndForget => return StreamKind::FireAndForget,
         Stream::TailLaunch => return StreamKind::TailLaunch,
@@ -231,6 +237,9 @@ fn handed_stream<'db>(db: &'db dyn Db, function: FunctionItem<'db>, operand: Exp
     let (Some(depth), false) = (depth.checked_sub(1), function.signature(db).kernel) else {
         return StreamKind::Other;
     };
+    if !only_known_calls(db, function) {
+        return StreamKind::Other;
+    }
     let mut kinds = calls_of(db, function).iter().map(|call| {
         let caller = crate::hir::body(db, call.caller);
         match &caller.expr(call.expr).kind {
@@ -343,8 +352,11 @@ fn facts<'db>(
         .get(&expr)
         .cloned()
         .unwrap_or_else(unknown_level);
-    let launchers = if !signature.kernel && !signature.device {
-        Launchers::Host
+    let who = if !signature.kernel && !signature.device {
+        launchers::Who {
+            launchers: Launchers::Host,
+            turns: false,
+        }
     } else {
         launchers::launchers(db, function, body, places, levels, expr)
     };
@@ -374,7 +386,8 @@ fn facts<'db>(
         loops,
         divergence,
         recursive,
-        launchers,
+        launchers: who.launchers,
+        turns: who.turns,
         conditional: places.in_preprocessor(body, expr),
         in_lambda: launch.in_lambda,
         from_macro: body.expr(expr).from_macro,

@@ -1,10 +1,13 @@
 //! How many launches may be pending at once.
 
+use std::sync::Arc;
+
 use super::config::constant_value;
 use super::count::PENDING_LAUNCHES;
 use crate::db::{Db, SourceFile, Workspace};
 use crate::hir::{ExprKind, Name, body};
 use crate::items::items;
+use crate::parse::parse;
 use crate::settings::settings;
 
 const LIMIT: &str = "cudaLimitDevRuntimePendingLaunchCount";
@@ -35,12 +38,26 @@ fn limit_set_by_program(db: &dyn Db) -> Option<u64> {
 }
 
 /// What the calls in a file set the limit to.
+fn limits_set_in(db: &dyn Db, file: SourceFile) -> &[Option<u64>] {
+    match file.settled_rest(db) {
+        Some(settled) => &settled.limits,
+        None => limits_set_in_text(db, file),
+    }
+}
+
+/// The same as the text says now.
 #[salsa::tracked]
-fn limits_set_in(db: &dyn Db, file: SourceFile) -> Vec<Option<u64>> {
+pub(crate) fn limits_set_in_text(db: &dyn Db, file: SourceFile) -> Arc<Vec<Option<u64>>> {
     if !file.text(db).contains(LIMIT) {
-        return Vec::new();
+        return Arc::default();
     }
     let mut found = Vec::new();
+    // What was blanked may set it.
+    let text = file.text(db);
+    let mut large = parse(db, file).masked().large.clone().into_iter();
+    if large.any(|range| range.text(&text).contains(LIMIT)) {
+        found.push(None);
+    }
     for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
         if !function.text(db).contains(LIMIT) {
             continue;
@@ -62,5 +79,5 @@ fn limits_set_in(db: &dyn Db, file: SourceFile) -> Vec<Option<u64>> {
             found.push(None);
         }
     }
-    found
+    Arc::new(found)
 }

@@ -8,40 +8,49 @@ use crate::hir::{ExprKind, body};
 use crate::items::FunctionItem;
 use crate::resolve::functions_named;
 
-/// Names that a function launches (`true`) or calls (`false`), each once.
+/// Functions with a body that a function launches or calls by their names, each once. `None`: a part of it isn't analysed.
 #[salsa::tracked]
-fn callees<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> BTreeSet<(String, bool)> {
-    body(db, function)
+fn callees<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Vec<FunctionItem<'db>>> {
+    let body = body(db, function);
+    if body.cut {
+        return None;
+    }
+    let names: BTreeSet<(&str, bool)> = body
         .exprs
         .iter()
         .filter_map(|expr| match &expr.kind {
-            ExprKind::Launch(launch) => Some((launch.kernel.clone()?, true)),
-            ExprKind::Call { name, .. } => Some((name.clone()?, false)),
+            ExprKind::Launch(launch) => Some((launch.kernel.as_deref()?, true)),
+            ExprKind::Call { name, .. } => Some((name.as_deref()?, false)),
             _ => None,
         })
-        .collect()
+        .collect();
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    for (name, kernel) in names {
+        let all = functions_named(db, function.file(db), name).into_iter();
+        found.extend(all.filter(|f| f.has_body(db) && f.signature(db).kernel == kernel && seen.insert(*f)));
+    }
+    Some(found)
 }
 
 /// Whether code reached from `from` (by launches and calls, any depth) may launch or call one of `targets`: where more is reached
-/// than is looked at, it may.
+/// than is looked at, or something of which nothing is known, it may.
 pub(super) fn reaches<'db>(db: &'db dyn Db, from: FunctionItem<'db>, targets: &[FunctionItem<'db>]) -> bool {
     let mut seen = HashSet::from([from]);
     let mut todo = vec![from];
     while let Some(function) = todo.pop() {
-        for (name, kernel) in callees(db, function) {
-            for callee in functions_named(db, function.file(db), name) {
-                if !callee.has_body(db) || callee.signature(db).kernel != *kernel {
-                    continue;
-                }
-                if targets.contains(&callee) {
+        let Some(callees) = callees(db, function) else {
+            return true;
+        };
+        for callee in callees.iter() {
+            if targets.contains(callee) {
+                return true;
+            }
+            if seen.insert(*callee) {
+                if seen.len() > CALLEES {
                     return true;
                 }
-                if seen.insert(callee) {
-                    if seen.len() > CALLEES {
-                        return true;
-                    }
-                    todo.push(callee);
-                }
+                todo.push(*callee);
             }
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Conditionals {
     pub decided: Vec<TextRange>,
     /// What was blanked.
     pub inactive: Vec<TextRange>,
+    /// Groups within too many others, which were blanked as a whole; they are among `inactive`, too.
+    pub too_deep: Vec<TextRange>,
 }
 
 /// Blanks in `out` what isn't compiled, and what can't stay.
@@ -57,7 +59,7 @@ pub(super) fn mend(text: &str, out: &mut [u8], directives: &[Directive], branche
                 };
                 let (start, end) = (directives[first].start, directive.end);
                 blank(out, start, end);
-                found.cuts.push(TextRange::new(start as u32, end as u32));
+                found.too_deep.push(TextRange::new(start as u32, end as u32));
                 found.inactive.push(TextRange::new(start as u32, end as u32));
             }
             "endif" => {
@@ -81,6 +83,7 @@ pub(super) fn mend(text: &str, out: &mut [u8], directives: &[Directive], branche
     // What becomes of a group within a branch that isn't compiled doesn't matter.
     let compiled = |range: &TextRange| !outer.iter().any(|o| o.contains(*range));
     found.cuts.retain(compiled);
+    found.too_deep.retain(|range| outer.contains(range));
     found.decided.retain(compiled);
     found.cuts.sort_unstable();
     found.decided.sort_unstable();

@@ -195,8 +195,20 @@ pub(crate) fn mask_with(text: &str, directives: &[Directive], branches: &[Branch
         cuts,
         decided,
         mut inactive,
+        too_deep,
     } = conditionals::mend(text, &mut out, directives, branches);
-    let large = large::blank_large(&mut out, directives);
+    let mut large = large::blank_large(&mut out, directives);
+    if !too_deep.is_empty() {
+        large.retain(|range| !too_deep.iter().any(|group| group.contains(*range)));
+        large.extend(
+            too_deep
+                .iter()
+                .filter(|group| !large.iter().any(|l| l.contains(**group)))
+                .copied()
+                .collect::<Vec<_>>(),
+        );
+        large.sort_unstable();
+    }
     if !large.is_empty() {
         inactive.retain(|range| !large.iter().any(|l| l.contains(*range)));
         inactive.extend(&large);

@@ -5,6 +5,8 @@ use crate::items::MacroItem;
 
 /// Tokens that one expansion may produce.
 const MAX_TOKENS: usize = 20_000;
+/// Bytes of the text of a macro that is followed.
+const MAX_BODY: usize = 1 << 18;
 /// Expansions of arguments within expansions.
 const MAX_DEPTH: u32 = 40;
 
@@ -99,7 +101,7 @@ impl<'a> Expander<'a> {
         hidden: &[String],
         depth: u32,
     ) -> Result<Option<Vec<Token>>, TooMuch> {
-        if hidden.len() > MAX_HIDDEN {
+        if hidden.len() > MAX_HIDDEN || item.body.len() > MAX_BODY {
             return Err(TooMuch);
         }
         let Some(arguments) = Arguments::of(item, args) else {

@@ -9,7 +9,7 @@ use super::walk::{Branch, preprocessed};
 use crate::db::{Db, SourceFile};
 use crate::hir::words;
 use crate::items::{FunctionItem, MacroItem, items};
-use crate::mask::{file_directives, mask};
+use crate::mask::mask;
 use crate::span::Span;
 
 /// Bytes that expansions may add to a function.
@@ -52,8 +52,8 @@ pub fn function_macros<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Fun
         return found;
     }
     let states = names.iter().filter_map(|name| Some((*name, known.states.get(*name)?)));
-    let leading = leading_directives(db, file);
-    let settled = |states: &[(u32, MacroState)]| matches!(states, [(index, _)] if *index <= leading);
+    let settled =
+        |states: &[(u32, MacroState)]| matches!(states, [(index, _)] if *index <= leading_directives(db, file));
     if !conditional && states.clone().all(|(_, states)| settled(states)) {
         for (name, states) in states {
             let first = states.first().map(|(_, state)| (0, state.clone()));
@@ -62,11 +62,9 @@ pub fn function_macros<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Fun
         return found;
     }
     // Only here it matters where the function stands.
-    let offsets = directive_offsets(db, file);
-    let start = function.start(db);
-    let end = start + text.len() as u32;
-    let first = offsets.partition_point(|offset| *offset < start);
-    let last = offsets.partition_point(|offset| *offset < end);
+    let offsets = function.directives(db);
+    let first = function.directives_before(db) as usize;
+    let last = first + offsets.len();
     for (name, states) in states {
         let before = states.partition_point(|(index, _)| *index as usize <= first);
         let mut here = Vec::new();
@@ -78,8 +76,10 @@ pub fn function_macros<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Fun
             .skip(before)
             .take_while(|(index, _)| *index as usize <= last)
         {
-            let offset = (*index as usize).checked_sub(1).and_then(|line| offsets.get(line));
-            here.push((offset.map_or(0, |offset| offset - start), state.clone()));
+            let offset = (*index as usize)
+                .checked_sub(first + 1)
+                .and_then(|line| offsets.get(line));
+            here.push((offset.copied().unwrap_or_default(), state.clone()));
         }
         if !here.is_empty() {
             found.states.insert(name.to_owned(), here);
@@ -92,26 +92,18 @@ pub fn function_macros<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Fun
         (false, true) => &known.host,
         _ => &known.branches,
     };
-    for line in first..last {
-        if let (Some(offset), Some(branch)) = (offsets.get(line), own.get(line))
-            && *branch != Branch::Maybe
-        {
-            found.branches.insert(offset - start, *branch);
+    for (offset, branch) in offsets.iter().zip(own.get(first..).unwrap_or_default()) {
+        if *branch != Branch::Maybe {
+            found.branches.insert(*offset, *branch);
         }
     }
     found
 }
 
 /// Number of directives in front of the first function.
-#[salsa::tracked(returns(copy))]
 fn leading_directives(db: &dyn Db, file: SourceFile) -> u32 {
-    let first = items(db, file).functions.first().map_or(u32::MAX, |f| f.start(db));
-    directive_offsets(db, file).partition_point(|offset| *offset < first) as u32
-}
-
-#[salsa::tracked]
-fn directive_offsets(db: &dyn Db, file: SourceFile) -> Vec<u32> {
-    file_directives(db, file).iter().map(|d| d.start as u32).collect()
+    let first = items(db, file).functions.first();
+    first.map_or(u32::MAX, |function| function.directives_before(db))
 }
 
 /// An expanded text, and where its parts come from.

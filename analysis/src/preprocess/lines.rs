@@ -10,7 +10,7 @@ use crate::mask::{file_directives, word_at};
 
 /// One directive.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
-pub(super) enum Line {
+pub enum Line {
     /// `#if`, `#ifdef X` as `defined X`, `#ifndef X` as `!defined X`.
     If(String),
     /// `#elif`, `#elifdef`, `#elifndef`
@@ -30,13 +30,20 @@ pub(super) enum Line {
 }
 
 /// The directives of a file, each as it is written, wherever it stands.
+pub(super) fn lines(db: &dyn Db, file: SourceFile) -> &[Line] {
+    match file.settled_lines(db) {
+        Some(lines) => lines,
+        None => lines_in_text(db, file),
+    }
+}
+
+/// The same as the text says now.
 #[salsa::tracked]
-pub(super) fn lines(db: &dyn Db, file: SourceFile) -> Vec<Line> {
+pub(crate) fn lines_in_text(db: &dyn Db, file: SourceFile) -> Arc<Vec<Line>> {
     let text = file.text(db);
-    file_directives(db, file)
-        .iter()
-        .map(|d| line(&d.name, d.rest(&text)))
-        .collect()
+    let directives = file_directives(db, file);
+    let lines = directives.iter().map(|d| line(&d.name, d.rest(&text)));
+    Arc::new(lines.collect())
 }
 
 fn line(name: &str, rest: &str) -> Line {

@@ -14,6 +14,7 @@ mod token;
 mod walk;
 
 pub use function::{Expanded, FunctionMacros, expand_function, function_macros};
+pub(crate) use lines::{Line, lines_in_text};
 pub use specifiers::Specifiers;
 pub(crate) use specifiers::{SpecifierMacros, SpecifierUse, specifier_macros};
 pub(crate) use token::{Lexeme, TokenKind, lex};

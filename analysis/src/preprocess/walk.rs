@@ -1,8 +1,10 @@
 //! Reading a file as the preprocessor does: which branches are compiled, and what macros mean where.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::MacroState;
 use super::condition::holds;
@@ -105,16 +107,16 @@ pub fn preprocessed(db: &dyn Db, file: SourceFile) -> Preprocessed {
             db,
             include_dirs: &include_dirs,
             switches: if command.is_some() { Some(switches) } else { None },
-            states: HashMap::new(),
+            states: FxHashMap::default(),
             log: Vec::new(),
             timeline: Vec::new(),
             index: 0,
             branches: vec![None; lines(db, file).len()],
-            once: HashSet::new(),
+            once: FxHashSet::default(),
             stack: Vec::new(),
             left: MAX_LINES,
             includes_left: MAX_INCLUDES,
-            targets: HashMap::new(),
+            targets: FxHashMap::default(),
             nesting: 0,
             in_main_file: false,
         };
@@ -218,19 +220,19 @@ struct Walk<'w, 'db> {
     include_dirs: &'w [std::path::PathBuf],
     /// `None`: which macros a command sets isn't known.
     switches: Option<&'w BTreeSet<String>>,
-    states: HashMap<Rc<str>, Arc<MacroState>>,
+    states: FxHashMap<Rc<str>, Arc<MacroState>>,
     /// Names that changed, with what was known before.
     log: Vec<(Rc<str>, Option<Arc<MacroState>>)>,
     timeline: Vec<(u32, Rc<str>, Arc<MacroState>)>,
     /// Number of directives of the main file that were read.
     index: u32,
     branches: Vec<Option<Branch>>,
-    once: HashSet<SourceFile>,
+    once: FxHashSet<SourceFile>,
     stack: Vec<SourceFile>,
     left: usize,
     includes_left: usize,
     /// What the includes of each file mean, by line.
-    targets: HashMap<(SourceFile, usize), Option<SourceFile>>,
+    targets: FxHashMap<(SourceFile, usize), Option<SourceFile>>,
     nesting: u32,
     /// Forced includes are behind.
     in_main_file: bool,
@@ -258,8 +260,8 @@ impl Walk<'_, '_> {
     }
 
     /// Takes back what was set since `mark`; gives what it was.
-    fn undo(&mut self, mark: usize) -> HashMap<Rc<str>, Arc<MacroState>> {
-        let mut taken = HashMap::new();
+    fn undo(&mut self, mark: usize) -> FxHashMap<Rc<str>, Arc<MacroState>> {
+        let mut taken = FxHashMap::default();
         while self.log.len() > mark {
             let Some((name, before)) = self.log.pop() else { break };
             if let Some(state) = self.states.get(&name) {
@@ -462,7 +464,7 @@ impl Walk<'_, '_> {
             return end + 1;
         }
         let decisions = self.decisions(read, &heads, end);
-        let mut outcomes: Vec<HashMap<Rc<str>, Arc<MacroState>>> = Vec::new();
+        let mut outcomes: Vec<FxHashMap<Rc<str>, Arc<MacroState>>> = Vec::new();
         let exhaustive = decisions.exhaustive;
         for (position, (&head, &branch)) in heads.iter().zip(&decisions.branches).enumerate() {
             self.at(head);
@@ -484,7 +486,7 @@ impl Walk<'_, '_> {
         self.at(end);
         if !outcomes.is_empty() {
             if !exhaustive {
-                let mut nothing = HashMap::new();
+                let mut nothing = FxHashMap::default();
                 if let (Line::If(condition), true) = (&read[first], heads.len() == 1)
                     && let Some(name) = undefined_name(condition)
                 {

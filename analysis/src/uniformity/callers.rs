@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use super::level::{FunctionUniformity, Level};
-use crate::db::Db;
+use crate::db::{Db, SourceFile};
 use crate::hir::{ExprId, ExprKind, body, parameters};
 use crate::items::FunctionItem;
 use crate::launch::statement_places;
-use crate::mentions::{files_mentioning, functions_mentioning};
-use crate::resolve::{means_another, unqualified};
+use crate::mentions::{files_mentioning, functions_mentioning, places_of};
+use crate::resolve::{is_local_in, may_mean, means_another, unqualified};
+use crate::span::Span;
 use crate::summary::{constant_default, direct};
 
 /// What all calls together hand to one parameter.
@@ -60,6 +61,51 @@ pub(crate) fn calls_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
     found
 }
 
+/// Whether the name of a device function stands nowhere but in its declarations and in calls that were found: nothing else that is in
+/// sight can call it. Not so where a function of which nothing is known mentions it (one that is too large, or has an error in it),
+/// where its address is taken or it is a template's argument, and for members, of which not all calls are found.
+#[salsa::tracked(returns(copy))]
+pub(crate) fn only_known_calls<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let last = unqualified(function.name(db));
+    let mut files = files_mentioning(db, last).iter();
+    !function.signature(db).member
+        && files.all(|file| !may_mean(db, *file, function) || explained(db, *file, last.to_owned()))
+}
+
+/// Whether each mention of a function's name in a file is a declaration of a function of that name, or a call that was found. Kept, as
+/// many functions may have the name.
+#[salsa::tracked(returns(copy))]
+fn explained(db: &dyn Db, file: SourceFile, last: String) -> bool {
+    let last = last.as_str();
+    // Where the names end that are known: those of declarations and of calls.
+    let mut known: HashSet<u32> = HashSet::new();
+    for function in functions_mentioning(db, file, last) {
+        let text = function.text(db);
+        let mut add = |span: Span| {
+            // Of `f<g>` the mention of `f` alone: `g` may be a function that is called.
+            let name = span.text(&text).split('<').next().unwrap_or("").trim_end();
+            known.insert(function.start(db) + span.start + name.len() as u32);
+        };
+        if unqualified(function.name(db)) == last {
+            add(function.signature(db).name_span);
+        }
+        if !function.has_body(db) {
+            continue;
+        }
+        let body = body(db, *function);
+        for call in &direct(db, *function).calls {
+            let made = body.expr(call.expr);
+            if let (ExprKind::Call { callee, .. }, false) = (&made.kind, made.from_macro) {
+                add(body.expr(*callee).span);
+            }
+        }
+    }
+    places_of(db, file, last).iter().all(|mention| {
+        let local = |f: &FunctionItem<'_>| f.has_body(db) && is_local_in(db, *f, last);
+        known.contains(&mention.place.range.end) || mention.identifier_in.as_ref().is_some_and(local)
+    })
+}
+
 /// The function is called, over however many calls, by a function that calls itself: nothing is known of its arguments.
 pub(crate) fn called_recursively<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
     // Depth-first over the callers; `done` are those without a cycle above them.
@@ -91,7 +137,7 @@ pub(crate) fn called_recursively<'db>(db: &'db dyn Db, function: FunctionItem<'d
 #[salsa::tracked]
 pub(super) fn given<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Given> {
     let calls = calls_of(db, function);
-    if calls.is_empty() || called_recursively(db, function) {
+    if calls.is_empty() || called_recursively(db, function) || !only_known_calls(db, function) {
         return Vec::new();
     }
     let own = body(db, function);

@@ -9,12 +9,15 @@ use super::shared::Shared;
 use super::value::{Causes, Value};
 use super::vars::{self, At, DefId, Escaped, Source, Ssa, Vars};
 use super::written::{Origins, written};
+use crate::budget::UNIFORMITY_STEPS;
 use crate::db::Db;
 use crate::flow::{
     BlockId, Condition, ControlDependence, Dominators, Flow, LoopId, Loops, Step, Terminator, divergent_joins,
 };
+use crate::hidden::symbol;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Storage};
 use crate::items::FunctionItem;
+use crate::launch::is_scalar;
 use crate::span::Span;
 use crate::summary::{Effects, effects};
 
@@ -169,8 +172,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             ssa,
         };
         engine.find_deciders();
-        engine.solve();
-        Some(engine)
+        engine.solve().then_some(engine)
     }
 
     /// A `Varying` value with its cause.
@@ -234,7 +236,10 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         self.loops.around(block).any(|l| self.loops.get(l).irreducible)
     }
 
-    fn solve(&mut self) {
+    /// Whether that came to an end: each round takes a look at all, and where variables are made from each other in loops it may take as
+    /// many rounds as there are variables.
+    fn solve(&mut self) -> bool {
+        let mut left = UNIFORMITY_STEPS;
         let order = self.flow.order.clone();
         for def in 0..=self.ssa.result {
             self.defs[def] = match self.vars.binding.get(def) {
@@ -246,6 +251,11 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             self.db.unwind_if_revision_cancelled();
             let mut changed = false;
             for block in &order {
+                let work = self.ssa.phis[block.index()].len() + self.flow.block(*block).steps.len();
+                match left.checked_sub(work) {
+                    Some(rest) => left = rest,
+                    None => return false,
+                }
                 for i in 0..self.ssa.phis[block.index()].len() {
                     let phi = self.ssa.phis[block.index()][i];
                     let value = self.phi(phi);
@@ -259,7 +269,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             }
             changed |= self.update_divergence(&order);
             if !changed {
-                break;
+                return true;
             }
         }
     }
@@ -525,16 +535,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         };
         // `dim3(other)` copies; anything nested in braces may be spread over several fields.
         let plain = |e: &ExprId| !matches!(self.body.expr(*e).kind, ExprKind::InitList(_));
-        let scalar = matches!(
-            args.first().map(|a| &self.body.expr(*a).kind),
-            Some(ExprKind::Binary(..) | ExprKind::Literal(_) | ExprKind::Unary(..))
-        );
-        let copies = args.len() == 1
-            && !scalar
-            && self
-                .places
-                .shape(args[0])
-                .is_none_or(|s| super::known::vector_fields(&s.base).is_some());
+        let copies = matches!(args.as_slice(), [one] if !is_scalar(self.db, self.function, self.body, *one));
         if !vector || args.len() > count || copies || !args.iter().all(plain) {
             return whole;
         }
@@ -558,7 +559,11 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 };
                 (*place, parts, false)
             }
-            ExprKind::Assign { place, value, .. } => (*place, vec![self.of(*value); defs.len()], true),
+            ExprKind::Assign { op, place, value } => {
+                let symbol = op.map(|op| format!("{}=", symbol(op))).unwrap_or_default();
+                let operator = self.operator(&symbol, &[*place, *value], self.body.expr(e).span);
+                (*place, vec![self.of(*value).join(operator); defs.len()], true)
+            }
             ExprKind::IncDec { place, .. } => (*place, vec![Value::CONSTANT; defs.len()], true),
             _ => return false,
         };

@@ -5,10 +5,12 @@ use super::known::{Known, constant};
 use super::level::{Cause, Level};
 use super::memory::{Class, MemoryClass, Root, is_constant_value};
 use super::methods::methods;
+use super::operators::result_may_differ;
 use super::value::Value;
 use super::vars::At;
 use super::written::{Origins, origins};
 use crate::flow::BlockId;
+use crate::hidden::{symbol, unary};
 use crate::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Literal, Name, Storage};
 use crate::items::FunctionItem;
 use crate::resolve::{Meaning, meaning, visible_names};
@@ -29,20 +31,29 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             ExprKind::Name(Name::Builtin(b)) => self.builtin(*b, span),
             ExprKind::Name(Name::Local(b)) => self.local(block, step, e, *b),
             ExprKind::Name(Name::Other(name)) => self.other(name, e),
-            ExprKind::Paren(inner) | ExprKind::Unary(_, inner) => self.of(*inner),
+            ExprKind::Paren(inner) => self.of(*inner),
+            ExprKind::Unary(op, inner) => self.of(*inner).join(self.operator(unary(*op), &[*inner], span)),
             ExprKind::Binary(op, a, b) => match self.warp_index(*op, *a, *b) {
                 Some(value) => value,
-                None => self.of(*a).join(self.of(*b)),
+                None => {
+                    let operator = self.operator(symbol(*op), &[*a, *b], span);
+                    self.of(*a).join(self.of(*b)).join(operator)
+                }
             },
-            ExprKind::Logical { lhs, rhs, .. } => self.of(*lhs).join(self.of(*rhs)),
+            ExprKind::Logical { and, lhs, rhs } => {
+                let operator = self.operator(if *and { "&&" } else { "||" }, &[*lhs, *rhs], span);
+                self.of(*lhs).join(self.of(*rhs)).join(operator)
+            }
             ExprKind::Conditional { cond, then, otherwise } => {
                 self.of(*cond).join(self.of(*then)).join(self.of(*otherwise))
             }
             ExprKind::Comma(_, last) => self.of(*last),
             ExprKind::Assign { op: None, value, .. } => self.of(*value),
-            ExprKind::Assign { place, value, .. } => {
+            ExprKind::Assign { op, place, value } => {
                 let old = self.old(block, e, *place);
-                old.join(self.of(*value))
+                let symbol = op.map(|op| format!("{}=", symbol(op))).unwrap_or_default();
+                let operator = self.operator(&symbol, &[*place, *value], span);
+                old.join(self.of(*value)).join(operator)
             }
             ExprKind::IncDec { place, .. } => self.old(block, e, *place),
             ExprKind::Deref(_) | ExprKind::Index { .. } => self.load(block, step, e),
@@ -111,6 +122,14 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         let rest = Span::new(span.end, span.end + 2).text(&self.text);
         let whole = span.text(&self.text) == name && matches!(rest, ".x" | ".y" | ".z");
         format!("{name}{}", if whole { rest } else { "" })
+    }
+
+    /// What an operator adds to its operands: nothing, unless it is a user's that looks at the number of the thread.
+    pub(super) fn operator(&mut self, symbol: &str, operands: &[ExprId], span: Span) -> Value {
+        match result_may_differ(self.places, symbol, operands) {
+            true => self.varying(format!("`operator{symbol}` may look at the number of the thread"), span),
+            false => Value::CONSTANT,
+        }
     }
 
     /// `threadIdx.x / 32`: the warp's index, in blocks where warps don't wrap around rows.
@@ -344,7 +363,8 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 if ty.reference || ty.volatile || ty.complex || object && self.trust != Trust::Assumed {
                     return self.varying(format!("loaded through {name}"), span);
                 }
-                if parameter && ty.const_base && ty.restrict && ty.pointers == 1 {
+                // In a kernel, for its whole run; in a function, other threads may have written before it is called.
+                if parameter && self.kernel && ty.const_base && ty.restrict && ty.pointers == 1 {
                     let read = self.value(Level::Grid, format!("loaded through {name}"), span);
                     return address.join(read);
                 }

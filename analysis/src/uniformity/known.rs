@@ -1,5 +1,7 @@
 //! What the functions of CUDA and of the C++ library do, as far as uniformity and effects go.
 
+use crate::stream_ordered::{Operation, stream_ordered};
+
 /// The behaviour of a library function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
@@ -174,10 +176,8 @@ fn exact(name: &str) -> Option<Known> {
         | "cudaStreamCreateWithFlags"
         | "cudaStreamCreate"
         | "cudaStreamDestroy"
-        | "cudaStreamWaitEvent"
         | "cudaEventCreate"
         | "cudaEventCreateWithFlags"
-        | "cudaEventRecord"
         | "cudaEventDestroy"
         | "cudaGetDevice"
         | "cudaGetDeviceCount"
@@ -188,9 +188,11 @@ fn exact(name: &str) -> Option<Known> {
         | "cudaFree"
         | "free"
         | "cudaGetParameterBuffer" => Known::Runtime,
-        "memcpy" | "memset" | "memmove" | "cudaMemcpyAsync" | "cudaMemsetAsync" | "cudaMemcpy" | "cudaMemset"
-        | "cudaMemcpy2DAsync" | "cudaMemset2DAsync" | "cudaMemcpy3DAsync" => Known::WritesMemory,
-        _ => return None,
+        "memcpy" | "memset" | "memmove" | "cudaMemcpy" | "cudaMemset" => Known::WritesMemory,
+        _ => match stream_ordered(name)?.0 {
+            Operation::Set | Operation::Copy | Operation::CopyBox => Known::WritesMemory,
+            Operation::Event => Known::Runtime,
+        },
     })
 }
 

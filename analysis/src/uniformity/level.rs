@@ -69,6 +69,8 @@ pub struct FunctionUniformity {
     pub divergence: HashMap<StmtId, Uniformity>,
     /// The same for every launch expression (differs from its statement's under `?:`, `&&`, `||`).
     pub launch_divergence: HashMap<ExprId, Uniformity>,
+    /// Nothing is known of any of them: it would take too many steps.
+    pub too_large: bool,
 }
 
 impl FunctionUniformity {

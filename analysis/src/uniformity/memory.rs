@@ -1,6 +1,7 @@
 //! What an expression that names memory refers to: whose storage, through which pointer, of which type.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::known::vector_fields;
 use crate::db::{Db, SourceFile};
@@ -532,8 +533,16 @@ fn scalar(base: &str) -> MemoryClass {
 }
 
 /// Names of the file's `__constant__` variables that hold their values themselves (no pointers).
+pub(crate) fn constant_values(db: &dyn Db, file: SourceFile) -> &BTreeSet<String> {
+    match file.settled_rest(db) {
+        Some(settled) => &settled.constants,
+        None => constant_values_in_text(db, file),
+    }
+}
+
+/// The same as the text says now.
 #[salsa::tracked]
-pub(crate) fn constant_values(db: &dyn Db, file: SourceFile) -> BTreeSet<String> {
+pub(crate) fn constant_values_in_text(db: &dyn Db, file: SourceFile) -> Arc<BTreeSet<String>> {
     let text = crate::parse::parse(db, file).masked().text.clone();
     let mut names = BTreeSet::new();
     for (at, word) in text.match_indices("__constant__") {
@@ -547,7 +556,7 @@ pub(crate) fn constant_values(db: &dyn Db, file: SourceFile) -> BTreeSet<String>
             names.insert(name.to_owned());
         }
     }
-    names
+    Arc::new(names)
 }
 
 /// Whether `name` is a `__constant__` variable that holds its values itself, as seen from `file`.

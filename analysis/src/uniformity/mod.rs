@@ -25,7 +25,7 @@ mod written;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub(crate) use callers::{called_recursively, calls_of};
+pub(crate) use callers::{called_recursively, calls_of, only_known_calls};
 pub use changes::{changes_around, immutable_parameter};
 pub use level::*;
 pub use operators::{class_changes, variables_of_place};
@@ -36,6 +36,7 @@ use crate::hir::{ExprId, ExprKind, StmtId, body};
 use crate::items::FunctionItem;
 use crate::resolve::visible_names;
 use crate::span::Span;
+use crate::summary::leads_too_far;
 use engine::{Engine, Mode, Trust};
 use memory::MemoryClass;
 use value::Value;
@@ -91,6 +92,9 @@ pub fn assumed_uniformity<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
     found
 }
 
+/// Expressions of a function of which no smaller one takes too many steps.
+pub(crate) const MAY_TAKE_LONG: usize = 1_000;
+
 fn analyse<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trust) -> Arc<FunctionUniformity> {
     let body = body(db, function);
     let mut result = FunctionUniformity::default();
@@ -102,7 +106,14 @@ fn analyse<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trust) -> A
         }),
         assumes: Vec::new(),
     };
-    let Some(engine) = Engine::new(db, function, &body, Mode::Own, trust) else {
+    // What takes too many steps by one standard does so by the others.
+    let engine = match trust != Trust::Proved && body.exprs.len() > MAY_TAKE_LONG && uniformity(db, function).too_large
+    {
+        true => None,
+        false => Engine::new(db, function, &body, Mode::Own, trust),
+    };
+    let Some(engine) = engine else {
+        result.too_large = body.root.is_some() && !body.cut;
         let text = "this function can't be analysed";
         for (i, e) in body.exprs.iter().enumerate() {
             result.exprs.insert(ExprId(i as u32), unknown(text, e.span));
@@ -219,6 +230,9 @@ fn analyse_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trus
             ..ResultFlow::default()
         })
     };
+    if leads_too_far(db, function) {
+        return nothing("it calls too many functions");
+    }
     if names_a_reference(db, function.file(db), head.text(&text)) {
         return nothing("it returns a reference");
     }

@@ -10,6 +10,7 @@ use crate::hidden::{hidden, may_run_unseen, symbol, symbol_of, unary};
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Type, body, parameters};
 use crate::items::{FunctionItem, items};
 use crate::resolve::included_files;
+use crate::summary::looks_at_the_thread;
 
 /// The operators of the workspace that may change an operand: `>>`, `[]`; empty for one of which it isn't known which it is.
 #[salsa::tracked(returns(ref))]
@@ -20,6 +21,36 @@ fn changing_operators(db: &dyn Db, file: SourceFile) -> HashSet<String> {
         may_change_an_operand(db, *f).then_some(symbol)
     });
     named.collect()
+}
+
+/// The operators of the workspace whose result may differ between threads though their operands don't: `+`, `==`; empty for one of which
+/// it isn't known which it is.
+#[salsa::tracked(returns(ref))]
+fn differing_operators(db: &dyn Db, file: SourceFile) -> HashSet<String> {
+    let functions = included_files(db, file).iter().flat_map(|f| &items(db, *f).functions);
+    let named = functions.filter_map(|f| {
+        let symbol = symbol_of(db, *f)?;
+        (f.has_body(db) && *looks_at_the_thread(db, *f)).then_some(symbol)
+    });
+    named.collect()
+}
+
+/// Whether an operator between such operands may be a user's, whose result differs between threads though the operands don't.
+pub(super) fn result_may_differ(places: Places<'_>, symbol: &str, operands: &[ExprId]) -> bool {
+    let differing = differing_operators(places.db, places.file);
+    if !differing.contains(symbol) && !differing.contains("") {
+        return false;
+    }
+    // Of two numbers, or pointers, it is C++'s own.
+    let own = |e: &ExprId| {
+        let shape = places.shape(places.body.strip_parens(*e));
+        shape.is_some_and(|s| s.pointers > 0 || s.dims > 0 || places.class_kind(&s.base, &[]) == Class::Plain)
+            || matches!(
+                places.body.expr(places.body.strip_parens(*e)).kind,
+                ExprKind::Literal(_)
+            )
+    };
+    !operands.iter().all(own)
 }
 
 /// A member that isn't `const`, or a function that takes something by a reference that isn't.

@@ -1,6 +1,6 @@
 //! Loops that may wait for another thread.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::changes::{Region, parts};
 use super::known::Known;
@@ -21,11 +21,12 @@ pub(crate) fn waiting_loops(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span
         .collect();
     let asking = asking_assembly(db, function, &body);
     let any = suspicious.iter().any(|s| *s) || !asking.is_empty();
+    let sources = Sources::of(&body);
     for (i, stmt) in body.stmts.iter().enumerate() {
         let id = StmtId(i as u32);
         let waits = match &stmt.kind {
             StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::For { .. } => {
-                loop_waits(&body, id, &suspicious, &asking)
+                loop_waits(&body, id, &suspicious, &asking, &sources)
             }
             StmtKind::Goto(_) => any,
             _ => false,
@@ -88,7 +89,13 @@ fn asking_assembly(db: &dyn Db, function: FunctionItem<'_>, body: &Body) -> Vec<
         .collect()
 }
 
-fn loop_waits(body: &Body, id: StmtId, suspicious: &[bool], asking: &[(StmtId, HashSet<BindingId>)]) -> bool {
+fn loop_waits(
+    body: &Body,
+    id: StmtId,
+    suspicious: &[bool],
+    asking: &[(StmtId, HashSet<BindingId>)],
+    sources: &Sources,
+) -> bool {
     let Some(region) = Region::of_loop(body, id) else {
         return false;
     };
@@ -98,7 +105,13 @@ fn loop_waits(body: &Body, id: StmtId, suspicious: &[bool], asking: &[(StmtId, H
         _ => None,
     };
     let mut deciding: Vec<ExprId> = own.into_iter().collect();
-    let guards = guards(body, &region);
+    let stmts = Members::of(body.stmts.len(), region.stmts.iter().map(|s| s.0));
+    let exprs = Members::of(body.exprs.len(), region.exprs.iter().map(|e| e.0));
+    // The head of the loop itself decides anyway.
+    let inside = |part: &Part| match part {
+        Part::Stmt(s) => *s != id && stmts.contains(s.0),
+        Part::Expr(e) => exprs.contains(e.0),
+    };
     let leaves = |s: &StmtId| {
         matches!(
             body.stmt(*s).kind,
@@ -137,31 +150,13 @@ fn loop_waits(body: &Body, id: StmtId, suspicious: &[bool], asking: &[(StmtId, H
         if !variables.insert(*b) {
             continue;
         }
-        let asked =
-            |(stmt, mentions): &(StmtId, HashSet<BindingId>)| mentions.contains(b) && region.stmts.contains(stmt);
+        let asked = |(stmt, mentions): &(StmtId, HashSet<BindingId>)| mentions.contains(b) && stmts.contains(stmt.0);
         if asking.iter().any(asked) {
             return true;
         }
-        stack.extend(
-            guards
-                .iter()
-                .filter(|(_, assigned)| assigned.contains(b))
-                .map(|(cond, _)| *cond),
-        );
-        for other in &region.exprs {
-            if let ExprKind::Assign { place, value, .. } = &body.expr(*other).kind
-                && written_through(body, *place).contains(b)
-            {
-                stack.push(*value);
-            }
-        }
-        for s in &region.stmts {
-            let (_, exprs) = parts(&body.stmt(*s).kind);
-            if let StmtKind::Decl(decls) = &body.stmt(*s).kind
-                && decls.iter().any(|d| d.binding == *b)
-            {
-                stack.extend(exprs);
-            }
+        if let Some(sources) = sources.of_variable.get(b) {
+            let inside = sources.iter().filter(|(part, _)| inside(part));
+            stack.extend(inside.map(|(_, e)| *e));
         }
     }
     memory && !changes
@@ -189,43 +184,128 @@ fn is_array_or_pointer(body: &Body, e: ExprId) -> bool {
     }
 }
 
-/// Conditions in a loop with the variables whose assignment depends on them.
-fn guards(body: &Body, region: &Region) -> Vec<(ExprId, HashSet<BindingId>)> {
-    let mut found = Vec::new();
-    let mut add = |cond: ExprId, stmts: Vec<StmtId>, exprs: Vec<ExprId>| {
-        let (mut stmts, mut exprs) = (stmts, exprs);
-        let mut assigned = HashSet::new();
-        while let Some(s) = stmts.pop() {
-            let (inner, own) = parts(&body.stmt(s).kind);
-            stmts.extend(inner);
-            exprs.extend(own);
-        }
-        while let Some(e) = exprs.pop() {
-            if let ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } = &body.expr(e).kind {
-                assigned.extend(super::vars::mentions(body, *place));
+/// A set of statements or of expressions of a body.
+struct Members(Vec<bool>);
+
+impl Members {
+    fn of(count: usize, members: impl Iterator<Item = u32>) -> Members {
+        let mut all = vec![false; count];
+        for member in members {
+            if let Some(slot) = all.get_mut(member as usize) {
+                *slot = true;
             }
-            exprs.extend(operands(&body.expr(e).kind));
         }
-        if !assigned.is_empty() {
-            found.push((cond, assigned));
+        Members(all)
+    }
+
+    fn contains(&self, member: u32) -> bool {
+        self.0.get(member as usize).copied().unwrap_or(false)
+    }
+}
+
+/// A part of a body.
+enum Part {
+    Stmt(StmtId),
+    Expr(ExprId),
+}
+
+/// What variables are computed from, for all loops of a body at once.
+#[derive(Default)]
+struct Sources {
+    /// For each variable the expressions that decide its value, each with the part of the body that makes it so: a declaration, an
+    /// assignment, or a condition around one.
+    of_variable: HashMap<BindingId, Vec<(Part, ExprId)>>,
+}
+
+impl Sources {
+    fn of(body: &Body) -> Sources {
+        let mut sources = Sources::default();
+        let mut stmts = HashSet::new();
+        let mut exprs = HashSet::new();
+        let all = (0..body.stmts.len() as u32).map(StmtId);
+        let loops = all.filter(|s| {
+            let kind = &body.stmt(*s).kind;
+            matches!(
+                kind,
+                StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::For { .. }
+            )
+        });
+        for id in loops {
+            let Some(region) = Region::of_loop(body, id) else {
+                continue;
+            };
+            for s in region.stmts {
+                if stmts.insert(s) {
+                    sources.stmt(body, s);
+                }
+            }
+            for e in region.exprs {
+                if exprs.insert(e) {
+                    sources.expr(body, e);
+                }
+            }
         }
-    };
-    for s in region.stmts.iter().skip(1) {
-        let (stmts, _) = parts(&body.stmt(*s).kind);
-        match &body.stmt(*s).kind {
+        sources
+    }
+
+    fn add(&mut self, variable: BindingId, part: Part, from: ExprId) {
+        self.of_variable.entry(variable).or_default().push((part, from));
+    }
+
+    fn stmt(&mut self, body: &Body, s: StmtId) {
+        let (stmts, exprs) = parts(&body.stmt(s).kind);
+        match &body.stmt(s).kind {
             StmtKind::If { cond: Some(cond), .. }
             | StmtKind::While { cond: Some(cond), .. }
             | StmtKind::For { cond: Some(cond), .. }
-            | StmtKind::Switch { cond, .. } => add(*cond, stmts, Vec::new()),
+            | StmtKind::Switch { cond, .. } => {
+                for b in assigned_in(body, stmts, Vec::new()) {
+                    self.add(b, Part::Stmt(s), *cond);
+                }
+            }
+            StmtKind::Decl(decls) => {
+                for d in decls {
+                    for e in &exprs {
+                        self.add(d.binding, Part::Stmt(s), *e);
+                    }
+                }
+            }
             _ => {}
         }
     }
-    for e in &region.exprs {
-        match &body.expr(*e).kind {
-            ExprKind::Logical { lhs, rhs, .. } => add(*lhs, Vec::new(), vec![*rhs]),
-            ExprKind::Conditional { cond, then, otherwise } => add(*cond, Vec::new(), vec![*then, *otherwise]),
-            _ => {}
+
+    fn expr(&mut self, body: &Body, e: ExprId) {
+        let guarded = match &body.expr(e).kind {
+            ExprKind::Assign { place, value, .. } => {
+                for b in written_through(body, *place) {
+                    self.add(b, Part::Expr(e), *value);
+                }
+                return;
+            }
+            ExprKind::Logical { lhs, rhs, .. } => (*lhs, vec![*rhs]),
+            ExprKind::Conditional { cond, then, otherwise } => (*cond, vec![*then, *otherwise]),
+            _ => return,
+        };
+        let (cond, exprs) = guarded;
+        for b in assigned_in(body, Vec::new(), exprs) {
+            self.add(b, Part::Expr(e), cond);
         }
     }
-    found
+}
+
+/// Variables that are assigned in these parts of a body.
+fn assigned_in(body: &Body, mut stmts: Vec<StmtId>, mut exprs: Vec<ExprId>) -> HashSet<BindingId> {
+    let mut assigned = HashSet::new();
+    while let Some(s) = stmts.pop() {
+        let (inner, own) = parts(&body.stmt(s).kind);
+        stmts.extend(inner);
+        exprs.extend(own);
+    }
+    while let Some(e) = exprs.pop() {
+        if let ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } = &body.expr(e).kind {
+            assigned.extend(super::vars::mentions(body, *place));
+        }
+        exprs.extend(operands(&body.expr(e).kind));
+    }
+    assigned
 }

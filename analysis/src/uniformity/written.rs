@@ -10,10 +10,11 @@ use std::sync::Arc;
 use super::known::Known;
 use super::memory::{Places, Root};
 use super::methods::{methods, reads_only};
+use crate::budget::CALLEES;
 use crate::db::Db;
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body, parameters};
 use crate::items::FunctionItem;
-use crate::summary::{Callee, callee};
+use crate::summary::{Callee, callee, leads_too_far};
 
 /// A parameter by index, and the field of it that is followed; empty: all of it.
 pub(crate) type Handle = (u32, String);
@@ -104,6 +105,15 @@ struct Own<'db> {
 /// What is written while `function` runs, in terms of its parameters.
 #[salsa::tracked(returns(clone))]
 pub(super) fn written<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Origins> {
+    let unknown = || {
+        Arc::new(Origins {
+            unknown: true,
+            ..Origins::default()
+        })
+    };
+    if leads_too_far(db, function) {
+        return unknown();
+    }
     let mut all = vec![function];
     let mut seen = HashSet::from([function]);
     let mut next = 0;
@@ -113,6 +123,10 @@ pub(super) fn written<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<
             if seen.insert(*g) {
                 all.push(*g);
             }
+        }
+        // Member functions, which nothing else follows, count as well.
+        if all.len() > CALLEES {
+            return unknown();
         }
     }
     let mut found: HashMap<FunctionItem<'db>, Origins> =

@@ -121,6 +121,102 @@ fn variables() {
             k!("int x = n; const int& r = x; int a = $Grid(x)$; int b = $Varying(r)$;"),
         ),
         (
+            "through a typedef of a reference",
+            "typedef int& Ref;\n__device__ void set(Ref x) { x = threadIdx.x; }\n__global__ void k(int n) { int x = n; set(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "through an alias of an alias of a reference",
+            "using R = int&;\nusing Ref = R;\n__device__ void set(Ref x) { x = threadIdx.x; }\n__global__ void k(int n) { int x = n; set(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "through a template alias of a reference",
+            "template <class T> using Ref = T&;\n__device__ void set(Ref<int> x) { x = threadIdx.x; }\n__global__ void k(int n) { int x = n; set(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "through a member type of a reference",
+            "struct A { typedef int& reference; };\n__device__ void set(A::reference x) { x = threadIdx.x; }\n__global__ void k(int n) { int x = n; set(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "through a library's reference type",
+            "template <class T> __device__ void set(typename T::reference x) { x = threadIdx.x; }\n__global__ void k(int n) { int x = n; set<V>(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "a template argument that is a reference",
+            "template <class T> __device__ void set(T x) { x = threadIdx.x; }\n__global__ void k(int n) { int x = n; set<int&>(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "a template argument that hides a reference",
+            "using Ref = int&;\ntemplate <class T> __device__ void set(T x) { x = threadIdx.x; }\n__global__ void k(int n) { int x = n; set<Ref>(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "a template argument that is a number",
+            "using Number = int;\ntemplate <class T> __device__ void set(T x) { x = threadIdx.x; }\n__global__ void k(int n) { int x = n; set<Number>(x); int a = $Grid(x)$; }",
+        ),
+        (
+            "decltype of an expression",
+            k!("int x = n; decltype((x)) r = x; r = tid; int a = $Varying(x)$;"),
+        ),
+        (
+            "a typedef of its own",
+            k!("int x = n; typedef int& Ref; Ref r = x; r = tid; int a = $Varying(x)$;"),
+        ),
+        (
+            "const taken away",
+            k!("int x = n; const int& r = x; const_cast<int&>(r) = tid; int a = $Varying(x)$;"),
+        ),
+        (
+            "const taken away by the function",
+            "__device__ void set(const int& x) { (int&)x = threadIdx.x; }\n__global__ void k(int n) { int x = n; set(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "volatile by a typedef",
+            "typedef volatile int vint;\n__global__ void k(int n) { vint x = n; int a = $Varying(x)$; }",
+        ),
+        (
+            "one alias of two",
+            "namespace a { typedef int T; }\nnamespace b { typedef int& T; __device__ void set(T x) { x = threadIdx.x; } }\n__global__ void k(int n) { int x = n; b::set(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "an operator that looks at the number of the thread",
+            "struct V { int x; };\n__device__ V operator+(V a, V b) { V r; r.x = a.x + b.x + threadIdx.x; return r; }\n__global__ void k(V a, V b, int n) { V c = a + b; int x = $Varying(c.x)$; int y = $Grid(n + 1)$; }",
+        ),
+        (
+            "an operator that calls what looks at it",
+            "struct V { int x; };\n__device__ int self() { return threadIdx.x; }\n__device__ bool operator==(V a, int b) { return a.x == b + self(); }\n__global__ void k(V a, int n) { bool x = $Varying(a == n)$; bool y = $Grid(n == 1)$; }",
+        ),
+        (
+            "an operator that assigns, and looks at it",
+            "struct V { int x; };\n__device__ V& operator+=(V& a, int b) { a.x += b + threadIdx.x; return a; }\n__global__ void k(V a, int n) { V c = a; c += n; int x = $Varying(c.x)$; }",
+        ),
+        (
+            "an operator of two values",
+            "struct V { int x; };\n__device__ V operator+(V a, V b) { V r; r.x = a.x + b.x; return r; }\n__global__ void k(V a, V b, int n) { V c = a + b; int x = $Grid(c.x)$; }",
+        ),
+        (
+            "a constant pointer of a function",
+            "__device__ int f(const int* __restrict__ p, int* w) { *w = threadIdx.x; return *p; }\n__global__ void k(int* p, int n) { int x = $Varying(f(p, p))$; }",
+        ),
+        (
+            "a constant pointer of a kernel",
+            "__global__ void k(const int* __restrict__ p, int* w, int n) { w[threadIdx.x] = n; int x = $Grid(p[n])$; }",
+        ),
+        (
+            "const in front of a hidden reference",
+            "typedef int& Ref;\n__device__ void set(const Ref x) { x = threadIdx.x; }\n__global__ void k(int n) { int x = n; set(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "a name for two types, of which one hides a reference",
+            "using R = int&;\nnamespace a { typedef int T; }\nnamespace b { typedef R T; __device__ void set(T x) { x = threadIdx.x; } }\n__global__ void k(int n) { int x = n; b::set(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "a reference to a constant in one of two",
+            "namespace a { typedef const int& T; }\nnamespace b { typedef int& T; __device__ void set(T x) { x = threadIdx.x; } }\n__global__ void k(int n) { int x = n; b::set(x); int a = $Varying(x)$; }",
+        ),
+        (
+            "a typedef in each of two blocks",
+            "using R = int&;\n__global__ void k(int n) { int x = n; { typedef R T; } { typedef R T; T r = x; r = threadIdx.x; } int a = $Varying(x)$; }",
+        ),
+        (
             "by reference to a function",
             "__device__ void set(int& x) { x = threadIdx.x; }\n__global__ void k(int n) { int x = n; set(x); int a = $Varying(x)$; }",
         ),

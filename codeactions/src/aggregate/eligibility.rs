@@ -2,7 +2,7 @@
 
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{self, Stream, constant_value, launches};
+use gridfuse_analysis::launch::{self, Stream, constant_value, is_scalar, launches};
 use gridfuse_analysis::span::FileRange;
 use gridfuse_analysis::summary::summary;
 
@@ -146,7 +146,9 @@ pub fn is_linear_block(site: &Site<'_>) -> bool {
 fn is_linear(site: &Site<'_>, expr: ExprId) -> bool {
     let body = &site.body;
     match &body.expr(body.strip_parens(expr)).kind {
-        ExprKind::Construct { ty, args } => ty == "dim3" && args.len() == 1,
+        ExprKind::Construct { ty, args } => {
+            ty == "dim3" && matches!(args.as_slice(), [one] if is_scalar(site.db, site.parent, body, *one))
+        }
         ExprKind::Name(Name::Local(binding)) => {
             let mut inits = body.stmts.iter().filter_map(|stmt| match &stmt.kind {
                 StmtKind::Decl(decls) => decls.iter().find(|d| d.binding == *binding),
@@ -246,6 +248,18 @@ pub fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, kept: &
         target::refuse_unseen(site, child, refusals);
     }
     refuse_waits(child, &effects, refusals);
+    let odd = order::operations(db, worker)
+        .into_iter()
+        .find(|(_, stream)| !matches!(stream, Some(Stream::Null | Stream::FireAndForget | Stream::Created(_))));
+    if let Some((found, _)) = odd {
+        refusals.add(
+            format!(
+                "`{name}` puts {} into a stream that depends on which grid it is",
+                found.what
+            ),
+            Some(found.place),
+        );
+    }
     if collected {
         return;
     }

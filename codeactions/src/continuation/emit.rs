@@ -2,7 +2,7 @@
 
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 use gridfuse_analysis::launch::{Bound, Launchers, in_recursion, launch_counts, launches, pending_launch_limit};
-use gridfuse_analysis::resolve::launch_sites_of;
+use gridfuse_analysis::resolve::{launch_sites_of, only_known_launches};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use super::{Around, Given, Runs, Tail, most_pending};
@@ -172,7 +172,7 @@ impl Tail<'_, '_> {
                 })
             })
         };
-        if !sites.is_empty() && sites.iter().all(flat) {
+        if !sites.is_empty() && sites.iter().all(flat) && only_known_launches(db, function) {
             "threadIdx.x == 0 && blockIdx.x == 0"
         } else {
             "(threadIdx.x | threadIdx.y | threadIdx.z | blockIdx.x | blockIdx.y | blockIdx.z) == 0"

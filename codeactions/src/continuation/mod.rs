@@ -17,7 +17,7 @@ use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Name, S
 use gridfuse_analysis::launch::{
     LaunchFacts, Launchers, gets_there_by_flat_blocks, launches, pending_launch_limit, who_gets_to,
 };
-use gridfuse_analysis::resolve::{launch_sites_of, unqualified};
+use gridfuse_analysis::resolve::{launch_sites_of, only_known_launches, unqualified};
 use gridfuse_analysis::settings::file_settings;
 use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::uniformity::{FunctionUniformity, Level, uniformity};
@@ -227,7 +227,7 @@ impl<'a, 'db> Tail<'a, 'db> {
             let text = format!("`{name}` may run {}, and when isn't known", hidden.what);
             return Err(self.reason(text, self.wait.here()));
         }
-        if let Some(group) = self.wait.function.signature(self.wait.db).decided.first() {
+        if let Some(group) = self.wait.function.decided(self.wait.db).first() {
             return Err(self.at(
                 format!("`{name}` has parts under an #if, so nothing of it can be moved"),
                 *group,
@@ -342,7 +342,7 @@ impl<'a, 'db> Tail<'a, 'db> {
     fn always(&self, fits: &dyn Fn(&LaunchFacts<'_>) -> bool) -> bool {
         let (db, sites) = (self.wait.db, launch_sites_of(self.wait.db, self.wait.function));
         let mut facts = sites.iter().map(|id| launches(db, id.function).get(id.index as usize));
-        !sites.is_empty() && facts.all(|facts| facts.is_some_and(fits))
+        !sites.is_empty() && facts.all(|facts| facts.is_some_and(fits)) && only_known_launches(db, self.wait.function)
     }
 
     /// The kernel's grids have one thread, as one has that a single thread launches into its tail.

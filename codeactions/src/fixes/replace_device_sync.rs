@@ -200,7 +200,7 @@ impl<'db> Wait<'db> {
             );
         }
         let call = self.body.expr(self.call).span;
-        for group in &signature.decided {
+        for group in self.function.decided(db) {
             if group.start < call.end && call.start < group.end {
                 refusals.add("an #if decides what is compiled here", Some(self.place(*group)));
             }

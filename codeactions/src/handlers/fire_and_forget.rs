@@ -24,7 +24,8 @@ grid with nothing: it starts as soon as there is room. The parent grid still isn
 
 ## Needs
 - The launch goes into the NULL stream, from a kernel or a device function.
-- No device-side synchronisation or events in the launching function.
+- No device-side synchronisation or events in the launching function, and no `cudaMemsetAsync` or `cudaMemcpyAsync` in the NULL stream
+  on memory that the grids may use, too.
 
 It assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once.
 
@@ -95,9 +96,12 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
             refusals.add(what, Some(found.place));
         }
     }
+    let mut edit = EditBuilder::new(db);
+    if site.facts.stream == Stream::Null {
+        order::stream_operations(&site, &mut refusals, &mut edit);
+    }
     refusals.check()?;
 
-    let mut edit = EditBuilder::new(db);
     for reason in order::null_stream(&site) {
         edit.assume(reason);
     }

@@ -138,6 +138,15 @@ impl<'db> Iteration<'db> {
                 Some(found.place),
             );
         }
+        if let Some(found) = effects(db, site.parent).operations.first() {
+            refusals.add(
+                format!(
+                    "the next iteration waits for `{}`, which `{name}` puts into a stream",
+                    found.what
+                ),
+                Some(found.place),
+            );
+        }
         match who_launches(db, site.id) {
             Launchers::OnePerGrid => {}
             Launchers::OnePerBlock if self.one_block => {}

@@ -342,6 +342,7 @@ fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
         .chain(&effects.errors)
         .chain(&effects.syncs)
         .chain(&effects.events)
+        .chain(&effects.operations)
     {
         refusals.add(format!("`{name}` uses {}", found.what), Some(found.place));
     }

@@ -21,7 +21,7 @@ pub fn gaps_in<'db>(site: &Site<'db>, part: Span) -> Vec<Gap<'db>> {
     let footprint = own_footprint(site.db, site.parent);
     let inside = |gap: &&Gap<'db>| match gap.at {
         Some(at) => part.contains(site.body.expr(at).span),
-        None => gap.function != site.parent || part.contains(gap.span),
+        None => gap.whole || gap.function != site.parent || part.contains(gap.span),
     };
     footprint.gaps.iter().filter(inside).cloned().collect()
 }

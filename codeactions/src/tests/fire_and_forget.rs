@@ -101,6 +101,45 @@ fn a_single_launch_of_a_block_needs_no_assumption() {
 }
 
 #[test]
+fn threads_that_take_turns() {
+    let program = |place: &str, inside: &str| {
+        format!(
+            "__global__ void child(int* out, int k) {{ out[threadIdx.x] = out[threadIdx.x] * 3 + k; }}\n\
+             __global__ void parent(int* out, int n, int leader) {{\n    int outside = n % 32;\n    \
+             for (int k = 0; k < 32; ++k) {{\n        int inside = k * 1;\n        \
+             if ({inside}) child<<<1, 32>>>(out + {place}, k);\n    }}\n}}\n\
+             void run(int* out, int n) {{ parent<<<64, 32>>>(out, n, 3); }}\n"
+        )
+    };
+    let by_threads = |place: &str, inside: &str| {
+        let assumes = rewrite(ID, &program(place, inside)).assumes;
+        assumes.iter().any(|a| a.contains("different threads of a block"))
+    };
+    for inside in [
+        "threadIdx.x == k",
+        "threadIdx.x == inside",
+        "threadIdx.x == (unsigned)k % 32",
+        "!(threadIdx.x != k)",
+        "threadIdx.x == out[0]",
+    ] {
+        assert!(by_threads("32 * blockIdx.x", inside), "{inside}");
+        // Each thread has memory of its own.
+        assert!(
+            !by_threads("32 * (blockIdx.x * blockDim.x + threadIdx.x)", inside),
+            "{inside}"
+        );
+    }
+    for inside in [
+        "threadIdx.x == 0",
+        "threadIdx.x == leader",
+        "threadIdx.x == outside",
+        "threadIdx.x == leader % 32 && k > 3",
+    ] {
+        assert!(!by_threads("32 * blockIdx.x", inside), "{inside}");
+    }
+}
+
+#[test]
 fn assumptions_that_are_proven() {
     let parent = |child: &str, launch: &str| {
         format!(

@@ -11,6 +11,7 @@ mod coarsen;
 mod compose;
 mod device_sync;
 mod docs;
+mod effects;
 mod fire_and_forget;
 mod fission;
 mod fixes;
@@ -24,8 +25,10 @@ mod outcome;
 mod persistent_loop;
 mod promote;
 mod serialize;
+mod stream_order;
 mod threshold;
 mod undo;
+mod unknown;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -69,6 +69,10 @@ impl Deny {
     }
 }
 
+/// Findings of a file for which fixes are looked up: each takes a try of every rewrite that may mend it. More come out of programs that
+/// write programs.
+const FINDINGS_WITH_FIXES: usize = 200;
+
 /// Runs `check`.
 pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
     let mut project = Project::load(&args.paths, &args.includes)?;
@@ -142,9 +146,22 @@ fn check_file(project: &Project, file: SourceFile, summary: &mut Summary) -> Vec
         summary.launches += sites.len();
         let launching: BTreeSet<u32> = sites.iter().map(|site| site.id.function.start(db)).collect();
         summary.launching_functions += launching.len();
-        diagnostics(db, file)
-            .iter()
-            .map(|diagnostic| (diagnostic.clone(), describe.finding(diagnostic, &project.include_dirs)))
+        let all = diagnostics(db, file);
+        if all.len() > FINDINGS_WITH_FIXES {
+            let path = project.show(file.path(db));
+            note(&format!(
+                "fixes are looked up for the first {FINDINGS_WITH_FIXES} findings of {path}: `gridfuse explain` tells of those of others"
+            ));
+        }
+        all.iter()
+            .enumerate()
+            .map(|(index, diagnostic)| {
+                let finding = match index < FINDINGS_WITH_FIXES {
+                    true => describe.finding(diagnostic, &project.include_dirs),
+                    false => describe.finding_without_fixes(diagnostic),
+                };
+                (diagnostic.clone(), finding)
+            })
             .collect()
     })
 }

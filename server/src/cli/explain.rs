@@ -39,16 +39,15 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
         .file(&path)
         .ok_or_else(|| format!("cannot read {}", path.display()))?;
     project.describe(|db, describe| {
-        let all = in_file(db, file);
         let name = project.show(&path);
         let mut sites = match at {
             Some(at) => launches_at(db, file, at),
-            None => all.clone(),
+            None => in_file(db, file),
         };
         if let Some(at) = at
             && sites.is_empty()
         {
-            return Err(match list_places(db, &all) {
+            return Err(match list_places(db, &in_file(db, file)) {
                 none if none.is_empty() => format!("no kernel launch at {name}:{at}: the file has none"),
                 places => format!("no kernel launch at {name}:{at}; there are launches at {places}"),
             }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::span::TextRange;
 
-use crate::launches::{Site, in_file};
+use crate::launches::{Site, overlapping};
 use crate::line_index::line_index;
 
 /// A line and perhaps a column, both from 1.
@@ -61,7 +62,10 @@ pub fn split_location(argument: &str) -> (PathBuf, Option<At>) {
 pub fn launches_at<'db>(db: &'db dyn Db, file: SourceFile, at: At) -> Vec<Site<'db>> {
     let index = line_index(db, file);
     let line = at.line - 1;
-    let mut sites = in_file(db, file);
+    // Only the functions of that line are looked at. A launch may end where the line begins.
+    let start = index.start(line).unwrap_or(u32::MAX);
+    let end = index.start(line.saturating_add(1)).unwrap_or(u32::MAX);
+    let mut sites = overlapping(db, file, TextRange::new(start.saturating_sub(1), end));
     sites.retain(|site| {
         let range = site.place.range;
         (index.line(range.start).0..=index.line(range.end).0).contains(&line)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use gridfuse_analysis::db::Workspace;
+use tokio::task::JoinError;
 use tower_lsp_server::ls_types::MessageType;
 
 use super::project;
@@ -53,8 +54,8 @@ pub async fn run(state: Arc<State>) {
                 String::new()
             }
         };
-        let worker = state.clone();
-        match tokio::task::spawn_blocking(move || perform(&worker, job)).await {
+        let found = matches!(job, Job::Folder(_) | Job::ContextOf(_));
+        match perform(&state, job, found).await {
             Ok(files) if !what.is_empty() => {
                 let text = format!("{what}: {files} files");
                 state.client.log_message(MessageType::LOG, text).await;
@@ -92,26 +93,54 @@ pub fn refresh_hints(state: &Arc<State>) {
     }
 }
 
-fn perform(state: &State, job: Job) -> usize {
+/// What was read: texts, and files that can't be read.
+#[derive(Default)]
+struct Reading {
+    texts: Vec<(PathBuf, Arc<str>)>,
+    gone: Vec<PathBuf>,
+}
+
+/// Does a job and says how many files were read. What was `found`, and not asked for, waits until the editor has its answers.
+async fn perform(state: &Arc<State>, job: Job, found: bool) -> Result<usize, JoinError> {
+    if let Job::Forget(folder) = job {
+        let state = state.clone();
+        return tokio::task::spawn_blocking(move || forget(&state, &folder)).await;
+    }
+    let reading = tokio::task::spawn_blocking(move || read_all(job)).await?;
+    let count = reading.texts.len();
+    if found {
+        let change = state.lock().last_change();
+        state.answers.wait(change, !state.session().pull_diagnostics).await;
+    }
+    let state = state.clone();
+    tokio::task::spawn_blocking(move || apply(&state, reading)).await?;
+    Ok(count)
+}
+
+fn read_all(job: Job) -> Reading {
     let paths = match job {
         Job::Folder(folder) => find_sources(&folder, true, MAX_WORKSPACE_FILES),
         Job::ContextOf(path) => path.parent().map(context_of).unwrap_or_default(),
         Job::Reload(paths) => paths,
-        Job::Forget(folder) => return forget(state, &folder),
+        Job::Forget(_) => Vec::new(),
     };
-    let mut texts = Vec::new();
-    let mut gone = Vec::new();
+    let mut reading = Reading::default();
     for path in paths {
         match read(&path, MAX_FOUND_BYTES) {
             // Editors count positions without the byte order mark.
             Ok(text) => match text.strip_prefix('\u{feff}') {
-                Some(rest) => texts.push((path, rest.into())),
-                None => texts.push((path, text)),
+                Some(rest) => reading.texts.push((path, rest.into())),
+                None => reading.texts.push((path, text)),
             },
-            Err(_) => gone.push(path),
+            Err(_) => reading.gone.push(path),
         }
     }
-    let count = texts.len();
+    reading
+}
+
+/// Makes the database know what was read, but for what is open in the editor.
+fn apply(state: &State, reading: Reading) {
+    let Reading { mut texts, gone } = reading;
     state.update(|shared| {
         texts.retain(|(path, _)| !shared.documents.contains_key(path));
         if !texts.is_empty() {
@@ -123,7 +152,6 @@ fn perform(state: &State, job: Job) -> usize {
             }
         }
     });
-    count
 }
 
 fn forget(state: &State, folder: &Path) -> usize {
@@ -142,4 +170,64 @@ fn forget(state: &State, folder: &Path) -> usize {
 /// The client may report any file; only sources, and files that are known (included ones have any suffix), matter.
 pub fn concerns(state: &State, path: &Path) -> bool {
     is_source(path) || state.lock().host.file(path).is_some()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use tower_lsp_server::LspService;
+
+    use super::super::Allowed;
+    use super::super::server::Backend;
+    use super::*;
+
+    fn state() -> Arc<State> {
+        let allowed = Allowed { disk: true, run: false };
+        let mut state = None;
+        let _ = LspService::new(|client| {
+            let shared = State::new(client, allowed);
+            state = Some(shared.clone());
+            Backend::new(shared)
+        });
+        state.unwrap()
+    }
+
+    /// Lets time pass, and says whether the job was done in it.
+    async fn done_within(job: &mut (impl Future + Unpin), time: Duration) -> bool {
+        tokio::time::timeout(time, job).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_found_waits_for_the_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("found.cu");
+        std::fs::write(&path, "__global__ void k() {}\n").unwrap();
+        let state = state();
+        let known = || state.lock().host.file(&path).is_some();
+        let running = state.answers.query();
+        let mut job = pin!(perform(&state, Job::Folder(folder.path().into()), true));
+        assert!(!done_within(&mut job, Duration::from_millis(500)).await);
+        assert!(!known(), "it interrupts the query");
+        drop(running);
+        assert!(matches!(job.await, Ok(1)));
+        assert!(known());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_asked_for_waits_for_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("asked.cuh");
+        std::fs::write(&path, "__global__ void k() {}\n").unwrap();
+        let state = state();
+        let _running = state.answers.query();
+        assert!(matches!(
+            perform(&state, Job::Reload(vec![path.clone()]), false).await,
+            Ok(1)
+        ));
+        assert!(state.lock().host.file(&path).is_some());
+    }
 }

@@ -1,6 +1,7 @@
 //! The language server: speaks the protocol on standard input and output.
 
 mod actions;
+mod answers;
 mod build_errors;
 mod capabilities;
 mod commands;

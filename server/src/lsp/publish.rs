@@ -103,7 +103,7 @@ async fn load_includes(state: &State, tried: &mut HashSet<PathBuf>) {
 
 /// One pass over the open documents, the last changed first. `false`: the texts changed meanwhile.
 async fn round(state: &State, told: &mut BTreeMap<PathBuf, Told>) -> bool {
-    let open = {
+    let (open, change) = {
         let shared = state.lock();
         let mut open: Vec<_> = shared
             .documents
@@ -111,7 +111,7 @@ async fn round(state: &State, told: &mut BTreeMap<PathBuf, Told>) -> bool {
             .map(|(path, d)| (d.changed, path.clone()))
             .collect();
         open.sort_by_key(|(changed, _)| std::cmp::Reverse(*changed));
-        open
+        (open, shared.last_change())
     };
     let closed: Vec<PathBuf> = told
         .keys()
@@ -157,5 +157,6 @@ async fn round(state: &State, told: &mut BTreeMap<PathBuf, Told>) -> bool {
             Err(Stopped::Cancelled | Stopped::Panicked) => {}
         }
     }
+    state.answers.published(change);
     true
 }

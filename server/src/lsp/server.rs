@@ -218,7 +218,7 @@ impl LanguageServer for Backend {
                 changed,
             };
             shared.documents.insert(path.clone(), open);
-            shared.host.set_file(&path, document.text);
+            shared.host.open_file(&path, document.text);
             let folders = &shared.project.folders;
             (
                 folders.is_empty(),

@@ -14,6 +14,7 @@ use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{MessageType, Uri};
 
 use super::Allowed;
+use super::answers::Answers;
 use super::build_errors::BuildErrors;
 use super::capabilities::Session;
 use super::disk;
@@ -66,6 +67,11 @@ impl Shared {
         }
     }
 
+    /// Number of the last change.
+    pub fn last_change(&self) -> u64 {
+        self.changes
+    }
+
     /// Number of a new change.
     pub fn next_change(&mut self) -> u64 {
         self.changes += 1;
@@ -81,6 +87,8 @@ pub struct State {
     pub session: OnceLock<Session>,
     /// Something changed that may change diagnostics.
     pub changed: Notify,
+    /// What is still to be answered.
+    pub answers: Answers,
     /// Jobs for [`disk`].
     pub disk: mpsc::UnboundedSender<disk::Job>,
     /// The receiving end, until [`disk::run`] takes it.
@@ -203,6 +211,7 @@ impl State {
             client,
             session: OnceLock::new(),
             changed: Notify::new(),
+            answers: Answers::new(),
             disk,
             disk_jobs: Mutex::new(Some(jobs)),
             measurement: Mutex::new(None),
@@ -265,6 +274,7 @@ impl State {
         &self,
         query: impl Fn(&Snapshot) -> T + Send + Sync + 'static,
     ) -> std::result::Result<T, Stopped> {
+        let _running = self.answers.query();
         let query = Arc::new(query);
         let mut snapshot = self.snapshot();
         let asked = snapshot.changes;

@@ -324,6 +324,26 @@ fn options(schedule: u64, settings: &Settings) -> RunOptions {
     }
 }
 
+/// The exit code of a program under the emulator, and what it prints: the same under all schedules.
+///
+/// # Errors
+/// When it doesn't compile, has a fault, or doesn't always do the same; with what it was.
+pub fn emulated_output(emulator: &Emulator, printed: &Printed, settings: &Settings) -> Result<(i32, String), String> {
+    let program = emulated(&printed.files);
+    let built = emulator.build_all(&[&program]).into_iter().next();
+    let executable = match built {
+        Some(Ok(executable)) => executable,
+        Some(Err(error)) => return Err(short(&error)),
+        None => return Err("it wasn't built".to_owned()),
+    };
+    let (end, stdout) =
+        expected(&executable, settings, &mut 0).map_err(|(class, _, detail, _)| format!("{class}: {detail}"))?;
+    match end {
+        End::Code(code) => Ok((code, stdout)),
+        End::Signal(_) | End::TimedOut => Err("it didn't end by itself".to_owned()),
+    }
+}
+
 type Unexpected = (Class, u64, String, Option<String>);
 
 /// What the original prints under all schedules.

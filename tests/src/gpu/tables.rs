@@ -12,7 +12,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::record::{BuildStatus, Results, Run, RunStatus};
 use super::summary;
 use super::tune_record::{self, Tuned};
-use super::{by_hand, chains, conformance_record, measured, thresholds};
+use super::{by_hand, chains, conformance_record, measured, random_programs, thresholds};
 
 /// What is in the table for one run.
 pub fn cell(run: Option<&Run>) -> String {
@@ -202,10 +202,10 @@ pub fn load_all(directory: &Path) -> Result<Vec<Results>> {
     if directory.is_dir() {
         for entry in std::fs::read_dir(directory)? {
             let path = entry?.path();
-            let measured = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .is_some_and(|name| name != conformance_record::FILE && !name.starts_with(tune_record::PREFIX));
+            let measured = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
+                let others = [tune_record::PREFIX, random_programs::PREFIX];
+                name != conformance_record::FILE && !others.iter().any(|prefix| name.starts_with(prefix))
+            });
             if measured && path.extension().is_some_and(|extension| extension == "json") {
                 paths.push(path);
             }

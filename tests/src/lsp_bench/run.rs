@@ -201,7 +201,13 @@ fn machine() -> Machine {
         cpu: field(&read("/proc/cpuinfo"), "model name"),
         cores: std::thread::available_parallelism().ok().map(usize::from),
         memory_mib: memory.map(|kib| kib / 1024),
-        kernel: Some(kernel.trim().to_owned()).filter(|kernel| !kernel.is_empty()),
+        // The version, not what its builder calls it.
+        kernel: kernel
+            .trim()
+            .split('-')
+            .next()
+            .filter(|kernel| !kernel.is_empty())
+            .map(str::to_owned),
         load: Vec::new(),
     }
 }

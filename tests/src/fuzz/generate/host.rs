@@ -243,7 +243,8 @@ impl Generator {
             config.push(int(threads));
         } else if spec.by_block {
             config.push(count.clone());
-            config.push(int(*self.random.pick(&[2, 8, 32])));
+            let any = int(*self.random.pick(&[2, 8, 32]));
+            config.push(spec.block.clone().unwrap_or(any));
         } else if spec.dims == 2 {
             let (x, y) = *self.random.pick(&[(8, 4), (4, 2), (16, 2)]);
             let blocks = (n + x * y - 1) / (x * y);

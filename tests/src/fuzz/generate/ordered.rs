@@ -4,8 +4,8 @@ use super::Generator;
 use super::plan::{BufferId, Fill, Kernel, KernelParam, Role};
 use super::thread_index;
 use crate::fuzz::ast::{
-    Expr, Launch, LaunchForm, Stmt, assign, atom, binary, call, conditional, declare, index, int, member, text, unary,
-    when,
+    Expr, Launch, LaunchForm, Stmt, assign, atom, binary, call, cast, conditional, declare, index, int, member, text,
+    unary, when,
 };
 
 /// Which launching unit has data of its own.
@@ -41,7 +41,9 @@ impl Generator {
         self.buffers[a].shown = true;
         self.buffers[b].shown = true;
         let march = March { a, b, len, units };
-        match self.random.below(7) {
+        match self.random.below(11) {
+            8 => self.turns(&march),
+            9 | 10 => self.picked_threads(&march),
             0 => self.relaunching(&march),
             kind => self.marching(&march, unit, kind),
         }
@@ -273,6 +275,10 @@ impl Generator {
                 self.two_launchers(march, stream);
                 return;
             }
+            7 => {
+                self.feature("memory set in a stream");
+                body.extend(self.set_in_stream(march, stream));
+            }
             _ => {
                 self.feature("one launch by one thread");
                 let step = self.step(march, "step", true);
@@ -310,6 +316,162 @@ impl Generator {
         stmts.push(declare("int", "at", binary(at, "*", atom("len"))));
         stmts.append(&mut body);
         self.march_parent(march, kernel, stmts, unit == Unit::Block);
+    }
+
+    /// `tally(to, len, k)`: adds to each element; grids in any order give the same, and two at once don't.
+    fn tally(&mut self, march: &March) -> usize {
+        let mut kernel = self.kernel(
+            "tally",
+            false,
+            vec![
+                (Role::Pointer(march.b), "int*", "to"),
+                (Role::Count, "int", "len"),
+                (Role::Scalar(0, 9), "int", "k"),
+            ],
+        );
+        let mut stmts = self.thread_number(&kernel, "i");
+        let add = assign(index(atom("to"), atom("i")), "+=", binary(atom("k"), "+", int(1)));
+        stmts.push(when(binary(atom("i"), "<", atom("len")), vec![add]));
+        kernel.body = Some(stmts);
+        self.kernels.push(kernel);
+        self.kernels.len() - 1
+    }
+
+    /// What threads of one block do, each block for its own part.
+    fn of_blocks(&mut self, march: &March, threads: Option<Expr>, mut inner: Vec<Stmt>) {
+        let over = binary(call("int", vec![member(atom("blockIdx"), "x")]), ">=", atom("units"));
+        let at = binary(member(atom("blockIdx"), "x"), "*", atom("len"));
+        let mut stmts = vec![when(over, vec![text("return;")]), declare("int", "at", at)];
+        stmts.append(&mut inner);
+        let mut kernel = self.march_kernel(march);
+        kernel.block = threads;
+        self.march_parent(march, kernel, stmts, true);
+    }
+
+    /// Threads of a block that launch one after the other, each in its own iteration.
+    fn turns(&mut self, march: &March) {
+        self.feature("threads take turns");
+        let place = |name: &str| binary(atom(name), "+", atom("at"));
+        let thread = || member(atom("threadIdx"), "x");
+        let barrier = self.random.chance(50);
+        let (child, args) = if barrier {
+            (self.step(march, "step", false), vec![place("next"), place("next")])
+        } else {
+            (self.tally(march), vec![place("next")])
+        };
+        let args = args.into_iter().chain([atom("len"), atom("k")]).collect();
+        let launch = self.ordered_launch(child, march.len, None, args, true);
+        let (who, before) = match self.random.below(3) {
+            0 => (binary(thread(), "==", atom("k")), None),
+            1 => (
+                binary(thread(), "==", atom("turn")),
+                Some(declare("int", "turn", binary(atom("k"), "*", int(1)))),
+            ),
+            _ => (binary(binary(thread(), "^", atom("k")), "==", int(0)), None),
+        };
+        let mut inner: Vec<Stmt> = before.into_iter().collect();
+        inner.push(when(who, vec![launch]));
+        if barrier {
+            inner.push(text("__syncthreads();"));
+        }
+        self.of_blocks(march, Some(int(8)), vec![steps(3, inner)]);
+    }
+
+    /// Conditions that look as if they left one thread of a block, and leave several.
+    fn picked_threads(&mut self, march: &March) {
+        let thread = || member(atom("threadIdx"), "x");
+        let zero = |number: Expr| binary(number, "==", int(0));
+        let mut before = Vec::new();
+        let mut threads = int(8);
+        let who = match self.random.below(10) {
+            0 => {
+                self.feature("a thread's number in a byte");
+                threads = int(512);
+                before.push(declare("unsigned char", "t", thread()));
+                zero(atom("t"))
+            }
+            1 => {
+                self.feature("a thread's number as a truth value");
+                binary(cast("bool", thread()), "==", atom("true"))
+            }
+            2 => {
+                self.feature("a thread's number scaled down");
+                let scaled = Expr::Call(String::new(), vec![binary(thread(), "*", atom("0.25f"))]);
+                zero(cast("int", scaled))
+            }
+            3 => {
+                self.feature("a thread's number scaled down");
+                before.push(declare("int", "bin", binary(thread(), "*", atom("0.5f"))));
+                zero(atom("bin"))
+            }
+            4 => {
+                self.feature("a thread's number times what may be 0");
+                zero(binary(thread(), "*", binary(atom("len"), "/", int(1000))))
+            }
+            5 => {
+                self.feature("a thread's number that wraps around");
+                zero(binary(thread(), "*", atom("0x40000000u")))
+            }
+            6 => {
+                self.feature("a counter that wraps around");
+                before.push(text("__shared__ unsigned turn;"));
+                before.push(when(zero(thread()), vec![assign(atom("turn"), "=", int(0))]));
+                before.push(text("__syncthreads();"));
+                zero(call("atomicInc", vec![unary("&", atom("turn")), int(3)]))
+            }
+            kind => {
+                self.feature("blocks of two dimensions, by a function");
+                let name = self.fresh("block_of");
+                let two = match kind {
+                    7 => format!("static dim3 {name}(int n) {{ return dim3(n, 2); }}"),
+                    8 => format!("static uint3 {name}(int n) {{ return make_uint3(n, 2, 1); }}"),
+                    _ => {
+                        format!("struct {name} {{\n    int n;\n    operator dim3() const {{ return dim3(n, 2); }}\n}};")
+                    }
+                };
+                self.text(two);
+                threads = call("dim3", vec![call(&name, vec![int(8)])]);
+                if kind == 9 {
+                    threads = call("dim3", vec![Expr::Braces(name, vec![int(8)])]);
+                }
+                zero(thread())
+            }
+        };
+        let tally = self.tally(march);
+        let args = vec![binary(atom("next"), "+", atom("at")), atom("len"), int(2)];
+        let launch = self.ordered_launch(tally, march.len, None, args, true);
+        before.push(when(who, vec![launch]));
+        self.of_blocks(march, Some(threads), before);
+    }
+
+    /// A grid, and memory that is set or copied in the same stream before or behind it.
+    fn set_in_stream(&mut self, march: &March, stream: Option<Expr>) -> Vec<Stmt> {
+        let bytes = |len: Expr| binary(len, "*", call("sizeof", vec![atom("int")]));
+        let operation = |name: &str, mut args: Vec<Expr>| {
+            args.extend(stream.clone());
+            Stmt::Expr(call(name, args))
+        };
+        let set = |place: &str| operation("cudaMemsetAsync", vec![atom(place), int(0), bytes(atom("len"))]);
+        let copy = |to: &str, from: &str| {
+            let kind = atom("cudaMemcpyDeviceToDevice");
+            operation("cudaMemcpyAsync", vec![atom(to), atom(from), bytes(atom("len")), kind])
+        };
+        let step = self.step(march, "step", true);
+        let args = vec![atom("x"), atom("y"), atom("len"), int(4)];
+        let from_to = self.ordered_launch(step, march.len, stream.clone(), args, true);
+        match self.random.below(4) {
+            0 => vec![set("x"), from_to],
+            1 => vec![copy("y", "x"), self.in_place(march, stream.clone())],
+            2 => vec![from_to, set("x")],
+            _ => vec![from_to, copy("x", "y")],
+        }
+    }
+
+    /// `step` of the second buffer.
+    fn in_place(&mut self, march: &March, stream: Option<Expr>) -> Stmt {
+        let step = self.step(march, "again", false);
+        let args = vec![atom("y"), atom("y"), atom("len"), int(3)];
+        self.ordered_launch(step, march.len, stream, args, true)
     }
 
     fn march_kernel(&mut self, march: &March) -> Kernel {

@@ -110,6 +110,8 @@ pub(super) struct Kernel {
     pub template_type: Option<bool>,
     /// Each of its blocks, rather than of its threads, has a number.
     pub by_block: bool,
+    /// The size of its blocks, where each of them has a number.
+    pub block: Option<Expr>,
     /// Its grids have one block, of so many threads.
     pub one_block_of: Option<i64>,
     /// Its statements, where they don't follow from the rest.
@@ -136,6 +138,7 @@ impl Kernel {
             template_block: None,
             template_type: None,
             by_block: false,
+            block: None,
             one_block_of: None,
             body: None,
         }
