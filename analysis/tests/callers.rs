@@ -1,11 +1,11 @@
 //! Who gets to a launch in a device function: only what calls it where all of its calls are found.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use gridfuse_analysis::budget::FUNCTION_BYTES;
-use gridfuse_analysis::db::Host;
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{LaunchId, Launchers, StreamKind, stream_kind, who_launches};
-use gridfuse_analysis::uniformity::{Level, assumed_uniformity};
+use gridfuse_analysis::base::budget::FUNCTION_BYTES;
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers, StreamKind, stream_kind, who_launches};
+use gridfuse_analysis::facts::uniformity::{Level, assumed_uniformity};
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 
 const CHILD: &str = "__global__ void child(int *p) { p[threadIdx.x] += 1; }\n";
 
@@ -24,7 +24,7 @@ fn launch(source: &str, function: &str) -> (Launchers, StreamKind, Level) {
         .iter()
         .find(|f| f.name(db) == function && f.has_body(db));
     let function = *named.expect(function);
-    let facts = gridfuse_analysis::launch::launches(db, function);
+    let facts = gridfuse_analysis::facts::launch::launches(db, function);
     assert_eq!(facts.len(), 1);
     let id = LaunchId { function, index: 0 };
     let level = assumed_uniformity(db, function).exprs[&facts[0].grid.operand.expr].level;

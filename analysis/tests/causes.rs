@@ -1,8 +1,8 @@
 //! The causes that diagnostics name, with their places.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use gridfuse_analysis::db::Host;
 use gridfuse_analysis::diagnostics::diagnostics;
+use gridfuse_analysis::host::Host;
 
 const HEAD: &str = "__global__ void child(int* out, int n) { if (threadIdx.x < n) out[threadIdx.x] = n; }\n";
 
@@ -16,7 +16,7 @@ fn causes(id: &str, source: &str) -> Vec<String> {
     let found = all.iter().find(|d| d.id == id);
     let found = found.unwrap_or_else(|| panic!("no {id} among {:?}", all.iter().map(|d| d.id).collect::<Vec<_>>()));
     let text = |start: u32, end: u32| &source[start as usize..end as usize];
-    let line = |r: &gridfuse_analysis::diagnostic::Related| {
+    let line = |r: &gridfuse_analysis::diagnostics::diagnostic::Related| {
         format!("{}: {}", text(r.place.range.start, r.place.range.end), r.message)
     };
     found.related.iter().map(line).collect()

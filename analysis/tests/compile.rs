@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gridfuse_analysis::compile::{CompileCommand, DefaultStream, Origin, compilation};
-use gridfuse_analysis::db::Host;
+use gridfuse_analysis::base::compile::{CompileCommand, DefaultStream, Origin, compilation};
+use gridfuse_analysis::base::settings::{Settings, file_settings};
 use gridfuse_analysis::diagnostics::diagnostics;
-use gridfuse_analysis::include::included_files;
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{Stream, launches};
-use gridfuse_analysis::settings::{Settings, file_settings};
+use gridfuse_analysis::facts::launch::{Stream, launches};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 
 fn command(archs: &[u32], dirs: &[&str]) -> CompileCommand {
     CompileCommand {

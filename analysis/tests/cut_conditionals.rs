@@ -3,12 +3,15 @@
 
 use std::sync::Arc;
 
-use gridfuse_analysis::db::{Host, SourceFile};
+use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::diagnostics::diagnostics;
+use gridfuse_analysis::facts::launch::{
+    Amount, Bound, LaunchId, Launchers, Recursion, launch_counts, launches, who_launches,
+};
+use gridfuse_analysis::facts::uniformity::Level;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::{Body, body};
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::launch::{Amount, Bound, LaunchId, Launchers, Recursion, launch_counts, launches, who_launches};
-use gridfuse_analysis::uniformity::Level;
+use gridfuse_analysis::host::Host;
 
 const CHILD: &str = "__global__ void child(int* out, int b, int c) { out[b + threadIdx.x] = c; }\n";
 

@@ -3,10 +3,12 @@
 
 use std::path::Path;
 
-use gridfuse_analysis::db::Host;
-use gridfuse_analysis::dependence::{Dependence, Iterations, Touch, after, loops, order, own_footprint, prefixes};
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::launch::launches;
+use gridfuse_analysis::facts::dependence::{
+    Dependence, Iterations, Touch, after, loops, order, own_footprint, prefixes,
+};
+use gridfuse_analysis::facts::launch::launches;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::host::Host;
 
 /// What is said of the launches of the last kernel or device function that launches: of the first launch, unless noted.
 #[derive(Debug, Default)]
@@ -38,7 +40,7 @@ fn said(source: &str) -> Said {
     };
     let own = &order(db, function)[0];
     let behind = &after(db, function)[0];
-    let place = |f: FunctionItem<'_>, s: gridfuse_analysis::span::Span| s.text(&f.text(db)).to_owned();
+    let place = |f: FunctionItem<'_>, s: gridfuse_analysis::base::span::Span| s.text(&f.text(db)).to_owned();
     Said {
         threads: text(&own.threads),
         iterations: own.iterations.as_ref().map_or("once".to_owned(), text),

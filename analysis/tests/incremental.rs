@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use gridfuse_analysis::db::Host;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostics;
+use gridfuse_analysis::facts::launch::launches;
 use gridfuse_analysis::hir::body;
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::launches;
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 
 const PATH: &str = "/w/big.cu";
 
@@ -244,7 +244,7 @@ fn an_include_that_comes_or_goes_is_noticed() {
     let (path, header) = (Path::new("/w/program7.cu"), Path::new("/w/shared.cuh"));
     let file = host.file(path).unwrap();
     let sees = |host: &Host| {
-        let seen = gridfuse_analysis::resolve::included_files(host.db(), file);
+        let seen = gridfuse_analysis::hir::included::included_files(host.db(), file);
         seen.contains(&host.file(header).unwrap())
     };
     diagnostics(host.db(), file);

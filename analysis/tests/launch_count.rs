@@ -1,9 +1,9 @@
 //! How often launch sites of small programs launch.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use gridfuse_analysis::db::Host;
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{GridSize, LaunchCount, Recursion, launch_counts};
+use gridfuse_analysis::facts::launch::{GridSize, LaunchCount, Recursion, launch_counts};
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 
 const HEAD: &str = "constexpr int LIMIT = 30;\n__global__ void child(int* out, int n) { out[n] = 1; }\n";
 

@@ -1,11 +1,11 @@
 //! Launch facts of small programs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use gridfuse_analysis::db::Host;
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::launch::{Child, LaunchFacts, LaunchId, Launchers, Stream, launches, takes_flat_blocks};
 use gridfuse_analysis::hir::body;
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{Child, LaunchFacts, LaunchId, Launchers, Stream, launches, takes_flat_blocks};
-use gridfuse_analysis::span::Span;
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 
 /// The text of a recovered thread count, and the form.
 type Threads = Option<(String, &'static str)>;

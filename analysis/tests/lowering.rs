@@ -1,10 +1,10 @@
 //! Masking, items and lowered bodies of nasty sources.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use gridfuse_analysis::db::Host;
+use gridfuse_analysis::base::mask::mask;
+use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage, body};
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::mask::mask;
+use gridfuse_analysis::host::Host;
 
 fn lowered(source: &str, name: &str) -> (std::sync::Arc<Body>, String) {
     let mut host = Host::new();

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gridfuse_analysis::compile::{CompileCommand, MacroFlag};
-use gridfuse_analysis::db::{Host, SourceFile};
+use gridfuse_analysis::base::compile::{CompileCommand, MacroFlag};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::preprocess::{Branch, preprocessed};
+use gridfuse_analysis::facts::launch::{LaunchFacts, launches};
+use gridfuse_analysis::facts::uniformity::Level;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::{Body, body};
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::launch::{LaunchFacts, launches};
-use gridfuse_analysis::parse::parse;
-use gridfuse_analysis::preprocess::{Branch, preprocessed};
-use gridfuse_analysis::uniformity::Level;
+use gridfuse_analysis::host::Host;
 
 const CHILD: &str = "__global__ void child(int* out, int n) { out[n] = 1; }\n";
 
@@ -461,7 +462,7 @@ fn an_edit_of_one_macro_leaves_others_alone() {
     let all = |program: &Program| (program.blocks("one"), program.blocks("two"));
     all(&program);
     let at = text.find("#define B 2").unwrap() as u32 + 10;
-    let range = gridfuse_analysis::span::TextRange::new(at, at + 1);
+    let range = gridfuse_analysis::base::span::TextRange::new(at, at + 1);
     program.host.edit_file("/w/main.cu".as_ref(), range, "7");
     program.host.record_executions();
     all(&program);

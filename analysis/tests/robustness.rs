@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use gridfuse_analysis::db::Host;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostics;
+use gridfuse_analysis::facts::launch::{LaunchId, launches, who_launches};
 use gridfuse_analysis::hir::body;
-use gridfuse_analysis::items::{items, places};
-use gridfuse_analysis::launch::{LaunchId, launches, who_launches};
-use gridfuse_analysis::resolve::{declarations_of, launch_sites_of, other_mentions};
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::hir::items::{items, places};
+use gridfuse_analysis::hir::resolve::{declarations_of, launch_sites_of, other_mentions};
+use gridfuse_analysis::host::Host;
 
 const PROGRAM: &str = r#"
 #include "gridfuse.cuh"

@@ -1,10 +1,10 @@
 //! Which definitions of other files a name means: those that something in sight declares, and no others.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use gridfuse_analysis::db::Host;
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{Child, launches};
-use gridfuse_analysis::resolve::{functions_named, other_mentions};
+use gridfuse_analysis::facts::launch::{Child, launches};
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::hir::resolve::{functions_named, other_mentions};
+use gridfuse_analysis::host::Host;
 
 const CHILD: &str = "__global__ void child(int* out, int n) { out[n] = 1; }\n";
 const PARENT: &str = "__global__ void parent(int* out, int n) { child<<<1, 32>>>(out, n); }\n";

@@ -1,11 +1,12 @@
 //! Kernels whose `__global__` comes out of a macro.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use gridfuse_analysis::db::{Host, SourceFile};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::facts::launch::{Child, launches};
 use gridfuse_analysis::hir::body;
-use gridfuse_analysis::items::{FunctionItem, Signature, items};
-use gridfuse_analysis::launch::{Child, launches};
-use gridfuse_analysis::parse::parse;
+use gridfuse_analysis::hir::items::{FunctionItem, Signature, items};
+use gridfuse_analysis::host::Host;
 
 struct Program {
     host: Host,
@@ -317,7 +318,7 @@ fn an_edit_of_the_macro_is_noticed() {
     let edit = |program: &mut Program, from: &str, to: &str| {
         let text = program.file.text(program.host.db());
         let at = text.find(from).unwrap() as u32;
-        let range = gridfuse_analysis::span::TextRange::new(at, at + from.len() as u32);
+        let range = gridfuse_analysis::base::span::TextRange::new(at, at + from.len() as u32);
         program.host.edit_file("/w/main.cu".as_ref(), range, to);
     };
     edit(&mut program, "__global__", "__device__");

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gridfuse_analysis::db::Host;
+use gridfuse_analysis::facts::summary::{Summary, effects, leads_too_far, summary};
+use gridfuse_analysis::facts::uniformity::{changes_around, immutable_parameter, uniformity};
+use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::{Builtin, ExprKind, StmtId, StmtKind, body};
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::summary::{Summary, effects, leads_too_far, summary};
-use gridfuse_analysis::uniformity::{changes_around, immutable_parameter, uniformity};
+use gridfuse_analysis::host::Host;
 
 /// The summary of the last function of a source, and the text of that function.
 fn summarize(source: &str) -> (Arc<Summary>, String) {

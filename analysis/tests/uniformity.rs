@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
-use gridfuse_analysis::db::Host;
 use gridfuse_analysis::diagnostics::diagnostics;
+use gridfuse_analysis::facts::uniformity::{Level, uniformity};
+use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::{ExprId, StmtId, body};
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::uniformity::{Level, uniformity};
+use gridfuse_analysis::host::Host;
 
 struct Mark {
     level: String,
@@ -100,7 +100,7 @@ fn check(source: &str) -> Vec<String> {
                     u.level, mark.level, u.why
                 ));
             }
-            Some(u) if u.level != gridfuse_analysis::uniformity::Level::Constant && u.why.is_none() => {
+            Some(u) if u.level != gridfuse_analysis::facts::uniformity::Level::Constant && u.why.is_none() => {
                 wrong.push(format!("`{what}`: {:?} without a cause", u.level));
             }
             Some(_) => {}
@@ -113,13 +113,13 @@ fn check(source: &str) -> Vec<String> {
 }
 
 trait OrVarying {
-    fn unwrap_or_default_varying(self) -> gridfuse_analysis::uniformity::Uniformity;
+    fn unwrap_or_default_varying(self) -> gridfuse_analysis::facts::uniformity::Uniformity;
 }
 
-impl OrVarying for Option<gridfuse_analysis::uniformity::Uniformity> {
-    fn unwrap_or_default_varying(self) -> gridfuse_analysis::uniformity::Uniformity {
-        self.unwrap_or(gridfuse_analysis::uniformity::Uniformity {
-            level: gridfuse_analysis::uniformity::Level::Varying,
+impl OrVarying for Option<gridfuse_analysis::facts::uniformity::Uniformity> {
+    fn unwrap_or_default_varying(self) -> gridfuse_analysis::facts::uniformity::Uniformity {
+        self.unwrap_or(gridfuse_analysis::facts::uniformity::Uniformity {
+            level: gridfuse_analysis::facts::uniformity::Level::Varying,
             why: None,
             assumes: vec![],
         })

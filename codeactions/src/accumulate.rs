@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
-use gridfuse_analysis::span::Span;
 
 use crate::child::{Child, copies_plainly};
 use crate::ctype;

@@ -1,11 +1,11 @@
 //! Gives a kernel an arena: the parameter, and the argument at every host launch, in every file.
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::facts::launch::Child;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{Body, ExprKind, body};
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::launch::Child;
-use gridfuse_analysis::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
-use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::calls::{self, Library};
 use crate::cluster::{Cluster, Function};

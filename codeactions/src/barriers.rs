@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::launch::statement_places;
+use gridfuse_analysis::facts::uniformity::{Level, settled_uniformity, uniformity};
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::statement_places;
-use gridfuse_analysis::resolve::functions_named;
-use gridfuse_analysis::span::FileRange;
-use gridfuse_analysis::uniformity::{Level, settled_uniformity, uniformity};
 
 use crate::calls::{self, Library};
 use crate::effects::{Effects, effects};

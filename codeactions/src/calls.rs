@@ -1,6 +1,6 @@
 //! What functions of CUDA and the C++ library mean for moving code out of a kernel.
 
-use gridfuse_analysis::stream_ordered::{Operation, stream_ordered};
+use gridfuse_analysis::hir::stream_ordered::{Operation, stream_ordered};
 
 /// The behaviour of a library function, as far as rewrites care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

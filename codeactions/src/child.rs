@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::{FunctionItem, TypeItem, items};
+use gridfuse_analysis::hir::mentions::anchor;
+use gridfuse_analysis::hir::resolve::{functions_named, unqualified, visible_names};
 use gridfuse_analysis::hir::{Body, Builtin, ExprKind, Name, StmtKind, Type, body};
-use gridfuse_analysis::items::{FunctionItem, TypeItem, items};
-use gridfuse_analysis::mentions::anchor;
-use gridfuse_analysis::parse::parse;
-use gridfuse_analysis::resolve::{functions_named, included_files, unqualified, visible_names};
-use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::ctype;
 use crate::lex;

@@ -9,14 +9,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, body};
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::launch::{Child, LaunchId, launches, statement_places};
-use gridfuse_analysis::resolve::{
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::facts::launch::{Child, LaunchId, launches, statement_places};
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::resolve::{
     declarations_of, functions_named, launch_sites_of, may_launch, other_mentions, unqualified,
 };
-use gridfuse_analysis::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, body};
 
 use crate::arena::ARENA;
 use crate::edit::EditBuilder;

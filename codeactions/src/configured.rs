@@ -1,9 +1,9 @@
 //! What a program sets for a kernel (`cudaFuncSetAttribute`: more dynamic shared memory than 48 KB, say) holds for that kernel alone, and
 //! not for one that a rewrite launches in its place.
 
-use gridfuse_analysis::db::SourceFile;
-use gridfuse_analysis::resolve::{only_known_launches, other_mentions};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::hir::resolve::{only_known_launches, other_mentions};
 
 use crate::child::Child;
 use crate::include::HEADER_NAME;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gridfuse_analysis::db::{Db, Host, SourceFile, Workspace};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::mask::file_directives;
-use gridfuse_analysis::related::related_files;
+use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::base::mask::file_directives;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::related::related_files;
+use gridfuse_analysis::host::Host;
 
 use crate::edit::TextEdit;
 use crate::sequence::difference;

@@ -1,8 +1,8 @@
 //! A little of C++'s types: enough to know whether `{value}` would narrow when it initialises a struct field.
 
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, UnOp};
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::resolve::included_files;
 
 use crate::calls;
 use crate::site::Site;

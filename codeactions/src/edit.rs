@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::span::{FileRange, TextRange};
 
 use crate::rewrite::Reason;
 use crate::style::{self, Style, style_of};
@@ -320,7 +320,7 @@ fn merge(path: &Path, text: &str, mut edits: Vec<TextEdit>) -> Result<Vec<TextEd
 
 #[cfg(test)]
 mod tests {
-    use gridfuse_analysis::db::Host;
+    use gridfuse_analysis::host::Host;
 
     use super::*;
 

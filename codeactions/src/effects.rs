@@ -4,13 +4,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use gridfuse_analysis::budget::MACRO_BYTES;
-use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::hidden::hidden;
+use gridfuse_analysis::base::budget::MACRO_BYTES;
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::facts::hidden::hidden;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{Visible, declarations_of, functions_named, unqualified, visible, visible_names};
 use gridfuse_analysis::hir::{ExprKind, Literal, StmtKind, Storage, body};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::resolve::{Visible, declarations_of, functions_named, unqualified, visible, visible_names};
-use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::calls::{self, Library};
 use crate::include::HEADER_NAME;

@@ -1,12 +1,13 @@
 //! Recognises kernels whose threads loop over their work in steps of the whole grid, so that a grid of any size does all of it:
 //! `for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) …`
 
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning, unqualified};
 use gridfuse_analysis::hir::{
     BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage,
 };
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::resolve::{Meaning, included_files, meaning, unqualified};
-use gridfuse_analysis::span::Span;
 
 use crate::calls;
 use crate::child::Child;

@@ -1,12 +1,12 @@
 //! Child grids that run in the thread that would have launched them: what `threshold` and `serialize` have in common.
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::dependence::{Root, own_footprint};
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::facts::dependence::{Root, own_footprint};
+use gridfuse_analysis::facts::launch::{LaunchId, Stream};
+use gridfuse_analysis::facts::summary::summary;
+use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning};
 use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, Literal, Name, StmtId, Storage};
-use gridfuse_analysis::launch::{LaunchId, Stream};
-use gridfuse_analysis::resolve::{Meaning, launch_sites_of, meaning};
-use gridfuse_analysis::span::{FileRange, Span};
-use gridfuse_analysis::summary::summary;
 
 use crate::accumulate::{Accumulated, accumulated};
 use crate::child::Child;

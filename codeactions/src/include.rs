@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use gridfuse_analysis::db::{Db, SourceFile, Workspace};
-use gridfuse_analysis::mask::file_directives;
-use gridfuse_analysis::mentions::gaps;
-use gridfuse_analysis::preprocess::{MacroState, preprocessed};
-use gridfuse_analysis::resolve::{included_files, normalize};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::base::include::normalize;
+use gridfuse_analysis::base::mask::file_directives;
+use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::mentions::gaps;
 
 use crate::edit::EditBuilder;
 use crate::lex;
@@ -493,7 +494,7 @@ mod tests {
             "",
         ];
         for text in texts {
-            let mut host = gridfuse_analysis::db::Host::new();
+            let mut host = gridfuse_analysis::host::Host::new();
             let file = host.set_file(Path::new("/a.cu"), text);
             assert_eq!(*include_place(host.db(), file), IncludePlace::of(text), "{text}");
         }

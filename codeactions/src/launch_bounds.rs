@@ -5,11 +5,11 @@
 //! more than its launch bounds leave. Without launch bounds a kernel of large blocks may come to need more than there are: then its
 //! launch fails ("too many resources requested").
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::span::FileRange;
 use gridfuse_analysis::hir::Type;
-use gridfuse_analysis::parse::parse;
-use gridfuse_analysis::resolve::{Meaning, meaning};
-use gridfuse_analysis::span::FileRange;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 
 use crate::cluster::Function;
 use crate::edit::EditBuilder;

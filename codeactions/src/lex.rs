@@ -1,7 +1,7 @@
 //! A lexer for C++ text that keeps every byte: rewrites use it for what needs no syntax tree (which identifiers occur, where
 //! comments stand, whether two pieces of code are the same).
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]

@@ -36,12 +36,12 @@
 //! What the model can't see: how skewed the sizes are, how long a thread of the child runs, what else the GPU does. The constants
 //! in the result are there to be tuned.
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::launch::{Child, GridSize, LaunchCount, LaunchFacts, Launchers, launch_counts, launches};
+use gridfuse_analysis::facts::uniformity::Level;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning, unqualified};
 use gridfuse_analysis::hir::{ExprKind, StmtKind, body};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{Child, GridSize, LaunchCount, LaunchFacts, Launchers, launch_counts, launches};
-use gridfuse_analysis::resolve::{Meaning, launch_sites_of, meaning, unqualified};
-use gridfuse_analysis::uniformity::Level;
 
 use crate::handlers::{aggregate_atomics, allocates};
 use crate::room::launches_at;

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
-use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::mentions::{FileWords, file_words};
-use gridfuse_analysis::preprocess::{MacroState, preprocessed};
-use gridfuse_analysis::resolve::{included_files, visible_names};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::mentions::{FileWords, file_words};
+use gridfuse_analysis::hir::resolve::visible_names;
 
 use crate::include::HEADER_NAME;
 use crate::lex;
@@ -120,7 +121,7 @@ pub fn camel(name: &str) -> String {
 mod tests {
     use std::path::Path;
 
-    use gridfuse_analysis::db::Host;
+    use gridfuse_analysis::host::Host;
 
     use super::*;
 

@@ -1,13 +1,13 @@
 //! What a rewrite takes for granted about the order of child grids, given the stream that they are launched into.
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::dependence::{Dependence, Kind, Order, Touch, order};
-use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::dependence::{Dependence, Kind, Order, Touch, order};
+use gridfuse_analysis::facts::launch::{
     LaunchId, Launchers, Stream, launches, statement_places, stream_of, takes_flat_blocks,
 };
-use gridfuse_analysis::stream_ordered::stream_ordered;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::stream_ordered::stream_ordered;
+use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use crate::cluster::{Function, callers};
 use crate::edit::EditBuilder;

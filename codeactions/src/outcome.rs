@@ -1,9 +1,9 @@
 //! What a rewrite does to a launch, remembered until something changes that it looked at: hover, menu, lens and the rewrites that are
 //! made of others all ask for the same. What was found out for a few hundred launches is kept over edits.
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::LaunchId;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::launch::LaunchId;
+use gridfuse_analysis::hir::items::FunctionItem;
 
 use crate::edit::SourceEdit;
 use crate::handlers::REWRITES;

@@ -1,12 +1,12 @@
 //! Moves a kernel's body, verbatim, into a device function whose parameters shadow the built-in variables, so that the body
 //! can run as any block (or any thread) of any grid. The kernel becomes a call of it.
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::mentions::gaps;
 use gridfuse_analysis::hir::parameters;
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::mentions::gaps;
-use gridfuse_analysis::resolve::included_files;
-use gridfuse_analysis::span::{FileRange, TextRange};
 
 use crate::child::Child;
 use crate::edit::EditBuilder;

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use gridfuse_analysis::db::{Db, SourceFile, Workspace};
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::resolve::{definitions_by_name, included_files, unqualified};
+use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::hir::resolve::{definitions_by_name, unqualified};
 
 use crate::include::HEADER_NAME;
 

@@ -1,11 +1,12 @@
 //! Expressions that may be evaluated twice, or at the top of a kernel instead of where they stand.
 
-use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::hidden::{Hidden, hidden, may_run_unseen};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::facts::hidden::{Hidden, hidden, may_run_unseen};
+use gridfuse_analysis::facts::uniformity::{Level, class_changes, variables_of_place};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning};
 use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, Storage, body};
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::resolve::{Meaning, functions_named, included_files, meaning};
-use gridfuse_analysis::uniformity::{Level, class_changes, variables_of_place};
 
 use crate::calls::{self, Library};
 use crate::cluster::{Function, is_batch};

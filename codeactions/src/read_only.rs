@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use gridfuse_analysis::compile::compilation;
-use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::dependence::{Root, own_footprint};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::span::FileRange;
+use gridfuse_analysis::base::compile::compilation;
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::dependence::{Root, own_footprint};
+use gridfuse_analysis::hir::items::FunctionItem;
 
 use crate::edit::EditBuilder;
 use crate::effects::{Effects, Found};

@@ -1,7 +1,7 @@
 //! A launch expression becomes a call: of an aggregator, or of a function that does the same.
 
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::{ExprKind, Literal};
-use gridfuse_analysis::span::Span;
 
 use crate::edit::EditBuilder;
 use crate::lex;

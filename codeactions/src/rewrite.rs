@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::LaunchId;
-use gridfuse_analysis::span::FileRange;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::edit::SourceEdit;
 use crate::site::refuse;

@@ -1,8 +1,8 @@
 //! How much memory the launches of a thread take in an arena.
 
+use gridfuse_analysis::facts::launch::{Bound, launch_counts};
 use gridfuse_analysis::hir::Type;
-use gridfuse_analysis::launch::{Bound, launch_counts};
-use gridfuse_analysis::resolve::included_files;
+use gridfuse_analysis::hir::included::included_files;
 
 use crate::calls;
 use crate::child::Child;

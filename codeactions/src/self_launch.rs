@@ -2,12 +2,12 @@
 //! the launches pass on as they are, which launches by the host begin it, and the code that is generated: a struct of the
 //! other arguments, a function with the body, and a second kernel in which an object of the runtime runs it.
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name};
-use gridfuse_analysis::launch::{
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::launch::{
     Child as Launched, Extent, LaunchFacts, LaunchId, Launchers, constant_value, launches,
 };
-use gridfuse_analysis::resolve::launch_sites_of;
+use gridfuse_analysis::hir::resolve::launch_sites_of;
+use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name};
 
 use crate::child::Child;
 use crate::cluster::{Function, parameter};

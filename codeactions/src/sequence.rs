@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gridfuse_analysis::db::{Db, Host, SourceFile, Workspace};
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::host::Host;
 
 use crate::copy::Copy;
 use crate::edit::{SourceEdit, TextEdit, apply_to_text, map_range};

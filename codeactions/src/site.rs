@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::facts::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches, statement_places};
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_named, unqualified};
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Launch, StmtId, StmtKind, body};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches, statement_places};
-use gridfuse_analysis::parse::parse;
-use gridfuse_analysis::resolve::{definitions_by_name, functions_named, unqualified};
-use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::calls::{self, Library};
 use crate::child::refuse_uncertain;

@@ -1,9 +1,9 @@
 //! Scalarisation (El Hajj 2018, §3.4.1): which arguments of a launch are the same for all launches of a block or of a grid, and
 //! how the others are written down.
 
+use gridfuse_analysis::hir::items::{FunctionItem, Signature};
+use gridfuse_analysis::hir::resolve::visible_names;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal};
-use gridfuse_analysis::items::{FunctionItem, Signature};
-use gridfuse_analysis::resolve::visible_names;
 
 use crate::child::{Child, Param};
 use crate::ctype;
@@ -235,8 +235,9 @@ fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusal
             || visible.types.contains(word)
             || visible.aliases.contains_key(word)
             || matches!(
-                gridfuse_analysis::resolve::meaning(site.db, site.file, word),
-                gridfuse_analysis::resolve::Meaning::Enumerator | gridfuse_analysis::resolve::Meaning::Global(_)
+                gridfuse_analysis::hir::resolve::meaning(site.db, site.file, word),
+                gridfuse_analysis::hir::resolve::Meaning::Enumerator
+                    | gridfuse_analysis::hir::resolve::Meaning::Global(_)
             );
         let local = site.body.bindings.iter().any(|b| b.name == word);
         if !known || local {

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use gridfuse_analysis::facts::launch::{Bound, launch_counts};
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal, Type};
-use gridfuse_analysis::launch::{Bound, launch_counts};
 
 use crate::arena::Parent;
 use crate::barriers;

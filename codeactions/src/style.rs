@@ -1,6 +1,6 @@
 //! How the user formats a file: newline, indentation, line width, where braces go. Inserted code follows it.
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
 
 use crate::lex;
 

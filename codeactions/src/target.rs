@@ -1,13 +1,13 @@
 //! What the rewrites that replace a launch statement share: which statements can be replaced, what is copied from them, and
 //! how the replacement is put in place.
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::facts::launch::Places;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::mentions::anchor;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, StmtId, StmtKind};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::Places;
-use gridfuse_analysis::mentions::anchor;
-use gridfuse_analysis::resolve::{Meaning, meaning};
-use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use crate::child::Child;
 use crate::edit::EditBuilder;
@@ -96,7 +96,7 @@ pub fn refuse_operands_but_defaults(site: &Site<'_>, defaults: bool, refusals: &
         }
     }
     refuse_args_that_change_config(site, refusals);
-    if let gridfuse_analysis::launch::Child::Kernel(kernel) = site.facts.child {
+    if let gridfuse_analysis::facts::launch::Child::Kernel(kernel) = site.facts.child {
         let wanted = gridfuse_analysis::hir::body(site.db, kernel).params.len();
         let given = site.launch.args.len();
         let written = defaults && (given..wanted).all(|index| plain_default(site.db, kernel, index).is_some());

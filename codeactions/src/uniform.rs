@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::ExprId;
-use gridfuse_analysis::uniformity::Level;
 
 use crate::child::Child;
 use crate::cluster::{Cluster, Function, parameter};

@@ -1,11 +1,11 @@
 //! Whether the host waits for a kernel as soon as it has launched it.
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::launch::LaunchId;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{launch_sites_of, unqualified};
 use gridfuse_analysis::hir::{Body, ExprKind, StmtId, StmtKind, body};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::LaunchId;
-use gridfuse_analysis::resolve::{launch_sites_of, unqualified};
-use gridfuse_analysis::span::Span;
 
 /// Whether the host launches `kernel`, and behind each such launch waits for the stream or the device before it does anything but
 /// look for errors. It goes by the order of the statements and the names of the functions, which is good enough for a guess at what

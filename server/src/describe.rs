@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use gridfuse_analysis::db::{Database, SourceFile};
-use gridfuse_analysis::dependence;
-use gridfuse_analysis::diagnostic::Diagnostic;
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{
+use gridfuse_analysis::base::db::{Database, SourceFile};
+use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
+use gridfuse_analysis::facts::dependence;
+use gridfuse_analysis::facts::launch::{
     self, GridSize, Launchers, Recursion, StreamKind, in_recursion, iteration_divergence, launch_counts, stream_kind,
     waits_after, who_launches,
 };
-use gridfuse_analysis::span::{FileRange, Span, TextRange};
-use gridfuse_analysis::uniformity::{self, Cause, Level, assumed_uniformity};
+use gridfuse_analysis::facts::uniformity::{self, Cause, Level, assumed_uniformity};
+use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::{REWRITES, Subject, allocates, optimize, subject};
 use gridfuse_codeactions::outcome::plan_of;

@@ -8,8 +8,9 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use gridfuse_analysis::db::{Db, Host, SourceFile, Workspace};
-use gridfuse_analysis::include::include_candidates;
+use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::base::include::include_candidates;
+use gridfuse_analysis::host::Host;
 use ignore::WalkBuilder;
 
 /// Suffixes of the files that are looked at when a directory is searched.

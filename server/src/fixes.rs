@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use gridfuse_analysis::db::Database;
-use gridfuse_analysis::diagnostic::Diagnostic;
+use gridfuse_analysis::base::db::Database;
+use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
 
 /// The rewrite that changes a launch's config and nothing else, and the one without which the program doesn't compile.

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::launch::{Child, Launchers, launch_counts};
+use gridfuse_analysis::facts::summary::{direct, summary};
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprKind, body};
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::launch::{Child, Launchers, launch_counts};
-use gridfuse_analysis::resolve::functions_named;
-use gridfuse_analysis::span::FileRange;
-use gridfuse_analysis::summary::{direct, summary};
 
 use crate::graph_svg::{self, Look};
 use crate::launches::{Site, by_function, in_file, place_in};

@@ -1,6 +1,6 @@
 //! Lines of a text: byte offsets to line and column, and back.
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
 
 /// Offsets at which the lines of a text start. Lines end with `\n`, `\r\n` or a lone `\r`, as the language server protocol
 /// counts them.

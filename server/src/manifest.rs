@@ -5,9 +5,9 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
-use gridfuse_analysis::diagnostic::Severity;
+use gridfuse_analysis::base::settings::Settings;
+use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::diagnostics::KINDS;
-use gridfuse_analysis::settings::Settings;
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gridfuse_analysis::settings::Settings;
+use gridfuse_analysis::base::settings::Settings;
 
 use crate::compile_commands::{self, CompileCommands};
 use crate::manifest::{Manifest, ManifestError, NAME};

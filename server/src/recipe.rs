@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_codeactions::copy::copy_of;
 use gridfuse_codeactions::edit::{SourceEdit, apply_to_text, map_range};
 use gridfuse_codeactions::handlers::REWRITES;

@@ -3,8 +3,8 @@
 //! Lines and columns count from 1, columns in bytes of UTF-8; offsets are bytes from the start of the file. Fields that are
 //! `null` or lists that are empty are always present, so that a consumer need not test for them.
 
-use gridfuse_analysis::diagnostic::Severity;
-use gridfuse_analysis::launch::Launchers;
+use gridfuse_analysis::base::severity::Severity;
+use gridfuse_analysis::facts::launch::Launchers;
 use serde::Serialize;
 
 /// Version of the schema: the field `schema` of every report.

@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use divan::{Bencher, black_box};
-use gridfuse_analysis::db::{Host, SourceFile};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostics;
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{LaunchId, launches};
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::facts::launch::{LaunchId, launches};
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::Options;
 use gridfuse_tests::lsp_bench::generate::{Flavour, program, workspace};

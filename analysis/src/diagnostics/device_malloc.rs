@@ -1,12 +1,13 @@
 //! `device-malloc`
 
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{Launchers, single_threaded, statement_places, who_executes};
+use crate::facts::uniformity::uniformity;
+use crate::hir::items::FunctionItem;
+use crate::hir::resolve::{Meaning, meaning};
 use crate::hir::{ExprId, ExprKind, body};
-use crate::items::FunctionItem;
-use crate::launch::{Launchers, single_threaded, statement_places, who_executes};
-use crate::resolve::{Meaning, meaning};
-use crate::uniformity::uniformity;
 
 pub(super) const KIND: Kind = Kind {
     id: "device-malloc",

@@ -1,13 +1,14 @@
 //! `device-sync`
 
-use crate::db::Db;
-use crate::dependence::after;
-use crate::diagnostic::{Cause, Finding, Kind, Severity};
+use crate::base::db::Db;
+use crate::base::settings::file_settings;
+use crate::base::severity::Severity;
+use crate::base::span::Span;
+use crate::diagnostics::diagnostic::{Cause, Finding, Kind};
+use crate::facts::dependence::after;
+use crate::facts::launch::launches;
+use crate::hir::items::FunctionItem;
 use crate::hir::{ExprKind, body};
-use crate::items::FunctionItem;
-use crate::launch::launches;
-use crate::settings::file_settings;
-use crate::span::Span;
 
 pub(super) const KIND: Kind = Kind {
     id: "device-sync",

@@ -1,12 +1,13 @@
 //! `divergent-barrier`
 
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
-use crate::flow::Flow;
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{Pins, Places, children, single_threaded, statement_places};
+use crate::facts::uniformity::{FunctionUniformity, Level, changes_around, uniformity};
+use crate::hir::flow::Flow;
+use crate::hir::items::FunctionItem;
 use crate::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtId, StmtKind, UnOp, body};
-use crate::items::FunctionItem;
-use crate::launch::{Pins, Places, children, single_threaded, statement_places};
-use crate::uniformity::{FunctionUniformity, Level, changes_around, uniformity};
 
 pub(super) const KIND: Kind = Kind {
     id: "divergent-barrier",
@@ -228,7 +229,7 @@ impl Search<'_, '_> {
                 if is_barrier(body, e) || matches!(body.expr(e).kind, ExprKind::Unknown { .. }) {
                     return true;
                 }
-                exprs.extend(crate::flow::operands(&body.expr(e).kind));
+                exprs.extend(crate::hir::flow::operands(&body.expr(e).kind));
             }
         }
         false

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 
 use super::origin::origins;
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
-use crate::flow::operands;
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{LaunchFacts, Launchers, constant_value, launches, single_definition};
+use crate::hir::flow::operands;
+use crate::hir::items::FunctionItem;
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, UnOp, body};
-use crate::items::FunctionItem;
-use crate::launch::{LaunchFacts, Launchers, constant_value, launches, single_definition};
 
 pub(super) const KIND: Kind = Kind {
     id: "empty-grid",

@@ -1,10 +1,11 @@
 //! `endless-recursion`
 
-use crate::db::Db;
-use crate::diagnostic::{Cause, Finding, Kind, Severity};
-use crate::items::FunctionItem;
-use crate::launch::{Child, LaunchFacts, Recursion, launch_counts, launches};
-use crate::resolve::launch_sites_of;
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Cause, Finding, Kind};
+use crate::facts::launch::{Child, LaunchFacts, Recursion, launch_counts, launches};
+use crate::hir::items::FunctionItem;
+use crate::hir::resolve::launch_sites_of;
 
 pub(super) const KIND: Kind = Kind {
     id: "endless-recursion",

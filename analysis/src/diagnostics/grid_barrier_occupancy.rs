@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 
-use crate::db::{Db, Workspace};
-use crate::diagnostic::{Finding, Kind, Severity};
-use crate::flow::operands;
+use crate::base::db::{Db, Workspace};
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::single_definition;
+use crate::facts::uniformity::memory::{Places, Root};
+use crate::hir::flow::operands;
+use crate::hir::items::FunctionItem;
+use crate::hir::mentions::has_word;
 use crate::hir::{Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, body};
-use crate::items::FunctionItem;
-use crate::launch::single_definition;
-use crate::mentions::has_word;
-use crate::uniformity::memory::{Places, Root};
 
 pub(super) const KIND: Kind = Kind {
     id: "grid-barrier-occupancy",

@@ -1,10 +1,11 @@
 //! `inaccessible-pointer`
 
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
-use crate::escape::{Private, escapes};
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::escape::{Private, escapes};
+use crate::hir::items::FunctionItem;
 use crate::hir::{Storage, body};
-use crate::items::FunctionItem;
 
 pub(super) const KIND: Kind = Kind {
     id: "inaccessible-pointer",

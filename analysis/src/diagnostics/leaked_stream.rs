@@ -1,12 +1,13 @@
 //! `leaked-stream`
 
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
-use crate::flow::{BlockId, Flow};
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::base::span::Span;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::streams::{CreatedStream, created_streams};
+use crate::hir::flow::{BlockId, Flow};
+use crate::hir::items::FunctionItem;
 use crate::hir::{Body, ExprId, ExprKind, StmtId, StmtKind, body};
-use crate::items::FunctionItem;
-use crate::span::Span;
-use crate::streams::{CreatedStream, created_streams};
 
 pub(super) const KIND: Kind = Kind {
     id: "leaked-stream",

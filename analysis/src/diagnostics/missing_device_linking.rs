@@ -1,10 +1,11 @@
 //! `missing-device-linking`
 
-use crate::compile::{CompileCommand, compilation};
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
-use crate::items::FunctionItem;
-use crate::launch::launches;
+use crate::base::compile::{CompileCommand, compilation};
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::launches;
+use crate::hir::items::FunctionItem;
 
 pub(super) const KIND: Kind = Kind {
     id: "missing-device-linking",

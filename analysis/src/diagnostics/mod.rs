@@ -2,6 +2,7 @@
 
 mod device_malloc;
 mod device_sync;
+pub mod diagnostic;
 mod divergent_barrier;
 mod empty_grid;
 mod endless_recursion;
@@ -17,6 +18,7 @@ mod partial_warp;
 mod pending_launch_limit;
 mod serialized_launches;
 mod single_launcher_call;
+pub mod suppress;
 mod tiny_child_grid;
 mod too_large;
 mod unchecked_launch;
@@ -29,12 +31,12 @@ mod warp_spin_lock;
 
 use std::collections::HashSet;
 
-use crate::db::{Db, SourceFile};
-use crate::diagnostic::{Diagnostic, Finding, Kind, Related};
-use crate::items::{FunctionItem, items};
-use crate::settings::settings;
-use crate::span::FileRange;
-use crate::suppress::allowed;
+use crate::base::db::{Db, SourceFile};
+use crate::base::settings::settings;
+use crate::base::span::FileRange;
+use crate::diagnostics::diagnostic::{Diagnostic, Finding, Kind, Related};
+use crate::diagnostics::suppress::allowed;
+use crate::hir::items::{FunctionItem, items};
 
 /// Every kind of diagnostic.
 pub static KINDS: &[Kind] = &[
@@ -76,7 +78,7 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
             let Some(severity) = settings.severity(kind.id, kind.severity) else {
                 continue;
             };
-            let place = |function: FunctionItem<'_>, span: crate::span::Span| FileRange {
+            let place = |function: FunctionItem<'_>, span: crate::base::span::Span| FileRange {
                 file: function.file(db),
                 range: span.shift(function.start(db)),
             };
@@ -160,8 +162,8 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use crate::compile::CompileCommand;
-    use crate::db::Host;
+    use crate::base::compile::CompileCommand;
+    use crate::host::Host;
 
     /// The fenced program below a heading of a diagnostic's documentation.
     fn program(doc: &str, heading: &str) -> String {

@@ -1,10 +1,11 @@
 //! `nesting-depth`
 
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
-use crate::items::FunctionItem;
-use crate::launch::{Recursion, Stream, launch_counts, launches, pending_launch_limit};
-use crate::settings::settings;
+use crate::base::db::Db;
+use crate::base::settings::settings;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{Recursion, Stream, launch_counts, launches, pending_launch_limit};
+use crate::hir::items::FunctionItem;
 
 pub(super) const KIND: Kind = Kind {
     id: "nesting-depth",

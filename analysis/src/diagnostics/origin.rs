@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use crate::diagnostic::Cause;
-use crate::flow::operands;
+use crate::diagnostics::diagnostic::Cause;
+use crate::facts::launch::single_definition;
+use crate::hir::flow::operands;
+use crate::hir::items::FunctionItem;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name};
-use crate::items::FunctionItem;
-use crate::launch::single_definition;
 
 /// More places than this are no help.
 const MAX_PLACES: usize = 4;

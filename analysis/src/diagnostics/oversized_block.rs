@@ -1,11 +1,12 @@
 //! `oversized-block`
 
 use super::origin::origins;
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{Launchers, launches};
 use crate::hir::body;
-use crate::items::FunctionItem;
-use crate::launch::{Launchers, launches};
+use crate::hir::items::FunctionItem;
 
 pub(super) const KIND: Kind = Kind {
     id: "oversized-block",

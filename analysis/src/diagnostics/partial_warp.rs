@@ -1,11 +1,13 @@
 //! `partial-warp`
 
 use super::origin::origins;
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
+use crate::base::db::Db;
+use crate::base::limits::WARP;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{Launchers, launches};
 use crate::hir::body;
-use crate::items::FunctionItem;
-use crate::launch::{Launchers, WARP, launches};
+use crate::hir::items::FunctionItem;
 
 pub(super) const KIND: Kind = Kind {
     id: "partial-warp",

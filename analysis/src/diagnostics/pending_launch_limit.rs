@@ -1,9 +1,10 @@
 //! `pending-launch-limit`
 
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
-use crate::items::FunctionItem;
-use crate::launch::{Launchers, launch_counts, launches, pending_launch_limit as limit};
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{Launchers, launch_counts, launches, pending_launch_limit as limit};
+use crate::hir::items::FunctionItem;
 
 pub(super) const KIND: Kind = Kind {
     id: "pending-launch-limit",

@@ -1,11 +1,12 @@
 //! `serialized-launches`
 
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{LaunchId, Launchers, Stream, depends_on_thread_index, launches, who_launches};
+use crate::facts::uniformity::Level;
 use crate::hir::body;
-use crate::items::FunctionItem;
-use crate::launch::{LaunchId, Launchers, Stream, depends_on_thread_index, launches, who_launches};
-use crate::uniformity::Level;
+use crate::hir::items::FunctionItem;
 
 pub(super) const KIND: Kind = Kind {
     id: "serialized-launches",

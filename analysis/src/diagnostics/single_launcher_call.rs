@@ -1,10 +1,13 @@
 //! `single-launcher-call`
 
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
-use crate::items::FunctionItem;
-use crate::launch::{Bound, Child, LaunchId, Launchers, Stream, in_recursion, launch_counts, launches, who_launches};
-use crate::summary::summary;
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{
+    Bound, Child, LaunchId, Launchers, Stream, in_recursion, launch_counts, launches, who_launches,
+};
+use crate::facts::summary::summary;
+use crate::hir::items::FunctionItem;
 
 pub(super) const KIND: Kind = Kind {
     id: "single-launcher-call",

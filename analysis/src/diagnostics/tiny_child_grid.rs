@@ -1,14 +1,15 @@
 //! `tiny-child-grid`
 
-use crate::db::Db;
-use crate::dependence::order;
-use crate::diagnostic::{Finding, Kind, Severity};
-use crate::flow::{BlockId, Flow, Step};
+use crate::base::db::Db;
+use crate::base::settings::settings;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::dependence::order;
+use crate::facts::launch::{Bound, LaunchId, Launchers, Stream, launch_counts, launches, who_launches};
+use crate::facts::summary::{direct, summary};
+use crate::hir::flow::{BlockId, Flow, Step};
+use crate::hir::items::FunctionItem;
 use crate::hir::{ExprId, body};
-use crate::items::FunctionItem;
-use crate::launch::{Bound, LaunchId, Launchers, Stream, launch_counts, launches, who_launches};
-use crate::settings::settings;
-use crate::summary::{direct, summary};
 
 pub(super) const KIND: Kind = Kind {
     id: "tiny-child-grid",

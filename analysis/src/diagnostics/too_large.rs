@@ -1,14 +1,15 @@
 //! `too-large`
 
-use crate::budget::{CALLEES, FILE_BYTES, FUNCTION_BYTES, GOTOS, LAUNCHES, TOO_LARGE};
-use crate::db::{Db, SourceFile};
-use crate::diagnostic::{Diagnostic, Finding, Kind, Severity};
+use crate::base::budget::{CALLEES, FILE_BYTES, FUNCTION_BYTES, GOTOS, LAUNCHES, TOO_LARGE};
+use crate::base::db::{Db, SourceFile};
+use crate::base::parse::parse;
+use crate::base::severity::Severity;
+use crate::base::span::{FileRange, TextRange};
+use crate::diagnostics::diagnostic::{Diagnostic, Finding, Kind};
+use crate::facts::summary::leads_too_far;
+use crate::facts::uniformity::{MAY_TAKE_LONG, uniformity};
 use crate::hir::body;
-use crate::items::{FunctionItem, items};
-use crate::parse::parse;
-use crate::span::{FileRange, TextRange};
-use crate::summary::leads_too_far;
-use crate::uniformity::{MAY_TAKE_LONG, uniformity};
+use crate::hir::items::{FunctionItem, items};
 
 pub(super) const KIND: Kind = Kind {
     id: "too-large",

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{Bound, Launchers, launch_counts, launches, pending_launch_limit};
+use crate::facts::summary::direct;
 use crate::hir::body;
-use crate::items::FunctionItem;
-use crate::launch::{Bound, Launchers, launch_counts, launches, pending_launch_limit};
-use crate::resolve::visible_names;
-use crate::summary::direct;
+use crate::hir::items::FunctionItem;
+use crate::hir::resolve::visible_names;
 
 pub(super) const KIND: Kind = Kind {
     id: "unchecked-launch",
@@ -126,7 +127,7 @@ fn asks<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
             let item = macros.get(word);
             item.is_some_and(|item| ASKS.iter().any(|name| item.body.contains(name)))
         };
-        if crate::hir::words(&text).any(expands) {
+        if crate::base::words::words(&text).any(expands) {
             return true;
         }
         let direct = direct(db, next);

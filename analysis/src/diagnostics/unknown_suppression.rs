@@ -1,10 +1,11 @@
 //! `unknown-suppression`
 
 use super::KINDS;
-use crate::db::{Db, SourceFile};
-use crate::diagnostic::{Diagnostic, Kind, Severity};
-use crate::span::FileRange;
-use crate::suppress::allowed;
+use crate::base::db::{Db, SourceFile};
+use crate::base::severity::Severity;
+use crate::base::span::FileRange;
+use crate::diagnostics::diagnostic::{Diagnostic, Kind};
+use crate::diagnostics::suppress::allowed;
 
 pub(super) const KIND: Kind = Kind {
     id: "unknown-suppression",

@@ -1,11 +1,12 @@
 //! `unordered-child-result`
 
-use crate::db::Db;
-use crate::dependence::{Kind as Access, after};
-use crate::diagnostic::{Finding, Kind, Severity};
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::dependence::{Kind as Access, after};
+use crate::facts::launch::{Child, Launchers, Stream, launches};
 use crate::hir::body;
-use crate::items::FunctionItem;
-use crate::launch::{Child, Launchers, Stream, launches};
+use crate::hir::items::FunctionItem;
 
 pub(super) const KIND: Kind = Kind {
     id: "unordered-child-result",

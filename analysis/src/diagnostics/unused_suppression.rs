@@ -1,14 +1,15 @@
 //! `unused-suppression`
 
 use super::KINDS;
-use crate::db::{Db, SourceFile};
-use crate::diagnostic::{Diagnostic, Edit, Kind, Severity};
+use crate::base::db::{Db, SourceFile};
+use crate::base::settings::settings;
+use crate::base::severity::Severity;
+use crate::base::span::FileRange;
+use crate::diagnostics::diagnostic::{Diagnostic, Edit, Kind};
+use crate::diagnostics::suppress::{allowed, independent};
+use crate::facts::launch::{Child, launches};
+use crate::hir::items::{FunctionItem, items};
 use crate::hir::{StmtKind, body};
-use crate::items::{FunctionItem, items};
-use crate::launch::{Child, launches};
-use crate::settings::settings;
-use crate::span::FileRange;
-use crate::suppress::{allowed, independent};
 
 pub(super) const KIND: Kind = Kind {
     id: "unused-suppression",

@@ -1,13 +1,14 @@
 //! `warp-spin-lock`
 
-use crate::db::Db;
-use crate::diagnostic::{Finding, Kind, Severity};
-use crate::flow::operands;
+use crate::base::db::Db;
+use crate::base::settings::settings;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{Launchers, constant_value, who_gets_to};
+use crate::facts::uniformity::{Level, uniformity};
+use crate::hir::flow::operands;
+use crate::hir::items::FunctionItem;
 use crate::hir::{Body, ExprId, ExprKind, StmtKind, body};
-use crate::items::FunctionItem;
-use crate::launch::{Launchers, constant_value, who_gets_to};
-use crate::settings::settings;
-use crate::uniformity::{Level, uniformity};
 
 pub(super) const KIND: Kind = Kind {
     id: "warp-spin-lock",

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use tree_sitter::Node;
 
-use super::lower::{Lowering, words};
+use super::lower::Lowering;
 use super::lower_expr::without_template_arguments;
 use super::types::Type;
-use crate::resolve::also_stands_for;
+use crate::base::words::words;
+use crate::hir::resolve::also_stands_for;
 
 /// So many names that stand for each other are followed; what more of them hide isn't known.
 const STEPS: usize = 64;

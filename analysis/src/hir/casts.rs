@@ -9,10 +9,10 @@ use super::literal;
 use super::lower::{Lowering, MAX_DEPTH, Source};
 use super::lower_expr::{binary_operator, builtin, has_syntax_error, single_child, without_template_arguments};
 use super::types::*;
-use crate::include::included_files;
-use crate::items::items;
-use crate::resolve::{unqualified, visible};
-use crate::uniformity::known::{constant, vector_fields};
+use crate::hir::included::included_files;
+use crate::hir::items::items;
+use crate::hir::library::{constant, vector_fields};
+use crate::hir::resolve::{unqualified, visible};
 
 /// What a name in parentheses may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,7 +108,7 @@ impl Lowering<'_> {
                 t.constants.iter().any(|c| c == name)
                     || t.fields
                         .iter()
-                        .any(|(_, d)| crate::uniformity::memory::declared_name(d) == name)
+                        .any(|(_, d)| crate::hir::declarator::declared_name(d) == name)
             })
     }
 

@@ -154,3 +154,18 @@ impl Declarator<'_> {
         ty
     }
 }
+
+/// The name in a declarator such as `*const p` or `a[4]`.
+pub(crate) fn declared_name(declarator: &str) -> &str {
+    let end = declarator.find(['[', '=', ':', '{']).unwrap_or(declarator.len());
+    let head = declarator[..end].trim_end();
+    let start = head
+        .rfind(|c: char| !c.is_alphanumeric() && c != '_')
+        .map_or(0, |i| i + 1);
+    head.get(start..).unwrap_or("")
+}
+
+/// Whether a field's declarator makes it an array, and no pointer.
+pub(crate) fn is_array(declarator: &str) -> bool {
+    declarator.contains('[') && !declarator.contains(['*', '&', '('])
+}

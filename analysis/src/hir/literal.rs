@@ -1,38 +1,14 @@
 //! Values of number and character literals.
 
 use super::types::Literal;
+use crate::base::literal::{self, Number};
 
 /// The value of a C++ number literal; `None` when it isn't understood.
 pub(super) fn number(text: &str) -> Option<Literal> {
-    let digits: String = text
-        .chars()
-        .filter(|c| *c != '\'')
-        .collect::<String>()
-        .to_ascii_lowercase();
-    let hex = digits.starts_with("0x");
-    let float = digits.contains('.') || (!hex && digits.contains('e')) || (hex && digits.contains('p'));
-    if float || (!hex && digits.ends_with('f')) {
-        return Some(Literal::Float(text.to_owned()));
-    }
-    let digits = digits.trim_end_matches(['u', 'l', 'z']);
-    let value = if let Some(hex) = digits.strip_prefix("0x") {
-        i128::from_str_radix(hex, 16)
-    } else if let Some(binary) = digits.strip_prefix("0b") {
-        i128::from_str_radix(binary, 2)
-    } else if digits.len() > 1 && digits.starts_with('0') {
-        i128::from_str_radix(digits, 8)
-    } else {
-        digits.parse()
-    };
-    value.ok().map(Literal::Int)
-}
-
-/// The value of a text that is nothing but an integer literal.
-pub(crate) fn integer_literal(text: &str) -> Option<i128> {
-    match number(text.trim())? {
-        Literal::Int(value) => Some(value),
-        _ => None,
-    }
+    Some(match literal::number(text)? {
+        Number::Int(value) => Literal::Int(value),
+        Number::Float => Literal::Float(text.to_owned()),
+    })
 }
 
 /// The name of a built-in number type, or of one that the standard library and CUDA's headers declare.

@@ -1,5 +1,6 @@
 //! From the syntax tree of one function to its [`Body`].
 
+use crate::base::words::words;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -8,14 +9,17 @@ use tree_sitter::Node;
 use super::alias::casts_const_away;
 use super::declarator::{base_type, declarator};
 use super::types::*;
-use crate::budget;
-use crate::db::{Db, SourceFile};
-use crate::include::included_files;
-use crate::items::{FunctionItem, FunctionText, items};
-use crate::parse::parse_text;
-use crate::preprocess::{Branch, Expanded, expand_function, function_macros};
-use crate::resolve::{Names, visible, visible_names};
-use crate::span::Span;
+use crate::base::budget;
+use crate::base::db::{Db, SourceFile};
+use crate::base::parse::parse_text;
+use crate::base::preprocess::Branch;
+use crate::base::span::Span;
+use crate::hir::included::included_files;
+use crate::hir::items::{FunctionItem, FunctionText, items};
+use crate::hir::macros::Expanded;
+use crate::hir::macros::expand_function;
+use crate::hir::macros::function_macros;
+use crate::hir::resolve::{Names, visible, visible_names};
 
 /// Nesting beyond which an expression or statement is not followed: real code stays far below, and the stack is finite.
 pub(super) const MAX_DEPTH: u32 = 180;
@@ -371,7 +375,7 @@ impl Lowering<'_> {
             .iter()
             .flat_map(|f| &items(self.db, *f).types)
             .flat_map(|t| &t.fields)
-            .filter(|(_, declarator)| crate::uniformity::memory::declared_name(declarator) == name);
+            .filter(|(_, declarator)| crate::hir::declarator::declared_name(declarator) == name);
         let mut any = false;
         for (ty, declarator) in fields {
             any = true;
@@ -509,10 +513,4 @@ impl Lowering<'_> {
         found.dedup();
         found
     }
-}
-
-/// The identifiers in a text (strings and comments not excepted).
-pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c == '_' || c.is_ascii_alphanumeric()))
-        .filter(|w| w.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic()))
 }

@@ -3,8 +3,9 @@
 use tree_sitter::Node;
 
 use super::literal;
-use super::lower::{Lowering, MAX_DEPTH, Source, on_a_large_stack, words};
+use super::lower::{Lowering, MAX_DEPTH, Source, on_a_large_stack};
 use super::types::*;
+use crate::base::words::words;
 
 /// Words of the built-in variables.
 pub(super) fn builtin(name: &str) -> Option<Builtin> {

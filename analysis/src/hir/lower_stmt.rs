@@ -7,9 +7,9 @@ use super::declarator::{base_type, declarator};
 use super::lower::{Lowering, MAX_DEPTH, Source, on_a_large_stack};
 use super::lower_expr::has_syntax_error;
 use super::types::*;
-use crate::parse::parse_text;
-use crate::preprocess::Branch;
-use crate::span::Span;
+use crate::base::parse::parse_text;
+use crate::base::preprocess::Branch;
+use crate::base::span::Span;
 
 impl Lowering<'_> {
     /// Lowers a statement; never fails.

@@ -5,17 +5,27 @@
 
 mod alias;
 mod casts;
-mod declarator;
+pub(crate) mod declarator;
+pub mod flow;
+pub mod included;
+pub mod items;
+pub(crate) mod library;
 mod literal;
 mod lower;
 mod lower_expr;
 mod lower_stmt;
+pub mod macros;
+pub mod mentions;
+pub(crate) mod outline;
+pub mod related;
+pub mod resolve;
+pub(crate) mod settled;
+pub mod special_members;
+pub mod stream_ordered;
 mod types;
 
 pub(crate) use alias::typedef_target;
-pub(crate) use literal::integer_literal;
 pub(crate) use lower::parameters_in_text;
-pub(crate) use lower::words;
 pub use lower::{Parameter, body, parameters};
 pub(crate) use lower_expr::without_template_arguments;
 pub use types::*;

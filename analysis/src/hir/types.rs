@@ -1,6 +1,6 @@
 //! The data types of a lowered body.
 
-use crate::span::Span;
+use crate::base::span::Span;
 
 /// Index of an expression in [`Body::exprs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue)]
@@ -177,7 +177,7 @@ pub enum Name {
     /// A built-in variable that isn't shadowed.
     Builtin(Builtin),
     /// Anything else, possibly qualified (`ns::x`): a global, a function, an enumerator, a template parameter, a macro.
-    /// Ask [`crate::resolve`].
+    /// Ask [`crate::hir::resolve`].
     Other(String),
 }
 

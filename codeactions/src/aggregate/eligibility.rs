@@ -1,10 +1,10 @@
 //! What aggregation asks of the launches, of the kernels and functions that launch, and of the children.
 
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::launch::{self, Stream, constant_value, is_scalar, launches};
+use gridfuse_analysis::facts::summary::summary;
+use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{self, Stream, constant_value, is_scalar, launches};
-use gridfuse_analysis::span::FileRange;
-use gridfuse_analysis::summary::summary;
 
 use super::Granularity;
 use crate::child::Child;

@@ -6,9 +6,9 @@ mod emit;
 
 use std::collections::BTreeMap;
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::{LaunchId, Launchers};
-use gridfuse_analysis::uniformity::Level;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers};
+use gridfuse_analysis::facts::uniformity::Level;
 
 pub use self::eligibility::{refuse_child, refuse_waits, shared_memory, understand_stream};
 

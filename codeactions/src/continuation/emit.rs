@@ -1,9 +1,9 @@
 //! The code of a continuation and of its launch.
 
+use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::facts::launch::{Bound, Launchers, in_recursion, launch_counts, launches, pending_launch_limit};
+use gridfuse_analysis::hir::resolve::{launch_sites_of, only_known_launches};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
-use gridfuse_analysis::launch::{Bound, Launchers, in_recursion, launch_counts, launches, pending_launch_limit};
-use gridfuse_analysis::resolve::{launch_sites_of, only_known_launches};
-use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
 use super::{Around, Given, Runs, Tail, most_pending};
 use crate::edit::{EditBuilder, SourceEdit};
@@ -163,7 +163,7 @@ impl Tail<'_, '_> {
     fn first_thread(&self) -> &'static str {
         let (db, function) = (self.wait.db, self.wait.function);
         let sites = launch_sites_of(db, function);
-        let flat = |id: &gridfuse_analysis::launch::LaunchId<'_>| {
+        let flat = |id: &gridfuse_analysis::facts::launch::LaunchId<'_>| {
             let facts = launches(db, id.function).get(id.index as usize);
             facts.is_some_and(|facts| {
                 [&facts.grid, &facts.block].iter().all(|extent| {

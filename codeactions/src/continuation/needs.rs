@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gridfuse_analysis::dependence::{Dependence, unchanged};
-use gridfuse_analysis::escape::escapes;
+use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::facts::dependence::{Dependence, unchanged};
+use gridfuse_analysis::facts::escape::escapes;
+use gridfuse_analysis::facts::summary::summary;
+use gridfuse_analysis::facts::uniformity::Level;
+use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning, unqualified};
 use gridfuse_analysis::hir::{BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
-use gridfuse_analysis::resolve::{Meaning, functions_named, meaning, unqualified};
-use gridfuse_analysis::span::{FileRange, Span};
-use gridfuse_analysis::summary::summary;
-use gridfuse_analysis::uniformity::Level;
 
 use super::{Around, Given, Runs, Tail};
 use crate::calls::{self, Library};
@@ -491,7 +491,7 @@ impl Tail<'_, '_> {
                             .into_iter()
                             .filter(|f| f.has_body(db))
                             .collect();
-                        let values = |f: &gridfuse_analysis::items::FunctionItem<'_>| {
+                        let values = |f: &gridfuse_analysis::hir::items::FunctionItem<'_>| {
                             let callee = gridfuse_analysis::hir::body(db, *f);
                             let touches = callee.exprs.iter().any(|e| {
                                 matches!(

@@ -1,11 +1,11 @@
 //! Atomics on shared memory. Local memory, where that memory lies when one thread runs the block, has none: they become plain
 //! reads and writes, which nothing can interrupt there.
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{functions_named, visible_names};
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::resolve::{functions_named, visible_names};
-use gridfuse_analysis::span::Span;
 
 use super::uses::{all_exprs, all_stmts, operands};
 use super::{Reason, reason};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::{Binding, BindingId, Body, ExprKind, Name, StmtId, StmtKind, Storage};
-use gridfuse_analysis::span::Span;
 
 use super::Fission;
 use super::layout::{names_of, returns};

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning, visible_names};
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
-use gridfuse_analysis::resolve::{Meaning, meaning, visible_names};
-use gridfuse_analysis::span::Span;
 
 use super::structure::{Branch, Item, Setter, Structure, candidates, hidden_changes, is_barrier};
 use super::uses::{all_exprs, all_in_expr, all_stmts, named, operands, parts, root, variables};
@@ -504,7 +504,7 @@ fn unknown_use(child: &Child<'_>, binding: BindingId) -> Option<Span> {
             return Some(span);
         }
         // A macro whose replacement names the variable.
-        let mentions = |item: &gridfuse_analysis::items::MacroItem| {
+        let mentions = |item: &gridfuse_analysis::base::preprocess::MacroItem| {
             lex::identifiers(&item.body).any(|w| w == variable.name || names.macros.contains_key(w))
         };
         if names.macros.get(word).is_some_and(mentions) && !calls::is_keyword(word) {

@@ -1,7 +1,7 @@
 //! How much local memory a block takes when one thread runs it.
 
+use gridfuse_analysis::facts::launch::constant_value;
 use gridfuse_analysis::hir::{BinOp, Binding, BindingId, Body, ExprId, ExprKind, Storage};
-use gridfuse_analysis::launch::constant_value;
 
 use super::layout::Layout;
 use super::{BlockThreads, Reason, reason};

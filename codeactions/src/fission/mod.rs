@@ -16,7 +16,7 @@ pub mod structure;
 mod text;
 pub mod uses;
 
-use gridfuse_analysis::span::{FileRange, Span};
+use gridfuse_analysis::base::span::{FileRange, Span};
 
 use crate::child::Child;
 use crate::effects::Effects;

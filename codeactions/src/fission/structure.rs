@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning};
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
-use gridfuse_analysis::resolve::{Meaning, functions_named, meaning};
-use gridfuse_analysis::span::Span;
 
 use super::uses::{all_exprs, all_stmts, named, parts, root};
 use super::{Reason, reason};

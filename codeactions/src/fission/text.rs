@@ -1,7 +1,7 @@
 //! The child's text with replacements, statement by statement, with the comments that belong to each.
 
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::{Body, StmtId};
-use gridfuse_analysis::span::Span;
 
 use crate::child::Child;
 use crate::lex;

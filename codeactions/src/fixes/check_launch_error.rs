@@ -1,8 +1,8 @@
 //! `check-launch-error`
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::resolve::included_files;
-use gridfuse_analysis::span::FileRange;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::hir::included::included_files;
 
 use super::{Fix, site_at};
 use crate::edit::{EditBuilder, SourceEdit};

@@ -1,10 +1,10 @@
 //! `destroy-stream`
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::facts::launch::Places;
+use gridfuse_analysis::facts::streams::created_streams;
 use gridfuse_analysis::hir::{BindingId, Body, ExprKind, Name, StmtId, StmtKind, body};
-use gridfuse_analysis::launch::Places;
-use gridfuse_analysis::span::{FileRange, Span};
-use gridfuse_analysis::streams::created_streams;
 
 use super::{Fix, function_around};
 use crate::edit::{EditBuilder, SourceEdit};

@@ -1,9 +1,9 @@
 //! `guard-empty-grid`
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, body};
-use gridfuse_analysis::resolve::functions_named;
-use gridfuse_analysis::span::FileRange;
 
 use super::{Fix, site_at};
 use crate::ctype;

@@ -9,10 +9,10 @@ pub(crate) mod replace_device_sync;
 mod retune;
 mod revert;
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
-use gridfuse_analysis::span::FileRange;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
+use gridfuse_analysis::hir::items::{FunctionItem, items};
 
 use crate::edit::SourceEdit;
 use crate::rewrite::{Ineligible, OptionSpec, Options};

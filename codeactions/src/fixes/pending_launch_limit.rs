@@ -1,11 +1,11 @@
 //! `raise-pending-launch-limit` and `restore-pending-launch-limit`
 
-use gridfuse_analysis::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::launch::{Bound, Launchers, launch_counts, launches, statement_places};
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{ExprKind, Name, StmtKind, body};
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{Bound, Launchers, launch_counts, launches, statement_places};
-use gridfuse_analysis::resolve::launch_sites_of;
-use gridfuse_analysis::span::FileRange;
 
 use super::{Fix, function_around, site_at};
 use crate::edit::{EditBuilder, SourceEdit};
@@ -149,7 +149,7 @@ fn raise(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
         Bound::Constant(n) => n,
         _ => c.at_least,
     });
-    if wanted <= gridfuse_analysis::launch::PENDING_LAUNCHES {
+    if wanted <= gridfuse_analysis::base::limits::PENDING_LAUNCHES {
         return Err(refuse("how many launches there are isn't known", Some(site.here())));
     }
     if let Some(call) = limits_in_program(db, site.file).first() {
@@ -261,7 +261,7 @@ fn restore(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdi
 fn limits_in_program(db: &dyn Db, file: SourceFile) -> Vec<FileRange> {
     let found = files_of(db, file).into_iter().filter_map(|file| {
         let at = file.text(db).find(LIMIT)? as u32;
-        let range = gridfuse_analysis::span::TextRange::new(at, at + LIMIT.len() as u32);
+        let range = gridfuse_analysis::base::span::TextRange::new(at, at + LIMIT.len() as u32);
         Some(FileRange { file, range })
     });
     found.collect()

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers, who_gets_to};
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtId, StmtKind, body};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{LaunchId, Launchers, who_gets_to};
-use gridfuse_analysis::resolve::functions_named;
-use gridfuse_analysis::span::FileRange;
 
 use super::finish;
 use crate::child::Child;

@@ -1,7 +1,7 @@
 //! `aggregate-grid-host`
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::LaunchId;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::aggregate::{Granularity, aggregate};
 use crate::edit::SourceEdit;

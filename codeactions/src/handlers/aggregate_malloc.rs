@@ -2,14 +2,15 @@
 
 mod leftovers;
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers, Places, statement_places};
+use gridfuse_analysis::facts::uniformity::{Level, uniformity};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::{FunctionItem, TypeItem, items};
+use gridfuse_analysis::hir::resolve::{functions_named, unqualified, visible_names};
+use gridfuse_analysis::hir::special_members::Constructors;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
-use gridfuse_analysis::items::{FunctionItem, TypeItem, items};
-use gridfuse_analysis::launch::{LaunchId, Launchers, Places, statement_places};
-use gridfuse_analysis::resolve::{functions_named, included_files, unqualified, visible_names};
-use gridfuse_analysis::span::{FileRange, Span};
-use gridfuse_analysis::special_members::Constructors;
-use gridfuse_analysis::uniformity::{Level, uniformity};
 
 use super::finish;
 use crate::edit::{EditBuilder, SourceEdit};

@@ -1,10 +1,10 @@
 //! `coarsen`
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::LaunchId;
-use gridfuse_analysis::resolve::{Meaning, meaning};
-use gridfuse_analysis::span::{FileRange, Span};
-use gridfuse_analysis::summary::summary;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::facts::launch::LaunchId;
+use gridfuse_analysis::facts::summary::summary;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 
 use super::finish;
 use crate::barriers;

@@ -1,7 +1,7 @@
 //! `fire-and-forget`
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::{LaunchId, Stream};
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::launch::{LaunchId, Stream};
 
 use super::finish;
 use crate::edit::{EditBuilder, SourceEdit};

@@ -1,10 +1,10 @@
 //! `flatten-recursion`
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::launch::{LaunchId, Stream, launches};
+use gridfuse_analysis::hir::resolve::other_mentions;
 use gridfuse_analysis::hir::{ExprId, StmtKind};
-use gridfuse_analysis::launch::{LaunchId, Stream, launches};
-use gridfuse_analysis::resolve::other_mentions;
-use gridfuse_analysis::span::FileRange;
 
 use super::finish;
 use crate::aggregate::{refuse_child, understand_stream};

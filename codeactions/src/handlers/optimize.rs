@@ -1,7 +1,7 @@
 //! `optimize`
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::{Child, LaunchId};
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::launch::{Child, LaunchId};
 
 use super::rewrite_by_id;
 use crate::edit::SourceEdit;

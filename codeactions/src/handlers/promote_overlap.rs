@@ -1,7 +1,7 @@
 //! `promote-overlap`
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::LaunchId;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::edit::SourceEdit;
 use crate::promotion::{Promotion, promote};

@@ -1,7 +1,7 @@
 //! `threshold`
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::LaunchId;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::edit::SourceEdit;
 use crate::in_launcher::{Grids, run_in_launcher};

@@ -5,11 +5,11 @@ mod many_blocks;
 mod one_block;
 mod read_only;
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers, Stream, who_launches};
+use gridfuse_analysis::hir::resolve::{launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind};
-use gridfuse_analysis::launch::{LaunchId, Launchers, Stream, who_launches};
-use gridfuse_analysis::resolve::{launch_sites_of, other_mentions};
-use gridfuse_analysis::span::FileRange;
 
 use crate::aggregate::{refuse_child, refuse_waits, shared_memory};
 use crate::barriers;

@@ -1,7 +1,7 @@
 //! Loads that take for granted that nothing writes there while the kernel runs: right from one grid to the next one, and wrong in a
 //! grid that stays, where an iteration has written what the next one loads.
 
-use gridfuse_analysis::dependence::{Root, own_footprint};
+use gridfuse_analysis::facts::dependence::{Root, own_footprint};
 
 use super::Iteration;
 use crate::ctype;
@@ -59,7 +59,7 @@ pub fn refuse<'db>(
 /// Whether the kernel may write memory that other blocks see.
 fn may_write(iteration: &Iteration<'_>) -> bool {
     let found = own_footprint(iteration.site.db, iteration.kernel.item);
-    let writes = |access: &gridfuse_analysis::dependence::Access<'_>| {
+    let writes = |access: &gridfuse_analysis::facts::dependence::Access<'_>| {
         !access.kind.reads_only() && !matches!(access.root, Root::Object(_))
     };
     found.accesses.iter().any(writes) || found.gaps.iter().any(|gap| !gap.prints)

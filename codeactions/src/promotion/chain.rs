@@ -1,13 +1,13 @@
 //! Recognises a chain: a kernel of one block, one thread of which launches the same kernel again, with one block.
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::facts::launch::{Child as Launched, LaunchId, Launchers, Stream, constant_value, who_launches};
+use gridfuse_analysis::facts::summary::summary;
+use gridfuse_analysis::facts::uniformity::{Level, uniformity};
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{Child as Launched, LaunchId, Launchers, Stream, constant_value, who_launches};
-use gridfuse_analysis::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
-use gridfuse_analysis::span::{FileRange, Span};
-use gridfuse_analysis::summary::summary;
-use gridfuse_analysis::uniformity::{Level, uniformity};
 
 use super::memory::write_before;
 use crate::arena::refuse_to_leave_unseen;
@@ -183,7 +183,7 @@ fn refuse_launch(site: &Site<'_>, effects: &Effects, refusals: &mut Refusals) {
 
 /// Ways in which the kernel is used that aren't launches in sight.
 fn refuse_other_calls(db: &dyn Db, item: FunctionItem<'_>, refusals: &mut Refusals) {
-    let name = gridfuse_analysis::resolve::unqualified(item.name(db));
+    let name = gridfuse_analysis::hir::resolve::unqualified(item.name(db));
     // The runtime header has locals of many names, and knows no kernel of the user's.
     let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
     for mention in other_mentions(db, item).into_iter().filter(of_user).take(3) {

@@ -1,7 +1,7 @@
 //! Writes the grid whose blocks run the links of a chain.
 
+use gridfuse_analysis::base::span::{FileRange, TextRange};
 use gridfuse_analysis::hir::{ExprKind, Literal};
-use gridfuse_analysis::span::{FileRange, TextRange};
 
 use super::chain::{Chain, Passed};
 use super::{Form, running};

@@ -1,9 +1,9 @@
 //! What of a kernel's accesses to memory comes before the launch of the next link. What comes behind is in no order with
 //! that link, so a program without races does nothing there that the next link could notice.
 
-use gridfuse_analysis::dependence::{Access, Gap, Root, own_footprint};
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::dependence::{Access, Gap, Root, own_footprint};
 use gridfuse_analysis::hir::StmtKind;
-use gridfuse_analysis::span::Span;
 
 use crate::site::Site;
 

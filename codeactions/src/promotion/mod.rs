@@ -8,8 +8,8 @@ mod memory;
 mod overlap;
 mod running;
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::launch::{LaunchId, takes_flat_blocks};
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::launch::{LaunchId, takes_flat_blocks};
 
 use crate::aggregate::shared_memory;
 use crate::edit::{EditBuilder, SourceEdit};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::facts::uniformity::{Level, uniformity};
 use gridfuse_analysis::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, UnOp};
-use gridfuse_analysis::span::{FileRange, Span};
-use gridfuse_analysis::uniformity::{Level, uniformity};
 
 use super::chain::{Chain, Passed};
 use super::marker::{assumption, contradiction, marker_of};

@@ -1,7 +1,7 @@
 //! Recognises that a link passes on nothing but a running value, so that looking back takes the place of waiting.
 
+use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, StmtId, StmtKind};
-use gridfuse_analysis::resolve::functions_named;
 
 use super::chain::{Chain, Passed, is_wide_integer};
 use super::memory::{accesses_in, gaps_in};

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use gridfuse_analysis::db::{Host, SourceFile};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::span::{FileRange, TextRange};
 use gridfuse_analysis::diagnostics::{KINDS, diagnostics};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::host::Host;
 
 use super::rewrite;
 use crate::edit::apply;

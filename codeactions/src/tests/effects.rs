@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gridfuse_analysis::db::Host;
-use gridfuse_analysis::items::items;
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 
 use crate::effects::{Effects, effects};
 

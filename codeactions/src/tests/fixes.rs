@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use gridfuse_analysis::db::Host;
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::host::Host;
 
 use super::{program, with_child};
 use crate::edit::apply;

@@ -33,9 +33,9 @@ mod unknown;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::db::Host;
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{LaunchId, launches};
+use gridfuse_analysis::facts::launch::{LaunchId, launches};
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 
 use crate::edit::{SourceEdit, apply};
 use crate::include::{HEADER, HEADER_NAME};

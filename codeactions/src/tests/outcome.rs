@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use gridfuse_analysis::db::Host;
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::LaunchId;
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::facts::launch::LaunchId;
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 
 use crate::copy::Copy;
 use crate::handlers::REWRITES;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use gridfuse_analysis::compile::CompileCommand;
-use gridfuse_analysis::db::Host;
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::LaunchId;
+use gridfuse_analysis::base::compile::CompileCommand;
+use gridfuse_analysis::facts::launch::LaunchId;
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 
 use super::{Rewritten, refuses, rewrite};
 use crate::rewrite::{Options, Verdict, rewrite_by_id};

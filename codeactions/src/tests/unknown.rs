@@ -1,7 +1,7 @@
 //! What isn't analysed may do anything: what is too large or too deep, declared and not defined, included in the middle of a function,
 //! or elsewhere than where its name is looked up.
 
-use gridfuse_analysis::budget::{BRACKETS, GROUPS, SCOPES};
+use gridfuse_analysis::base::budget::{BRACKETS, GROUPS, SCOPES};
 
 use super::fixes::fix;
 use super::{rewrite, rewrite_files};

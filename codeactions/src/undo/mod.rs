@@ -10,10 +10,11 @@ mod together;
 
 use std::path::Path;
 
-use gridfuse_analysis::db::{Db, Host, Workspace};
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
-use gridfuse_analysis::span::FileRange;
+use gridfuse_analysis::base::db::{Db, Workspace};
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::host::Host;
 
 use crate::copy::Copy;
 use crate::edit::{SourceEdit, apply};

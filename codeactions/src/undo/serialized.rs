@@ -1,11 +1,11 @@
 //! Takes `serialize` back.
 
-use gridfuse_analysis::db::Db;
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::facts::launch::launches;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{functions_named, unqualified};
 use gridfuse_analysis::hir::{ExprId, ExprKind, StmtKind, body};
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::launches;
-use gridfuse_analysis::resolve::{functions_named, unqualified};
-use gridfuse_analysis::span::FileRange;
 
 use super::Layer;
 use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, put_body_back, source};

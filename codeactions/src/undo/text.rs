@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use gridfuse_analysis::db::{Db, SourceFile, Workspace};
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::resolve::{functions_named, included_files, unqualified};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::resolve::{functions_named, unqualified};
 
 use crate::child::Child;
 use crate::edit::EditBuilder;

@@ -1,9 +1,9 @@
 //! Takes `aggregate-atomics` back.
 
-use gridfuse_analysis::db::Db;
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::{Child, Launchers, launches};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::facts::launch::{Child, Launchers, launches};
+use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::Layer;
 use super::text::place;

@@ -6,10 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use gridfuse_analysis::db::SourceFile;
-use gridfuse_analysis::diagnostic::{Diagnostic, Severity};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::severity::Severity;
+use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
-use gridfuse_analysis::items::items;
+use gridfuse_analysis::hir::items::items;
 
 use super::output::{count, json, note};
 use super::project::Project;

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use gridfuse_analysis::db::SourceFile;
-use gridfuse_analysis::diagnostic::{Diagnostic, Severity};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::severity::Severity;
+use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_codeactions::edit::SourceEdit;
 use gridfuse_codeactions::fixes::fix_by_id;

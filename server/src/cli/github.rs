@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use gridfuse_analysis::db::Database;
-use gridfuse_analysis::diagnostic::{Diagnostic, Severity};
+use gridfuse_analysis::base::db::Database;
+use gridfuse_analysis::base::severity::Severity;
+use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 
 use super::region::CharRegion;
 

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gridfuse_analysis::db::{Database, Host, SourceFile};
+use gridfuse_analysis::base::db::{Database, SourceFile};
+use gridfuse_analysis::host::Host;
 
 use super::output::note;
 use super::{CliError, Includes};

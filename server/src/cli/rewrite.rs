@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use annotate_snippets::Level;
 use clap::Args;
-use gridfuse_analysis::db::SourceFile;
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::span::{FileRange, TextRange};
 use gridfuse_codeactions::edit::{SourceEdit, map_range};
 use gridfuse_codeactions::fixes::{FIXES, Fix, fix_by_id};
 use gridfuse_codeactions::handlers::REWRITES;
@@ -402,8 +402,8 @@ fn common_directory<'a>(mut paths: impl Iterator<Item = &'a PathBuf>) -> PathBuf
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfuse_analysis::db::Db;
-    use gridfuse_analysis::launch::{LaunchId, launches};
+    use gridfuse_analysis::base::db::Db;
+    use gridfuse_analysis::facts::launch::{LaunchId, launches};
     use gridfuse_codeactions::edit::TextEdit;
     use gridfuse_codeactions::rewrite::Ineligible;
 

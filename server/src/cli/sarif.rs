@@ -1,9 +1,10 @@
 //! SARIF 2.1.0, which code scanning services and editors read.
 
-use gridfuse_analysis::db::Database;
-use gridfuse_analysis::diagnostic::{Diagnostic, Severity};
+use gridfuse_analysis::base::db::Database;
+use gridfuse_analysis::base::severity::Severity;
+use gridfuse_analysis::base::span::FileRange;
 use gridfuse_analysis::diagnostics::KINDS;
-use gridfuse_analysis::span::FileRange;
+use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use serde_sarif::sarif::{
     ArtifactLocation, Location, Message, MultiformatMessageString, PhysicalLocation, Region, ReportingConfiguration,
     ReportingDescriptor, Result, ResultLevel, Run, SCHEMA_URL, Sarif, Tool, ToolComponent, Version,

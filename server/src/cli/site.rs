@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::span::TextRange;
 
 use crate::launches::{Site, overlapping};
 use crate::line_index::line_index;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
-use gridfuse_analysis::db::{Database, SourceFile};
-use gridfuse_analysis::diagnostic::{Diagnostic, Severity};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::db::{Database, SourceFile};
+use gridfuse_analysis::base::severity::Severity;
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_codeactions::rewrite::Reason;
 
 use super::output::shell;

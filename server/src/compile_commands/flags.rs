@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::compile::{CompileCommand, DefaultStream, MacroFlag};
+use gridfuse_analysis::base::compile::{CompileCommand, DefaultStream, MacroFlag};
 
 use crate::files::{self, MAX_FOUND_BYTES, normalize};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use gridfuse_analysis::db::SourceFile;
-use gridfuse_analysis::diagnostic;
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::diagnostics::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
-use gridfuse_analysis::launch::in_recursion;
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::facts::launch::in_recursion;
 use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
 use gridfuse_codeactions::fixes::{FIXES, Fix, fix_by_id};
 use gridfuse_codeactions::handlers::{REWRITES, Subject, allocates, subject};

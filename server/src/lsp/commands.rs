@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::span::TextRange;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tower_lsp_server::jsonrpc::{Error, Result};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::diagnostic::Severity;
-use gridfuse_analysis::settings::Settings;
+use gridfuse_analysis::base::settings::Settings;
+use gridfuse_analysis::base::severity::Severity;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-use gridfuse_analysis::db::Workspace;
+use gridfuse_analysis::base::db::Workspace;
 use tokio::task::JoinError;
 use tower_lsp_server::ls_types::MessageType;
 

@@ -1,7 +1,7 @@
 //! Inlay hints: how uniform the arguments and the config of a launch are.
 
-use gridfuse_analysis::launch::Operand;
-use gridfuse_analysis::uniformity::Level;
+use gridfuse_analysis::facts::launch::Operand;
+use gridfuse_analysis::facts::uniformity::Level;
 use tower_lsp_server::ls_types::{
     InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind,
 };

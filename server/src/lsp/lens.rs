@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use gridfuse_analysis::db::SourceFile;
-use gridfuse_analysis::items::{FunctionItem, items};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Verdict};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! What was measured of a function's launches, for hovers and lenses.
 
-use gridfuse_analysis::items::FunctionItem;
+use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::markdown::{table, words};
 use super::state::Snapshot;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gridfuse_analysis::db::Workspace;
+use gridfuse_analysis::base::db::Workspace;
 use tower_lsp_server::ls_types::{Diagnostic, DiagnosticSeverity, MessageType, Position, Range, Uri};
 
 use super::config::Overrides;

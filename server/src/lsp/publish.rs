@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gridfuse_analysis::db::Workspace;
+use gridfuse_analysis::base::db::Workspace;
 use gridfuse_analysis::diagnostics::diagnostics;
 use tower_lsp_server::ls_types::{Diagnostic, Uri};
 

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::span::TextRange;
 use serde_json::Value;
 use tower_lsp_server::LanguageServer;
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use gridfuse_analysis::db::{Database, Host, SourceFile, Workspace};
+use gridfuse_analysis::base::db::{Database, SourceFile, Workspace};
+use gridfuse_analysis::host::Host;
 use salsa::{Cancelled, Database as _};
 use tokio::sync::{Notify, mpsc};
 use tower_lsp_server::Client;

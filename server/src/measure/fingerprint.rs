@@ -1,7 +1,7 @@
 //! Whether a program's code has changed: a number that stays the same when only comments and white space change.
 
-use gridfuse_analysis::db::{Db, SourceFile};
-use gridfuse_analysis::resolve::included_files;
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::hir::included::included_files;
 use gridfuse_codeactions::lex::{TokenKind, tokens};
 
 /// FNV-1a: the same on every machine and in every version.

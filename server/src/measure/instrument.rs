@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::db::{Database, SourceFile};
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::resolve::unqualified;
+use gridfuse_analysis::base::db::{Database, SourceFile};
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::resolve::unqualified;
 use gridfuse_codeactions::edit::TextEdit;
 use gridfuse_codeactions::lex::{code_words, identifiers};
 
@@ -174,7 +174,7 @@ pub fn instrument(
 /// The text that takes a launch's place, by the site's number.
 fn wrap<'a>(db: &Database, site: &Site<'_>, launch: &'a str) -> Result<impl Fn(u32) -> String + use<'a>, &'static str> {
     let text = site.id.function.text(db);
-    let source = |span: gridfuse_analysis::span::Span| {
+    let source = |span: gridfuse_analysis::base::span::Span| {
         let (start, end) = (span.start as usize, span.end as usize);
         text.get(start..end).unwrap_or_default().to_owned()
     };

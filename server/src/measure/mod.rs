@@ -43,7 +43,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::span::TextRange;
 
 use self::build::{BuildFailure, Compiler, build};
 use self::instrument::{Sites, instrument, launching_kernels};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::compile::{DefaultStream, MacroFlag, compilation};
-use gridfuse_analysis::db::{SourceFile, Workspace};
-use gridfuse_analysis::resolve::included_files;
+use gridfuse_analysis::base::compile::{DefaultStream, MacroFlag, compilation};
+use gridfuse_analysis::base::db::{SourceFile, Workspace};
+use gridfuse_analysis::hir::included::included_files;
 use gridfuse_codeactions::edit::{TextEdit, apply_to_text};
 
 use crate::cli::Project;

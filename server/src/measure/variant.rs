@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_codeactions::edit::map_range;
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Rewrite};

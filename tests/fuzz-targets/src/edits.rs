@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use arbitrary::{Arbitrary, Unstructured};
-use gridfuse_analysis::db::Host;
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::host::Host;
 
 use crate::{facts, workspace};
 

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use gridfuse::launches::in_file;
-use gridfuse_analysis::db::{Database, Host, SourceFile};
+use gridfuse_analysis::base::db::{Database, SourceFile};
+use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::span::FileRange;
 use gridfuse_analysis::diagnostics::diagnostics;
-use gridfuse_analysis::parse::parse;
-use gridfuse_analysis::span::FileRange;
+use gridfuse_analysis::host::Host;
 use gridfuse_codeactions::edit::{SourceEdit, apply};
 use gridfuse_codeactions::fixes::FIXES;
 use gridfuse_codeactions::handlers::REWRITES;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::db::Host;
+use gridfuse_analysis::host::Host;
 
 /// Ends a file.
 pub const END: char = '\u{1}';

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::db::{Host, SourceFile};
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 use gridfuse_codeactions::edit::{apply_to_text, map_range};
 use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::REWRITES;

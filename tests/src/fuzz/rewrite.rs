@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::db::{Host, SourceFile, Workspace};
-use gridfuse_analysis::items::items;
-use gridfuse_analysis::launch::{LaunchId, Launchers, launches};
-use gridfuse_analysis::parse::parse;
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::db::{SourceFile, Workspace};
+use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::host::Host;
 use gridfuse_codeactions::edit::{SourceEdit, apply_to_text, map_range};
 use gridfuse_codeactions::handlers::REWRITES;
 use gridfuse_codeactions::rewrite::{Options, Reason, Verdict, rewrite_by_id};

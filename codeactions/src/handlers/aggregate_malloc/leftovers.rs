@@ -3,12 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use gridfuse_analysis::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
+use gridfuse_analysis::base::span::{FileRange, TextRange};
 use gridfuse_analysis::hir::body;
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::parse::parse;
-use gridfuse_analysis::preprocess::{MacroState, preprocessed};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::hir::items::{FunctionItem, items};
 
 use super::{Family, calls};
 use crate::lex::{self, Token, TokenKind};

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::span::TextRange;
 
 use self::program_args::{GIVEN_UP, ProgramArgs, end_on_interrupt, sentence, with_spinner};
 use super::output;

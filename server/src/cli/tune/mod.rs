@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::span::TextRange;
 
 use super::measure::program_args::{GIVEN_UP, ProgramArgs, end_on_interrupt, sentence, with_spinner};
 use super::output::{self, note};

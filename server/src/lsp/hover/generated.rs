@@ -1,9 +1,10 @@
 //! What rewrites add to a program: the runtime's names, and the functions, types and numbers made for a kernel.
 
-use gridfuse_analysis::db::SourceFile;
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::resolve::{Meaning, included_files, meaning};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 use gridfuse_codeactions::include::HEADER;
 
 use super::super::markdown::{code, describe, fenced, link};
@@ -270,7 +271,7 @@ fn knob(snapshot: &Snapshot, file: SourceFile, name: &str, value: &str) -> Optio
             let body = function.text(db);
             let launches = body.contains("<<") || body.contains(".launch(");
             for at in mentions(&body, name).filter(|_| launches) {
-                let span = gridfuse_analysis::span::Span::new(at as u32, (at + name.len()) as u32);
+                let span = gridfuse_analysis::base::span::Span::new(at as u32, (at + name.len()) as u32);
                 places.push(place_in(db, *function, span));
             }
         }

@@ -1,8 +1,8 @@
 //! A kernel, or another function that launches, in Markdown: its head, who launches it, what it launches.
 
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::launch_counts;
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::facts::launch::launch_counts;
+use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::super::markdown::{code, describe, fenced, link, table};
 use super::super::measured;

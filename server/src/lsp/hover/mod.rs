@@ -5,11 +5,11 @@ pub mod kernel;
 pub mod launch;
 pub mod operand;
 
-use gridfuse_analysis::db::SourceFile;
-use gridfuse_analysis::items::FunctionItem;
-use gridfuse_analysis::launch::Child;
-use gridfuse_analysis::resolve::{Meaning, meaning};
-use gridfuse_analysis::span::{FileRange, TextRange};
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::facts::launch::Child;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 use tower_lsp_server::ls_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
 
 use super::convert::path_of;

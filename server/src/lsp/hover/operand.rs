@@ -1,8 +1,8 @@
 //! An argument or a part of the config of a launch, in Markdown: how uniform it is, and why.
 
-use gridfuse_analysis::launch::Operand;
-use gridfuse_analysis::span::{FileRange, Span};
-use gridfuse_analysis::uniformity::{Cause, Level, Uniformity};
+use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::facts::launch::Operand;
+use gridfuse_analysis::facts::uniformity::{Cause, Level, Uniformity};
 
 use super::super::markdown::{code, describe, link, source_line, table, words};
 use super::super::state::Snapshot;

@@ -12,11 +12,12 @@ mod values;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gridfuse_analysis::db::{Database, SourceFile};
+use gridfuse_analysis::base::db::{Database, SourceFile};
+use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::parameters;
-use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::resolve::{included_files, unqualified};
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::hir::resolve::unqualified;
 
 use self::host_program::{Kernel, Parameter, TemplateParameter};
 use self::spec::{Broken, Spec};

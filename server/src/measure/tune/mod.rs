@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gridfuse_analysis::span::TextRange;
+use gridfuse_analysis::base::span::TextRange;
 
 use self::base::{Base, Load};
 use self::cost::{Ledger, Stage};

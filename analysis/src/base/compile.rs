@@ -1,0 +1,170 @@
+//! How files are compiled: the commands of `compile_commands.json`, as far as analyses read them.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::base::db::{Db, SourceFile, Workspace};
+use crate::base::include::resolve_with;
+
+/// What `<<<grid, block>>>` without a stream means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub enum DefaultStream {
+    /// The NULL stream: in device code, the one that all threads of a block share.
+    #[default]
+    Legacy,
+    /// `--default-stream per-thread`: each thread's own stream.
+    PerThread,
+}
+
+/// A `-D` or `-U`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub enum MacroFlag {
+    /// `-D NAME=text`, written as the line behind `#define` would be: `NAME text`.
+    Define(String),
+    /// `-U NAME`
+    Undefine(String),
+}
+
+/// One command that compiles a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub struct CompileCommand {
+    /// Directories in which `#include` looks, absolute, in the compiler's order.
+    pub include_dirs: Vec<PathBuf>,
+    /// Macros that the command defines and undefines, in order.
+    pub macros: Vec<MacroFlag>,
+    /// Files that are included before the first line, absolute.
+    pub forced_includes: Vec<PathBuf>,
+    /// Virtual architectures that device code is compiled for, as ten times the compute capability: 90 for `compute_90`.
+    /// Empty: not said, or not known (`-arch=native`).
+    pub archs: Vec<u32>,
+    /// What a launch without stream means.
+    pub default_stream: DefaultStream,
+    /// Device code is relocatable: `-rdc=true`, `-dc`, `-fgpu-rdc`.
+    pub relocatable: bool,
+    /// The command links as well, and leaves CUDA's device runtime out: `-cudadevrt none`.
+    pub without_device_runtime: bool,
+    /// All pointers that kernels get are `__restrict__`: `--restrict`.
+    pub restrict: bool,
+    /// Major and minor version of the toolkit, where the compiler's path names it.
+    pub cuda: Option<(u32, u32)>,
+}
+
+/// Why a file is taken to be compiled in a certain way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub enum Origin {
+    /// Nothing is known.
+    #[default]
+    Unknown,
+    /// The file has commands of its own.
+    Own,
+    /// A file that includes it has.
+    Includer,
+    /// A file near it has: a guess, good for finding includes and for nothing that has to be certain.
+    Neighbour,
+}
+
+/// How one file is compiled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, salsa::SalsaValue)]
+pub struct Compilation {
+    /// The commands; several when the file is part of several programs.
+    pub commands: Vec<Arc<CompileCommand>>,
+    /// Where they come from.
+    pub origin: Origin,
+}
+
+impl Compilation {
+    /// The commands are this file's, not a neighbour's.
+    pub fn certain(&self) -> bool {
+        matches!(self.origin, Origin::Own | Origin::Includer)
+    }
+}
+
+/// How a file is compiled: by its own commands, else by those of a file that includes it, else by those of the nearest file.
+#[salsa::tracked]
+pub fn compilation(db: &dyn Db, file: SourceFile) -> Compilation {
+    let Some(workspace) = Workspace::try_get(db) else {
+        return Compilation::default();
+    };
+    let all = workspace.commands(db);
+    if all.is_empty() {
+        return Compilation::default();
+    }
+    let path = file.path(db);
+    if let Some(commands) = all.get(path) {
+        return Compilation {
+            commands: commands.clone(),
+            origin: Origin::Own,
+        };
+    }
+    if let Some(mains) = includers(db).get(&file) {
+        let mut commands: Vec<Arc<CompileCommand>> = Vec::new();
+        for command in mains.iter().filter_map(|main| all.get(main.path(db))).flatten() {
+            if !commands.contains(command) {
+                commands.push(command.clone());
+            }
+        }
+        return Compilation {
+            commands,
+            origin: Origin::Includer,
+        };
+    }
+    let nearest = all.iter().max_by_key(|(other, _)| nearness(path, other));
+    let commands = nearest.map(|(_, commands)| commands.clone()).unwrap_or_default();
+    Compilation {
+        commands,
+        origin: Origin::Neighbour,
+    }
+}
+
+/// How well another file's commands fit: the same suffix, then the longest common path, then the longest common start of the name.
+fn nearness(path: &Path, other: &Path) -> (bool, usize, usize) {
+    let common = path
+        .components()
+        .zip(other.components())
+        .take_while(|(a, b)| a == b)
+        .count();
+    let name = |path: &Path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    };
+    let (a, b) = (name(path), name(other));
+    let start = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let header = path.extension().is_none_or(|suffix| suffix != "cu");
+    (header || path.extension() == other.extension(), common, start)
+}
+
+/// The files with commands that include each file without.
+#[salsa::tracked]
+fn includers(db: &dyn Db) -> HashMap<SourceFile, Vec<SourceFile>> {
+    let mut found: HashMap<SourceFile, Vec<SourceFile>> = HashMap::new();
+    let Some(workspace) = Workspace::try_get(db) else {
+        return found;
+    };
+    let (all, files) = (workspace.commands(db), workspace.files(db));
+    for (path, commands) in all.iter() {
+        let (Some(&main), Some(command)) = (files.get(path), commands.first()) else {
+            continue;
+        };
+        let forced = command
+            .forced_includes
+            .iter()
+            .filter_map(|path| files.get(path).copied());
+        let mut pending: Vec<SourceFile> = forced.chain([main]).collect();
+        let mut seen: HashSet<SourceFile> = pending.iter().copied().collect();
+        while let Some(file) = pending.pop() {
+            if file != main && !all.contains_key(file.path(db)) {
+                found.entry(file).or_default().push(main);
+            }
+            for include in file.includes(db).iter() {
+                if let Some(target) = resolve_with(db, file, include, &command.include_dirs)
+                    && seen.insert(target)
+                {
+                    pending.push(target);
+                }
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,467 @@
+//! Same-length masking: blanks what tree-sitter-cuda cannot parse, keeping every offset and newline, so that the tree's
+//! positions are positions in the user's text.
+//!
+//! What is blanked: `__align__(8)`, `__cluster_dims__(…)`, `__maxnreg__(…)`, `__launch_bounds__` with three arguments,
+//! calling-convention words, `#pragma` lines (a `#pragma unroll` between `if (c)` and `for` would give the `if` an empty
+//! body), lambda execution spaces (`[=] __device__ (…)`), and the user's own macros that stand for what is written in front of
+//! functions (`#define KERNEL __global__`), whose meaning is kept in [`Masked::specifiers`]. Branches of `#if` that aren't compiled are blanked,
+//! and `#if` groups that cut through a construct are reduced to one branch ([`Masked::cuts`]).
+
+mod conditionals;
+mod directives;
+mod large;
+
+use std::sync::Arc;
+
+use tree_sitter::{InputEdit, Point, Tree};
+
+use crate::base::budget::FILE_BYTES;
+use crate::base::preprocess::{Branch, SpecifierMacros, SpecifierUse, Specifiers};
+use crate::base::span::TextRange;
+use conditionals::Conditionals;
+pub use directives::{Directive, directives, file_directives};
+
+/// A masked text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Masked {
+    /// Same length and newlines as the original; empty when the file is too large.
+    pub text: Arc<str>,
+    /// Macros that were blanked because they stand for specifiers of functions, in order.
+    pub specifiers: Vec<Specifiers>,
+    /// `#if` groups of which one branch was kept because they cut through a construct, in order.
+    pub cuts: Vec<TextRange>,
+    /// `#if` groups of which it is known which branch is compiled, if any, in order.
+    pub decided: Vec<TextRange>,
+    /// Branches that were blanked, in order: what stands there isn't analysed.
+    pub inactive: Vec<TextRange>,
+    /// What was blanked because it is too large, in order; it is among `inactive`, too. See [`crate::base::budget`].
+    pub large: Vec<TextRange>,
+}
+
+/// Names that are blanked together with a following parenthesised argument list.
+const WITH_ARGUMENTS: &[&str] = &[
+    "__align__",
+    "__cluster_dims__",
+    "__maxnreg__",
+    "__block_size__",
+    "__attribute__",
+    "__declspec",
+    "__nv_pure__",
+    "_Pragma",
+];
+
+/// Names that are blanked alone.
+const WORDS: &[&str] = &[
+    "__stdcall",
+    "__cdecl",
+    "__fastcall",
+    "__vectorcall",
+    "CUDARTAPI",
+    "CUDART_CB",
+    "CUDACB",
+    "WINAPI",
+    "__inline_hint__",
+];
+
+/// Masks one text of which no macros are known. `branches`: for each of its [`directives`] what becomes of the text behind it; those
+/// that are missing aren't known.
+pub fn mask(text: &str, branches: &[Branch]) -> Masked {
+    mask_with(text, &directives(text), branches, &SpecifierMacros::default())
+}
+
+/// The same where its directives and macros are known.
+pub(crate) fn mask_with(text: &str, directives: &[Directive], branches: &[Branch], macros: &SpecifierMacros) -> Masked {
+    if text.len() > FILE_BYTES {
+        let whole = vec![TextRange::new(0, text.len() as u32)];
+        return Masked {
+            text: "".into(),
+            specifiers: Vec::new(),
+            cuts: Vec::new(),
+            decided: Vec::new(),
+            inactive: whole.clone(),
+            large: whole,
+        };
+    }
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let mut specifiers = Vec::new();
+    let mut next_directive = 0;
+    let mut at = 0;
+    // Start of the current line's first non-blank byte, to recognise directives.
+    let mut line_fresh = true;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        match byte {
+            b'\n' => {
+                line_fresh = true;
+                at += 1;
+            }
+            b' ' | b'\t' | b'\r' => at += 1,
+            b'/' if bytes.get(at + 1) == Some(&b'/') => at = end_of_line(bytes, at),
+            b'/' if bytes.get(at + 1) == Some(&b'*') => at = end_of_block_comment(bytes, at),
+            b'"' => {
+                line_fresh = false;
+                at = end_of_string(bytes, at);
+            }
+            b'\'' => {
+                line_fresh = false;
+                at = end_of_char(bytes, at);
+            }
+            b'#' if line_fresh => {
+                line_fresh = false;
+                while directives.get(next_directive).is_some_and(|d| d.start < at) {
+                    next_directive += 1;
+                }
+                match directives.get(next_directive).filter(|d| d.start == at) {
+                    Some(directive) => {
+                        next_directive += 1;
+                        if directive.name == "pragma" {
+                            blank(&mut out, at, directive.end);
+                        }
+                        at = directive.end;
+                    }
+                    None => at += 1,
+                }
+            }
+            b'[' => {
+                line_fresh = false;
+                at += 1;
+                // `[…] __device__ (` : an execution space on a lambda.
+                let attribute = bytes.get(at) == Some(&b'[');
+                if !attribute && let Some(close) = matching(bytes, at - 1, b'[', b']') {
+                    let mut next = skip_space(bytes, close + 1);
+                    while let Some(word) = word_at(text, next).filter(|w| matches!(*w, "__device__" | "__host__")) {
+                        let after = skip_space(bytes, next + word.len());
+                        if !matches!(bytes.get(after), Some(b'(' | b'{' | b'_')) {
+                            break;
+                        }
+                        blank(&mut out, next, next + word.len());
+                        next = after;
+                    }
+                }
+            }
+            _ if is_word_start(byte) => {
+                line_fresh = false;
+                let word = word_at(text, at).unwrap_or("");
+                let end = at + word.len();
+                if is_raw_prefix(word) && bytes.get(end) == Some(&b'"') {
+                    at = end_of_raw_string(bytes, end);
+                    continue;
+                }
+                if WORDS.contains(&word) {
+                    blank(&mut out, at, end);
+                } else if WITH_ARGUMENTS.contains(&word) {
+                    blank(&mut out, at, end);
+                    let open = skip_space(bytes, end);
+                    if bytes.get(open) == Some(&b'(')
+                        && let Some(close) = matching(bytes, open, b'(', b')')
+                    {
+                        blank(&mut out, open, close + 1);
+                        at = close + 1;
+                        continue;
+                    }
+                } else if word == "__launch_bounds__" {
+                    let open = skip_space(bytes, end);
+                    if bytes.get(open) == Some(&b'(')
+                        && let Some(close) = matching(bytes, open, b'(', b')')
+                    {
+                        if commas(bytes, open, close) > 1 {
+                            blank(&mut out, at, close + 1);
+                        }
+                        at = close + 1;
+                        continue;
+                    }
+                } else if macros.mentions(word)
+                    && let Some(used) = macros.use_at(text, at, word, next_directive as u32)
+                {
+                    at = used.specifiers.end as usize;
+                    show_rest(&mut out, bytes, end, &used);
+                    specifiers.push(used.specifiers);
+                    continue;
+                }
+                at = end;
+            }
+            b'0'..=b'9' => {
+                line_fresh = false;
+                at = end_of_number(bytes, at);
+            }
+            _ => {
+                line_fresh = false;
+                at += 1;
+            }
+        }
+    }
+    let Conditionals {
+        cuts,
+        decided,
+        mut inactive,
+        too_deep,
+    } = conditionals::mend(text, &mut out, directives, branches);
+    let mut large = large::blank_large(&mut out, directives);
+    if !too_deep.is_empty() {
+        large.retain(|range| !too_deep.iter().any(|group| group.contains(*range)));
+        large.extend(
+            too_deep
+                .iter()
+                .filter(|group| !large.iter().any(|l| l.contains(**group)))
+                .copied()
+                .collect::<Vec<_>>(),
+        );
+        large.sort_unstable();
+    }
+    if !large.is_empty() {
+        inactive.retain(|range| !large.iter().any(|l| l.contains(*range)));
+        inactive.extend(&large);
+        inactive.sort_unstable();
+    }
+    // Only whole ASCII words and spans between ASCII delimiters were blanked byte by byte, so the text is still UTF-8;
+    // should that ever be wrong, the unmasked text is the safe answer.
+    let masked = String::from_utf8(out).unwrap_or_else(|_| text.to_owned());
+    Masked {
+        text: masked.into(),
+        specifiers,
+        cuts,
+        decided,
+        inactive,
+        large,
+    }
+}
+
+/// The tree of `old` with the difference to `new` recorded, ready to be passed to an incremental parse of `new`.
+/// Both are masked texts: an edit can change what is masked far away from it, so the difference is taken here.
+pub fn edited_tree(tree: &Tree, old: &str, new: &str) -> Tree {
+    let (old_bytes, new_bytes) = (old.as_bytes(), new.as_bytes());
+    let prefix = old_bytes.iter().zip(new_bytes).take_while(|(a, b)| a == b).count();
+    let longest = old_bytes.len().min(new_bytes.len()) - prefix;
+    let suffix = old_bytes
+        .iter()
+        .rev()
+        .zip(new_bytes.iter().rev())
+        .take(longest)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let (old_end, new_end) = (old_bytes.len() - suffix, new_bytes.len() - suffix);
+    let mut tree = tree.clone();
+    tree.edit(&InputEdit {
+        start_byte: prefix,
+        old_end_byte: old_end,
+        new_end_byte: new_end,
+        start_position: point(old_bytes, prefix),
+        old_end_position: point(old_bytes, old_end),
+        new_end_position: point(new_bytes, new_end),
+    });
+    tree
+}
+
+fn point(bytes: &[u8], at: usize) -> Point {
+    let before = &bytes[..at];
+    let row = before.iter().filter(|b| **b == b'\n').count();
+    let line = before.iter().rposition(|b| *b == b'\n').map_or(0, |p| p + 1);
+    Point { row, column: at - line }
+}
+
+/// Blanks the use of a macro that stands for specifiers, whose name ends at `name_end`; what else it stands for stays visible for
+/// the parser: the type, and what is written as its argument.
+fn show_rest(out: &mut [u8], bytes: &[u8], name_end: usize, used: &SpecifierUse) {
+    let (start, end) = (used.specifiers.start as usize, used.specifiers.end as usize);
+    blank(out, start, end);
+    let mut room = start..end;
+    if let Some((from, to)) = used.kept {
+        out[from..to].copy_from_slice(&bytes[from..to]);
+        room.end = from.saturating_sub(1);
+    }
+    let fits = room.len() >= used.ty.len() && !bytes[room].contains(&b'\n') && used.ty.is_ascii();
+    if fits {
+        out[start..start + used.ty.len()].copy_from_slice(used.ty.as_bytes());
+    } else if end == name_end {
+        // The name reads as a type, too.
+        out[start..end].copy_from_slice(&bytes[start..end]);
+    }
+}
+
+fn blank(out: &mut [u8], start: usize, end: usize) {
+    for byte in &mut out[start..end] {
+        if !matches!(*byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+}
+
+pub(crate) fn is_word_start(byte: u8) -> bool {
+    byte == b'_' || byte.is_ascii_alphabetic()
+}
+
+pub(crate) fn word_at(text: &str, at: usize) -> Option<&str> {
+    let rest = text.get(at..)?;
+    let len = rest
+        .bytes()
+        .take_while(|b| *b == b'_' || b.is_ascii_alphanumeric())
+        .count();
+    (len > 0).then(|| &rest[..len])
+}
+
+fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+        at += 1;
+    }
+    at
+}
+
+pub(crate) fn end_of_line(bytes: &[u8], at: usize) -> usize {
+    bytes[at..]
+        .iter()
+        .position(|b| *b == b'\n')
+        .map_or(bytes.len(), |p| at + p)
+}
+
+pub(crate) fn end_of_block_comment(bytes: &[u8], at: usize) -> usize {
+    let mut next = at + 2;
+    while next + 1 < bytes.len() {
+        if bytes[next] == b'*' && bytes[next + 1] == b'/' {
+            return next + 2;
+        }
+        next += 1;
+    }
+    bytes.len()
+}
+
+pub(crate) fn end_of_string(bytes: &[u8], at: usize) -> usize {
+    let mut next = at + 1;
+    while next < bytes.len() {
+        match bytes[next] {
+            b'\\' => next += 2,
+            b'"' => return next + 1,
+            b'\n' => return next,
+            _ => next += 1,
+        }
+    }
+    bytes.len()
+}
+
+pub(crate) fn end_of_raw_string(bytes: &[u8], quote: usize) -> usize {
+    let Some(open) = bytes[quote..].iter().take(18).position(|b| *b == b'(') else {
+        return quote + 1;
+    };
+    let delimiter = &bytes[quote + 1..quote + open];
+    let mut next = quote + open + 1;
+    while next < bytes.len() {
+        if bytes[next] == b')'
+            && bytes[next + 1..].starts_with(delimiter)
+            && bytes.get(next + 1 + delimiter.len()) == Some(&b'"')
+        {
+            return next + 2 + delimiter.len();
+        }
+        next += 1;
+    }
+    bytes.len()
+}
+
+pub(crate) fn end_of_char(bytes: &[u8], at: usize) -> usize {
+    let mut next = at + 1;
+    while next < bytes.len() {
+        match bytes[next] {
+            b'\\' => next += 2,
+            b'\'' => return next + 1,
+            b'\n' => return next,
+            _ => next += 1,
+        }
+    }
+    bytes.len()
+}
+
+/// End of a number; it may hold digit separators: `1'000`.
+pub(crate) fn end_of_number(bytes: &[u8], mut at: usize) -> usize {
+    at += 1;
+    while at < bytes.len() && (bytes[at].is_ascii_alphanumeric() || matches!(bytes[at], b'\'' | b'.' | b'_')) {
+        if bytes[at] == b'\'' && !bytes.get(at + 1).is_some_and(u8::is_ascii_alphanumeric) {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// What stands before the quote of a raw string.
+pub(crate) fn is_raw_prefix(word: &str) -> bool {
+    matches!(word, "R" | "u8R" | "uR" | "UR" | "LR")
+}
+
+/// End of a preprocessor directive: continuation lines, and block comments that it begins, included.
+pub(crate) fn end_of_directive(bytes: &[u8], at: usize) -> usize {
+    let mut next = at;
+    let mut line_comment = false;
+    while next < bytes.len() {
+        match bytes[next] {
+            b'\n' => return next,
+            b'\\' if bytes.get(next + 1) == Some(&b'\n') => next += 2,
+            b'\\' if bytes[next + 1..].starts_with(b"\r\n") => next += 3,
+            b'/' if bytes.get(next + 1) == Some(&b'/') => {
+                line_comment = true;
+                next += 2;
+            }
+            b'/' if !line_comment && bytes.get(next + 1) == Some(&b'*') => next = end_of_block_comment(bytes, next),
+            b'"' if !line_comment => next = end_of_string(bytes, next),
+            _ => next += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(bytes.get(at), Some(b' ' | b'\t')) {
+        at += 1;
+    }
+    at
+}
+
+/// Index of the bracket that closes the one at `open`, strings and comments skipped; gives up after 4 KiB.
+fn matching(bytes: &[u8], open: usize, opener: u8, closer: u8) -> Option<usize> {
+    let mut depth = 0;
+    let mut at = open;
+    let limit = bytes.len().min(open + 4096);
+    while at < limit {
+        match bytes[at] {
+            b'"' => {
+                at = end_of_string(bytes, at);
+                continue;
+            }
+            b'\'' => {
+                at = end_of_char(bytes, at);
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                at = end_of_block_comment(bytes, at);
+                continue;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                at = end_of_line(bytes, at);
+                continue;
+            }
+            byte if byte == opener => depth += 1,
+            byte if byte == closer => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Commas at the top level between the brackets.
+fn commas(bytes: &[u8], open: usize, close: usize) -> usize {
+    let mut depth = 0i32;
+    let mut count = 0;
+    for byte in &bytes[open + 1..close] {
+        match byte {
+            b'(' | b'{' | b'[' => depth += 1,
+            b')' | b'}' | b']' => depth -= 1,
+            b',' if depth == 0 => count += 1,
+            _ => {}
+        }
+    }
+    count
+}

@@ -1,0 +1,472 @@
+//! Pointers to local and shared memory that are passed to child grids, which cannot access either.
+//!
+//! A forward dataflow over the control flow: for every local pointer, and every pointer in a local struct, what it may point
+//! into. A variable that may change behind the analysis' back (its address is taken, a lambda mentions it) counts as unknown.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use crate::base::db::Db;
+use crate::base::span::Span;
+use crate::facts::summary::{Callee, callee, leads_too_far, summary};
+use crate::facts::uniformity::class_changes;
+use crate::facts::uniformity::memory::{Class, Places, Root};
+use crate::hir::flow::{BlockId, Dominators, Flow, Step};
+use crate::hir::items::FunctionItem;
+use crate::hir::resolve::{Meaning, meaning, unqualified};
+use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtKind, Storage, body, parameters};
+
+/// Memory that a child grid cannot access.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue)]
+pub enum Private {
+    /// A variable of the function, or memory that one of its pointer parameters points into.
+    Variable(BindingId),
+    /// A `__shared__` variable at namespace scope.
+    SharedGlobal(String),
+}
+
+/// A pointer that is passed to a child grid.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub struct Escape<'db> {
+    /// The argument of the launch, or of a call.
+    pub span: Span,
+    /// What it points into: for a parameter, whatever the caller passes.
+    pub into: Private,
+    /// The variable is a parameter that is a pointer itself.
+    pub through_parameter: bool,
+    /// The child's name, as written at the launch.
+    pub child: Option<String>,
+    /// A call: the function that passes the pointer on, and the argument there.
+    pub passed_on: Option<(FunctionItem<'db>, Span)>,
+}
+
+/// What a pointer may point into.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Target {
+    /// Memory that a child can access, or nothing is known.
+    Elsewhere,
+    /// Whatever the parameter points into.
+    Parameter(BindingId),
+    /// This; the pointer was made in this block.
+    Private(Private, u32),
+}
+
+type Targets = BTreeSet<Target>;
+
+/// Pointers by field: `""` for a plain pointer, `a.b` for a pointer in a struct.
+type Value = BTreeMap<String, Targets>;
+
+type State = BTreeMap<(BindingId, String), Targets>;
+
+/// The pointers of a function that are passed to child grids and certainly, or on a path that nothing excludes, point into
+/// memory that a child cannot access, or into what a parameter points into.
+#[salsa::tracked(cycle_result = recursive)]
+pub fn escapes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Escape<'db>> {
+    let signature = function.signature(db);
+    if !(signature.kernel || signature.device) || summary(db, function).launches.is_empty() {
+        return Vec::new();
+    }
+    let body = body(db, function);
+    // What wasn't understood may set any pointer.
+    if !body.problems.is_empty() {
+        return Vec::new();
+    }
+    let flow = Flow::of(&body);
+    let analysis = Analysis {
+        db,
+        function,
+        body: &body,
+        places: Places {
+            db,
+            file: function.file(db),
+            body: &body,
+        },
+        unknown: changed_elsewhere(db, function, &body),
+    };
+    let mut entry = State::new();
+    for parameter in &body.params {
+        if body.binding(*parameter).ty.is_pointer_like() {
+            entry.insert(
+                (*parameter, String::new()),
+                Targets::from([Target::Parameter(*parameter)]),
+            );
+        }
+    }
+    let mut states: Vec<Option<State>> = vec![None; flow.blocks.len()];
+    states[Flow::ENTRY.index()] = Some(entry);
+    // Sets only grow, so this ends.
+    let mut pending: BTreeSet<(u32, BlockId)> = BTreeSet::from([(0, Flow::ENTRY)]);
+    while let Some((_, block)) = pending.pop_first() {
+        db.unwind_if_revision_cancelled();
+        let Some(mut state) = states[block.index()].clone() else {
+            continue;
+        };
+        for step in &flow.block(block).steps {
+            analysis.step(step, block, &mut state);
+        }
+        for to in flow.block(block).targets() {
+            let merged = match &states[to.index()] {
+                None => state.clone(),
+                Some(old) => {
+                    let mut merged = old.clone();
+                    for (key, targets) in &state {
+                        merged.entry(key.clone()).or_default().extend(targets.iter().cloned());
+                    }
+                    merged
+                }
+            };
+            if states[to.index()].as_ref() != Some(&merged) {
+                states[to.index()] = Some(merged);
+                pending.insert((flow.position[to.index()], *to));
+            }
+        }
+    }
+    let post = Dominators::post(&flow);
+    let mut found = Vec::new();
+    for block in &flow.order {
+        let Some(mut state) = states[block.index()].clone() else {
+            continue;
+        };
+        for step in &flow.block(*block).steps {
+            if let Step::Expr(expr) = step {
+                analysis.leaving(*expr, *block, &state, &post, &mut found);
+            }
+            analysis.step(step, *block, &mut state);
+        }
+    }
+    found.sort_by_key(|e: &Escape<'_>| e.span);
+    found.dedup_by(|a, b| (a.span, &a.into) == (b.span, &b.into));
+    found
+}
+
+fn recursive<'db>(_: &'db dyn Db, _: salsa::Id, _: FunctionItem<'db>) -> Vec<Escape<'db>> {
+    Vec::new()
+}
+
+/// Variables that may be set other than by an assignment that the analysis sees.
+pub(crate) fn changed_elsewhere<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body) -> HashSet<BindingId> {
+    let mut found = class_changes(db, function).clone();
+    let object = |mut e: ExprId| loop {
+        match &body.expr(e).kind {
+            ExprKind::Name(Name::Local(b)) => return Some(*b),
+            ExprKind::Paren(inner)
+            | ExprKind::Field {
+                base: inner,
+                arrow: false,
+                ..
+            } => e = *inner,
+            _ => return None,
+        }
+    };
+    for expr in &body.exprs {
+        match &expr.kind {
+            ExprKind::AddrOf(place) => found.extend(object(*place)),
+            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => found.extend(mentions),
+            ExprKind::Call {
+                callee: target,
+                name,
+                args,
+                ..
+            } => {
+                let by_reference = match callee(db, function, body, *target, name.as_deref(), args) {
+                    Callee::Known(_) => continue,
+                    Callee::Functions(all) => Some(all),
+                    _ => None,
+                };
+                for (i, arg) in args.iter().enumerate() {
+                    let by_value = by_reference.as_ref().is_some_and(|all| {
+                        all.iter()
+                            .all(|f| parameters(db, *f).get(i).is_some_and(|p| !p.ty.reference))
+                    });
+                    if !by_value {
+                        found.extend(object(*arg));
+                    }
+                }
+                // A member function may change its object.
+                if let ExprKind::Field { base, arrow: false, .. } = &body.expr(body.strip_parens(*target)).kind {
+                    found.extend(object(*base));
+                }
+            }
+            _ => {}
+        }
+    }
+    for stmt in &body.stmts {
+        match &stmt.kind {
+            StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } => found.extend(mentions),
+            StmtKind::Decl(decls) => {
+                for decl in decls.iter().filter(|d| body.binding(d.binding).ty.reference) {
+                    found.extend(decl.init.and_then(object));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+struct Analysis<'a, 'db> {
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &'a Body,
+    places: Places<'a>,
+    unknown: HashSet<BindingId>,
+}
+
+impl<'db> Analysis<'_, 'db> {
+    fn step(&self, step: &Step, block: BlockId, state: &mut State) {
+        match step {
+            Step::Decl { binding, init } => {
+                let value = match init {
+                    Some(init) => self.initial(*binding, *init, block, state),
+                    None => Value::new(),
+                };
+                assign(state, *binding, "", value);
+            }
+            Step::Element { binding, .. } => assign(state, *binding, "", elsewhere()),
+            Step::Expr(e) => {
+                if let ExprKind::Assign { op: None, place, value } = &self.body.expr(*e).kind
+                    && let Some((binding, path)) = self.key(*place)
+                {
+                    let value = self.value(*value, block, state);
+                    assign(state, binding, &path, value);
+                }
+            }
+            Step::Stmt(_) | Step::Return(_) | Step::Opaque(_) => {}
+        }
+    }
+
+    /// The arguments of a launch, or of a call that passes them on to one.
+    fn leaving(&self, expr: ExprId, block: BlockId, state: &State, post: &Dominators, found: &mut Vec<Escape<'db>>) {
+        let body = self.body;
+        let mut check = |arg: ExprId, child: Option<String>, passed_on: Option<(FunctionItem<'db>, Span)>| {
+            for targets in self.value(arg, block, state).values() {
+                let Some((into, through_parameter)) = self.private(targets, block, post) else {
+                    continue;
+                };
+                found.push(Escape {
+                    span: body.expr(arg).span,
+                    into,
+                    through_parameter,
+                    child: child.clone(),
+                    passed_on,
+                });
+            }
+        };
+        match &body.expr(expr).kind {
+            ExprKind::Launch(launch) => {
+                for arg in &launch.args {
+                    check(*arg, launch.kernel.clone(), None);
+                }
+            }
+            ExprKind::Call {
+                callee: target,
+                name,
+                args,
+                ..
+            } => {
+                let Callee::Functions(all) = callee(self.db, self.function, body, *target, name.as_deref(), args)
+                else {
+                    return;
+                };
+                let [function] = all.as_slice() else { return };
+                if leads_too_far(self.db, *function) {
+                    return;
+                }
+                let callee_body = crate::hir::body(self.db, *function);
+                for escape in escapes(self.db, *function) {
+                    let Private::Variable(binding) = escape.into else {
+                        continue;
+                    };
+                    let index = callee_body.params.iter().position(|p| *p == binding);
+                    if let Some(arg) = index.and_then(|i| args.get(i))
+                        && escape.through_parameter
+                    {
+                        check(*arg, escape.child.clone(), Some((*function, escape.span)));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What a child cannot access, when the pointer points there on every path, or at least whenever it was set to it.
+    fn private(&self, targets: &Targets, block: BlockId, post: &Dominators) -> Option<(Private, bool)> {
+        let mut found = None;
+        let mut all = true;
+        for target in targets {
+            match target {
+                Target::Elsewhere => all = false,
+                Target::Parameter(p) => found = found.or(Some((Private::Variable(*p), true))),
+                Target::Private(private, made) => {
+                    if post.dominates(block, BlockId(*made)) {
+                        return Some((private.clone(), false));
+                    }
+                    if found.as_ref().is_none_or(|(_, parameter)| *parameter) {
+                        found = Some((private.clone(), false));
+                    }
+                }
+            }
+        }
+        let mixed = targets.iter().any(|t| matches!(t, Target::Parameter(_))) && targets.len() > 1;
+        found.filter(|_| all && !mixed)
+    }
+
+    /// A local variable, or a field of one.
+    fn key(&self, place: ExprId) -> Option<(BindingId, String)> {
+        match &self.body.expr(place).kind {
+            ExprKind::Name(Name::Local(b)) => (!self.body.binding(*b).ty.reference).then(|| (*b, String::new())),
+            ExprKind::Paren(e) => self.key(*e),
+            ExprKind::Field {
+                base,
+                field,
+                arrow: false,
+            } => {
+                let (binding, path) = self.key(*base)?;
+                Some((binding, join(&path, field)))
+            }
+            _ => None,
+        }
+    }
+
+    fn initial(&self, binding: BindingId, init: ExprId, block: BlockId, state: &State) -> Value {
+        let ty = &self.body.binding(binding).ty;
+        if ty.is_value()
+            && let ExprKind::InitList(args) | ExprKind::Construct { args, .. } = &self.body.expr(init).kind
+            && let Some(value) = self.fields(&ty.base, args, block, state)
+        {
+            return value;
+        }
+        if ty.is_value() || ty.is_pointer_like() && ty.array.is_empty() {
+            self.value(init, block, state)
+        } else {
+            Value::new()
+        }
+    }
+
+    /// A struct made from its fields in order; `None` when that isn't certain.
+    fn fields(&self, ty: &str, args: &[ExprId], block: BlockId, state: &State) -> Option<Value> {
+        let names = match self
+            .places
+            .class_kind(ty, &self.function.signature(self.db).template_types)
+        {
+            Class::Fields(names, _) if names.len() >= args.len() => names,
+            _ => return None,
+        };
+        let mut value = Value::new();
+        for (name, arg) in names.iter().zip(args) {
+            for (path, targets) in self.value(*arg, block, state) {
+                value.insert(join(name, &path), targets);
+            }
+        }
+        Some(value)
+    }
+
+    fn value(&self, e: ExprId, block: BlockId, state: &State) -> Value {
+        let body = self.body;
+        match &body.expr(e).kind {
+            ExprKind::Name(Name::Local(b)) => {
+                let binding = body.binding(*b);
+                if !binding.ty.array.is_empty() && binding.storage != Storage::Param {
+                    return self.address(e, block, state);
+                }
+                if binding.ty.reference || binding.storage == Storage::Static || self.unknown.contains(b) {
+                    return elsewhere();
+                }
+                let own = state
+                    .range((*b, String::new())..)
+                    .take_while(|((other, _), _)| other == b);
+                own.map(|((_, path), targets)| (path.clone(), targets.clone()))
+                    .collect()
+            }
+            ExprKind::Name(Name::Other(_)) => self.address(e, block, state),
+            ExprKind::Literal(Literal::Null | Literal::Int(0)) => Value::new(),
+            ExprKind::Paren(e) | ExprKind::Comma(_, e) => self.value(*e, block, state),
+            ExprKind::Assign { op: None, value, .. } => self.value(*value, block, state),
+            ExprKind::Cast { ty, operand, .. } if ty.contains('*') => self.value(*operand, block, state),
+            ExprKind::AddrOf(place) => self.address(*place, block, state),
+            ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => {
+                let pointer = |e: ExprId| self.places.shape(e).is_some_and(|s| s.pointers > 0 || s.dims > 0);
+                match (pointer(*a), pointer(*b)) {
+                    (true, false) => self.value(*a, block, state),
+                    (false, true) => self.value(*b, block, state),
+                    _ => elsewhere(),
+                }
+            }
+            ExprKind::Conditional { then, otherwise, .. } => {
+                let mut both = self.value(*then, block, state);
+                for (path, targets) in self.value(*otherwise, block, state) {
+                    both.entry(path).or_default().extend(targets);
+                }
+                both
+            }
+            ExprKind::Construct { ty, args } => self.fields(ty, args, block, state).unwrap_or_else(elsewhere),
+            ExprKind::Field {
+                base,
+                field,
+                arrow: false,
+            } => {
+                if self.places.shape(e).is_some_and(|s| s.dims > 0) {
+                    return self.address(e, block, state);
+                }
+                let inner = self.value(*base, block, state);
+                let below = inner.into_iter().filter_map(|(path, targets)| {
+                    let rest = path.strip_prefix(field.as_str())?;
+                    let rest = if rest.is_empty() { rest } else { rest.strip_prefix('.')? };
+                    Some((rest.to_owned(), targets))
+                });
+                below.collect()
+            }
+            ExprKind::Index { .. } | ExprKind::Deref(_) if self.places.shape(e).is_some_and(|s| s.dims > 0) => {
+                self.address(e, block, state)
+            }
+            _ => elsewhere(),
+        }
+    }
+
+    /// A pointer to a place.
+    fn address(&self, place: ExprId, block: BlockId, state: &State) -> Value {
+        let target = match self.places.root(place) {
+            Root::Object(b) => match self.body.binding(b).storage {
+                Storage::Static => Target::Elsewhere,
+                _ => Target::Private(Private::Variable(b), block.0),
+            },
+            Root::Through(b) => {
+                let ty = &self.body.binding(b).ty;
+                if ty.reference || self.unknown.contains(&b) {
+                    return elsewhere();
+                }
+                let targets = state.get(&(b, String::new())).cloned();
+                return Value::from([(String::new(), targets.unwrap_or_default())]);
+            }
+            Root::Global(name) => match meaning(self.db, self.function.file(self.db), &name) {
+                Meaning::Global(global) if global.shared => {
+                    Target::Private(Private::SharedGlobal(unqualified(&name).to_owned()), block.0)
+                }
+                _ => Target::Elsewhere,
+            },
+            Root::Other => Target::Elsewhere,
+        };
+        Value::from([(String::new(), Targets::from([target]))])
+    }
+}
+
+fn elsewhere() -> Value {
+    Value::from([(String::new(), Targets::from([Target::Elsewhere]))])
+}
+
+fn join(path: &str, field: &str) -> String {
+    match (path, field) {
+        ("", one) | (one, "") => one.to_owned(),
+        _ => format!("{path}.{field}"),
+    }
+}
+
+/// Sets a variable, or a field of it with all fields in that.
+fn assign(state: &mut State, binding: BindingId, path: &str, value: Value) {
+    let inside = |other: &str| {
+        path.is_empty() || other == path || other.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
+    };
+    state.retain(|(b, other), _| *b != binding || !inside(other));
+    for (below, targets) in value {
+        state.insert((binding, join(path, &below)), targets);
+    }
+}

@@ -1,0 +1,856 @@
+//! Code that runs without being called by its name: operators, and what classes run when their objects are made, copied, converted and
+//! destroyed.
+//!
+//! Most of it does nothing but compute a value (`a + b` of complex numbers), and then nobody needs to know of it. What does more is
+//! found by how it is used, and counts as something of which nothing is known.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::base::db::{Db, SourceFile};
+use crate::base::span::Span;
+use crate::base::words::words;
+use crate::facts::uniformity::memory::{Class, Places};
+use crate::hir::declarator::declared_name;
+use crate::hir::declarator::is_array;
+use crate::hir::included::included_files;
+use crate::hir::items::{FunctionItem, items};
+use crate::hir::library::{Known, known};
+use crate::hir::mentions::Word;
+use crate::hir::resolve::{Meaning, functions_named, meaning, unqualified};
+use crate::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtKind, Storage, UnOp, body, parameters};
+
+/// Something that a function may run though it doesn't call it by name, and that does more than compute.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub struct Hidden {
+    /// What it is: `operator<<`, `~Buffer`, `a constructor of Buffer`.
+    pub what: String,
+    /// What runs it; the function from its name on where it may run anywhere in it.
+    pub span: Span,
+    /// It isn't known where in the function it runs.
+    pub anywhere: bool,
+}
+
+/// What does more than compute, of what a file and the files that it includes define.
+#[derive(Clone, Debug, Default, PartialEq, Eq, salsa::SalsaValue)]
+struct Harmful {
+    /// Operators as they are written, with their names. `""` for one of which it isn't known which it is.
+    operators: BTreeMap<String, String>,
+    /// Classes, and names of types that hold or stand for one, with what runs.
+    classes: BTreeMap<String, String>,
+}
+
+impl Harmful {
+    fn operator(&self, symbol: &str) -> Option<&String> {
+        self.operators.get(symbol).or_else(|| self.operators.get(""))
+    }
+}
+
+/// What a function may run without calling it, callees not included.
+#[salsa::tracked(returns(clone))]
+pub fn hidden<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Hidden>> {
+    let harmful = harmful(db, function.file(db));
+    let body = &*body(db, function);
+    let types = Types::of(db, function, body);
+    let mut found = Vec::new();
+    for stmt in &body.stmts {
+        if let StmtKind::RangeFor { range, .. } = &stmt.kind
+            && !types.is_plain(*range, 0)
+        {
+            found.push(Hidden {
+                what: "what a range-based `for` calls".to_owned(),
+                span: stmt.span,
+                anywhere: false,
+            });
+        }
+    }
+    if harmful.operators.is_empty() && harmful.classes.is_empty() {
+        return Arc::new(found);
+    }
+    for (symbol, span) in operators_used(db, function, body) {
+        if let Some(name) = harmful.operator(symbol) {
+            found.push(Hidden {
+                what: name.clone(),
+                span,
+                anywhere: false,
+            });
+        }
+    }
+    if let Some(what) = touches(db, function, body, &harmful.classes) {
+        found.push(Hidden {
+            what,
+            span: Span::new(function.signature(db).name_span.start, function.text(db).len() as u32),
+            anywhere: true,
+        });
+    }
+    Arc::new(found)
+}
+
+/// Whether an object of this type, a variable's of a function, may be one that runs something unseen.
+pub fn may_run_unseen(db: &dyn Db, function: FunctionItem<'_>, base: &str) -> bool {
+    let harmful = harmful(db, function.file(db));
+    let templates = &function.signature(db).template_types;
+    let may = |word: &str| word == "auto" || harmful.classes.contains_key(word) || templates.iter().any(|t| t == word);
+    !harmful.classes.is_empty() && words(base).any(may)
+}
+
+#[salsa::tracked(returns(clone))]
+fn harmful(db: &dyn Db, file: SourceFile) -> Arc<Harmful> {
+    let files = included_files(db, file);
+    // What the runtime header's classes do is known where it matters.
+    let own = files
+        .iter()
+        .filter(|f| f.path(db).file_name().is_none_or(|n| n != "gridfuse.cuh"));
+    let own: Vec<SourceFile> = own.copied().collect();
+    let mut found = Harmful {
+        classes: classes(db, &own),
+        ..Harmful::default()
+    };
+    if own
+        .iter()
+        .any(|f| items(db, *f).blanked.words.contains(&Word::new("operator")))
+    {
+        found
+            .operators
+            .insert(String::new(), "an operator that is too large".to_owned());
+    }
+    let mut harmless: Vec<(FunctionItem<'_>, String)> = Vec::new();
+    for function in own.iter().flat_map(|f| &items(db, *f).functions) {
+        let Some(symbol) = symbol_of(db, *function) else {
+            continue;
+        };
+        if !function.has_body(db)
+            && functions_named(db, file, function.name(db))
+                .iter()
+                .any(|f| f.has_body(db))
+        {
+            continue;
+        }
+        let name = unqualified(function.name(db)).to_owned();
+        if only_computes(db, *function, &symbol, 0) {
+            harmless.push((*function, symbol));
+        } else {
+            found.operators.insert(symbol, name);
+        }
+    }
+    // What uses something harmful isn't harmless.
+    loop {
+        let before = harmless.len();
+        harmless.retain(|(function, symbol)| {
+            let body = &*body(db, *function);
+            let used = operators_used(db, *function, body);
+            let harms = used.iter().any(|(used, _)| found.operator(used).is_some())
+                || touches(db, *function, body, &found.classes).is_some();
+            if harms {
+                found
+                    .operators
+                    .insert(symbol.clone(), unqualified(function.name(db)).to_owned());
+            }
+            !harms
+        });
+        if harmless.len() == before {
+            break;
+        }
+    }
+    Arc::new(found)
+}
+
+/// Classes whose objects run something, and names of types that hold such objects or stand for them.
+fn classes(db: &dyn Db, files: &[SourceFile]) -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    let all = || files.iter().map(|file| items(db, *file));
+    for name in all().flat_map(|items| &items.blanked.classes) {
+        found.insert(name.clone(), format!("a member of {name}, which is too large"));
+    }
+    for class in all().flat_map(|items| &items.types) {
+        if let Some(what) = &class.hidden {
+            found.insert(class.name.clone(), format!("{what} of {}", class.name));
+        }
+    }
+    loop {
+        let before = found.len();
+        let mut named = |name: &str, text: &str| {
+            let what = words(text).find_map(|word| found.get(word)).cloned();
+            if let Some(what) = what.filter(|_| !found.contains_key(name)) {
+                found.insert(name.to_owned(), what);
+            }
+        };
+        for items in all() {
+            for class in &items.types {
+                named(&class.name, &class.bases);
+                // A pointer runs nothing.
+                let fields = class.fields.iter().filter(|(_, declarator)| !declarator.contains('*'));
+                fields.for_each(|(ty, _)| named(&class.name, ty));
+            }
+            for (name, stands_for) in &items.aliases {
+                named(name, stands_for);
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
+}
+
+/// What a function may run because of the classes that it has to do with.
+fn touches(db: &dyn Db, function: FunctionItem<'_>, body: &Body, classes: &BTreeMap<String, String>) -> Option<String> {
+    if classes.is_empty() {
+        return None;
+    }
+    let of_text = |text: &str| words(text).find_map(|word| classes.get(word)).cloned();
+    // A member has to do with its own class, which runs nothing because of that.
+    let own = class_of(db, function);
+    let inside = function.text(db);
+    let found = words(&inside)
+        .filter(|word| *word != own)
+        .find_map(|word| classes.get(word));
+    if let Some(what) = found {
+        return Some(what.clone());
+    }
+    let template = !function.signature(db).template_types.is_empty();
+    if template {
+        return classes.values().next().cloned();
+    }
+    // What it passes may be converted, what it gets may have to be destroyed.
+    let called = body.exprs.iter().filter_map(|expr| match &expr.kind {
+        ExprKind::Call { name: Some(name), .. } => Some(name),
+        _ => None,
+    });
+    let called: BTreeSet<&String> = called.collect();
+    let mut heads = called
+        .into_iter()
+        .flat_map(|name| functions_named(db, function.file(db), name));
+    heads.find_map(|callee| {
+        let signature = callee.signature(db);
+        let text = callee.text(db);
+        of_text(text.get(..signature.params_span.end as usize).unwrap_or(&text))
+    })
+}
+
+/// The symbol of a function that is an operator: `<<`, `[]`; empty where it isn't understood.
+pub(crate) fn symbol_of(db: &dyn Db, function: FunctionItem<'_>) -> Option<String> {
+    let name: String = unqualified(function.name(db)).split_whitespace().collect();
+    let symbol = name.strip_prefix("operator")?;
+    if symbol.starts_with(|c: char| c == '_' || c.is_alphanumeric()) {
+        return None;
+    }
+    // The grammar takes `>>` for something else.
+    let text = function.text(db);
+    let signature = function.signature(db);
+    let written = text.get(signature.name_span.start as usize..signature.params_span.start as usize);
+    let written = written.and_then(|name| name.split("operator").last());
+    Some(match symbol {
+        "" => written.unwrap_or("").trim().to_owned(),
+        _ => symbol.to_owned(),
+    })
+}
+
+/// The operators in a body that may be a class's, as they are written.
+fn operators_used<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body) -> Vec<(&'static str, Span)> {
+    let types = Types::of(db, function, body);
+    let object = |e: ExprId| !types.is_plain(e, 0);
+    let mut found = Vec::new();
+    for expr in &body.exprs {
+        let mut add = |symbol: &'static str, operands: &[ExprId]| {
+            if operands.iter().any(|e| object(*e)) {
+                found.push((symbol, expr.span));
+            }
+        };
+        match &expr.kind {
+            ExprKind::Binary(op, a, b) => add(symbol(*op), &[*a, *b]),
+            ExprKind::Logical { lhs, rhs, .. } => {
+                add("&&", &[*lhs, *rhs]);
+                add("||", &[*lhs, *rhs]);
+            }
+            ExprKind::Comma(a, b) => add(",", &[*a, *b]),
+            ExprKind::Unary(op, e) => add(unary(*op), &[*e]),
+            ExprKind::Assign { op, place, .. } => add(op.map_or("=", assigning), &[*place]),
+            ExprKind::IncDec { place, increment, .. } => add(if *increment { "++" } else { "--" }, &[*place]),
+            ExprKind::Deref(e) => add("*", &[*e]),
+            ExprKind::AddrOf(e) => add("&", &[*e]),
+            ExprKind::Field { base, arrow: true, .. } => add("->", &[*base]),
+            ExprKind::Index { base, .. } => add("[]", &[*base]),
+            ExprKind::Call { callee, name: None, .. } => add("()", &[*callee]),
+            ExprKind::Call { callee, .. } => {
+                // A function's name has no type.
+                let target = body.strip_parens(*callee);
+                if matches!(body.expr(target).kind, ExprKind::Name(Name::Local(_))) {
+                    add("()", &[target]);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The class that a function is a member of.
+fn class_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> &'db str {
+    function.name(db).rsplit("::").nth(1).unwrap_or("")
+}
+
+/// The fields of the classes of that name, as (type, declarator).
+fn fields_of(db: &dyn Db, file: SourceFile, class: &str) -> impl Iterator<Item = (String, String)> {
+    let files = included_files(db, file).iter();
+    let classes = files.flat_map(|f| items(db, *f).types.iter().filter(|t| t.name == class));
+    let fields: Vec<(String, String)> = classes.flat_map(|t| t.fields.iter().cloned()).collect();
+    fields.into_iter()
+}
+
+/// What the types of expressions are, as far as they are known.
+struct Types<'a> {
+    db: &'a dyn Db,
+    file: SourceFile,
+    body: &'a Body,
+    places: Places<'a>,
+    templates: &'a [String],
+    /// All template parameters; those that aren't types are numbers or pointers.
+    template_names: &'a [String],
+    /// Of the class that the function is a member of.
+    class: &'a str,
+}
+
+impl<'a> Types<'a> {
+    fn of<'db: 'a>(db: &'db dyn Db, function: FunctionItem<'db>, body: &'a Body) -> Types<'a> {
+        let file = function.file(db);
+        Types {
+            db,
+            file,
+            body,
+            places: Places { db, file, body },
+            templates: &function.signature(db).template_types,
+            template_names: &function.signature(db).template_names,
+            class: class_of(db, function),
+        }
+    }
+
+    /// Whether an expression is a number, a pointer or an array for sure, so that no class's operator works on it.
+    fn is_plain(&self, e: ExprId, depth: u32) -> bool {
+        let e = self.body.strip_parens(e);
+        let plain = |e: &ExprId| depth < MAX_OPERANDS && self.is_plain(*e, depth + 1);
+        if let Some(shape) = self.places.shape(e) {
+            return shape.pointers > 0 || shape.dims > 0 || self.names_plain(&shape.base);
+        }
+        match &self.body.expr(e).kind {
+            ExprKind::Literal(_) | ExprKind::SizeOf | ExprKind::AddrOf(_) | ExprKind::Name(Name::Builtin(_)) => true,
+            // `threadIdx.x`
+            ExprKind::Field { base, arrow: false, .. } => {
+                matches!(
+                    self.body.expr(self.body.strip_parens(*base)).kind,
+                    ExprKind::Name(Name::Builtin(_))
+                )
+            }
+            // `p[i]` of a pointer or an array that is a field.
+            ExprKind::Index { base, .. } | ExprKind::Deref(base) => {
+                let base = &self.body.expr(self.body.strip_parens(*base)).kind;
+                matches!(base, ExprKind::Name(Name::Other(name)) if self.has_plain_elements(name))
+            }
+            ExprKind::Unary(_, a) | ExprKind::IncDec { place: a, .. } | ExprKind::Assign { place: a, .. } => plain(a),
+            ExprKind::Binary(_, a, b) | ExprKind::Logical { lhs: a, rhs: b, .. } => plain(a) && plain(b),
+            ExprKind::Comma(_, b) => plain(b),
+            ExprKind::Conditional { then, otherwise, .. } => plain(then) && plain(otherwise),
+            ExprKind::Cast { ty, .. } | ExprKind::Construct { ty, .. } => ty.contains('*') || self.names_plain(ty),
+            ExprKind::Call { name: Some(name), .. } => self.returns_plain(name),
+            ExprKind::Name(Name::Other(name)) if self.template_names.contains(name) => !self.templates.contains(name),
+            ExprKind::Name(Name::Other(name)) => match meaning(self.db, self.file, name) {
+                _ if self.is_plain_field(name) => true,
+                Meaning::Global(global) => global.pointer || global.dims > 0 || self.names_plain(&global.base),
+                Meaning::Enumerator => true,
+                // A constant in a macro, `nullptr`.
+                Meaning::Macro(_) => false,
+                _ => name == "nullptr" || name == "NULL",
+            },
+            _ => false,
+        }
+    }
+
+    /// A field of the function's own class that is no object.
+    fn is_plain_field(&self, name: &str) -> bool {
+        let plain = |(ty, declarator): &(String, String)| declarator.contains(['*', '[']) || self.names_plain(ty);
+        let fields = self.own_fields(name);
+        !fields.is_empty() && fields.iter().all(plain)
+    }
+
+    /// A field of the function's own class that is a pointer to numbers, or an array of numbers.
+    fn has_plain_elements(&self, name: &str) -> bool {
+        let fields = self.own_fields(name);
+        !fields.is_empty() && fields.iter().all(|(ty, _)| self.names_plain(ty))
+    }
+
+    fn own_fields(&self, name: &str) -> Vec<(String, String)> {
+        let fields = fields_of(self.db, self.file, self.class);
+        fields
+            .filter(|(_, declarator)| declared_name(declarator) == name)
+            .collect()
+    }
+
+    fn names_plain(&self, ty: &str) -> bool {
+        let ty = ty.trim().trim_start_matches("const ").trim();
+        ty != "auto"
+            && !self.templates.iter().any(|t| t == ty)
+            && self.places.class_kind(ty, self.templates) == Class::Plain
+    }
+
+    /// Whether all functions of this name return numbers or pointers.
+    fn returns_plain(&self, name: &str) -> bool {
+        let functions = functions_named(self.db, self.file, name);
+        if functions.is_empty() {
+            let number = match meaning(self.db, self.file, name) {
+                Meaning::Type => return self.names_plain(name),
+                _ => known(name).is_some(),
+            };
+            return number && !name.starts_with("make_");
+        }
+        functions.iter().all(|f| {
+            let (signature, text) = (f.signature(self.db), f.text(self.db));
+            let head = signature.head_span;
+            let head = text.get(head.start as usize..head.end as usize).unwrap_or("");
+            let specifier =
+                |word: &&str| word.starts_with("__") || matches!(*word, "static" | "inline" | "constexpr" | "extern");
+            let ty: Vec<&str> = words(head).filter(|word| !specifier(word)).collect();
+            let template = signature.template_types.iter().any(|t| ty.contains(&t.as_str()));
+            !template && !ty.is_empty() && (head.contains('*') || self.names_plain(&ty.join(" ")))
+        })
+    }
+}
+
+/// How deep operators are looked into whose operands are operators.
+const MAX_OPERANDS: u32 = 64;
+
+/// Whether an operator does nothing but compute its result, or change its own object where that is what such an operator is for.
+///
+/// `[]`, `()`, `*` and `->` may read memory: where they are used they are looked into as calls.
+fn only_computes(db: &dyn Db, function: FunctionItem<'_>, symbol: &str, depth: u32) -> bool {
+    if depth > MAX_DEPTH || !function.has_body(db) || symbol.is_empty() && depth == 0 {
+        return false;
+    }
+    let body = &*body(db, function);
+    let file = function.file(db);
+    if !body.problems.is_empty() {
+        return false;
+    }
+    let own_variables = body
+        .bindings
+        .iter()
+        .all(|b| matches!(b.storage, Storage::Param | Storage::Local));
+    let plain_stmts = body.stmts.iter().all(|stmt| {
+        !matches!(
+            stmt.kind,
+            StmtKind::Asm { .. } | StmtKind::Unknown { .. } | StmtKind::RangeFor { .. }
+        )
+    });
+    let assigns =
+        matches!(symbol, "++" | "--") || symbol.ends_with('=') && !matches!(symbol, "==" | "!=" | "<=" | ">=");
+    let one_operand =
+        parameters(db, function).is_empty() || !function.signature(db).member && parameters(db, function).len() == 1;
+    let reads = matches!(symbol, "[]" | "()" | "->") || symbol == "*" && one_operand;
+    let fields = fields_of(db, file, class_of(db, function));
+    let fields: Vec<(String, bool)> = fields
+        .map(|(_, declarator)| (declared_name(&declarator).to_owned(), is_array(&declarator)))
+        .collect();
+    let reading = Reading {
+        db,
+        file,
+        body,
+        places: Places { db, file, body },
+        fields,
+        assigns,
+        reads,
+        depth,
+    };
+    own_variables && plain_stmts && (0..body.exprs.len()).all(|i| reading.harmless(ExprId(i as u32)))
+}
+
+/// How deep functions are looked into that operators call.
+const MAX_DEPTH: u32 = 4;
+
+struct Reading<'a> {
+    db: &'a dyn Db,
+    file: SourceFile,
+    body: &'a Body,
+    places: Places<'a>,
+    /// Of the class that it is a member of, each with whether it is an array.
+    fields: Vec<(String, bool)>,
+    /// It may change its own object.
+    assigns: bool,
+    /// It may read memory.
+    reads: bool,
+    depth: u32,
+}
+
+impl Reading<'_> {
+    fn is_this(&self, e: ExprId) -> bool {
+        matches!(&self.body.expr(self.body.strip_parens(e)).kind, ExprKind::Name(Name::Other(name)) if name == "this")
+    }
+
+    fn is_field(&self, name: &str) -> bool {
+        self.fields.iter().any(|(field, _)| field == name)
+    }
+
+    fn array(&self, e: ExprId) -> bool {
+        let inner = self.body.strip_parens(e);
+        let own = match &self.body.expr(inner).kind {
+            ExprKind::Name(Name::Other(name)) => Some(name),
+            ExprKind::Field {
+                base,
+                field,
+                arrow: true,
+            } if self.is_this(*base) => Some(field),
+            _ => None,
+        };
+        if let Some(name) = own.filter(|name| self.is_field(name)) {
+            return self.fields.iter().all(|(field, array)| field != name || *array);
+        }
+        self.places
+            .shape(self.body.strip_parens(e))
+            .is_some_and(|shape| shape.dims > 0)
+    }
+
+    fn harmless(&self, e: ExprId) -> bool {
+        match &self.body.expr(e).kind {
+            ExprKind::Literal(_)
+            | ExprKind::SizeOf
+            | ExprKind::Paren(_)
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(..)
+            | ExprKind::Logical { .. }
+            | ExprKind::Conditional { .. }
+            | ExprKind::Comma(..)
+            | ExprKind::InitList(_)
+            | ExprKind::Construct { .. }
+            | ExprKind::Cast { .. }
+            | ExprKind::Name(Name::Local(_))
+            | ExprKind::Field { arrow: false, .. } => true,
+            ExprKind::Name(Name::Other(name)) => self.known_name(name, e),
+            ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => self.own(*place),
+            ExprKind::Deref(base) | ExprKind::Field { base, arrow: true, .. } => self.reads || self.is_this(*base),
+            ExprKind::Index { base, .. } => self.reads || self.array(*base),
+            ExprKind::Call { name: Some(name), .. } => self.harmless_call(name),
+            _ => false,
+        }
+    }
+
+    /// A field, a constant, a function that is called.
+    fn known_name(&self, name: &str, e: ExprId) -> bool {
+        if name == "this" || self.is_field(name) {
+            return true;
+        }
+        let called = self.body.exprs.iter().any(|expr| match &expr.kind {
+            ExprKind::Call { callee, .. } => self.body.strip_parens(*callee) == e,
+            _ => false,
+        });
+        called
+            || match meaning(self.db, self.file, name) {
+                Meaning::Global(global) => global.constant && !global.pointer,
+                Meaning::Enumerator | Meaning::Type => true,
+                _ => false,
+            }
+    }
+
+    fn harmless_call(&self, name: &str) -> bool {
+        let functions = functions_named(self.db, self.file, name);
+        // What classes do when their objects are made is seen to by name.
+        let constructs = matches!(meaning(self.db, self.file, name), Meaning::Type)
+            || functions.iter().any(|f| class_of(self.db, *f) == unqualified(name));
+        if functions.is_empty() || constructs {
+            return constructs || matches!(known(name), Some(Known::Pure));
+        }
+        functions
+            .iter()
+            .all(|f| f.has_body(self.db) && only_computes(self.db, *f, "", self.depth + 1))
+    }
+
+    /// A place that the operator may write: a variable of its own, or its object if that is what it is for.
+    fn own(&self, place: ExprId) -> bool {
+        match &self.body.expr(place).kind {
+            ExprKind::Name(Name::Local(b)) => {
+                let binding = self.body.binding(*b);
+                let by_value = !binding.ty.reference && !binding.ty.complex;
+                by_value || self.assigns && self.body.params.first() == Some(b)
+            }
+            ExprKind::Name(Name::Other(name)) => self.assigns && self.is_field(name),
+            ExprKind::Paren(inner) => self.own(*inner),
+            ExprKind::Field { base, arrow: false, .. } => self.own(*base),
+            ExprKind::Field { base, arrow: true, .. } | ExprKind::Deref(base) => self.assigns && self.is_this(*base),
+            ExprKind::Index { base, .. } => self.array(*base) && self.own(*base),
+            _ => false,
+        }
+    }
+}
+
+/// How an operator is written.
+pub(crate) fn symbol(op: BinOp) -> &'static str {
+    match op {
+        BinOp::Add => "+",
+        BinOp::Sub => "-",
+        BinOp::Mul => "*",
+        BinOp::Div => "/",
+        BinOp::Rem => "%",
+        BinOp::Shl => "<<",
+        BinOp::Shr => ">>",
+        BinOp::BitAnd => "&",
+        BinOp::BitOr => "|",
+        BinOp::BitXor => "^",
+        BinOp::Eq => "==",
+        BinOp::Ne => "!=",
+        BinOp::Lt => "<",
+        BinOp::Le => "<=",
+        BinOp::Gt => ">",
+        BinOp::Ge => ">=",
+    }
+}
+
+/// The same with an assignment: `+=`.
+fn assigning(op: BinOp) -> &'static str {
+    match op {
+        BinOp::Add => "+=",
+        BinOp::Sub => "-=",
+        BinOp::Mul => "*=",
+        BinOp::Div => "/=",
+        BinOp::Rem => "%=",
+        BinOp::Shl => "<<=",
+        BinOp::Shr => ">>=",
+        BinOp::BitAnd => "&=",
+        BinOp::BitOr => "|=",
+        BinOp::BitXor => "^=",
+        // There is no such assignment.
+        BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => "",
+    }
+}
+
+/// How an operator with one operand is written.
+pub(crate) fn unary(op: UnOp) -> &'static str {
+    match op {
+        UnOp::Neg => "-",
+        UnOp::Plus => "+",
+        UnOp::Not => "!",
+        UnOp::BitNot => "~",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::host::Host;
+
+    /// What the function `f` of a program runs unseen.
+    fn of(text: &str) -> Vec<(String, bool)> {
+        let mut host = Host::new();
+        let file = host.set_file(Path::new("/w/a.cu"), text.to_owned());
+        let db = host.db();
+        let all = items(db, file)
+            .functions
+            .iter()
+            .filter(|f| unqualified(f.name(db)) == "f");
+        all.flat_map(|f| {
+            hidden(db, *f)
+                .iter()
+                .map(|h| (h.what.clone(), h.anywhere))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+    }
+
+    /// The same with an operator and a body.
+    fn with(definitions: &str, body: &str) -> Vec<(String, bool)> {
+        of(&format!(
+            "__device__ int total;\nstruct S {{ int x; int v[2]; int* p; __device__ int norm() const {{ return x; }} }};\n{definitions}\n\
+             __device__ int f(S s, S t, int* a, int n) {{ {body} }}\n"
+        ))
+    }
+
+    #[test]
+    fn operators_that_compute() {
+        for definition in [
+            "__device__ S operator+(S a, const S& b) { S r = a; r.x += b.x; for (int i = 0; i < 2; ++i) r.v[i] += b.v[i]; return r; }",
+            "__device__ S& operator+=(S& a, const S& b) { a.x = a.x + b.x; return a; }\n__device__ S operator+(S a, const S& b) { a += b; return a; }",
+            "__device__ bool operator<(const S& a, const S& b) { return min(a.x, 3) < b.x; }",
+            "__device__ int twice(int x) { return x + x; }\n__device__ S operator+(const S& a, const S& b) { return S{twice(a.x), {0, 0}, a.p}; }",
+            "struct T { int x; friend __device__ T operator+(T a, T b) { return T{a.x + b.x}; } };",
+        ] {
+            assert_eq!(with(definition, "s = s + t; s += t; return s < t;"), [], "{definition}");
+        }
+        // Fields and template parameters that are numbers.
+        let shift = "struct T { unsigned bits, *p; template <int N> __device__ unsigned f() { return bits + N + p[N]; } };\n\
+                     __device__ int operator+(S a, int n) { total = n; return n; }";
+        let text = format!(
+            "__device__ int total;\nstruct S {{ int x; }};\n{shift}\ntemplate <int N> __device__ int f(int n) {{ return n + N; }}\n"
+        );
+        assert_eq!(of(&text), []);
+        // It isn't used, or on numbers alone.
+        let writes = "__device__ int operator+(S a, int n) { total = n; return n; }";
+        assert_eq!(
+            with(
+                writes,
+                "return n + 1 + a[n] + (int)threadIdx.x - s.norm() * blockDim.x;"
+            ),
+            []
+        );
+        assert_eq!(
+            with(writes, "int k = n; k += s.x + s.v[1] + *s.p; return max(k + 1, n + k);"),
+            []
+        );
+    }
+
+    #[test]
+    fn vectors() {
+        let vector = "class vec3 {\n public:\n  __device__ vec3() {}\n  \
+            __device__ vec3(float e0, float e1, float e2) { e[0] = e0; e[1] = e1; e[2] = e2; }\n  \
+            __device__ vec3 operator-() const { return vec3(-e[0], -e[1], -e[2]); }\n  \
+            __device__ float operator[](int i) const { return e[i]; }\n  __device__ float& operator[](int i) { return e[i]; }\n  \
+            __device__ vec3& operator+=(const vec3& v2);\n  \
+            __device__ float length() const { return sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2]); }\n  float e[3];\n};\n\
+            std::ostream& operator<<(std::ostream& os, const vec3& t) { os << t.e[0]; return os; }\n\
+            __device__ vec3 operator+(const vec3& a, const vec3& b) { return vec3(a.e[0] + b.e[0], a.e[1] + b.e[1], a.e[2] + b.e[2]); }\n\
+            __device__ vec3 operator*(float t, const vec3& v) { return vec3(t * v.e[0], t * v.e[1], t * v.e[2]); }\n\
+            __device__ vec3& vec3::operator+=(const vec3& v) { e[0] += v.e[0]; this->e[1] += v.e[1]; return *this; }\n";
+        let kernel = "__global__ void f(vec3* out, const vec3* in, int n) { int i = threadIdx.x; vec3 v = in[i]; v += 2.0f * v; out[i] = -(v + vec3(1, 2, n << 3)); }\n";
+        assert_eq!(of(&format!("{vector}{kernel}")), []);
+        // The same where the elements are elsewhere.
+        let elsewhere = vector.replace("float e[3];", "float* e;");
+        assert!(!of(&format!("{elsewhere}{kernel}")).is_empty());
+    }
+
+    #[test]
+    fn operators_that_do_more() {
+        for (definition, body) in [
+            (
+                "__device__ int operator+(S a, int n) { total = n; return n; }",
+                "return s + 1;",
+            ),
+            (
+                "__device__ int operator+(S a, int n) { return *a.p + n; }",
+                "return n + (s + 1);",
+            ),
+            (
+                "__device__ int operator+(S a, int n) { return a.p[n]; }",
+                "return s + n;",
+            ),
+            (
+                "__device__ S& operator+=(S& a, int n) { a.p[0] = n; return a; }",
+                "s += n; return 0;",
+            ),
+            (
+                "__device__ S& operator+=(S& a, S& b) { b.x = 1; return a; }",
+                "s += t; return 0;",
+            ),
+            (
+                "__device__ S& operator+=(S& a, int n) { atomicAdd(a.p, n); return a; }",
+                "s += n; return 0;",
+            ),
+            (
+                "__device__ S& operator<<(S& a, int n) { __syncthreads(); return a; }",
+                "s << n; return 0;",
+            ),
+            (
+                "__device__ S& operator>>(S& a, int& n) { n = 1; return a; }",
+                "s >> n; return 0;",
+            ),
+            ("__device__ S& operator>>(S& a, int& n);", "s >> n; return 0;"),
+            ("__device__ bool operator!(S& a) { ++a.x; return true; }", "return !s;"),
+            (
+                "__device__ S operator,(S a, S b) { ++total; return b; }",
+                "return (s, t).x;",
+            ),
+            (
+                "__device__ bool operator&&(S a, S b) { ++total; return true; }",
+                "return s && t;",
+            ),
+            (
+                "__device__ S& operator++(S& a) { *a.p = 1; return a; }",
+                "++s; return 0;",
+            ),
+            (
+                "__device__ S operator+(S a, S b) { a -= b; return a; }\n__device__ S& operator-=(S& a, S b) { *a.p = 1; return a; }",
+                "return (s + t).x;",
+            ),
+            (
+                "struct T { int* p; __device__ T& operator=(int n) { *p = n; return *this; } };",
+                "T u; u = 1; return 0;",
+            ),
+            (
+                "struct T { int* p; __device__ int operator[](int n) { return (*p)++; } };",
+                "T u{a}; return u[n];",
+            ),
+            (
+                "struct T { int* p; friend __device__ int operator+(T a, T b) { return (*a.p)++; } };",
+                "T u{a}; return u + u;",
+            ),
+            (
+                "template <class A> __device__ int operator+(S s, A b) { total = 1; return 0; }",
+                "auto k = s; return k + n;",
+            ),
+        ] {
+            let found = with(definition, body);
+            assert!(
+                !found.is_empty()
+                    && found
+                        .iter()
+                        .all(|(what, anywhere)| what.starts_with("operator") && !anywhere),
+                "{definition}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn classes_that_run_something() {
+        let buffer = "struct Buffer { int* p; __device__ Buffer(int n) { p = (int*)malloc(n); }\n __device__ ~Buffer() { free(p); } };";
+        let guard = "struct Sync { __device__ ~Sync() { __syncthreads(); } };";
+        for (definitions, body, what) in [
+            (buffer, "Buffer b(n); return 0;", "the destructor of Buffer"),
+            (
+                &format!("{guard}\nstruct Both {{ int n; Sync sync; }};"),
+                "Both b; return 0;",
+                "the destructor of Sync",
+            ),
+            (
+                &format!("{guard}\nstruct Derived : public Sync {{ int n; }};"),
+                "Derived b; return 0;",
+                "the destructor of Sync",
+            ),
+            (
+                &format!("{guard}\nusing Guard = Sync;"),
+                "Guard g; return 0;",
+                "the destructor of Sync",
+            ),
+            (
+                &format!("{buffer}\n__device__ int get(const Buffer& b);"),
+                "return get(n);",
+                "the destructor of Buffer",
+            ),
+            (
+                "struct Next { mutable int n; __device__ operator int() const { return n++; } };",
+                "Next m{n}; int k = m; return k;",
+                "a conversion of Next",
+            ),
+        ] {
+            assert_eq!(with(definitions, body), [(what.to_owned(), true)], "{definitions}");
+        }
+        // What was blanked isn't empty.
+        let deep = format!(
+            "{}1{}",
+            "(".repeat(crate::base::budget::BRACKETS),
+            ")".repeat(crate::base::budget::BRACKETS)
+        );
+        let large = format!("struct Large {{ int* p; __device__ ~Large() {{ *p = {deep}; }} }};");
+        let found = with(&large, "Large l{a}; return 0;");
+        assert_eq!(found, [("a member that is too large of Large".to_owned(), true)]);
+        let range = "struct Range { int* p; __device__ int* begin() const { return p; } __device__ int* end() const { return p + 2; } };";
+        let found = with(
+            range,
+            "Range r{a}; for (int x : r) n += x; for (int x : s.v) n += x; return n;",
+        );
+        assert_eq!(found, [("what a range-based `for` calls".to_owned(), false)]);
+        // Nobody has to do with it.
+        assert_eq!(with(buffer, "return n;"), []);
+        assert_eq!(
+            with(
+                "struct Plain { int x; __device__ Plain(int x) : x(x) {} __device__ operator int() const { return x; } };",
+                "Plain p(n); return p;"
+            ),
+            []
+        );
+    }
+}

@@ -1,0 +1,578 @@
+//! Launch configurations: components of grid and block sizes, constants, streams.
+
+use std::collections::HashSet;
+
+use super::Stream;
+use super::places::operands;
+use crate::base::compile::DefaultStream;
+use crate::base::db::{Db, SourceFile};
+use crate::facts::hidden::{symbol, symbol_of, unary};
+use crate::facts::uniformity::class_changes;
+use crate::facts::uniformity::memory::Places;
+use crate::hir::included::included_files;
+use crate::hir::items::{FunctionItem, items};
+use crate::hir::library::{Known, known, vector_fields};
+use crate::hir::resolve::{Meaning, meaning, unqualified, visible_names};
+use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, UnOp};
+
+/// The initialiser of a local variable that is never changed after its declaration, so that the variable stands for it.
+/// `None` for parameters, references, arrays, and whatever may be written elsewhere.
+pub(crate) fn single_definition(body: &Body, binding: BindingId) -> Option<ExprId> {
+    let ty = &body.binding(binding).ty;
+    if ty.reference || !ty.array.is_empty() || ty.complex || ty.volatile {
+        return None;
+    }
+    let mut init = None;
+    for stmt in &body.stmts {
+        match &stmt.kind {
+            StmtKind::Decl(decls) => {
+                for decl in decls.iter().filter(|d| d.binding == binding) {
+                    if init.is_some() {
+                        return None;
+                    }
+                    init = Some(decl.init?);
+                }
+            }
+            StmtKind::RangeFor { binding: b, .. } if *b == binding => return None,
+            StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } if mentions.contains(&binding) => {
+                return None;
+            }
+            _ => {}
+        }
+    }
+    let init = init?;
+    (!written(body, binding)).then_some(init)
+}
+
+/// Whether a variable may be changed by anything but its declaration.
+fn written(body: &Body, binding: BindingId) -> bool {
+    let is_root = |place: ExprId| roots(body, place).contains(&binding);
+    body.exprs.iter().any(|expr| match &expr.kind {
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is_root(*place),
+        ExprKind::AddrOf(place) => is_root(*place),
+        // A function may take its argument by reference.
+        ExprKind::Call { args, callee, .. } => {
+            args.iter().any(|a| passes_itself(body, *a, binding))
+                && !matches!(&body.expr(*callee).kind, ExprKind::Name(Name::Other(n)) if harmless(n))
+        }
+        ExprKind::Cast { ty, operand, .. } => ty.contains('&') && is_root(*operand),
+        ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
+        _ => false,
+    }) || body.stmts.iter().any(|stmt| match &stmt.kind {
+        // `int& r = x;`
+        StmtKind::Decl(decls) => decls
+            .iter()
+            .any(|d| body.binding(d.binding).ty.reference && d.init.is_some_and(|i| passes_itself(body, i, binding))),
+        _ => false,
+    })
+}
+
+/// Functions that take their arguments by value or by reference to const.
+fn harmless(name: &str) -> bool {
+    matches!(
+        crate::hir::resolve::unqualified(name),
+        "min" | "max" | "abs" | "ceil" | "ceilf" | "floor" | "floorf" | "sqrt" | "sqrtf" | "printf" | "__ldg" | "dim3"
+    ) || name.starts_with("__")
+}
+
+fn passes_itself(body: &Body, expr: ExprId, binding: BindingId) -> bool {
+    match &body.expr(expr).kind {
+        ExprKind::Name(Name::Local(b)) => *b == binding,
+        ExprKind::Paren(e)
+        | ExprKind::Field {
+            base: e, arrow: false, ..
+        } => passes_itself(body, *e, binding),
+        ExprKind::Conditional { then, otherwise, .. } => {
+            passes_itself(body, *then, binding) || passes_itself(body, *otherwise, binding)
+        }
+        _ => false,
+    }
+}
+
+/// The variables of whose storage a place may be a part: `x`, `x.f`, `x[i]` for what is no pointer; not `*p`, `p->f`.
+fn roots(body: &Body, place: ExprId) -> Vec<BindingId> {
+    let mut found = Vec::new();
+    let mut todo = vec![place];
+    while let Some(place) = todo.pop() {
+        match &body.expr(place).kind {
+            ExprKind::Name(Name::Local(binding)) => found.push(*binding),
+            ExprKind::Paren(e)
+            | ExprKind::Field {
+                base: e, arrow: false, ..
+            }
+            | ExprKind::Cast { operand: e, .. }
+            | ExprKind::Comma(_, e)
+            | ExprKind::Index { base: e, .. } => todo.push(*e),
+            ExprKind::Conditional { then, otherwise, .. } => todo.extend([*then, *otherwise]),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The expression behind parentheses and variables that stand for one initialiser.
+pub(super) fn through_variables(body: &Body, mut expr: ExprId) -> ExprId {
+    for _ in 0..16 {
+        let inner = body.strip_parens(expr);
+        match &body.expr(inner).kind {
+            ExprKind::Name(Name::Local(binding)) => match single_definition(body, *binding) {
+                Some(init) if stable(body, init) => expr = init,
+                _ => return inner,
+            },
+            _ => return inner,
+        }
+    }
+    expr
+}
+
+/// Whether `threadIdx` decides an expression, as far as variables with a single definition tell.
+pub fn depends_on_thread_index(body: &Body, expr: ExprId) -> bool {
+    let mut seen = HashSet::new();
+    let mut todo = vec![expr];
+    while let Some(next) = todo.pop() {
+        if !seen.insert(next) {
+            continue;
+        }
+        match &body.expr(next).kind {
+            ExprKind::Name(Name::Builtin(Builtin::ThreadIdx)) => return true,
+            ExprKind::Name(Name::Local(binding)) => todo.extend(single_definition(body, *binding)),
+            _ => todo.extend(operands(body, next)),
+        }
+    }
+    false
+}
+
+/// The expression has the same value wherever its variables are in scope: no memory is read, nothing called, and every local
+/// in it is a variable that never changes after its declaration or a parameter that never changes.
+pub(super) fn stable(body: &Body, expr: ExprId) -> bool {
+    let mut todo = vec![expr];
+    while let Some(next) = todo.pop() {
+        match &body.expr(next).kind {
+            ExprKind::Name(Name::Local(binding)) => {
+                let ty = &body.binding(*binding).ty;
+                if ty.reference || ty.volatile || ty.complex || written(body, *binding) {
+                    return false;
+                }
+                continue;
+            }
+            ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::SizeOf => continue,
+            ExprKind::Call { callee, .. } if matches!(&body.expr(*callee).kind, ExprKind::Name(Name::Other(n)) if harmless(n)) =>
+                {}
+            ExprKind::Call { .. } => return false,
+            ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. } => {
+                // A load: only the variable that received it is stable, not the load itself.
+                return false;
+            }
+            ExprKind::Assign { .. }
+            | ExprKind::IncDec { .. }
+            | ExprKind::New(_)
+            | ExprKind::Delete(_)
+            | ExprKind::Launch(_)
+            | ExprKind::Lambda { .. }
+            | ExprKind::Unknown { .. } => return false,
+            _ => {}
+        }
+        todo.extend(operands(body, next));
+    }
+    true
+}
+
+/// x, y, z of a grid or block size as expressions; `None` for a component means 1. `None` altogether: not understood.
+pub(super) fn components(
+    db: &dyn Db,
+    function: FunctionItem<'_>,
+    body: &Body,
+    expr: ExprId,
+) -> Option<[Option<ExprId>; 3]> {
+    let resolved = through_dim3_variables(body, expr);
+    let mut named = operands(body, body.strip_parens(expr));
+    named.push(body.strip_parens(expr));
+    let changed = |e: &ExprId| matches!(&body.expr(*e).kind, ExprKind::Name(Name::Local(b)) if class_changes(db, function).contains(b));
+    if named.iter().any(changed) {
+        return None;
+    }
+    match &body.expr(resolved).kind {
+        ExprKind::Construct { ty, args } if is_dim3(ty) => from_list(db, function, body, args),
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } if is_dim3(name) => from_list(db, function, body, args),
+        ExprKind::InitList(args) => from_list(db, function, body, args),
+        _ if is_scalar(db, function, body, resolved) => Some([Some(resolved), None, None]),
+        _ => None,
+    }
+}
+
+fn is_dim3(ty: &str) -> bool {
+    crate::hir::resolve::unqualified(ty.trim_start_matches("const ").trim()) == "dim3"
+}
+
+fn from_list(db: &dyn Db, function: FunctionItem<'_>, body: &Body, args: &[ExprId]) -> Option<[Option<ExprId>; 3]> {
+    match args {
+        // `dim3(other)` copies what is a `dim3`, a `uint3` or a class that becomes one: only a number leaves the others out.
+        [one] if is_scalar(db, function, body, *one) => Some([Some(*one), None, None]),
+        [x, y] => Some([Some(*x), Some(*y), None]),
+        [x, y, z] => Some([Some(*x), Some(*y), Some(*z)]),
+        [] => Some([None, None, None]),
+        _ => None,
+    }
+}
+
+fn is_dim3_typed(body: &Body, expr: ExprId) -> bool {
+    match &body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Name(Name::Local(binding)) => is_dim3(&body.binding(*binding).ty.base),
+        ExprKind::Name(Name::Builtin(_)) => true,
+        ExprKind::Construct { ty, .. } => is_dim3(ty),
+        _ => false,
+    }
+}
+
+/// Like [`through_variables`], but only `dim3` variables are looked through: a scalar variable stays as it is written.
+fn through_dim3_variables(body: &Body, mut expr: ExprId) -> ExprId {
+    for _ in 0..16 {
+        let inner = body.strip_parens(expr);
+        match &body.expr(inner).kind {
+            ExprKind::Name(Name::Local(binding)) if is_dim3(&body.binding(*binding).ty.base) => {
+                match single_definition(body, *binding) {
+                    Some(init) => expr = init,
+                    None => return inner,
+                }
+            }
+            ExprKind::Construct { ty, args } if is_dim3(ty) && args.len() == 1 && is_dim3_typed(body, args[0]) => {
+                expr = args[0];
+            }
+            _ => return inner,
+        }
+    }
+    expr
+}
+
+/// Names of types that are numbers.
+const NUMBERS: &[&str] = &[
+    "int",
+    "unsigned",
+    "unsigned int",
+    "long",
+    "unsigned long",
+    "long long",
+    "unsigned long long",
+    "size_t",
+    "short",
+    "unsigned short",
+    "char",
+    "unsigned char",
+    "uint",
+    "uint32_t",
+    "int32_t",
+    "uint64_t",
+    "int64_t",
+    "uint16_t",
+    "bool",
+    "float",
+    "double",
+    "std::size_t",
+    "signed",
+    "signed int",
+    "signed char",
+    "int8_t",
+    "uint8_t",
+    "int16_t",
+    "ptrdiff_t",
+    "long int",
+    "unsigned long int",
+    "long long int",
+    "unsigned long long int",
+    "short int",
+    "unsigned short int",
+    "ushort",
+    "ulong",
+];
+
+/// A variable that is a number.
+pub(super) fn is_number(body: &Body, binding: BindingId) -> bool {
+    let ty = &body.binding(binding).ty;
+    ty.is_value() && NUMBERS.contains(&ty.base.as_str())
+}
+
+/// The expression is a number, not a `dim3`, a `uint3` or an object of a class: `dim3(e)` has one dimension then.
+pub fn is_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
+    numeric(db, function, body, expr) == Some(true)
+}
+
+/// Whether the expression is a number; `None`: what its type is isn't seen.
+fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> Option<bool> {
+    let own = |e: ExprId| numeric(db, function, body, e);
+    let file = function.file(db);
+    let places = Places { db, file, body };
+    let number = |ty: &str| {
+        let name = places.alias(ty.trim_start_matches("const ").trim());
+        let name = name.strip_prefix("std::").unwrap_or(&name);
+        match NUMBERS.contains(&name) {
+            true => Some(true),
+            false if vector_fields(name).is_some() => Some(false),
+            false if is_enum(db, file, name) => Some(true),
+            false if visible_names(db, file).types.contains(unqualified(name)) => Some(false),
+            false => None,
+        }
+    };
+    // What no operator of the user's takes is computed by those of the language, which make numbers.
+    let computed = |symbol: &str, operands: &[ExprId]| {
+        let operands = operands.iter().map(|e| own(*e));
+        let operands: Vec<Option<bool>> = operands.collect();
+        match operands.iter().all(|o| *o == Some(true)) {
+            true => Some(true),
+            false if operands.contains(&Some(false)) => Some(false),
+            false => {
+                let users = user_operators(db, file);
+                (!users.contains(symbol) && !users.contains("")).then_some(true)
+            }
+        }
+    };
+    match &body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Literal(_) | ExprKind::SizeOf | ExprKind::Logical { .. } => Some(true),
+        ExprKind::Binary(op, a, b) => computed(symbol(*op), &[*a, *b]),
+        ExprKind::Unary(op, e) => computed(unary(*op), &[*e]),
+        ExprKind::IncDec { place, .. } => own(*place),
+        ExprKind::Cast { ty, .. } | ExprKind::Construct { ty, .. } => number(ty),
+        ExprKind::Comma(_, e) => own(*e),
+        ExprKind::Name(Name::Builtin(builtin)) => Some(*builtin == Builtin::WarpSize),
+        ExprKind::Name(Name::Local(binding)) => {
+            let ty = &body.binding(*binding).ty;
+            if !ty.array.is_empty() || ty.pointers > 0 {
+                return Some(false);
+            }
+            if ty.is_value() && ty.base == "auto" {
+                return auto_scalar(db, function, body, *binding).then_some(true);
+            }
+            (!ty.complex).then(|| number(&ty.base)).flatten()
+        }
+        ExprKind::Field { base, field, .. } => match typed(&places, body.strip_parens(expr), &number) {
+            Some(known) => Some(known),
+            // `blockDim.x`, `size.y`: whatever has such a part.
+            None if matches!(field.as_str(), "x" | "y" | "z") => {
+                let of_class = places
+                    .shape(*base)
+                    .is_some_and(|s| s.pointers == 0 && vector_fields(&s.base).is_none());
+                (!of_class).then_some(true)
+            }
+            None => None,
+        },
+        ExprKind::Index { .. } | ExprKind::Deref(_) => typed(&places, body.strip_parens(expr), &number),
+        ExprKind::Conditional { then, otherwise, .. } => match (own(*then), own(*otherwise)) {
+            (Some(true), Some(true)) => Some(true),
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            _ => None,
+        },
+        ExprKind::Call { name: Some(name), .. } => match meaning(db, file, name) {
+            Meaning::Functions(functions) => {
+                let all: Vec<bool> = functions.iter().map(|f| returns_number(db, *f)).collect();
+                all.iter().all(|n| *n).then_some(true)
+            }
+            _ if is_dim3(name) || vector_fields(unqualified(name)).is_some() => Some(false),
+            _ if name.starts_with("make_") => Some(false),
+            _ if harmless(name) || known(name) == Some(Known::Pure) => Some(true),
+            _ => number(name),
+        },
+        ExprKind::Name(Name::Other(name)) => match meaning(db, file, name) {
+            Meaning::Enumerator => Some(true),
+            Meaning::Global(global) => {
+                let literal = global
+                    .init
+                    .as_deref()
+                    .and_then(crate::base::literal::integer_literal)
+                    .is_some();
+                match number(&global.base) {
+                    None if literal => Some(true),
+                    known => known.filter(|_| !global.pointer && global.dims == 0),
+                }
+            }
+            Meaning::Unknown => {
+                let value = function.signature(db).template_names.contains(name)
+                    && !function.signature(db).template_types.contains(name);
+                let constant = visible_names(db, file).constant_macros.contains(name);
+                (value || constant).then_some(true)
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A function whose head says that it returns a number.
+fn returns_number(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    let head = function.signature(db).head_span;
+    let text = function.text(db);
+    let words: Vec<&str> = crate::base::words::words(head.text(&text)).collect();
+    !words.contains(&"dim3") && words.iter().any(|w| NUMBERS.contains(w) || *w == "unsigned")
+}
+
+/// What the type of a place says of its value.
+fn typed(places: &Places<'_>, place: ExprId, number: &dyn Fn(&str) -> Option<bool>) -> Option<bool> {
+    let shape = places.shape(place)?;
+    match shape.pointers == 0 && shape.dims == 0 {
+        true => number(&shape.base),
+        false => Some(false),
+    }
+}
+
+fn is_enum(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    let mut all = included_files(db, file)
+        .iter()
+        .flat_map(|f| items(db, *f).types.iter().filter(|t| t.name == unqualified(name)))
+        .peekable();
+    all.peek().is_some() && all.all(|t| t.is_enum)
+}
+
+/// The operators of the workspace; empty for one of which it isn't known which it is.
+#[salsa::tracked(returns(ref))]
+fn user_operators(db: &dyn Db, file: SourceFile) -> HashSet<String> {
+    let functions = included_files(db, file).iter().flat_map(|f| &items(db, *f).functions);
+    functions.filter_map(|f| symbol_of(db, *f)).collect()
+}
+
+fn auto_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
+    match single_definition(body, binding) {
+        // `auto x = x` can't be lowered to a cycle: an initialiser only mentions earlier expressions, but guard all the same.
+        Some(init) if !matches!(body.expr(init).kind, ExprKind::Name(Name::Local(b)) if b == binding) => {
+            is_scalar(db, function, body, init)
+        }
+        _ => false,
+    }
+}
+
+/// The value of an integer expression when it is the same in every execution: literals, arithmetic, variables and globals that
+/// stand for such a value.
+pub fn constant_value(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> Option<i128> {
+    evaluate(db, function, body, expr, 0)
+}
+
+fn evaluate(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId, depth: u32) -> Option<i128> {
+    if depth > 64 {
+        return None;
+    }
+    let value = |e: ExprId| evaluate(db, function, body, e, depth + 1);
+    match &body.expr(expr).kind {
+        ExprKind::Literal(Literal::Int(v)) => Some(*v),
+        ExprKind::Literal(Literal::Bool(b)) => Some(i128::from(*b)),
+        ExprKind::Paren(e) => value(*e),
+        ExprKind::Cast { ty, operand, .. } => {
+            let v = value(*operand)?;
+            // Only conversions that keep the value.
+            let fits = match ty.as_str() {
+                "int" | "int32_t" => i32::try_from(v).is_ok(),
+                "unsigned" | "unsigned int" | "uint32_t" => u32::try_from(v).is_ok(),
+                "size_t" | "unsigned long" | "unsigned long long" | "uint64_t" => u64::try_from(v).is_ok(),
+                "long" | "long long" | "int64_t" => i64::try_from(v).is_ok(),
+                _ => false,
+            };
+            fits.then_some(v)
+        }
+        ExprKind::Unary(UnOp::Plus, e) => value(*e),
+        ExprKind::Unary(UnOp::Neg, e) => value(*e)?.checked_neg(),
+        ExprKind::Binary(op, a, b) => {
+            let (a, b) = (value(*a)?, value(*b)?);
+            let result = match op {
+                BinOp::Add => a.checked_add(b),
+                BinOp::Sub => a.checked_sub(b),
+                BinOp::Mul => a.checked_mul(b),
+                BinOp::Div => a.checked_div(b),
+                BinOp::Rem => a.checked_rem(b),
+                BinOp::Shl => u32::try_from(b).ok().filter(|b| *b < 31).and_then(|b| a.checked_shl(b)),
+                BinOp::Shr => u32::try_from(b).ok().filter(|b| *b < 63).and_then(|b| a.checked_shr(b)),
+                BinOp::BitAnd => Some(a & b),
+                BinOp::BitOr => Some(a | b),
+                BinOp::BitXor => Some(a ^ b),
+                _ => None,
+            }?;
+            // What doesn't fit into 31 bits depends on the operand types: overflow or wrap-around.
+            i32::try_from(result).ok().map(i128::from)
+        }
+        ExprKind::Name(Name::Local(binding)) => {
+            let init = single_definition(body, *binding)?;
+            (!class_changes(db, function).contains(binding)).then_some(())?;
+            value(init)
+        }
+        ExprKind::Name(Name::Other(name)) => match meaning(db, function.file(db), name) {
+            Meaning::Global(global) if global.constant => {
+                crate::base::literal::integer_literal(global.init.as_deref()?.trim())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// x, y, z when all are constant and positive.
+pub(super) fn constant_extent(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> Option<[u64; 3]> {
+    let components = components(db, function, body, expr)?;
+    let mut out = [1; 3];
+    for (slot, component) in out.iter_mut().zip(components) {
+        if let Some(component) = component {
+            *slot = u64::try_from(constant_value(db, function, body, component)?).ok()?;
+        }
+    }
+    Some(out)
+}
+
+/// The stream that a launch goes to.
+pub(super) fn stream(body: &Body, operand: Option<ExprId>, default: DefaultStream) -> Stream {
+    let default = match default {
+        DefaultStream::Legacy => Stream::Null,
+        DefaultStream::PerThread => Stream::PerThread,
+    };
+    let Some(operand) = operand else { return default };
+    let mut expr = body.strip_parens(operand);
+    for _ in 0..8 {
+        match &body.expr(expr).kind {
+            ExprKind::Cast { operand, .. } => expr = body.strip_parens(*operand),
+            ExprKind::Name(Name::Local(binding)) => {
+                if is_created(body, *binding) {
+                    return Stream::Created(*binding);
+                }
+                match single_definition(body, *binding) {
+                    Some(init) => expr = body.strip_parens(init),
+                    None => return Stream::Other,
+                }
+            }
+            ExprKind::Literal(Literal::Int(0) | Literal::Null) => return default,
+            ExprKind::Name(Name::Other(name)) => {
+                return match name.trim_start_matches("::") {
+                    "cudaStreamFireAndForget" => Stream::FireAndForget,
+                    "cudaStreamTailLaunch" => Stream::TailLaunch,
+                    "cudaStreamPerThread" => Stream::PerThread,
+                    "cudaStreamDefault" => default,
+                    "cudaStreamLegacy" => Stream::Null,
+                    _ => Stream::Other,
+                };
+            }
+            _ => return Stream::Other,
+        }
+    }
+    Stream::Other
+}
+
+/// An element of a local array of streams for which `cudaStreamCreate…` is called here.
+pub(super) fn element_of_created(body: &Body, operand: ExprId) -> bool {
+    let ExprKind::Index { .. } = &body.expr(body.strip_parens(operand)).kind else {
+        return false;
+    };
+    let [array] = roots(body, operand)[..] else {
+        return false;
+    };
+    !body.binding(array).ty.array.is_empty() && creates(body, array)
+}
+
+/// `cudaStreamCreate…(&s, …)` is called for the variable, and it is a plain local `cudaStream_t`.
+fn is_created(body: &Body, binding: BindingId) -> bool {
+    body.binding(binding).ty.is_value() && creates(body, binding)
+}
+
+fn creates(body: &Body, binding: BindingId) -> bool {
+    body.exprs.iter().any(|expr| match &expr.kind {
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } if name.starts_with("cudaStreamCreate") => args
+            .first()
+            .is_some_and(|a| matches!(body.expr(*a).kind, ExprKind::AddrOf(p) if roots(body, p) == [binding])),
+        _ => false,
+    })
+}

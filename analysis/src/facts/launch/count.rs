@@ -1,0 +1,858 @@
+//! How often a launch site launches, per thread, block and grid, how many threads that makes, and how deep it recurses.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::config::constant_value;
+use super::launchers::Pins;
+use super::places::{Places, children, operands, statement_places};
+use super::{Child, Extent, LaunchFacts, LaunchId, Launchers, launches, who_launches};
+use crate::base::budget::CALLEES;
+use crate::base::db::Db;
+use crate::base::limits::WARP;
+use crate::base::span::Span;
+use crate::facts::summary::may_end_the_program;
+use crate::facts::uniformity::{changes_around, immutable_parameter, uniformity};
+use crate::hir::items::FunctionItem;
+use crate::hir::resolve::{launch_sites_of, only_known_launches};
+use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, UnOp, body};
+
+/// A number that isn't below `at_least` nor above `at_most`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub struct Amount {
+    /// Never fewer.
+    pub at_least: u64,
+    /// Never more.
+    pub at_most: Bound,
+}
+
+/// An upper bound.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub enum Bound {
+    /// A number.
+    Constant(u64),
+    /// An expression over the launching function's variables: `(end - begin) * blockDim`.
+    Symbolic(String),
+    /// None was found.
+    Unbounded,
+}
+
+impl Bound {
+    /// The product.
+    pub fn times(&self, other: &Bound) -> Bound {
+        match (self, other) {
+            (Bound::Constant(0), _) | (_, Bound::Constant(0)) => Bound::Constant(0),
+            (Bound::Unbounded, _) | (_, Bound::Unbounded) => Bound::Unbounded,
+            (Bound::Constant(1), x) | (x, Bound::Constant(1)) => x.clone(),
+            (Bound::Constant(a), Bound::Constant(b)) => Bound::Constant(a.saturating_mul(*b)),
+            (a, b) => Bound::Symbolic(format!("{} * {}", a.factor(), b.factor())),
+        }
+    }
+
+    fn factor(&self) -> String {
+        let text = self.to_string();
+        let product = |c: char| c.is_ascii_alphanumeric() || "_.*[] ".contains(c);
+        let enclosed = text.starts_with('(') && matching_parenthesis(&text) == Some(text.len() - 1);
+        if text.chars().all(product) || enclosed {
+            text
+        } else {
+            format!("({text})")
+        }
+    }
+}
+
+/// Index of the parenthesis that closes the first character.
+fn matching_parenthesis(text: &str) -> Option<usize> {
+    let mut depth = 0u32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 1 => return Some(at),
+            ')' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    None
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Bound::Constant(n) => write!(f, "{n}"),
+            Bound::Symbolic(text) => f.write_str(text),
+            Bound::Unbounded => f.write_str("unbounded"),
+        }
+    }
+}
+
+impl Amount {
+    /// Exactly `n`.
+    pub fn exactly(n: u64) -> Amount {
+        Amount {
+            at_least: n,
+            at_most: Bound::Constant(n),
+        }
+    }
+
+    /// From nothing to `bound`.
+    pub fn up_to(bound: Bound) -> Amount {
+        Amount {
+            at_least: 0,
+            at_most: bound,
+        }
+    }
+
+    /// The product.
+    pub fn times(&self, other: &Amount) -> Amount {
+        Amount {
+            at_least: self.at_least.saturating_mul(other.at_least),
+            at_most: self.at_most.times(&other.at_most),
+        }
+    }
+
+    /// The number, when only one is possible.
+    pub fn constant(&self) -> Option<u64> {
+        (self.at_most == Bound::Constant(self.at_least)).then_some(self.at_least)
+    }
+}
+
+impl std::fmt::Display for Amount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.at_least, &self.at_most) {
+            (n, Bound::Constant(m)) if n == *m => write!(f, "{n}"),
+            (0, Bound::Constant(1)) => f.write_str("0 or 1"),
+            (n, Bound::Unbounded) => write!(f, "{n} or more"),
+            (0, m) => write!(f, "up to {m}"),
+            (n, m) => write!(f, "{n} to {m}"),
+        }
+    }
+}
+
+/// Whether and how far a launch leads to itself again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub enum Recursion {
+    /// It doesn't.
+    None,
+    /// Every run of the kernel launches it again, or a kernel that leads to it again in every run.
+    Endless,
+    /// A parameter counts the levels; their number, where the first argument and the limit are constant.
+    Bounded(Option<u64>),
+    /// Something else ends it.
+    Open,
+}
+
+/// Size of a child grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
+pub enum GridSize {
+    /// Constant, and fewer threads than a warp has.
+    Tiny,
+    /// Constant.
+    Constant,
+    /// Computed at run time.
+    Symbolic,
+}
+
+/// How often one launch site launches.
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
+pub struct LaunchCount {
+    /// By one thread that runs the launching function.
+    pub per_thread: Amount,
+    /// By one block. For a device function: called once by every thread.
+    pub per_block: Amount,
+    /// By one grid; in terms of `gridDim` and `blockDim` where they aren't the same at all launches of the parent.
+    pub per_grid: Amount,
+    /// The condition that keeps threads from launching, but for one that only picks one thread of a warp, block or grid.
+    pub guard: Option<Span>,
+    /// Recursion.
+    pub recursion: Recursion,
+    /// Size of the child grid.
+    pub size: GridSize,
+    /// Threads of one child grid.
+    pub child_threads: Bound,
+    /// Threads of all child grids that one grid launches.
+    pub total_threads: Bound,
+}
+
+/// The counts of every launch of a function, in the order of [`launches`].
+#[salsa::tracked]
+pub fn launch_counts<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<LaunchCount> {
+    let all = launches(db, function);
+    if all.is_empty() {
+        return Vec::new();
+    }
+    with_counter(db, function, |counter| {
+        let count = |(index, facts): (usize, &LaunchFacts<'db>)| counter.count(index, facts);
+        all.iter().enumerate().map(count).collect()
+    })
+}
+
+/// Looks at a function's launches with what counting them needs.
+fn with_counter<'db, T>(db: &'db dyn Db, function: FunctionItem<'db>, look: impl FnOnce(&Counter<'_, 'db>) -> T) -> T {
+    let body = body(db, function);
+    let levels = uniformity(db, function);
+    let text = function.text(db);
+    let counter = Counter {
+        db,
+        function,
+        text: &text,
+        body: &body,
+        places: statement_places(db, function),
+        pins: Pins::new(db, function, &body, &levels),
+    };
+    look(&counter)
+}
+
+/// The kernels that a kernel launches in every run.
+#[salsa::tracked]
+fn always_launched<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
+    let all = launches(db, function);
+    if all.is_empty() || !function.signature(db).kernel {
+        return Vec::new();
+    }
+    with_counter(db, function, |counter| {
+        let certain = all.iter().filter_map(|facts| {
+            let Child::Kernel(child) = facts.child else { return None };
+            let (conditions, loops) = counter.way_to(facts);
+            counter.in_every_run(facts, &conditions, &loops).then_some(child)
+        });
+        certain.collect()
+    })
+}
+
+/// Whether every run of `from` leads to one of `to`, by launches that always happen.
+fn leads_back<'db>(db: &'db dyn Db, from: FunctionItem<'db>, to: FunctionItem<'db>) -> bool {
+    let mut seen = HashSet::from([from]);
+    let mut todo = vec![from];
+    while let Some(function) = todo.pop() {
+        if function == to {
+            return true;
+        }
+        let next = always_launched(db, function).iter().copied();
+        todo.extend(next.filter(|f| seen.len() < CALLEES && seen.insert(*f)));
+    }
+    false
+}
+
+/// Blocks and threads per block with which a kernel is launched, when all launches in the workspace have the same.
+#[derive(Clone, Copy, Debug, Default)]
+struct ParentSize {
+    blocks: Option<u64>,
+    threads: Option<u64>,
+}
+
+/// A condition on the way to a launch: it has this outcome there.
+#[derive(Clone, Copy)]
+struct OnTheWay {
+    cond: Option<ExprId>,
+    outcome: bool,
+    span: Span,
+}
+
+struct Counter<'a, 'db> {
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    text: &'a str,
+    body: &'a Body,
+    places: Arc<Places>,
+    pins: Pins<'a, 'db>,
+}
+
+impl<'db> Counter<'_, 'db> {
+    fn count(&self, index: usize, facts: &LaunchFacts<'db>) -> LaunchCount {
+        let (conditions, loops) = self.way_to(facts);
+        let mut guard = None;
+        let mut pinned = false;
+        for on in &conditions {
+            match on.cond {
+                Some(cond) if self.pins.picks_one_thread(cond, on.outcome) => pinned = true,
+                _ => guard = guard.or(Some(on.span)),
+            }
+        }
+        let iterations = loops
+            .iter()
+            .fold(Amount::exactly(1), |n, l| n.times(&self.trips(*l, facts.expr)));
+        let guarded = |mut n: Amount, guarded: bool| {
+            if guarded {
+                n.at_least = 0;
+            }
+            n
+        };
+        let id = LaunchId {
+            function: self.function,
+            index: index as u32,
+        };
+        let who = who_launches(self.db, id);
+        let size = self.parent_size(who);
+        let launching = if self.body.cut || self.may_come_again(facts) {
+            Amount::up_to(Bound::Unbounded)
+        } else {
+            guarded(iterations.clone(), guard.is_some())
+        };
+        let symbolic = |known: Option<u64>, text: &str| match known {
+            Some(n) => Amount::exactly(n),
+            None => Amount {
+                at_least: 1,
+                at_most: Bound::Symbolic(text.to_owned()),
+            },
+        };
+        let threads = symbolic(size.threads, "blockDim");
+        let blocks = symbolic(size.blocks, "gridDim");
+        let one = Amount::exactly(1);
+        let (in_block, of_grid) = match who {
+            Launchers::ManyThreads => (threads, blocks),
+            Launchers::OnePerWarp => (
+                symbolic(size.threads.map(|n| n.div_ceil(WARP)), "blockDim / 32"),
+                blocks,
+            ),
+            Launchers::OnePerBlock => (one, blocks),
+            Launchers::OnePerGrid | Launchers::Host => (one.clone(), one),
+        };
+        let per_block = launching.times(&in_block);
+        let per_grid = per_block.times(&of_grid);
+        let child_threads = self.threads_of(&facts.grid, &facts.block);
+        LaunchCount {
+            per_thread: guarded(launching, pinned),
+            total_threads: per_grid.at_most.times(&child_threads),
+            per_block,
+            per_grid,
+            guard,
+            recursion: self.recursion(facts, &conditions, &loops),
+            size: match child_threads {
+                Bound::Constant(n) if n < WARP => GridSize::Tiny,
+                Bound::Constant(_) => GridSize::Constant,
+                _ => GridSize::Symbolic,
+            },
+            child_threads,
+        }
+    }
+
+    /// Something other than the loops around it may lead to a launch again: a jump to a label (backwards, or into a loop from
+    /// outside), or a statement that isn't understood.
+    fn may_come_again(&self, facts: &LaunchFacts<'db>) -> bool {
+        let body = self.body;
+        let unknown = |stmt: StmtId| matches!(body.stmt(stmt).kind, StmtKind::Unknown { .. });
+        let labels = || body.stmts.iter().filter(|s| matches!(s.kind, StmtKind::Label(..)));
+        let jumps = || body.stmts.iter().filter(|s| matches!(s.kind, StmtKind::Goto(_)));
+        let enters_loop = |label: Span, jump: Span| {
+            body.stmts.iter().any(|stmt| {
+                let repeats = matches!(
+                    stmt.kind,
+                    StmtKind::For { .. }
+                        | StmtKind::While { .. }
+                        | StmtKind::DoWhile { .. }
+                        | StmtKind::RangeFor { .. }
+                );
+                repeats && stmt.span.contains(label) && !stmt.span.contains(jump)
+            })
+        };
+        let again = jumps().any(|jump| {
+            labels().any(|label| {
+                let back = label.span.start < jump.span.start;
+                let around = label.span.start <= facts.span.start && facts.span.start < jump.span.end;
+                back && around || enters_loop(label.span, jump.span)
+            })
+        });
+        again || self.places.around(facts.expr).any(unknown)
+    }
+
+    /// The conditions that hold at a launch, innermost first, and the loops around it.
+    fn way_to(&self, facts: &LaunchFacts<'db>) -> (Vec<OnTheWay>, Vec<StmtId>) {
+        let body = self.body;
+        let mut conditions = Vec::new();
+        let mut loops = Vec::new();
+        let mut inner: Option<StmtId> = None;
+        let mut add = |cond: Option<ExprId>, outcome: bool, span: Span| {
+            conditions.push(OnTheWay { cond, outcome, span });
+        };
+        if facts.statement.is_none() && !self.always_evaluated(facts.expr) {
+            add(None, true, facts.span);
+        }
+        for stmt in self.places.around(facts.expr) {
+            let span = body.stmt(stmt).span;
+            let condition = |cond: &Option<ExprId>| cond.map_or(span, |c| body.expr(c).span);
+            match &body.stmt(stmt).kind {
+                StmtKind::If {
+                    cond, then, otherwise, ..
+                } => {
+                    if inner == Some(*then) {
+                        add(*cond, true, condition(cond));
+                    } else if inner.is_some() && inner == *otherwise {
+                        add(*cond, false, condition(cond));
+                    }
+                }
+                StmtKind::Block(stmts) | StmtKind::Case { stmts, .. } => {
+                    for before in stmts.iter().take_while(|s| Some(**s) != inner) {
+                        self.may_leave(*before, &mut add);
+                    }
+                }
+                StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::RangeFor { .. } => loops.push(stmt),
+                StmtKind::For { init, .. } if init.is_none() || *init != inner => loops.push(stmt),
+                StmtKind::Switch { .. }
+                | StmtKind::Label(..)
+                | StmtKind::Preprocessor { .. }
+                | StmtKind::Unknown { .. } => add(None, true, span),
+                _ => {}
+            }
+            inner = Some(stmt);
+        }
+        // What wasn't understood may hide a condition.
+        if facts.in_lambda || !body.problems.is_empty() {
+            add(None, true, facts.span);
+        }
+        (conditions, loops)
+    }
+
+    /// Notes how control may leave a statement other than at its end.
+    fn may_leave(&self, stmt: StmtId, add: &mut impl FnMut(Option<ExprId>, bool, Span)) {
+        let body = self.body;
+        if let StmtKind::If {
+            cond: Some(cond),
+            then,
+            otherwise: None,
+            ..
+        } = &body.stmt(stmt).kind
+            && returns(body, *then)
+        {
+            add(Some(*cond), false, body.expr(*cond).span);
+        } else if let Some(jump) = jump_in(body, stmt) {
+            add(None, true, body.stmt(jump).span);
+        }
+    }
+
+    /// The expression isn't an operand of `&&`, `||` or `?:` that may be left out.
+    fn always_evaluated(&self, launch: ExprId) -> bool {
+        let body = self.body;
+        !body.exprs.iter().any(|e| {
+            let optional = match &e.kind {
+                ExprKind::Logical { rhs, .. } => vec![*rhs],
+                ExprKind::Conditional { then, otherwise, .. } => vec![*then, *otherwise],
+                ExprKind::Unknown { parts, .. } => parts.clone(),
+                _ => Vec::new(),
+            };
+            optional.iter().any(|o| occurs_in(body, *o, launch))
+        })
+    }
+
+    fn constant(&self, expr: ExprId) -> Option<i128> {
+        constant_value(self.db, self.function, self.body, expr)
+    }
+
+    fn source(&self, expr: ExprId) -> String {
+        let words: Vec<&str> = self.body.expr(expr).span.text(self.text).split_whitespace().collect();
+        words.join(" ")
+    }
+
+    /// How often a loop runs its body as far as the launch.
+    fn trips(&self, stmt: StmtId, launch: ExprId) -> Amount {
+        let body = self.body;
+        let leaves = |inner: StmtId| jump_in(body, inner).is_some();
+        match &body.stmt(stmt).kind {
+            StmtKind::DoWhile { body: inner, .. } => Amount {
+                at_least: u64::from(!leaves(*inner)),
+                at_most: Bound::Unbounded,
+            },
+            StmtKind::For {
+                init: Some(init),
+                cond: Some(cond),
+                step: Some(step),
+                body: inner,
+            } => {
+                // Evaluated in the head: not once per iteration.
+                if self.places.statement_of(launch) == Some(stmt) {
+                    return Amount::up_to(Bound::Unbounded);
+                }
+                let mut amount = match self.counted(stmt, *init, *cond, *step, *inner) {
+                    Some(amount) => amount,
+                    None => Amount::up_to(Bound::Unbounded),
+                };
+                if leaves(*inner) {
+                    amount.at_least = 0;
+                }
+                amount
+            }
+            _ => Amount::up_to(Bound::Unbounded),
+        }
+    }
+
+    /// Iterations of `for (i = a; i < b; i += s)`, when nothing else changes `i`, and nothing changes `b` and `s`.
+    fn counted(&self, stmt: StmtId, init: StmtId, cond: ExprId, step: ExprId, inner: StmtId) -> Option<Amount> {
+        let body = self.body;
+        let (variable, first) = match &body.stmt(init).kind {
+            StmtKind::Decl(decls) => match decls.as_slice() {
+                [one] => (one.binding, one.init?),
+                _ => return None,
+            },
+            StmtKind::Expr(e) => match &body.expr(*e).kind {
+                ExprKind::Assign { op: None, place, value } => (local(body, *place)?, *value),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let ty = &body.binding(variable).ty;
+        if !ty.is_value() || ty.volatile || may_change(body, inner, variable) {
+            return None;
+        }
+        let (up, by, by_text) = self.step(step, variable)?;
+        let (op, limit) = match &body.expr(body.strip_parens(cond)).kind {
+            ExprKind::Binary(op, a, b) if local(body, *a) == Some(variable) => (*op, *b),
+            ExprKind::Binary(op, a, b) if local(body, *b) == Some(variable) => (mirrored(*op)?, *a),
+            _ => return None,
+        };
+        let inclusive = match (op, up) {
+            (BinOp::Lt, true) | (BinOp::Gt, false) => false,
+            (BinOp::Le, true) | (BinOp::Ge, false) => true,
+            (BinOp::Ne, _) if by == Some(1) => false,
+            _ => return None,
+        };
+        if changes_around(body, limit, stmt) {
+            return None;
+        }
+        let (low, high) = if up { (first, limit) } else { (limit, first) };
+        if let (Some(a), Some(b), Some(by)) = (self.constant(low), self.constant(high), by) {
+            let distance = b.checked_sub(a)?.checked_add(i128::from(inclusive))?.max(0);
+            let trips = distance.checked_add(by - 1)?.checked_div(by)?;
+            return Some(Amount::exactly(u64::try_from(trips).ok()?));
+        }
+        let mut text = match self.constant(low) {
+            Some(0) => self.source(high),
+            _ => format!("{} - {}", self.source(high), self.factor(low)),
+        };
+        if inclusive {
+            text.push_str(" + 1");
+        }
+        if by != Some(1) {
+            let dividend = Bound::Symbolic(text).factor();
+            text = format!("{dividend} / {by_text}");
+        }
+        Some(Amount::up_to(Bound::Symbolic(text)))
+    }
+
+    fn factor(&self, expr: ExprId) -> String {
+        Bound::Symbolic(self.source(expr)).factor()
+    }
+
+    /// Direction, constant value and text of what is added to the variable.
+    fn step(&self, step: ExprId, variable: BindingId) -> Option<(bool, Option<i128>, String)> {
+        let body = self.body;
+        let positive = |up: bool, by: ExprId| match self.constant(by) {
+            Some(n) if n > 0 => Some((up, Some(n), n.to_string())),
+            Some(_) => None,
+            None => Some((up, None, self.factor(by))),
+        };
+        match &body.expr(body.strip_parens(step)).kind {
+            ExprKind::IncDec { place, increment, .. } if local(body, *place) == Some(variable) => {
+                Some((*increment, Some(1), "1".to_owned()))
+            }
+            ExprKind::Assign { op, place, value } if local(body, *place) == Some(variable) => match op {
+                Some(BinOp::Add) => positive(true, *value),
+                Some(BinOp::Sub) => positive(false, *value),
+                None => match &body.expr(body.strip_parens(*value)).kind {
+                    ExprKind::Binary(BinOp::Add, a, b) if local(body, *a) == Some(variable) => positive(true, *b),
+                    ExprKind::Binary(BinOp::Add, b, a) if local(body, *a) == Some(variable) => positive(true, *b),
+                    ExprKind::Binary(BinOp::Sub, a, b) if local(body, *a) == Some(variable) => positive(false, *b),
+                    _ => None,
+                },
+                Some(_) => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn parent_size(&self, who: Launchers) -> ParentSize {
+        let kernel = self.function.signature(self.db).kernel;
+        if who == Launchers::Host || !kernel || !only_known_launches(self.db, self.function) {
+            return ParentSize::default();
+        }
+        let mut sizes: Option<ParentSize> = None;
+        for site in launch_sites_of(self.db, self.function) {
+            let Some(facts) = launches(self.db, site.function).get(site.index as usize) else {
+                return ParentSize::default();
+            };
+            let this = ParentSize {
+                blocks: volume(facts.grid.constant),
+                threads: volume(facts.block.constant),
+            };
+            let both = sizes.get_or_insert(this);
+            both.blocks = both.blocks.filter(|n| Some(*n) == this.blocks);
+            both.threads = both.threads.filter(|n| Some(*n) == this.threads);
+        }
+        sizes.unwrap_or_default()
+    }
+
+    fn threads_of(&self, grid: &Extent, block: &Extent) -> Bound {
+        self.volume_of(grid).times(&self.volume_of(block))
+    }
+
+    fn volume_of(&self, extent: &Extent) -> Bound {
+        if let Some(n) = volume(extent.constant) {
+            return Bound::Constant(n);
+        }
+        let Some(components) = extent.components else {
+            return Bound::Symbolic(self.source(extent.operand.expr));
+        };
+        components
+            .iter()
+            .flatten()
+            .map(|e| match self.constant(*e).map(u64::try_from) {
+                Some(Ok(n)) => Bound::Constant(n),
+                _ => Bound::Symbolic(self.source(*e)),
+            })
+            .fold(Bound::Constant(1), |product, b| product.times(&b))
+    }
+
+    fn recursion(&self, facts: &LaunchFacts<'db>, conditions: &[OnTheWay], loops: &[StmtId]) -> Recursion {
+        if !facts.recursive {
+            return Recursion::None;
+        }
+        if let Child::Kernel(child) = facts.child
+            && self.in_every_run(facts, conditions, loops)
+            && leads_back(self.db, child, self.function)
+            && !may_end_the_program(self.db, self.function)
+        {
+            return Recursion::Endless;
+        }
+        if facts.child != Child::Kernel(self.function) {
+            return Recursion::Open;
+        }
+        let levels = facts.args.iter().zip(&self.body.params);
+        for (index, (arg, parameter)) in levels.enumerate() {
+            if !immutable_parameter(self.body, *parameter) || !self.body.binding(*parameter).ty.is_value() {
+                continue;
+            }
+            let Some(up) = self.next_level(arg.expr, *parameter) else {
+                continue;
+            };
+            for on in conditions {
+                let Some(cond) = on.cond else { continue };
+                if let Some(limit) = self.level_limit(cond, on.outcome, *parameter, up) {
+                    return Recursion::Bounded(limit.and_then(|limit| self.levels(index, up, limit)));
+                }
+            }
+        }
+        Recursion::Open
+    }
+
+    /// The launch happens, and starts a thread, whenever the kernel runs.
+    fn in_every_run(&self, facts: &LaunchFacts<'db>, conditions: &[OnTheWay], loops: &[StmtId]) -> bool {
+        let picks = |on: &OnTheWay| on.cond.is_some_and(|c| self.pins.picks_thread_zero(c, on.outcome));
+        let certain = |l: &StmtId| self.trips(*l, facts.expr).at_least > 0;
+        !self.body.cut
+            && conditions.iter().all(picks)
+            && loops.iter().all(certain)
+            && self.never_empty(&facts.grid)
+            && self.never_empty(&facts.block)
+    }
+
+    /// The extent has no dimension of 0: a launch with one fails, which is what ends `k<<<n / 2, 1>>>(n / 2)`.
+    fn never_empty(&self, extent: &Extent) -> bool {
+        if let Some(constant) = extent.constant {
+            return constant.iter().all(|n| *n > 0);
+        }
+        let body = self.body;
+        // The launching grid runs: its own dimensions aren't 0.
+        let own = |e: ExprId| {
+            let e = body.strip_parens(e);
+            let of = match &body.expr(e).kind {
+                ExprKind::Field { base, .. } => body.strip_parens(*base),
+                _ => e,
+            };
+            matches!(
+                body.expr(of).kind,
+                ExprKind::Name(Name::Builtin(Builtin::GridDim | Builtin::BlockDim))
+            )
+        };
+        let positive = |e: ExprId| own(e) || self.constant(e).is_some_and(|n| n > 0);
+        match extent.components {
+            Some(components) => components.iter().flatten().all(|e| positive(*e)),
+            None => own(extent.operand.expr),
+        }
+    }
+
+    /// `level + 1` (`true`) or `level - 1`.
+    fn next_level(&self, arg: ExprId, parameter: BindingId) -> Option<bool> {
+        let body = self.body;
+        match body.expr(super::config::through_variables(body, arg)).kind {
+            ExprKind::Binary(BinOp::Add, a, b)
+                if (local(body, a) == Some(parameter) && self.constant(b) == Some(1))
+                    || (local(body, b) == Some(parameter) && self.constant(a) == Some(1)) =>
+            {
+                Some(true)
+            }
+            ExprKind::Binary(BinOp::Sub, a, b) if local(body, a) == Some(parameter) && self.constant(b) == Some(1) => {
+                Some(false)
+            }
+            _ => None,
+        }
+    }
+
+    /// `cond` holds (or not) only while the parameter is below (above) a limit. The inner number: the last level that launches.
+    fn level_limit(&self, cond: ExprId, outcome: bool, parameter: BindingId, up: bool) -> Option<Option<i128>> {
+        let body = self.body;
+        match &body.expr(body.strip_parens(cond)).kind {
+            ExprKind::Unary(UnOp::Not, e) => self.level_limit(*e, !outcome, parameter, up),
+            ExprKind::Logical { and, lhs, rhs } if *and == outcome => self
+                .level_limit(*lhs, outcome, parameter, up)
+                .or_else(|| self.level_limit(*rhs, outcome, parameter, up)),
+            ExprKind::Binary(op, a, b) => {
+                let (op, limit, ahead) = if let Some(ahead) = self.level_ahead(*a, parameter) {
+                    (*op, *b, ahead)
+                } else if let Some(ahead) = self.level_ahead(*b, parameter) {
+                    (mirrored(*op)?, *a, ahead)
+                } else {
+                    return None;
+                };
+                let beyond = match (op, outcome, up) {
+                    (BinOp::Lt, true, true) | (BinOp::Ge, false, true) => 1,
+                    (BinOp::Le, true, true) | (BinOp::Gt, false, true) => 0,
+                    (BinOp::Gt, true, false) | (BinOp::Le, false, false) => 1,
+                    (BinOp::Ge, true, false) | (BinOp::Lt, false, false) => 0,
+                    (BinOp::Ne, true, _) | (BinOp::Eq, false, _) => 1,
+                    _ => return None,
+                };
+                let last = self
+                    .constant(limit)
+                    .map(|n| if up { n - ahead - beyond } else { n - ahead + beyond });
+                Some(last)
+            }
+            _ => None,
+        }
+    }
+
+    /// How far ahead of the parameter a number is: 0 for `level`, 1 for `level + 1`.
+    fn level_ahead(&self, expr: ExprId, parameter: BindingId) -> Option<i128> {
+        let body = self.body;
+        if local(body, expr) == Some(parameter) {
+            return Some(0);
+        }
+        let ExprKind::Binary(BinOp::Add, a, b) = body.expr(body.strip_parens(expr)).kind else {
+            return None;
+        };
+        let ahead = match (local(body, a), local(body, b)) {
+            (Some(level), _) if level == parameter => self.constant(b),
+            (_, Some(level)) if level == parameter => self.constant(a),
+            _ => None,
+        };
+        // Far from where it would overflow.
+        ahead.filter(|n| (0..1 << 20).contains(n))
+    }
+
+    /// Levels below the first one, when all launches from elsewhere begin at constant levels.
+    fn levels(&self, index: usize, up: bool, last: i128) -> Option<u64> {
+        let mut most: Option<i128> = None;
+        if !only_known_launches(self.db, self.function) {
+            return None;
+        }
+        for site in launch_sites_of(self.db, self.function) {
+            if site.function == self.function {
+                continue;
+            }
+            let facts = launches(self.db, site.function).get(site.index as usize)?;
+            let arg = facts.args.get(index)?.expr;
+            let first = constant_value(self.db, site.function, &body(self.db, site.function), arg)?;
+            let levels = if up { last - first } else { first - last } + 1;
+            most = Some(most.map_or(levels, |m| m.max(levels)));
+        }
+        u64::try_from(most?.max(0)).ok()
+    }
+}
+
+fn volume(constant: Option<[u64; 3]>) -> Option<u64> {
+    constant.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z))
+}
+
+fn mirrored(op: BinOp) -> Option<BinOp> {
+    Some(match op {
+        BinOp::Lt => BinOp::Gt,
+        BinOp::Le => BinOp::Ge,
+        BinOp::Gt => BinOp::Lt,
+        BinOp::Ge => BinOp::Le,
+        BinOp::Eq | BinOp::Ne => op,
+        _ => return None,
+    })
+}
+
+fn local(body: &Body, expr: ExprId) -> Option<BindingId> {
+    match body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Name(Name::Local(binding)) => Some(binding),
+        _ => None,
+    }
+}
+
+/// The statement returns from the function on every path.
+fn returns(body: &Body, stmt: StmtId) -> bool {
+    match &body.stmt(stmt).kind {
+        StmtKind::Return(_) => true,
+        StmtKind::Block(stmts) => stmts.last().is_some_and(|s| returns(body, *s)),
+        _ => false,
+    }
+}
+
+/// A jump out of a statement (`return`, `goto`, `break` or `continue` of a loop around it, something that wasn't understood).
+fn jump_in(body: &Body, stmt: StmtId) -> Option<StmtId> {
+    // With each statement: whether `break` and `continue` in it stay inside.
+    let mut todo = vec![(stmt, false, false)];
+    while let Some((next, breaks, continues)) = todo.pop() {
+        let (mut inner_breaks, mut inner_continues) = (breaks, continues);
+        match body.stmt(next).kind {
+            StmtKind::Return(_) | StmtKind::Goto(_) | StmtKind::Unknown { .. } => return Some(next),
+            StmtKind::Break if !breaks => return Some(next),
+            StmtKind::Continue if !continues => return Some(next),
+            StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::RangeFor { .. } => {
+                (inner_breaks, inner_continues) = (true, true);
+            }
+            StmtKind::Switch { .. } => inner_breaks = true,
+            _ => {}
+        }
+        let inner = children(body, next).0;
+        todo.extend(inner.into_iter().map(|s| (s, inner_breaks, inner_continues)));
+    }
+    None
+}
+
+fn occurs_in(body: &Body, expr: ExprId, wanted: ExprId) -> bool {
+    let mut todo = vec![expr];
+    while let Some(next) = todo.pop() {
+        if next == wanted {
+            return true;
+        }
+        todo.extend(operands(body, next));
+    }
+    false
+}
+
+/// Anything in a statement that may change a variable.
+fn may_change(body: &Body, stmt: StmtId, variable: BindingId) -> bool {
+    let mut stmts = vec![stmt];
+    while let Some(next) = stmts.pop() {
+        let (inner, mut exprs) = children(body, next);
+        stmts.extend(inner);
+        if let StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } = &body.stmt(next).kind
+            && mentions.contains(&variable)
+        {
+            return true;
+        }
+        while let Some(e) = exprs.pop() {
+            let is = |place: ExprId| local(body, place) == Some(variable);
+            let changed = match &body.expr(e).kind {
+                ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is(*place),
+                ExprKind::AddrOf(place) => is(*place),
+                ExprKind::Call { args, .. } => args.iter().any(|a| is(*a)) && !takes_by_value(body, e),
+                ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&variable),
+                _ => false,
+            };
+            if changed {
+                return true;
+            }
+            exprs.extend(operands(body, e));
+        }
+    }
+    false
+}
+
+/// A library function that changes no argument that is a number.
+fn takes_by_value(body: &Body, call: ExprId) -> bool {
+    match &body.expr(call).kind {
+        ExprKind::Call { name: Some(name), .. } => crate::hir::library::known(name).is_some(),
+        _ => false,
+    }
+}

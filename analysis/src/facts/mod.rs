@@ -1,0 +1,10 @@
+//! What happens when the code runs: which values threads share, who launches what and how often, what memory is touched and what may
+//! run at the same time.
+
+pub mod dependence;
+pub mod escape;
+pub mod hidden;
+pub mod launch;
+pub mod streams;
+pub mod summary;
+pub mod uniformity;

@@ -1,0 +1,311 @@
+//! Loops that may wait for another thread.
+
+use std::collections::{HashMap, HashSet};
+
+use super::changes::{Region, parts};
+use crate::base::db::Db;
+use crate::base::span::Span;
+use crate::facts::summary::{Callee, callee};
+use crate::hir::flow::operands;
+use crate::hir::items::FunctionItem;
+use crate::hir::library::Known;
+use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, body};
+
+/// Spans of the loops of a function whose end may depend on what another thread does: on an atomic's result, a volatile
+/// load, a call or inline assembly of which that can't be excluded, or on memory that the loop reads again and again.
+pub(crate) fn waiting_loops(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span> {
+    let body = body(db, function);
+    let mut found = Vec::new();
+    let suspicious: Vec<bool> = (0..body.exprs.len() as u32)
+        .map(|i| others_decide(db, function, &body, ExprId(i), true))
+        .collect();
+    let asking = asking_assembly(db, function, &body);
+    let any = suspicious.iter().any(|s| *s) || !asking.is_empty();
+    let sources = Sources::of(&body);
+    for (i, stmt) in body.stmts.iter().enumerate() {
+        let id = StmtId(i as u32);
+        let waits = match &stmt.kind {
+            StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::For { .. } => {
+                loop_waits(&body, id, &suspicious, &asking, &sources)
+            }
+            StmtKind::Goto(_) => any,
+            _ => false,
+        };
+        if waits {
+            found.push(stmt.span);
+        }
+    }
+    found
+}
+
+/// What other threads do may decide the value of this expression, its operands aside.
+fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId, follow: bool) -> bool {
+    match &body.expr(e).kind {
+        ExprKind::Name(Name::Local(b)) => body.binding(*b).ty.volatile,
+        ExprKind::Cast { ty, .. } => ty.contains("volatile"),
+        ExprKind::Unknown { .. } => true,
+        ExprKind::Call {
+            callee: target,
+            name,
+            args,
+            ..
+        } => match callee(db, function, body, *target, name.as_deref(), args) {
+            Callee::Known(Known::Atomic | Known::VolatileLoad) => true,
+            Callee::Known(_) | Callee::Type(_) => false,
+            Callee::Unknown => true,
+            Callee::Functions(all) => !follow || all.iter().any(|f| asks_others(db, *f)),
+        },
+        _ => false,
+    }
+}
+
+/// A body contains something that [`others_decide`]; calls in it count as such.
+#[salsa::tracked(returns(copy))]
+fn asks_others<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let body = body(db, function);
+    (0..body.exprs.len() as u32).any(|i| others_decide(db, function, &body, ExprId(i), false))
+        || !asking_assembly(db, function, &body).is_empty()
+}
+
+/// Inline assembly that may load what another thread writes, with the variables that occur in it.
+fn asking_assembly(db: &dyn Db, function: FunctionItem<'_>, body: &Body) -> Vec<(StmtId, HashSet<BindingId>)> {
+    let text = function.text(db);
+    let asks = |code: &str| {
+        // What comes out of a macro isn't seen.
+        !code.contains("asm")
+            || code
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .any(|word| matches!(word, "ld" | "nld" | "tld" | "atom" | "natom" | "tatom" | "mbarrier"))
+    };
+    let stmts = body.stmts.iter().enumerate();
+    stmts
+        .filter_map(|(i, stmt)| {
+            let StmtKind::Asm { mentions, .. } = &stmt.kind else {
+                return None;
+            };
+            let code = text.get(stmt.span.start as usize..stmt.span.end as usize).unwrap_or("");
+            asks(code).then(|| (StmtId(i as u32), mentions.iter().copied().collect()))
+        })
+        .collect()
+}
+
+fn loop_waits(
+    body: &Body,
+    id: StmtId,
+    suspicious: &[bool],
+    asking: &[(StmtId, HashSet<BindingId>)],
+    sources: &Sources,
+) -> bool {
+    let Some(region) = Region::of_loop(body, id) else {
+        return false;
+    };
+    let own = match &body.stmt(id).kind {
+        StmtKind::While { cond, .. } | StmtKind::For { cond, .. } => *cond,
+        StmtKind::DoWhile { cond, .. } => Some(*cond),
+        _ => None,
+    };
+    let mut deciding: Vec<ExprId> = own.into_iter().collect();
+    let stmts = Members::of(body.stmts.len(), region.stmts.iter().map(|s| s.0));
+    let exprs = Members::of(body.exprs.len(), region.exprs.iter().map(|e| e.0));
+    // The head of the loop itself decides anyway.
+    let inside = |part: &Part| match part {
+        Part::Stmt(s) => *s != id && stmts.contains(s.0),
+        Part::Expr(e) => exprs.contains(e.0),
+    };
+    let leaves = |s: &StmtId| {
+        matches!(
+            body.stmt(*s).kind,
+            StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) | StmtKind::Goto(_)
+        )
+    };
+    if region.stmts.iter().any(leaves) {
+        for s in region.stmts.iter().skip(1) {
+            match &body.stmt(*s).kind {
+                StmtKind::If { cond, .. } => deciding.extend(cond),
+                StmtKind::Switch { cond, .. } => deciding.push(*cond),
+                _ => {}
+            }
+        }
+    }
+    // Everything that the deciding values are computed from in the loop.
+    let assigned = region.assigned(body);
+    let mut variables: HashSet<BindingId> = HashSet::new();
+    let mut seen: HashSet<ExprId> = HashSet::new();
+    let mut memory = false;
+    let mut changes = false;
+    let mut stack = deciding;
+    while let Some(e) = stack.pop() {
+        if !seen.insert(e) {
+            continue;
+        }
+        if suspicious.get(e.0 as usize).copied().unwrap_or(true) {
+            return true;
+        }
+        let kind = &body.expr(e).kind;
+        memory |= super::reads_memory(kind) || matches!(kind, ExprKind::Name(Name::Other(_)));
+        changes |= matches!(kind, ExprKind::Assign { .. } | ExprKind::IncDec { .. });
+        stack.extend(operands(kind));
+        let ExprKind::Name(Name::Local(b)) = kind else { continue };
+        changes |= assigned.contains(b);
+        if !variables.insert(*b) {
+            continue;
+        }
+        let asked = |(stmt, mentions): &(StmtId, HashSet<BindingId>)| mentions.contains(b) && stmts.contains(stmt.0);
+        if asking.iter().any(asked) {
+            return true;
+        }
+        if let Some(sources) = sources.of_variable.get(b) {
+            let inside = sources.iter().filter(|(part, _)| inside(part));
+            stack.extend(inside.map(|(_, e)| *e));
+        }
+    }
+    memory && !changes
+}
+
+/// Variables that an assignment may change, or through which it reaches what it changes: not those that only pick an element.
+fn written_through(body: &Body, place: ExprId) -> HashSet<BindingId> {
+    let mut found = HashSet::new();
+    let mut stack = vec![place];
+    while let Some(e) = stack.pop() {
+        match &body.expr(e).kind {
+            ExprKind::Name(Name::Local(b)) => drop(found.insert(*b)),
+            ExprKind::Index { base, .. } if is_array_or_pointer(body, *base) => stack.push(*base),
+            kind => stack.extend(operands(kind)),
+        }
+    }
+    found
+}
+
+/// Certain to be what is indexed: `0[a]` is an element of `a` as well.
+fn is_array_or_pointer(body: &Body, e: ExprId) -> bool {
+    match &body.expr(body.strip_parens(e)).kind {
+        ExprKind::Name(Name::Local(b)) => body.binding(*b).ty.is_pointer_like(),
+        _ => false,
+    }
+}
+
+/// A set of statements or of expressions of a body.
+struct Members(Vec<bool>);
+
+impl Members {
+    fn of(count: usize, members: impl Iterator<Item = u32>) -> Members {
+        let mut all = vec![false; count];
+        for member in members {
+            if let Some(slot) = all.get_mut(member as usize) {
+                *slot = true;
+            }
+        }
+        Members(all)
+    }
+
+    fn contains(&self, member: u32) -> bool {
+        self.0.get(member as usize).copied().unwrap_or(false)
+    }
+}
+
+/// A part of a body.
+enum Part {
+    Stmt(StmtId),
+    Expr(ExprId),
+}
+
+/// What variables are computed from, for all loops of a body at once.
+#[derive(Default)]
+struct Sources {
+    /// For each variable the expressions that decide its value, each with the part of the body that makes it so: a declaration, an
+    /// assignment, or a condition around one.
+    of_variable: HashMap<BindingId, Vec<(Part, ExprId)>>,
+}
+
+impl Sources {
+    fn of(body: &Body) -> Sources {
+        let mut sources = Sources::default();
+        let mut stmts = HashSet::new();
+        let mut exprs = HashSet::new();
+        let all = (0..body.stmts.len() as u32).map(StmtId);
+        let loops = all.filter(|s| {
+            let kind = &body.stmt(*s).kind;
+            matches!(
+                kind,
+                StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::For { .. }
+            )
+        });
+        for id in loops {
+            let Some(region) = Region::of_loop(body, id) else {
+                continue;
+            };
+            for s in region.stmts {
+                if stmts.insert(s) {
+                    sources.stmt(body, s);
+                }
+            }
+            for e in region.exprs {
+                if exprs.insert(e) {
+                    sources.expr(body, e);
+                }
+            }
+        }
+        sources
+    }
+
+    fn add(&mut self, variable: BindingId, part: Part, from: ExprId) {
+        self.of_variable.entry(variable).or_default().push((part, from));
+    }
+
+    fn stmt(&mut self, body: &Body, s: StmtId) {
+        let (stmts, exprs) = parts(&body.stmt(s).kind);
+        match &body.stmt(s).kind {
+            StmtKind::If { cond: Some(cond), .. }
+            | StmtKind::While { cond: Some(cond), .. }
+            | StmtKind::For { cond: Some(cond), .. }
+            | StmtKind::Switch { cond, .. } => {
+                for b in assigned_in(body, stmts, Vec::new()) {
+                    self.add(b, Part::Stmt(s), *cond);
+                }
+            }
+            StmtKind::Decl(decls) => {
+                for d in decls {
+                    for e in &exprs {
+                        self.add(d.binding, Part::Stmt(s), *e);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn expr(&mut self, body: &Body, e: ExprId) {
+        let guarded = match &body.expr(e).kind {
+            ExprKind::Assign { place, value, .. } => {
+                for b in written_through(body, *place) {
+                    self.add(b, Part::Expr(e), *value);
+                }
+                return;
+            }
+            ExprKind::Logical { lhs, rhs, .. } => (*lhs, vec![*rhs]),
+            ExprKind::Conditional { cond, then, otherwise } => (*cond, vec![*then, *otherwise]),
+            _ => return,
+        };
+        let (cond, exprs) = guarded;
+        for b in assigned_in(body, Vec::new(), exprs) {
+            self.add(b, Part::Expr(e), cond);
+        }
+    }
+}
+
+/// Variables that are assigned in these parts of a body.
+fn assigned_in(body: &Body, mut stmts: Vec<StmtId>, mut exprs: Vec<ExprId>) -> HashSet<BindingId> {
+    let mut assigned = HashSet::new();
+    while let Some(s) = stmts.pop() {
+        let (inner, own) = parts(&body.stmt(s).kind);
+        stmts.extend(inner);
+        exprs.extend(own);
+    }
+    while let Some(e) = exprs.pop() {
+        if let ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } = &body.expr(e).kind {
+            assigned.extend(super::vars::mentions(body, *place));
+        }
+        exprs.extend(operands(&body.expr(e).kind));
+    }
+    assigned
+}

@@ -1,0 +1,619 @@
+//! The items of a file as its text says now: what a walk over its tree finds.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tree_sitter::{Node, Tree};
+
+use crate::base::db::{Db, SourceFile};
+use crate::base::include::IncludeItem;
+use crate::base::mask::file_directives;
+use crate::base::parse::{Parsed, parse, parse_text};
+use crate::base::preprocess::Specifiers;
+use crate::base::skeleton::without_bodies;
+use crate::base::span::{Span, TextRange};
+use crate::hir::items::{Blanked, FunctionText, GlobalItem, Signature, TypeItem, Written};
+use crate::hir::mentions::Word;
+use crate::hir::special_members::{Constructors, special_members};
+use crate::hir::typedef_target;
+
+/// The items of a file, but for where they stand.
+#[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
+pub struct Outline {
+    /// Functions in source order.
+    pub functions: Vec<OutlinedFunction>,
+    /// See [`FileItems::globals`].
+    pub globals: Vec<GlobalItem>,
+    /// See [`FileItems::types`].
+    pub types: Vec<TypeItem>,
+    /// See [`FileItems::aliases`].
+    pub aliases: Vec<(String, String)>,
+    /// See [`FileItems::includes`].
+    pub includes: Vec<IncludeItem>,
+    /// See [`FileItems::blanked`].
+    pub blanked: Blanked,
+}
+
+/// A function of the items of a file, as it is found in the text.
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
+pub struct OutlinedFunction {
+    /// See [`FunctionItem::name`].
+    pub name: String,
+    /// See [`FunctionItem::has_body`].
+    pub has_body: bool,
+    /// See [`FunctionItem::signature`].
+    pub signature: Signature,
+    /// See [`FunctionItem::directives_before`].
+    pub directives_before: u32,
+    /// What is written there.
+    pub source: FunctionText,
+}
+
+/// The items of a file as its text says now.
+#[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
+pub(crate) struct OutlineInText {
+    /// The items.
+    pub outline: Arc<Outline>,
+    /// Where the functions begin.
+    pub starts: Vec<u32>,
+}
+
+/// The items of a file as its text says now.
+#[salsa::tracked]
+pub(crate) fn outline_in_text(db: &dyn Db, file: SourceFile) -> OutlineInText {
+    let parsed = parse(db, file);
+    let mut collector = Collector::of(&parsed);
+    let directives = file_directives(db, file);
+    collector.directives = directives.iter().map(|directive| directive.start as u32).collect();
+    collector.walk(&item_tree(&parsed), true);
+    // Only template headers and what was lost in front of a function make the order another one than that of the tree.
+    let mut functions = collector.functions;
+    functions.sort_by_key(|(start, _)| *start);
+    let mut outline = collector.items;
+    outline.blanked = Blanked::of(&file.text(db), &parsed.masked().large, &functions);
+    let mut starts = Vec::with_capacity(functions.len());
+    for (start, function) in functions {
+        starts.push(start);
+        outline.functions.push(function);
+    }
+    let outline = Arc::new(outline);
+    OutlineInText { outline, starts }
+}
+
+impl Blanked {
+    /// What stands in the ranges of `text` that none of the `functions` contains, which are in order.
+    fn of(text: &str, large: &[TextRange], functions: &[(u32, OutlinedFunction)]) -> Blanked {
+        let mut found = Blanked::default();
+        let in_function = |range: &TextRange| {
+            let before = functions.partition_point(|(start, _)| *start <= range.start);
+            let last = before.checked_sub(1).and_then(|last| functions.get(last));
+            last.is_some_and(|(start, function)| match &function.source {
+                FunctionText::Kept(written) => {
+                    let body = written.body_span.shift(*start);
+                    function.has_body && body.contains(*range)
+                }
+                FunctionText::Edited(_) => false,
+            })
+        };
+        for range in large.iter().filter(|range| !in_function(range)) {
+            let mut last = "";
+            for word in crate::base::words::words(range.text(text)) {
+                if matches!(last, "struct" | "class" | "union" | "using" | "__align__" | "alignas") {
+                    found.classes.insert(word.to_owned());
+                }
+                found.words.insert(Word::new(word));
+                last = word;
+            }
+        }
+        found
+    }
+}
+
+/// Places of syntax errors outside of functions.
+pub(crate) fn errors_outside(parsed: &Parsed) -> Vec<TextRange> {
+    let mut collector = Collector::of(parsed);
+    collector.walk(&item_tree(parsed), false);
+    collector.errors
+}
+
+/// The tree in which items are looked for: where something is broken, that of the text without the insides of functions.
+fn item_tree(parsed: &Parsed) -> Tree {
+    if parsed.tree().root_node().has_error() {
+        parse_text(&without_bodies(&parsed.masked().text), None)
+    } else {
+        parsed.tree().clone()
+    }
+}
+
+struct Collector<'a> {
+    parsed: &'a Parsed,
+    /// Where the directives of the file begin.
+    directives: Vec<u32>,
+    /// Functions with where they begin.
+    functions: Vec<(u32, OutlinedFunction)>,
+    /// All other items.
+    items: Outline,
+    errors: Vec<TextRange>,
+}
+
+/// Where a function runs.
+const SPECIFIERS: [&str; 3] = ["__global__", "__device__", "__host__"];
+
+/// What surrounds an item.
+#[derive(Clone, Default)]
+struct Context<'t> {
+    /// What was broken right in front of the node.
+    broken: Option<Node<'t>>,
+    /// The node stands in no other item.
+    top: bool,
+    prefix: String,
+    template: Option<Node<'t>>,
+    extern_c: bool,
+    conditional: bool,
+    in_class: bool,
+}
+
+impl<'a> Collector<'a> {
+    fn of(parsed: &'a Parsed) -> Self {
+        Collector {
+            parsed,
+            directives: Vec::new(),
+            functions: Vec::new(),
+            items: Outline::default(),
+            errors: Vec::new(),
+        }
+    }
+
+    fn text(&self, node: Node<'_>) -> &'a str {
+        self.parsed.masked().text.get(node.byte_range()).unwrap_or("")
+    }
+
+    /// Where an item at `start` begins when macros in front of it that masking blanked belong to it.
+    fn start_with_specifiers(&self, mut start: usize) -> usize {
+        let masked = self.parsed.masked();
+        let before = masked.specifiers.partition_point(|s| (s.start as usize) < start);
+        for macros in masked.specifiers.iter().take(before).rev() {
+            let between = masked.text.get(macros.start as usize..start).unwrap_or("x");
+            if !between.trim().is_empty() {
+                break;
+            }
+            start = macros.start as usize;
+        }
+        start
+    }
+
+    /// Where the specifiers of a function begin that the grammar has given to something broken in front of it: `DEFINE(n)` without a
+    /// `;`, then `__global__`.
+    fn lost_specifiers(&self, function: Node<'_>, broken: Option<Node<'_>>) -> Option<usize> {
+        let broken = broken?;
+        let text = self.text(broken);
+        let between = self
+            .parsed
+            .masked()
+            .text
+            .get(broken.end_byte()..function.start_byte())?;
+        let found = SPECIFIERS.iter().filter_map(|word| text.find(word)).min()?;
+        between.trim().is_empty().then(|| broken.start_byte() + found)
+    }
+
+    /// Whether something in a node was blanked because it is too large.
+    fn is_partly_blanked(&self, node: Node<'_>) -> bool {
+        let large = &self.parsed.masked().large;
+        let first = large.partition_point(|range| (range.end as usize) <= node.start_byte());
+        large
+            .get(first)
+            .is_some_and(|range| (range.start as usize) < node.end_byte())
+    }
+
+    /// The macros that masking blanked in a range.
+    fn specifiers(&self, start: usize, end: usize) -> &'a [Specifiers] {
+        let all = &self.parsed.masked().specifiers;
+        let first = all.partition_point(|s| (s.start as usize) < start);
+        let last = all.partition_point(|s| (s.start as usize) < end);
+        all.get(first..last).unwrap_or_default()
+    }
+
+    /// Visits all item-level nodes. `create`: make the items (only inside the `items` query); else only errors are noted.
+    fn walk(&mut self, tree: &Tree, create: bool) {
+        let root = tree.root_node();
+        let mut stack = vec![(root, Context::default())];
+        while let Some((node, context)) = stack.pop() {
+            let mut inner = context.clone();
+            match node.kind() {
+                "function_definition" => {
+                    if create {
+                        self.function(node, &context);
+                    }
+                    continue;
+                }
+                "declaration" | "field_declaration" => {
+                    if create {
+                        self.declaration(node, &context);
+                    }
+                    // A class defined in a declaration: `struct S { … } s;`
+                    if let Some(ty) = node
+                        .child_by_field_name("type")
+                        .filter(|t| t.child_by_field_name("body").is_some())
+                    {
+                        stack.push((ty, context));
+                    }
+                    continue;
+                }
+                "template_declaration" => inner.template = Some(node),
+                "linkage_specification" => inner.extern_c = true,
+                "preproc_if" | "preproc_ifdef" | "preproc_else" | "preproc_elif" => {
+                    // An include guard is no alternative.
+                    let guard = node.kind() == "preproc_ifdef"
+                        && context.top
+                        && node.child_by_field_name("alternative").is_none();
+                    inner.conditional |= !guard;
+                }
+                "namespace_definition" => {
+                    if let Some(name) = node.child_by_field_name("name") {
+                        inner.prefix = format!("{}{}::", context.prefix, self.text(name));
+                    }
+                }
+                "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
+                    if create {
+                        self.type_item(node);
+                    }
+                    let name = node.child_by_field_name("name").map_or("", |n| self.text(n));
+                    inner.prefix = format!("{}{name}::", context.prefix);
+                    inner.in_class = true;
+                    inner.template = None;
+                    match node.child_by_field_name("body") {
+                        Some(body) if node.kind() != "enum_specifier" => stack.push((body, inner)),
+                        _ => {}
+                    }
+                    continue;
+                }
+                "ERROR" => {
+                    self.errors
+                        .push(TextRange::new(node.start_byte() as u32, node.end_byte() as u32));
+                    inner.conditional = true;
+                }
+                "friend_declaration" => {
+                    // No member: it belongs to what is around the class.
+                    let outside = context.prefix.trim_end_matches("::").rsplit_once("::");
+                    inner.prefix = outside.map_or(String::new(), |(outside, _)| format!("{outside}::"));
+                    inner.in_class = false;
+                }
+                "translation_unit" | "declaration_list" | "field_declaration_list" => {}
+                "preproc_include" => {
+                    if let Some(path) = node.child_by_field_name("path") {
+                        let text = self.text(path);
+                        let written = text.trim_matches(['"', '<', '>']).to_owned();
+                        self.items.includes.push(IncludeItem {
+                            path: written,
+                            system: text.starts_with('<'),
+                        });
+                    }
+                    continue;
+                }
+                "alias_declaration" => {
+                    if let (Some(name), Some(ty)) = (node.child_by_field_name("name"), node.child_by_field_name("type"))
+                    {
+                        self.items
+                            .aliases
+                            .push((self.text(name).to_owned(), self.text(ty).to_owned()));
+                    }
+                    continue;
+                }
+                "type_definition" => {
+                    let ty = node.child_by_field_name("type");
+                    let mut cursor = node.walk();
+                    for name in node.children_by_field_name("declarator", &mut cursor) {
+                        let words = self.text(name).trim_matches(['*', ' ', '&']).to_owned();
+                        self.items
+                            .aliases
+                            .push((words, typedef_target(node, name, |n| self.text(n))));
+                    }
+                    if let Some(ty) = ty.filter(|t| t.child_by_field_name("body").is_some()) {
+                        stack.push((ty, context));
+                    }
+                    continue;
+                }
+                _ => continue,
+            }
+            inner.top = node.kind() == "translation_unit";
+            // Not `Node::prev_sibling`, which looks through all that stands before.
+            let mut before: Option<Node<'_>> = None;
+            let first = stack.len();
+            let mut cursor = node.walk();
+            for child in node.children(&mut cursor) {
+                if child.is_named() {
+                    // What is around a template belongs to the function that it is.
+                    let broken = match (node.kind(), before) {
+                        ("template_declaration", _) => context.broken,
+                        (_, before) => before.filter(|node| node.kind() == "ERROR"),
+                    };
+                    let inner = Context {
+                        broken,
+                        ..inner.clone()
+                    };
+                    stack.push((child, inner));
+                }
+                before = Some(child);
+            }
+            stack[first..].reverse();
+        }
+    }
+
+    /// The `function_declarator` of a definition or declaration.
+    fn function_declarator<'t>(node: Node<'t>) -> Option<Node<'t>> {
+        let mut next = node.child_by_field_name("declarator");
+        while let Some(current) = next {
+            if current.kind() == "function_declarator" {
+                return Some(current);
+            }
+            next = current.child_by_field_name("declarator").or_else(|| {
+                let mut cursor = current.walk();
+                current
+                    .named_children(&mut cursor)
+                    .find(|c| c.kind() == "function_declarator")
+            });
+        }
+        None
+    }
+
+    fn function(&mut self, node: Node<'_>, context: &Context<'_>) {
+        let Some(declarator) = Self::function_declarator(node) else {
+            return;
+        };
+        let (Some(name), Some(params)) = (
+            declarator.child_by_field_name("declarator"),
+            declarator.child_by_field_name("parameters"),
+        ) else {
+            return;
+        };
+        // `T (*f)(int)`: a variable.
+        if name.kind() == "parenthesized_declarator" {
+            return;
+        }
+        let whole = context.template.unwrap_or(node);
+        let masked = self.parsed.masked();
+        let lost = self.lost_specifiers(whole, context.broken);
+        let start = lost.unwrap_or_else(|| self.start_with_specifiers(whole.start_byte()));
+        let end = whole.end_byte();
+        let relative = |n: Node<'_>| Span::new((n.start_byte() - start) as u32, (n.end_byte() - start) as u32);
+        let body = node.child_by_field_name("body");
+        let mut signature = Signature {
+            extern_c: context.extern_c,
+            conditional: context.conditional,
+            member: context.in_class || name.kind() == "qualified_identifier",
+            name_span: relative(name),
+            params_span: relative(params),
+            ..Signature::default()
+        };
+        let head_end = name.start_byte();
+        let mut words: Vec<&str> = Vec::new();
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            if child.start_byte() >= head_end {
+                break;
+            }
+            match child.kind() {
+                "launch_bounds" => signature.launch_bounds = Some(relative(child)),
+                _ => words.push(self.text(child)),
+            }
+        }
+        if lost.is_some() {
+            words.extend(crate::base::words::words(
+                masked.text.get(start..whole.start_byte()).unwrap_or(""),
+            ));
+        }
+        for macros in self.specifiers(start, head_end) {
+            words.extend(macros.words.iter().map(String::as_str));
+            let span = Span::new(macros.start - start as u32, macros.end - start as u32);
+            if macros.with_arguments("__launch_bounds__").is_some() {
+                signature.launch_bounds = Some(span);
+            }
+            if !macros.certain {
+                signature.uncertain.get_or_insert(span);
+            }
+        }
+        signature.extern_c |= words.contains(&"\"C\"");
+        signature.kernel = words.contains(&"__global__");
+        signature.device = words.contains(&"__device__");
+        signature.host = words.contains(&"__host__") || (!signature.kernel && !signature.device);
+        signature.is_static = words.contains(&"static");
+        let mut head_start = node
+            .start_byte()
+            .min(if context.template.is_some() { usize::MAX } else { start });
+        if let Some(template) = context.template
+            && let Some(list) = template.child_by_field_name("parameters")
+        {
+            signature.template_params = Some(relative(list));
+            let mut cursor = list.walk();
+            for parameter in list.named_children(&mut cursor) {
+                let is_type = parameter.kind().contains("type_parameter");
+                let name = if is_type {
+                    let mut cursor = parameter.walk();
+                    parameter.child_by_field_name("name").or_else(|| {
+                        parameter
+                            .named_children(&mut cursor)
+                            .find(|c| c.kind() == "type_identifier")
+                    })
+                } else {
+                    parameter.child_by_field_name("declarator")
+                };
+                let Some(name) = name.map(|n| self.text(n).to_owned()) else {
+                    continue;
+                };
+                if is_type {
+                    signature.template_types.push(name.clone());
+                }
+                signature.template_names.push(name);
+            }
+            head_start = node.start_byte();
+        }
+        signature.head_span = Span::new((head_start - start) as u32, (head_end - start) as u32);
+        let within = |ranges: &[TextRange]| -> Vec<Span> {
+            let inside = ranges
+                .iter()
+                .map(|range| (range.start as usize, range.end as usize))
+                .filter(|(from, to)| *from < end && *to > start);
+            inside
+                .map(|(from, to)| Span::new((from.max(start) - start) as u32, (to.min(end) - start) as u32))
+                .collect()
+        };
+        let name = crate::hir::without_template_arguments(self.text(name));
+        let first = self.directives.partition_point(|at| (*at as usize) < start);
+        let last = self.directives.partition_point(|at| (*at as usize) < end);
+        let directives = self.directives.get(first..last).unwrap_or_default();
+        let written = Written {
+            text: Arc::from(masked.text.get(start..end).unwrap_or("")),
+            body_span: body
+                .map(relative)
+                .unwrap_or(Span::new((end - start) as u32, (end - start) as u32)),
+            cuts: within(&masked.cuts),
+            large: within(&masked.large),
+            decided: within(&masked.decided),
+            directives: directives.iter().map(|at| at - start as u32).collect(),
+        };
+        let function = OutlinedFunction {
+            name: format!("{}{name}", context.prefix),
+            has_body: body.is_some(),
+            signature,
+            directives_before: first as u32,
+            source: FunctionText::Kept(Arc::new(written)),
+        };
+        self.functions.push((start as u32, function));
+    }
+
+    fn declaration(&mut self, node: Node<'_>, context: &Context<'_>) {
+        let mut cursor = node.walk();
+        let declarators: Vec<_> = node.children_by_field_name("declarator", &mut cursor).collect();
+        if let [only] = declarators.as_slice()
+            && only.kind() != "init_declarator"
+            && Self::function_declarator(node).is_some_and(|f| {
+                f.child_by_field_name("declarator")
+                    .is_some_and(|d| d.kind() != "parenthesized_declarator")
+            })
+        {
+            self.function(node, context);
+            return;
+        }
+        if context.in_class {
+            return;
+        }
+        let mut words: Vec<&str> = Vec::new();
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            if declarators.contains(&child) {
+                break;
+            }
+            words.push(self.text(child));
+        }
+        let head_end = declarators.first().map_or(node.end_byte(), Node::start_byte);
+        for macros in self.specifiers(self.start_with_specifiers(node.start_byte()), head_end) {
+            words.extend(macros.words.iter().map(String::as_str));
+        }
+        for written in declarators {
+            let mut pointer = false;
+            let mut dims = 0;
+            let mut name = Some(written);
+            while let Some(current) = name.filter(|n| n.kind() != "identifier") {
+                dims += u32::from(current.kind() == "array_declarator");
+                pointer |= matches!(
+                    current.kind(),
+                    "pointer_declarator" | "reference_declarator" | "function_declarator"
+                );
+                name = current.child_by_field_name("declarator");
+            }
+            let Some(name) = name else { continue };
+            let init = written.child_by_field_name("value").map(|v| self.text(v).to_owned());
+            self.items.globals.push(GlobalItem {
+                name: self.text(name).to_owned(),
+                scopes: BTreeSet::from([context.prefix.clone()]),
+                base: node.child_by_field_name("type").map_or("", |t| self.text(t)).to_owned(),
+                pointer,
+                dims,
+                constant: !pointer && words.iter().any(|w| matches!(*w, "const" | "constexpr")),
+                constant_memory: words.contains(&"__constant__"),
+                device: words.contains(&"__device__"),
+                managed: words.contains(&"__managed__"),
+                shared: words.contains(&"__shared__"),
+                init,
+            });
+        }
+    }
+
+    fn type_item(&mut self, node: Node<'_>) {
+        let Some(name) = node.child_by_field_name("name").map(|n| self.text(n).to_owned()) else {
+            return;
+        };
+        let Some(body) = node.child_by_field_name("body") else {
+            return;
+        };
+        let is_enum = node.kind() == "enum_specifier";
+        let mut item = TypeItem {
+            name,
+            is_enum,
+            enumerators: Vec::new(),
+            nontrivial: false,
+            constructors: Constructors::None,
+            hidden: None,
+            bases: String::new(),
+            fields: Vec::new(),
+            constants: Vec::new(),
+        };
+        let mut cursor = node.walk();
+        let bases = node
+            .named_children(&mut cursor)
+            .find(|c| c.kind() == "base_class_clause");
+        item.nontrivial = bases.is_some();
+        item.bases = bases.map_or("", |bases| self.text(bases)).to_owned();
+        let mut cursor = body.walk();
+        for child in body.named_children(&mut cursor) {
+            match child.kind() {
+                "enumerator" => {
+                    if let Some(name) = child.child_by_field_name("name") {
+                        item.enumerators.push(self.text(name).to_owned());
+                    }
+                }
+                "field_declaration" => {
+                    let text = self.text(child);
+                    let ty = child.child_by_field_name("type").map_or("", |t| self.text(t));
+                    let head = text.split(['=', '{', ';']).next().unwrap_or("");
+                    let is = |word: &str| crate::base::words::words(head).any(|w| w == word);
+                    let variable = !head.contains(['(', '*', '&']);
+                    let constant = variable && is("static") && (is("const") || is("constexpr"));
+                    let mut cursor = child.walk();
+                    for name in child.children_by_field_name("declarator", &mut cursor) {
+                        if constant {
+                            let name = crate::hir::declarator::declared_name(self.text(name));
+                            item.constants.push(name.to_owned());
+                        } else {
+                            item.fields.push((ty.to_owned(), self.text(name).to_owned()));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        if !is_enum {
+            let declared: Vec<&str> = item
+                .fields
+                .iter()
+                .map(|(_, declarator)| crate::hir::declarator::declared_name(declarator))
+                .collect();
+            let arrays: Vec<&str> = item
+                .fields
+                .iter()
+                .filter(|(_, declarator)| crate::hir::declarator::is_array(declarator))
+                .map(|(_, declarator)| crate::hir::declarator::declared_name(declarator))
+                .collect();
+            let special = special_members(body, &item.name, &declared, &arrays, &self.parsed.masked().text);
+            item.nontrivial |= special.nontrivial;
+            item.constructors = special.constructors;
+            item.hidden = special.hidden;
+            if self.is_partly_blanked(body) {
+                item.nontrivial = true;
+                item.constructors = Constructors::Other;
+                item.hidden = Some("a member that is too large");
+            }
+        }
+        self.items.types.push(item);
+    }
+}

@@ -1,0 +1,83 @@
+//! What a file that is being edited says, kept apart from its text: inputs of high durability, which [`crate::host`] keeps up to date.
+//! Whoever asks for such a fact gets what was settled, or where nothing was, what the text says.
+#![allow(
+    missing_docs,
+    reason = "the functions that salsa's macros generate carry no documentation; the fields do"
+)]
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::base::db::{Db, SourceFile};
+use crate::hir::Parameter;
+use crate::hir::items::Written;
+use crate::hir::mentions::{CountsOutside, Word};
+use crate::hir::outline::Outline;
+
+/// The files that are settled.
+#[salsa::input(singleton, debug)]
+pub struct SettledFiles {
+    /// What each of them says.
+    #[returns(ref)]
+    pub files: Arc<HashMap<SourceFile, SettledFile>>,
+}
+
+/// What a file says, beside its directives, which are settled with the file itself ([`SourceFile`]).
+#[salsa::input(debug)]
+pub struct SettledFile {
+    /// Its items.
+    #[returns(ref)]
+    pub outline: Option<Arc<Outline>>,
+    /// All else that other functions hang on.
+    #[returns(ref)]
+    pub rest: Option<Arc<SettledRest>>,
+}
+
+/// What is settled of a file.
+#[salsa::tracked(returns(copy))]
+pub(crate) fn settled(db: &dyn Db, file: SourceFile) -> Option<SettledFile> {
+    SettledFiles::try_get(db)?.files(db).get(&file).copied()
+}
+
+/// The settled items of a file.
+pub(crate) fn settled_outline(db: &dyn Db, file: SourceFile) -> Option<&Arc<Outline>> {
+    settled(db, file)?.outline(db).as_ref()
+}
+
+/// All else that is settled of a file.
+pub(crate) fn settled_rest(db: &dyn Db, file: SourceFile) -> Option<&Arc<SettledRest>> {
+    settled(db, file)?.rest(db).as_ref()
+}
+
+/// A function that is being edited.
+#[salsa::input(debug)]
+pub struct EditedFunction {
+    /// What is written.
+    #[returns(ref)]
+    pub written: Arc<Written>,
+    /// What others hang on.
+    #[returns(ref)]
+    pub facts: FunctionFacts,
+}
+
+/// What other functions hang on, of one that is being edited; it hardly ever changes.
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
+pub struct FunctionFacts {
+    /// The names of functions that it mentions.
+    pub names: Vec<Word>,
+    /// The names of the kernels that it launches, with the numbers of the launches.
+    pub launched: Vec<(u32, String)>,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+}
+
+/// What else a file says, beside its directives and its items.
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
+pub struct SettledRest {
+    /// How often words stand outside of functions.
+    pub outside: Arc<CountsOutside>,
+    /// Its `__constant__` variables that hold their values themselves.
+    pub constants: Arc<BTreeSet<String>>,
+    /// What it sets the limit of pending launches to.
+    pub limits: Arc<Vec<Option<u64>>>,
+}
