@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gridfuse_analysis::base::compile::{CompileCommand, DefaultStream, Origin, compilation};
-use gridfuse_analysis::base::settings::{Settings, file_settings};
+use gridfuse_analysis::base::command::CompileCommand;
+use gridfuse_analysis::base::command::DefaultStream;
+use gridfuse_analysis::base::compile::{Origin, compilation};
+use gridfuse_analysis::base::file_settings::file_settings;
+use gridfuse_analysis::base::settings::Settings;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::launch::{Stream, launches};
 use gridfuse_analysis::hir::included::included_files;

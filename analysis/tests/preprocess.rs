@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gridfuse_analysis::base::compile::{CompileCommand, MacroFlag};
+use gridfuse_analysis::base::command::CompileCommand;
+use gridfuse_analysis::base::command::MacroFlag;
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::parse::parse;
 use gridfuse_analysis::base::preprocess::{Branch, preprocessed};

@@ -1,7 +1,8 @@
 //! Gives a kernel an arena: the parameter, and the argument at every host launch, in every file.
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::Child;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::statement_places;
 use gridfuse_analysis::facts::uniformity::{Level, settled_uniformity, uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::parse::parse;
-use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, TypeItem, items};
 use gridfuse_analysis::hir::mentions::anchor;
-use gridfuse_analysis::hir::resolve::{functions_named, unqualified, visible_names};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{Body, Builtin, ExprKind, Name, StmtKind, Type, body};
 
 use crate::ctype;

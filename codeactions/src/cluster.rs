@@ -10,12 +10,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::{Child, LaunchId, launches, statement_places};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
-use gridfuse_analysis::hir::resolve::{
-    declarations_of, functions_named, launch_sites_of, may_launch, other_mentions, unqualified,
-};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, may_launch, other_mentions};
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, body};
 
 use crate::arena::ARENA;

@@ -2,7 +2,8 @@
 //! not for one that a rewrite launches in its place.
 
 use gridfuse_analysis::base::db::SourceFile;
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::resolve::{only_known_launches, other_mentions};
 
 use crate::child::Child;

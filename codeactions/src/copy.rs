@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
-use gridfuse_analysis::base::mask::file_directives;
+use gridfuse_analysis::base::preprocess::file_directives;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::related::related_files;
 use gridfuse_analysis::host::Host;

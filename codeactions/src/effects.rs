@@ -6,10 +6,15 @@ use std::sync::Arc;
 
 use gridfuse_analysis::base::budget::MACRO_BYTES;
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::hidden::hidden;
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::{Visible, declarations_of, functions_named, unqualified, visible, visible_names};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{declarations_of, functions_named};
+use gridfuse_analysis::hir::visible::Visible;
+use gridfuse_analysis::hir::visible::visible;
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{ExprKind, Literal, StmtKind, Storage, body};
 
 use crate::calls::{self, Library};

@@ -4,7 +4,8 @@
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::items;
-use gridfuse_analysis::hir::resolve::{Meaning, meaning, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 use gridfuse_analysis::hir::{
     BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage,
 };

@@ -1,7 +1,8 @@
 //! Child grids that run in the thread that would have launched them: what `threshold` and `serialize` have in common.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Root, own_footprint};
 use gridfuse_analysis::facts::launch::{LaunchId, Stream};
 use gridfuse_analysis::facts::summary::summary;

@@ -6,9 +6,10 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
 use gridfuse_analysis::base::include::normalize;
-use gridfuse_analysis::base::mask::file_directives;
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::preprocess::file_directives;
 use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::mentions::gaps;
 

@@ -7,7 +7,7 @@
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::parse::parse;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::Type;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 

@@ -40,7 +40,8 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::{Child, GridSize, LaunchCount, LaunchFacts, Launchers, launch_counts, launches};
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning};
 use gridfuse_analysis::hir::{ExprKind, StmtKind, body};
 
 use crate::handlers::{aggregate_atomics, allocates};

@@ -6,7 +6,7 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::mentions::{FileWords, file_words};
-use gridfuse_analysis::hir::resolve::visible_names;
+use gridfuse_analysis::hir::visible::visible_names;
 
 use crate::include::HEADER_NAME;
 use crate::lex;

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::items;
-use gridfuse_analysis::hir::resolve::{definitions_by_name, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::definitions_by_name;
 
 use crate::include::HEADER_NAME;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::compile::compilation;
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::dependence::{Root, own_footprint};
 use gridfuse_analysis::hir::items::FunctionItem;
 

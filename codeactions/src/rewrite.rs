@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::edit::SourceEdit;

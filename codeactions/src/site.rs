@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::parse::parse;
-use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches, statement_places};
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_named, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_named};
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Launch, StmtId, StmtKind, body};
 
 use crate::calls::{self, Library};

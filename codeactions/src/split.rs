@@ -2,7 +2,7 @@
 //! how the others are written down.
 
 use gridfuse_analysis::hir::items::{FunctionItem, Signature};
-use gridfuse_analysis::hir::resolve::visible_names;
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal};
 
 use crate::child::{Child, Param};

@@ -2,7 +2,8 @@
 //! how the replacement is put in place.
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::Places;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::mentions::anchor;

@@ -4,7 +4,8 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::LaunchId;
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::{launch_sites_of, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{Body, ExprKind, StmtId, StmtKind, body};
 
 /// Whether the host launches `kernel`, and behind each such launch waits for the stream or the device before it does anything but

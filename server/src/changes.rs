@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_codeactions::edit::{SourceEdit, apply_to_text};
 use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
 

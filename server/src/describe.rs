@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use gridfuse_analysis::base::db::{Database, SourceFile};
-use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_analysis::facts::dependence;
 use gridfuse_analysis::facts::launch::{

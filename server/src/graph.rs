@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::{Child, Launchers, launch_counts};
 use gridfuse_analysis::facts::summary::{direct, summary};
 use gridfuse_analysis::hir::items::{FunctionItem, items};

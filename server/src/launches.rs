@@ -1,7 +1,8 @@
 //! Finding launch sites: in a file, at a place, of a kernel.
 
 use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
-use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::{Child, LaunchFacts, LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{launches_by_name, may_launch as may_launch_any};

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::base::compile::CompileCommand;
-use crate::base::include::IncludeItem;
-use crate::base::parse::Parsed;
+use crate::base::command::CompileCommand;
+use crate::base::parsed::Parsed;
+use crate::base::preprocess::IncludeItem;
 use crate::base::preprocess::Line;
 use crate::base::settings::Settings;
 

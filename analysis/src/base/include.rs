@@ -5,31 +5,8 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::base::compile::compilation;
 use crate::base::db::{Db, SourceFile, Workspace};
-use crate::base::settings::settings;
-
-/// An `#include`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
-pub struct IncludeItem {
-    /// The path as written.
-    pub path: String,
-    /// `<…>`
-    pub system: bool,
-}
-
-impl IncludeItem {
-    /// Reads what stands behind `#include`. `None`: a macro, or nothing.
-    pub fn parse(rest: &str) -> Option<IncludeItem> {
-        let rest = rest.trim_start();
-        let (system, closer) = match rest.as_bytes().first()? {
-            b'<' => (true, '>'),
-            b'"' => (false, '"'),
-            _ => return None,
-        };
-        let (path, _) = rest.get(1..)?.split_once(closer)?;
-        let path = path.to_owned();
-        (!path.contains('\n')).then_some(IncludeItem { path, system })
-    }
-}
+use crate::base::file_settings::settings;
+use crate::base::preprocess::IncludeItem;
 
 /// The file that an `#include` in `from` means, if it is in the workspace.
 pub fn resolve_include(db: &dyn Db, from: SourceFile, include: &IncludeItem) -> Option<SourceFile> {

@@ -1,14 +1,19 @@
 //! From files to syntax trees: the database, texts and their trees, the preprocessor, and what a project says about itself.
 
 pub mod budget;
+pub mod command;
 pub mod compile;
 pub mod db;
+pub mod file_settings;
 pub mod include;
 pub mod limits;
 pub(crate) mod literal;
 pub mod mask;
 pub mod parse;
+pub mod parsed;
+pub mod place;
 pub mod preprocess;
+pub(crate) mod scan;
 pub mod settings;
 pub mod severity;
 pub(crate) mod skeleton;

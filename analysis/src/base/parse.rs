@@ -1,43 +1,13 @@
 //! Parsing: text → masked text → tree.
 
-use std::sync::Arc;
-
 use tree_sitter::{Parser, Tree};
 
 use crate::base::db::{Db, SourceFile};
-use crate::base::mask::{Masked, edited_tree, file_directives, mask_with};
+use crate::base::mask::{edited_tree, mask_with};
+use crate::base::parsed::Parsed;
+use crate::base::preprocess::file_directives;
 use crate::base::preprocess::{branches, specifier_macros};
 use crate::base::tree_cache::tree_of;
-
-/// A parsed file; equal when it is the very same.
-#[derive(Clone, Debug)]
-pub struct Parsed(Arc<ParsedData>);
-
-#[derive(Debug)]
-struct ParsedData {
-    masked: Masked,
-    tree: Tree,
-}
-
-impl Parsed {
-    /// The masked text; same offsets as the file's.
-    pub fn masked(&self) -> &Masked {
-        &self.0.masked
-    }
-
-    /// The tree over the masked text.
-    pub fn tree(&self) -> &Tree {
-        &self.0.tree
-    }
-}
-
-impl PartialEq for Parsed {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for Parsed {}
 
 /// Parses a file, incrementally where the host left what was parsed before.
 #[salsa::tracked(returns(clone), no_eq, unsafe(non_salsa_values))]
@@ -54,7 +24,7 @@ pub fn parse(db: &dyn Db, file: SourceFile) -> Parsed {
         .previous(db)
         .map(|old| edited_tree(old.tree(), &old.masked().text, &masked.text));
     let tree = parse_text(&masked.text, old.as_ref());
-    Parsed(Arc::new(ParsedData { masked, tree }))
+    Parsed::new(masked, tree)
 }
 
 /// Parses a masked text, where `old` is what an edit left of the tree of a similar one.

@@ -1,7 +1,5 @@
 //! Byte ranges. Everything inside a function is a [`Span`] relative to the function's first byte, so that an edit
-//! elsewhere in the file leaves it alone; only presentation turns it into a [`FileRange`].
-
-use crate::base::db::SourceFile;
+//! elsewhere in the file leaves it alone; only presentation turns it into a [`FileRange`](crate::base::place::FileRange).
 
 /// Half-open byte range relative to the start of a function's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue, serde::Serialize)]
@@ -87,13 +85,4 @@ impl TextRange {
     pub fn text(self, of: &str) -> &str {
         of.get(self.start as usize..self.end as usize).unwrap_or("")
     }
-}
-
-/// A range of bytes in one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
-pub struct FileRange {
-    /// The file.
-    pub file: SourceFile,
-    /// Absolute byte range in its text.
-    pub range: TextRange,
 }

@@ -1,7 +1,7 @@
 //! `device-sync`
 
 use crate::base::db::Db;
-use crate::base::settings::file_settings;
+use crate::base::file_settings::file_settings;
 use crate::base::severity::Severity;
 use crate::base::span::Span;
 use crate::diagnostics::diagnostic::{Cause, Finding, Kind};

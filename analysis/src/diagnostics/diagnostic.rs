@@ -1,8 +1,9 @@
 //! What a diagnostic is. The diagnostics themselves are one file each in [`crate::diagnostics`].
 
 use crate::base::db::Db;
+use crate::base::place::FileRange;
 use crate::base::severity::Severity;
-use crate::base::span::{FileRange, Span, TextRange};
+use crate::base::span::{Span, TextRange};
 use crate::hir::items::FunctionItem;
 
 /// A further place that explains a diagnostic.

@@ -1,6 +1,7 @@
 //! `missing-device-linking`
 
-use crate::base::compile::{CompileCommand, compilation};
+use crate::base::command::CompileCommand;
+use crate::base::compile::compilation;
 use crate::base::db::Db;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};

@@ -32,8 +32,8 @@ mod warp_spin_lock;
 use std::collections::HashSet;
 
 use crate::base::db::{Db, SourceFile};
-use crate::base::settings::settings;
-use crate::base::span::FileRange;
+use crate::base::file_settings::settings;
+use crate::base::place::FileRange;
 use crate::diagnostics::diagnostic::{Diagnostic, Finding, Kind, Related};
 use crate::diagnostics::suppress::allowed;
 use crate::hir::items::{FunctionItem, items};
@@ -162,7 +162,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use crate::base::compile::CompileCommand;
+    use crate::base::command::CompileCommand;
     use crate::host::Host;
 
     /// The fenced program below a heading of a diagnostic's documentation.

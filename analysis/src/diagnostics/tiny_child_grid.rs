@@ -1,7 +1,7 @@
 //! `tiny-child-grid`
 
 use crate::base::db::Db;
-use crate::base::settings::settings;
+use crate::base::file_settings::settings;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
 use crate::facts::dependence::order;

@@ -3,8 +3,9 @@
 use crate::base::budget::{CALLEES, FILE_BYTES, FUNCTION_BYTES, GOTOS, LAUNCHES, TOO_LARGE};
 use crate::base::db::{Db, SourceFile};
 use crate::base::parse::parse;
+use crate::base::place::FileRange;
 use crate::base::severity::Severity;
-use crate::base::span::{FileRange, TextRange};
+use crate::base::span::TextRange;
 use crate::diagnostics::diagnostic::{Diagnostic, Finding, Kind};
 use crate::facts::summary::leads_too_far;
 use crate::facts::uniformity::{MAY_TAKE_LONG, uniformity};

@@ -9,7 +9,7 @@ use crate::facts::launch::{Bound, Launchers, launch_counts, launches, pending_la
 use crate::facts::summary::direct;
 use crate::hir::body;
 use crate::hir::items::FunctionItem;
-use crate::hir::resolve::visible_names;
+use crate::hir::visible::visible_names;
 
 pub(super) const KIND: Kind = Kind {
     id: "unchecked-launch",

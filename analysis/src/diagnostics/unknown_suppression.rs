@@ -2,8 +2,8 @@
 
 use super::KINDS;
 use crate::base::db::{Db, SourceFile};
+use crate::base::place::FileRange;
 use crate::base::severity::Severity;
-use crate::base::span::FileRange;
 use crate::diagnostics::diagnostic::{Diagnostic, Kind};
 use crate::diagnostics::suppress::allowed;
 

@@ -2,9 +2,9 @@
 
 use super::KINDS;
 use crate::base::db::{Db, SourceFile};
-use crate::base::settings::settings;
+use crate::base::file_settings::settings;
+use crate::base::place::FileRange;
 use crate::base::severity::Severity;
-use crate::base::span::FileRange;
 use crate::diagnostics::diagnostic::{Diagnostic, Edit, Kind};
 use crate::diagnostics::suppress::{allowed, independent};
 use crate::facts::launch::{Child, launches};

@@ -1,7 +1,7 @@
 //! `warp-spin-lock`
 
 use crate::base::db::Db;
-use crate::base::settings::settings;
+use crate::base::file_settings::settings;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
 use crate::facts::launch::{Launchers, constant_value, who_gets_to};

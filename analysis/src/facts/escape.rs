@@ -7,12 +7,15 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::base::db::Db;
 use crate::base::span::Span;
-use crate::facts::summary::{Callee, callee, leads_too_far, summary};
+use crate::facts::callee::Callee;
+use crate::facts::callee::callee;
+use crate::facts::summary::{leads_too_far, summary};
 use crate::facts::uniformity::class_changes;
 use crate::facts::uniformity::memory::{Class, Places, Root};
 use crate::hir::flow::{BlockId, Dominators, Flow, Step};
 use crate::hir::items::FunctionItem;
-use crate::hir::resolve::{Meaning, meaning, unqualified};
+use crate::hir::names::unqualified;
+use crate::hir::resolve::{Meaning, meaning};
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtKind, Storage, body, parameters};
 
 /// Memory that a child grid cannot access.

@@ -16,8 +16,9 @@ use crate::hir::declarator::is_array;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::{Known, known};
-use crate::hir::mentions::Word;
-use crate::hir::resolve::{Meaning, functions_named, meaning, unqualified};
+use crate::hir::names::unqualified;
+use crate::hir::resolve::{Meaning, functions_named, meaning};
+use crate::hir::word::Word;
 use crate::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtKind, Storage, UnOp, body, parameters};
 
 /// Something that a function may run though it doesn't call it by name, and that does more than compute.

@@ -2,36 +2,14 @@
 
 use std::collections::HashSet;
 
-use tree_sitter::Node;
-
 use super::lower::Lowering;
-use super::lower_expr::without_template_arguments;
 use super::types::Type;
 use crate::base::words::words;
-use crate::hir::resolve::also_stands_for;
+use crate::hir::names::also_stands_for;
+use crate::hir::names::without_template_arguments;
 
 /// So many names that stand for each other are followed; what more of them hide isn't known.
 const STEPS: usize = 64;
-
-/// What a name that a `typedef` declares stands for: `int`, `volatile int`, `int& (declarator)`. `declarator`: the one of the name.
-pub(crate) fn typedef_target<'a>(
-    typedef: Node<'_>,
-    declarator: Node<'_>,
-    text: impl Fn(Node<'_>) -> &'a str,
-) -> String {
-    let ty = typedef.child_by_field_name("type").map_or("", &text);
-    let mut cursor = typedef.walk();
-    let volatile = typedef
-        .children(&mut cursor)
-        .any(|child| child.kind() == "type_qualifier" && text(child) == "volatile");
-    let qualifier = if volatile { "volatile " } else { "" };
-    let form = match declarator.kind() {
-        "type_identifier" => "",
-        _ if text(declarator).contains('&') => "& (declarator)",
-        _ => " (declarator)",
-    };
-    format!("{qualifier}{ty}{form}")
-}
 
 /// Whether `const_cast<int&>(x)` or `(int&)x` may stand in a function's text.
 pub(super) fn casts_const_away(text: &str) -> bool {

@@ -7,12 +7,14 @@ use tree_sitter::Node;
 
 use super::literal;
 use super::lower::{Lowering, MAX_DEPTH, Source};
-use super::lower_expr::{binary_operator, builtin, has_syntax_error, single_child, without_template_arguments};
+use super::lower_expr::{binary_operator, builtin, has_syntax_error, single_child};
 use super::types::*;
 use crate::hir::included::included_files;
 use crate::hir::items::items;
 use crate::hir::library::{constant, vector_fields};
-use crate::hir::resolve::{unqualified, visible};
+use crate::hir::names::unqualified;
+use crate::hir::names::without_template_arguments;
+use crate::hir::visible::visible;
 
 /// What a name in parentheses may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

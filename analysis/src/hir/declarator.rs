@@ -169,3 +169,23 @@ pub(crate) fn declared_name(declarator: &str) -> &str {
 pub(crate) fn is_array(declarator: &str) -> bool {
     declarator.contains('[') && !declarator.contains(['*', '&', '('])
 }
+
+/// What a name that a `typedef` declares stands for: `int`, `volatile int`, `int& (declarator)`. `declarator`: the one of the name.
+pub(crate) fn typedef_target<'a>(
+    typedef: Node<'_>,
+    declarator: Node<'_>,
+    text: impl Fn(Node<'_>) -> &'a str,
+) -> String {
+    let ty = typedef.child_by_field_name("type").map_or("", &text);
+    let mut cursor = typedef.walk();
+    let volatile = typedef
+        .children(&mut cursor)
+        .any(|child| child.kind() == "type_qualifier" && text(child) == "volatile");
+    let qualifier = if volatile { "volatile " } else { "" };
+    let form = match declarator.kind() {
+        "type_identifier" => "",
+        _ if text(declarator).contains('&') => "& (declarator)",
+        _ => " (declarator)",
+    };
+    format!("{qualifier}{ty}{form}")
+}

@@ -5,7 +5,7 @@
     reason = "the functions that salsa's macros generate carry no documentation; the fields do"
 )]
 
-use crate::base::include::IncludeItem;
+use crate::base::preprocess::IncludeItem;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use tree_sitter::Node;
 use crate::base::db::{Db, SourceFile};
 use crate::base::parse::parse;
 use crate::base::span::{Span, TextRange};
-use crate::hir::mentions::WordSet;
 use crate::hir::outline::{errors_outside, outline_in_text};
 use crate::hir::settled::{EditedFunction, settled_outline};
 use crate::hir::special_members::Constructors;
+use crate::hir::word::WordSet;
 
 /// A function definition or declaration.
 #[salsa::tracked(debug)]

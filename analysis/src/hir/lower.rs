@@ -19,7 +19,9 @@ use crate::hir::items::{FunctionItem, FunctionText, items};
 use crate::hir::macros::Expanded;
 use crate::hir::macros::expand_function;
 use crate::hir::macros::function_macros;
-use crate::hir::resolve::{Names, visible, visible_names};
+use crate::hir::visible::Names;
+use crate::hir::visible::visible;
+use crate::hir::visible::visible_names;
 
 /// Nesting beyond which an expression or statement is not followed: real code stays far below, and the stack is finite.
 pub(super) const MAX_DEPTH: u32 = 180;
@@ -105,17 +107,6 @@ pub fn body<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Body> {
         lowering.body.cut = true;
     }
     Arc::new(lowering.body)
-}
-
-/// A parameter as callers see it.
-#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
-pub struct Parameter {
-    /// Its name; empty when it has none.
-    pub name: String,
-    /// Its type.
-    pub ty: Type,
-    /// It has a default argument.
-    pub has_default: bool,
 }
 
 /// The parameters of a function. Stays the same when only its body changes, so callers don't depend on the body.

@@ -6,6 +6,7 @@ use super::literal;
 use super::lower::{Lowering, MAX_DEPTH, Source, on_a_large_stack};
 use super::types::*;
 use crate::base::words::words;
+use crate::hir::names::without_template_arguments;
 
 /// Words of the built-in variables.
 pub(super) fn builtin(name: &str) -> Option<Builtin> {
@@ -601,19 +602,4 @@ fn template_arguments(node: Node<'_>) -> Option<Node<'_>> {
         "qualified_identifier" => node.child_by_field_name("name").and_then(template_arguments),
         _ => None,
     }
-}
-
-/// `ns::child<N, T>` → `ns::child`; white space removed.
-pub(crate) fn without_template_arguments(text: &str) -> String {
-    let mut out = String::new();
-    let mut depth = 0u32;
-    for c in text.chars() {
-        match c {
-            '<' => depth += 1,
-            '>' => depth = depth.saturating_sub(1),
-            _ if depth == 0 && !c.is_whitespace() => out.push(c),
-            _ => {}
-        }
-    }
-    out
 }

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::alias::typedef_target;
+use super::declarator::typedef_target;
 use super::declarator::{base_type, declarator};
 use super::lower::{Lowering, MAX_DEPTH, Source, on_a_large_stack};
 use super::lower_expr::has_syntax_error;

@@ -6,67 +6,22 @@
 //! the workspace by the names that are mentioned in them ([`files_by_name`]). Names are those that functions of the workspace have.
 //! The exact places are found where somebody asks for them, in the functions that mention a name.
 
-use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tree_sitter::{Node, Tree};
 
 use crate::base::db::{Db, SourceFile, Workspace};
 use crate::base::parse::{parse, parse_text};
+use crate::base::place::FileRange;
 use crate::base::preprocess::{MacroState, TokenKind, lex};
-use crate::base::span::{FileRange, Span, TextRange};
+use crate::base::span::{Span, TextRange};
 use crate::base::words::words;
 use crate::hir::items::{FunctionItem, FunctionText, items};
 use crate::hir::macros::function_macros;
-use crate::hir::resolve::unqualified;
+use crate::hir::names::unqualified;
 use crate::hir::settled::settled_rest;
-
-/// A word as it is kept in large numbers. Two words may share one: whoever acts on a mention looks at its text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, salsa::SalsaValue)]
-pub struct Word(u64);
-
-impl Word {
-    /// The word that `text` is.
-    pub fn new(text: &str) -> Word {
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        Word(hasher.finish())
-    }
-}
-
-impl Hash for Word {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.0);
-    }
-}
-
-/// A [`Word`] is a hash already.
-#[derive(Default)]
-pub struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = word;
-    }
-}
-
-/// A map whose keys are words.
-pub type WordMap<T> = HashMap<Word, T, BuildHasherDefault<AsItIs>>;
-
-/// A set of words.
-pub type WordSet = HashSet<Word, BuildHasherDefault<AsItIs>>;
+use crate::hir::word::{CountsOutside, Word, WordMap, WordSet};
 
 /// The words of a function's code and of the macros that it uses, sorted.
 #[salsa::tracked]
@@ -378,9 +333,6 @@ fn mentions_outside(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mentio
     walk(&parsed.masked().text, parsed.tree(), &functions, &mut found);
     found
 }
-
-/// For each word outside of a file's functions: in how many places it stands there, and whether one of them may declare a function.
-pub type CountsOutside = WordMap<(u32, bool)>;
 
 fn counts_outside(db: &dyn Db, file: SourceFile) -> &CountsOutside {
     match settled_rest(db, file) {

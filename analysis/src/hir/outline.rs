@@ -6,16 +6,17 @@ use std::sync::Arc;
 use tree_sitter::{Node, Tree};
 
 use crate::base::db::{Db, SourceFile};
-use crate::base::include::IncludeItem;
-use crate::base::mask::file_directives;
-use crate::base::parse::{Parsed, parse, parse_text};
+use crate::base::parse::{parse, parse_text};
+use crate::base::parsed::Parsed;
+use crate::base::preprocess::IncludeItem;
 use crate::base::preprocess::Specifiers;
+use crate::base::preprocess::file_directives;
 use crate::base::skeleton::without_bodies;
 use crate::base::span::{Span, TextRange};
+use crate::hir::declarator::typedef_target;
 use crate::hir::items::{Blanked, FunctionText, GlobalItem, Signature, TypeItem, Written};
-use crate::hir::mentions::Word;
 use crate::hir::special_members::{Constructors, special_members};
-use crate::hir::typedef_target;
+use crate::hir::word::Word;
 
 /// The items of a file, but for where they stand.
 #[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
@@ -457,7 +458,7 @@ impl<'a> Collector<'a> {
                 .map(|(from, to)| Span::new((from.max(start) - start) as u32, (to.min(end) - start) as u32))
                 .collect()
         };
-        let name = crate::hir::without_template_arguments(self.text(name));
+        let name = crate::hir::names::without_template_arguments(self.text(name));
         let first = self.directives.partition_point(|at| (*at as usize) < start);
         let last = self.directives.partition_point(|at| (*at as usize) < end);
         let directives = self.directives.get(first..last).unwrap_or_default();

@@ -10,7 +10,8 @@ use crate::hir::included::included_files;
 use crate::hir::items::FunctionItem;
 use crate::hir::macros::function_macros;
 use crate::hir::mentions::{files_mentioning, functions_mentioning, is_function_name};
-use crate::hir::resolve::{functions_named, may_mean, unqualified};
+use crate::hir::names::unqualified;
+use crate::hir::resolve::{functions_named, may_mean};
 
 /// The functions that may have to do with `function`, itself included: what it mentions by name, and what device code among these is
 /// mentioned by; of the host's functions, which launch it, what they mention.

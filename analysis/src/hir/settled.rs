@@ -11,8 +11,9 @@ use std::sync::Arc;
 use crate::base::db::{Db, SourceFile};
 use crate::hir::Parameter;
 use crate::hir::items::Written;
-use crate::hir::mentions::{CountsOutside, Word};
 use crate::hir::outline::Outline;
+use crate::hir::word::CountsOutside;
+use crate::hir::word::Word;
 
 /// The files that are settled.
 #[salsa::input(singleton, debug)]

@@ -500,3 +500,14 @@ pub enum StmtKind {
         mentions: Vec<BindingId>,
     },
 }
+
+/// A parameter as callers see it.
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
+pub struct Parameter {
+    /// Its name; empty when it has none.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// It has a default argument.
+    pub has_default: bool,
+}

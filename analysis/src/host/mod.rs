@@ -10,11 +10,11 @@ use std::sync::atomic::Ordering;
 
 use salsa::{Durability, Setter};
 
-use crate::base::compile::CompileCommand;
+use crate::base::command::CompileCommand;
 use crate::base::db::{Database, SourceFile, Workspace};
-use crate::base::include::IncludeItem;
 use crate::base::mask::directives;
 use crate::base::parse::parse;
+use crate::base::preprocess::IncludeItem;
 use crate::base::settings::Settings;
 use crate::base::span::TextRange;
 use crate::hir::settled::SettledFiles;

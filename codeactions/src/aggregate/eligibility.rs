@@ -1,6 +1,6 @@
 //! What aggregation asks of the launches, of the kernels and functions that launch, and of the children.
 
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::{self, Stream, constant_value, is_scalar, launches};
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::hir::items::FunctionItem;

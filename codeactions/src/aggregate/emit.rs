@@ -1,7 +1,8 @@
 //! The code that aggregation writes: aggregators in the parents, the structs of the arguments that differ, the aggregated kernels
 //! behind the children.
 
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 
 use super::{Granularity, Group, launches_of_a_thread};
 use crate::arena::{self, Parent};

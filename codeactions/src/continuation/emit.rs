@@ -1,6 +1,7 @@
 //! The code of a continuation and of its launch.
 
-use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::{Bound, Launchers, in_recursion, launch_counts, launches, pending_launch_limit};
 use gridfuse_analysis::hir::resolve::{launch_sites_of, only_known_launches};
 use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};

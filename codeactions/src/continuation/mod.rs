@@ -11,15 +11,17 @@ mod needs;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::settings::file_settings;
-use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::base::file_settings::file_settings;
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::Waited;
 use gridfuse_analysis::facts::hidden::hidden;
 use gridfuse_analysis::facts::launch::{
     LaunchFacts, Launchers, gets_there_by_flat_blocks, launches, pending_launch_limit, who_gets_to,
 };
 use gridfuse_analysis::facts::uniformity::{FunctionUniformity, Level, uniformity};
-use gridfuse_analysis::hir::resolve::{launch_sites_of, only_known_launches, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{launch_sites_of, only_known_launches};
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use crate::child::Child;

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Dependence, unchanged};
 use gridfuse_analysis::facts::escape::escapes;
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::facts::uniformity::Level;
-use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning};
 use gridfuse_analysis::hir::{BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
 use super::{Around, Given, Runs, Tail};

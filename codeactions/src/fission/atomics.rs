@@ -4,7 +4,8 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::{functions_named, visible_names};
+use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body};
 
 use super::uses::{all_exprs, all_stmts, operands};

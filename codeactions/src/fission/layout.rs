@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::hir::resolve::{Meaning, meaning, visible_names};
+use gridfuse_analysis::hir::resolve::{Meaning, meaning};
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
 use super::structure::{Branch, Item, Setter, Structure, candidates, hidden_changes, is_barrier};

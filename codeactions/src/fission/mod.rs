@@ -16,7 +16,8 @@ pub mod structure;
 mod text;
 pub mod uses;
 
-use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 
 use crate::child::Child;
 use crate::effects::Effects;

@@ -1,7 +1,7 @@
 //! `check-launch-error`
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::included::included_files;
 
 use super::{Fix, site_at};

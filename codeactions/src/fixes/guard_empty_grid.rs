@@ -1,7 +1,7 @@
 //! `guard-empty-grid`
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, body};
 

@@ -1,7 +1,7 @@
 //! `raise-pending-launch-limit` and `restore-pending-launch-limit`
 
 use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::{Bound, Launchers, launch_counts, launches, statement_places};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::resolve::launch_sites_of;

@@ -1,13 +1,14 @@
 //! `replace-device-sync`
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::dependence::{Dependence, Touch, Waited, behind_wait};
 use gridfuse_analysis::facts::launch::{Bound, in_recursion, launch_counts, launches, pending_launch_limit};
 use gridfuse_analysis::facts::launch::{LaunchId, Places};
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::unqualified;
+use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtId, StmtKind, body};
 
 use super::{Fix, function_around};

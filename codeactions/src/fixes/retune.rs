@@ -1,7 +1,7 @@
 //! `retune-grid`, `retune-grid-host`, `retune-grid-stream`, `retune-multiblock`, `retune-block` and `retune-warp`
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 
 use super::Fix;
 use crate::edit::SourceEdit;

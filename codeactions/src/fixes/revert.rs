@@ -1,7 +1,7 @@
 //! `revert`
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 
 use super::Fix;
 use crate::edit::SourceEdit;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, who_gets_to};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::functions_named;

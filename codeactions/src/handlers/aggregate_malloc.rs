@@ -3,13 +3,16 @@
 mod leftovers;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, Places, statement_places};
 use gridfuse_analysis::facts::uniformity::{Level, uniformity};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, TypeItem, items};
-use gridfuse_analysis::hir::resolve::{functions_named, unqualified, visible_names};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::special_members::Constructors;
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
 
 use super::finish;

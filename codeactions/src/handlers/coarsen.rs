@@ -1,7 +1,8 @@
 //! `coarsen`
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::LaunchId;
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};

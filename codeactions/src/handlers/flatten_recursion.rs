@@ -1,7 +1,7 @@
 //! `flatten-recursion`
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::{LaunchId, Stream, launches};
 use gridfuse_analysis::hir::resolve::other_mentions;
 use gridfuse_analysis::hir::{ExprId, StmtKind};

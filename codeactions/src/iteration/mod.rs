@@ -6,7 +6,7 @@ mod one_block;
 mod read_only;
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, Stream, who_launches};
 use gridfuse_analysis::hir::resolve::{launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind};

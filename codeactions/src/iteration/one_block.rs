@@ -1,6 +1,7 @@
 //! Grids of one block: the block runs one iteration after the other. Who launches the kernel needn't know.
 
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 
 use crate::edit::EditBuilder;
 use crate::include::Header;

@@ -1,7 +1,8 @@
 //! Recognises a chain: a kernel of one block, one thread of which launches the same kernel again, with one block.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::{Child as Launched, LaunchId, Launchers, Stream, constant_value, who_launches};
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::facts::uniformity::{Level, uniformity};
@@ -183,7 +184,7 @@ fn refuse_launch(site: &Site<'_>, effects: &Effects, refusals: &mut Refusals) {
 
 /// Ways in which the kernel is used that aren't launches in sight.
 fn refuse_other_calls(db: &dyn Db, item: FunctionItem<'_>, refusals: &mut Refusals) {
-    let name = gridfuse_analysis::hir::resolve::unqualified(item.name(db));
+    let name = gridfuse_analysis::hir::names::unqualified(item.name(db));
     // The runtime header has locals of many names, and knows no kernel of the user's.
     let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
     for mention in other_mentions(db, item).into_iter().filter(of_user).take(3) {

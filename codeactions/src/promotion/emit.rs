@@ -1,6 +1,7 @@
 //! Writes the grid whose blocks run the links of a chain.
 
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::{ExprKind, Literal};
 
 use super::chain::{Chain, Passed};

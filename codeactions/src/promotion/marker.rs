@@ -1,7 +1,7 @@
 //! `// gridfuse: independent` in front of a statement: the programmer says that the statement has nothing to do with what the other
 //! links of the chain do to memory. It reads nothing that they write, and writes nothing that they read or write.
 
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::diagnostics::suppress::{Independent, independent};
 use gridfuse_analysis::facts::dependence::{Access, Polynomial, Root, Symbol};
 use gridfuse_analysis::hir::StmtId;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::uniformity::{Level, uniformity};
 use gridfuse_analysis::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, UnOp};
 

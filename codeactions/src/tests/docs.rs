@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use gridfuse_analysis::base::db::SourceFile;
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::{KINDS, diagnostics};
 use gridfuse_analysis::host::Host;
 

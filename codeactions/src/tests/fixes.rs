@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::host::Host;
 
 use super::{program, with_child};

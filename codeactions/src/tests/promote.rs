@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use gridfuse_analysis::base::compile::CompileCommand;
+use gridfuse_analysis::base::command::CompileCommand;
 use gridfuse_analysis::facts::launch::LaunchId;
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;

@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::ExprKind;
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of};
 
 use super::Layer;
 use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_body_back, source};

@@ -1,10 +1,12 @@
 //! Takes `coarsen` back.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::{Child, LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::{functions_named, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::functions_named;
 
 use super::Layer;
 use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_body_back, source, take_constant};

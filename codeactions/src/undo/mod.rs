@@ -11,7 +11,7 @@ mod together;
 use std::path::Path;
 
 use gridfuse_analysis::base::db::{Db, Workspace};
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::host::Host;

@@ -1,10 +1,11 @@
 //! Takes `serialize` back.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::launches;
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::{functions_named, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprId, ExprKind, StmtKind, body};
 
 use super::Layer;

@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
-use gridfuse_analysis::hir::resolve::{functions_named, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::functions_named;
 
 use crate::child::Child;
 use crate::edit::EditBuilder;

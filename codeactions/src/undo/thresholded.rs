@@ -1,10 +1,12 @@
 //! Takes `threshold` back.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::{functions_named, unqualified};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprKind, StmtId, StmtKind};
 
 use super::Layer;

@@ -1,7 +1,8 @@
 //! Takes `aggregate-atomics` back.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::{Child, Launchers, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
 

@@ -1,7 +1,7 @@
 //! Places as other programs count them: lines and columns from 1, columns in characters.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 
 use crate::line_index::line_index;
 

@@ -1,8 +1,8 @@
 //! SARIF 2.1.0, which code scanning services and editors read.
 
 use gridfuse_analysis::base::db::Database;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::severity::Severity;
-use gridfuse_analysis::base::span::FileRange;
 use gridfuse_analysis::diagnostics::KINDS;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use serde_sarif::sarif::{

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 use gridfuse_analysis::base::db::{Database, SourceFile};
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::severity::Severity;
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_codeactions::rewrite::Reason;
 

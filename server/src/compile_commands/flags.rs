@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::base::compile::{CompileCommand, DefaultStream, MacroFlag};
+use gridfuse_analysis::base::command::CompileCommand;
+use gridfuse_analysis::base::command::DefaultStream;
+use gridfuse_analysis::base::command::MacroFlag;
 
 use crate::files::{self, MAX_FOUND_BYTES, normalize};
 

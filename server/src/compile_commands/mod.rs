@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gridfuse_analysis::base::compile::CompileCommand;
+use gridfuse_analysis::base::command::CompileCommand;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -167,7 +167,7 @@ fn real(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfuse_analysis::base::compile::MacroFlag;
+    use gridfuse_analysis::base::command::MacroFlag;
 
     fn parsed(text: &str) -> CompileCommands {
         parse(Path::new("/none/build/compile_commands.json"), text)

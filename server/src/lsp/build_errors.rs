@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use tower_lsp_server::ls_types::{Diagnostic, DiagnosticSeverity};
 
 use super::state::Snapshot;

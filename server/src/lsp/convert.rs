@@ -6,8 +6,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::severity::Severity;
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostic::{self};
 use gridfuse_codeactions::edit::SourceEdit;
 use tower_lsp_server::ls_types::*;

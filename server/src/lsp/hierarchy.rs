@@ -1,7 +1,8 @@
 //! Call hierarchy over launches: who launches a kernel, from host and device, and what a function launches.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::Child;
 use gridfuse_analysis::hir::items::FunctionItem;
 use tower_lsp_server::ls_types::{

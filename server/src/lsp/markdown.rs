@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 
 use super::state::Snapshot;
 use crate::describe::Describe;

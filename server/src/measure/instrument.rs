@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gridfuse_analysis::base::db::{Database, SourceFile};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
-use gridfuse_analysis::hir::resolve::unqualified;
+use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_codeactions::edit::TextEdit;
 use gridfuse_codeactions::lex::{code_words, identifiers};
 

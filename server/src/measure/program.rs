@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gridfuse_analysis::base::compile::{DefaultStream, MacroFlag, compilation};
+use gridfuse_analysis::base::command::DefaultStream;
+use gridfuse_analysis::base::command::MacroFlag;
+use gridfuse_analysis::base::compile::compilation;
 use gridfuse_analysis::base::db::{SourceFile, Workspace};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_codeactions::edit::{TextEdit, apply_to_text};

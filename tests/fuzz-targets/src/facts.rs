@@ -7,14 +7,15 @@ use std::path::Path;
 use gridfuse::describe::Describe;
 use gridfuse::launches::{in_file, place_in};
 use gridfuse_analysis::base::db::{Database, SourceFile, Workspace};
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::{compile, preprocess};
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::diagnostics::suppress;
 use gridfuse_analysis::facts::uniformity::{assumed_uniformity, settled_uniformity, uniformity};
 use gridfuse_analysis::facts::{dependence, escape, hidden, launch, streams, summary};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
-use gridfuse_analysis::hir::resolve::{only_known_launches, other_mentions, visible_names};
+use gridfuse_analysis::hir::resolve::{only_known_launches, other_mentions};
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{self, flow};
 
 /// What the editor shows: diagnostics, and what a hover says of each launch, with the verdicts of all rewrites.

@@ -5,7 +5,7 @@ use std::path::Path;
 use gridfuse::launches::in_file;
 use gridfuse_analysis::base::db::{Database, SourceFile};
 use gridfuse_analysis::base::parse::parse;
-use gridfuse_analysis::base::span::FileRange;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::host::Host;
 use gridfuse_codeactions::edit::{SourceEdit, apply};

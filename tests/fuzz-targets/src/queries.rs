@@ -1,6 +1,7 @@
 //! Bytes to all queries: none of them panics, and each place that they name is one.
 
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_codeactions::fixes::FIXES;
 use gridfuse_codeactions::rewrite::Options;

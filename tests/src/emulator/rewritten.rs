@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use gridfuse_analysis::base::db::SourceFile;
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;

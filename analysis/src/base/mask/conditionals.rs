@@ -8,9 +8,9 @@
 use std::collections::HashSet;
 
 use super::directives::Directive;
-use super::{blank, end_of_block_comment, end_of_char, end_of_line, end_of_string, is_word_start, word_at};
 use crate::base::budget::GROUPS;
 use crate::base::preprocess::{Branch, TokenKind, lex};
+use crate::base::scan::{blank, end_of_block_comment, end_of_char, end_of_line, end_of_string, is_word_start, word_at};
 use crate::base::span::TextRange;
 
 struct Group {
@@ -238,7 +238,7 @@ fn whole(bytes: &[u8], start: usize, end: usize) -> bool {
                 continue;
             }
             b'#' if line_fresh => {
-                at = super::end_of_directive(bytes, at);
+                at = crate::base::scan::end_of_directive(bytes, at);
                 continue;
             }
             _ => {}

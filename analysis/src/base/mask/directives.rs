@@ -1,13 +1,9 @@
 //! The preprocessor's lines of a text.
 
-use std::sync::Arc;
-
-use super::{
+use crate::base::scan::{
     end_of_block_comment, end_of_char, end_of_directive, end_of_line, end_of_number, end_of_raw_string, end_of_string,
     is_raw_prefix, is_word_start, skip_blanks, word_at,
 };
-
-use crate::base::db::{Db, SourceFile};
 
 /// A directive line: where it stands, continuation lines included, and its name.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
@@ -36,12 +32,6 @@ impl Directive {
         let name = skip_blanks(text.as_bytes(), self.start + 1);
         text.get(name + self.name.len()..self.end).unwrap_or("")
     }
-}
-
-/// All directives of a file, in order.
-#[salsa::tracked(returns(clone))]
-pub fn file_directives(db: &dyn Db, file: SourceFile) -> Arc<Vec<Directive>> {
-    Arc::new(directives(&file.text(db)))
 }
 
 /// All directives of a text, in order.

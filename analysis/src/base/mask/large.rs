@@ -1,9 +1,11 @@
 //! What is too large to be analysed: it is blanked, so that nothing spends time on it.
 
 use super::directives::Directive;
-use super::{blank, end_of_block_comment, end_of_char, end_of_line, end_of_number, end_of_raw_string, end_of_string};
-use super::{is_raw_prefix, is_word_start};
 use crate::base::budget::{BRACKETS, DECLARATION_BYTES, FUNCTION_BYTES, SCOPES, UNCLOSED_BYTES};
+use crate::base::scan::{
+    blank, end_of_block_comment, end_of_char, end_of_line, end_of_number, end_of_raw_string, end_of_string,
+};
+use crate::base::scan::{is_raw_prefix, is_word_start};
 use crate::base::span::TextRange;
 
 /// What stands at an opening brace outside of functions.

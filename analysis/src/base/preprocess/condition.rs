@@ -254,7 +254,7 @@ fn combine(operator: &str, left: Option<i128>, right: Option<i128>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lines::macro_item;
+    use super::super::line::macro_item;
     use super::*;
 
     fn value(text: &str) -> Option<bool> {

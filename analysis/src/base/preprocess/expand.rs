@@ -374,7 +374,7 @@ fn with_va_opt(body: Vec<Token>, arguments: &Arguments<'_>) -> Option<Vec<Token>
 
 #[cfg(test)]
 mod tests {
-    use super::super::lines::macro_item;
+    use super::super::line::macro_item;
     use super::super::token::spelled;
     use super::*;
 

@@ -5,19 +5,27 @@
 //! isn't known, is not known; a condition that depends on it is undecided, and both branches stay. A file is compiled in several
 //! passes (for the host, for each architecture, by several commands): what is decided holds in all of them.
 
+mod branch;
 mod condition;
 pub(crate) mod expand;
+mod line;
 mod lines;
 mod specifiers;
+mod specifiers_of_file;
 pub(crate) mod token;
 mod walk;
 
-pub(crate) use lines::{Line, lines_in_text};
+pub use branch::Branch;
+pub use line::IncludeItem;
+pub(crate) use line::Line;
+pub use lines::file_directives;
+pub(crate) use lines::lines_in_text;
 pub use specifiers::Specifiers;
-pub(crate) use specifiers::{SpecifierMacros, SpecifierUse, specifier_macros};
+pub(crate) use specifiers::{SpecifierMacros, SpecifierUse};
+pub(crate) use specifiers_of_file::specifier_macros;
 pub(crate) use token::{Lexeme, TokenKind, lex};
 pub(crate) use walk::branches;
-pub use walk::{Branch, Preprocessed, preprocessed};
+pub use walk::{Preprocessed, preprocessed};
 
 /// A `#define`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]

@@ -1,6 +1,6 @@
 //! Preprocessing tokens.
 
-use crate::base::mask::{
+use crate::base::scan::{
     end_of_block_comment, end_of_char, end_of_directive, end_of_line, end_of_number, end_of_raw_string, end_of_string,
     is_raw_prefix, is_word_start, word_at,
 };

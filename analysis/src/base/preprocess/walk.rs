@@ -7,15 +7,19 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::MacroState;
+use super::branch::Branch;
 use super::condition::holds;
-use super::lines::{Line, lines, macro_item};
+use super::line::{IncludeItem, Line, macro_item};
+use super::lines::lines;
 use crate::base::budget::FILE_BYTES;
-use crate::base::compile::{CompileCommand, DefaultStream, MacroFlag, Origin, compilation};
+use crate::base::command::CompileCommand;
+use crate::base::command::DefaultStream;
+use crate::base::command::MacroFlag;
+use crate::base::compile::{Origin, compilation};
 use crate::base::db::{Db, SourceFile, Workspace};
-use crate::base::include::IncludeItem;
+use crate::base::file_settings::file_settings;
 use crate::base::include::resolve_with;
 use crate::base::preprocess::MacroItem;
-use crate::base::settings::file_settings;
 
 /// Directives that one pass reads, those of included files included.
 const MAX_LINES: usize = 400_000;
@@ -27,18 +31,6 @@ const MAX_NESTING: u32 = 120;
 const MAX_OUTCOMES: usize = 1_000_000;
 /// Passes that are told apart.
 const MAX_PASSES: usize = 12;
-
-/// What becomes of a branch of `#if`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, salsa::SalsaValue)]
-pub enum Branch {
-    /// It is compiled, and no other branch is.
-    Live,
-    /// It is not compiled.
-    Dead,
-    /// Not known.
-    #[default]
-    Maybe,
-}
 
 /// What preprocessing finds out about a file.
 #[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]

@@ -12,12 +12,15 @@ use super::renaming::{Image, Renaming};
 use super::subscript::{Evaluator, Value, default_range};
 use crate::base::db::Db;
 use crate::base::span::Span;
+use crate::facts::callee::Callee;
+use crate::facts::callee::callee;
 use crate::facts::launch::{Child, Extent, LaunchFacts, launches};
-use crate::facts::summary::{Callee, callee, direct, leads_too_far};
+use crate::facts::summary::{direct, leads_too_far};
 use crate::facts::uniformity::memory::MemoryClass;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Known, known};
-use crate::hir::resolve::{Meaning, meaning, unqualified};
+use crate::hir::names::unqualified;
+use crate::hir::resolve::{Meaning, meaning};
 use crate::hir::{
     BinOp, Body, Builtin, ExprId, ExprKind, Launch, Literal, Name, Parameter, StmtKind, Storage, UnOp, body, parameters,
 };

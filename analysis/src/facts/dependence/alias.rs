@@ -11,7 +11,8 @@ use crate::base::db::Db;
 use crate::base::words::words;
 use crate::facts::launch::launches;
 use crate::hir::items::FunctionItem;
-use crate::hir::resolve::{launch_sites_of, only_known_launches, visible_names};
+use crate::hir::resolve::{launch_sites_of, only_known_launches};
+use crate::hir::visible::visible_names;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Literal, Name, StmtKind, Storage, body};
 
 /// How two roots of one function are related.

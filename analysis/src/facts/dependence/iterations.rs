@@ -11,7 +11,7 @@ use crate::base::span::Span;
 use crate::facts::launch::{Launchers, launches};
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
-use crate::hir::resolve::unqualified;
+use crate::hir::names::unqualified;
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, body};
 
 /// What the iterations of a loop have to do with each other.

@@ -6,7 +6,8 @@
 use super::integer::{Integer, integer, unit};
 use super::subscript::{Evaluator, Value};
 use crate::facts::uniformity::memory::{Shape, element, written};
-use crate::hir::resolve::{Meaning, meaning, unqualified};
+use crate::hir::names::unqualified;
+use crate::hir::resolve::{Meaning, meaning};
 use crate::hir::{BinOp, BindingId, ExprId, ExprKind, Name, Storage};
 
 /// Whose memory it is.

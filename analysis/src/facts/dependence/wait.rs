@@ -7,12 +7,14 @@ use super::compare::{Comparison, Dependence, Executions, Independence};
 use super::location::Root;
 use crate::base::db::Db;
 use crate::base::span::Span;
+use crate::facts::callee::Callee;
+use crate::facts::callee::callee;
 use crate::facts::launch::{LaunchFacts, Launchers, Stream, launches};
-use crate::facts::summary::{Callee, callee, summary};
+use crate::facts::summary::summary;
 use crate::hir::flow::{BlockId, Flow, Step};
 use crate::hir::items::FunctionItem;
 use crate::hir::library::Known;
-use crate::hir::resolve::unqualified;
+use crate::hir::names::unqualified;
 use crate::hir::{Body, ExprId, ExprKind, body};
 
 /// What one `cudaDeviceSynchronize()` of a kernel orders.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::Stream;
 use super::places::operands;
-use crate::base::compile::DefaultStream;
+use crate::base::command::DefaultStream;
 use crate::base::db::{Db, SourceFile};
 use crate::facts::hidden::{symbol, symbol_of, unary};
 use crate::facts::uniformity::class_changes;
@@ -12,7 +12,9 @@ use crate::facts::uniformity::memory::Places;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::{Known, known, vector_fields};
-use crate::hir::resolve::{Meaning, meaning, unqualified, visible_names};
+use crate::hir::names::unqualified;
+use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::visible::visible_names;
 use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, UnOp};
 
 /// The initialiser of a local variable that is never changed after its declaration, so that the variable stands for it.
@@ -70,7 +72,7 @@ fn written(body: &Body, binding: BindingId) -> bool {
 /// Functions that take their arguments by value or by reference to const.
 fn harmless(name: &str) -> bool {
     matches!(
-        crate::hir::resolve::unqualified(name),
+        crate::hir::names::unqualified(name),
         "min" | "max" | "abs" | "ceil" | "ceilf" | "floor" | "floorf" | "sqrt" | "sqrtf" | "printf" | "__ldg" | "dim3"
     ) || name.starts_with("__")
 }
@@ -203,7 +205,7 @@ pub(super) fn components(
 }
 
 fn is_dim3(ty: &str) -> bool {
-    crate::hir::resolve::unqualified(ty.trim_start_matches("const ").trim()) == "dim3"
+    crate::hir::names::unqualified(ty.trim_start_matches("const ").trim()) == "dim3"
 }
 
 fn from_list(db: &dyn Db, function: FunctionItem<'_>, body: &Body, args: &[ExprId]) -> Option<[Option<ExprId>; 3]> {

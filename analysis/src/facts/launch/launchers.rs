@@ -1005,8 +1005,8 @@ impl<'a, 'db> Pins<'a, 'db> {
             _ => "",
         };
         let is = |group: &str, maker: &str| {
-            let written = crate::hir::resolve::unqualified(ty.split('<').next().unwrap_or(""));
-            written == group || crate::hir::resolve::unqualified(made.split('<').next().unwrap_or("")) == maker
+            let written = crate::hir::names::unqualified(ty.split('<').next().unwrap_or(""));
+            written == group || crate::hir::names::unqualified(made.split('<').next().unwrap_or("")) == maker
         };
         let all = |all_threads, all_blocks, lane| Number {
             all_threads,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::config::constant_value;
 use crate::base::db::{Db, SourceFile, Workspace};
+use crate::base::file_settings::settings;
 use crate::base::limits::PENDING_LAUNCHES;
 use crate::base::parse::parse;
-use crate::base::settings::settings;
 use crate::hir::items::items;
 use crate::hir::settled::settled_rest;
 use crate::hir::{ExprKind, Name, body};

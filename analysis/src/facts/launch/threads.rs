@@ -181,7 +181,7 @@ impl Matcher<'_, '_> {
             // ceil(n / (float)d), ceil((float)n / d)
             ExprKind::Call {
                 name: Some(name), args, ..
-            } if matches!(crate::hir::resolve::unqualified(name), "ceil" | "ceilf") && args.len() == 1 => {
+            } if matches!(crate::hir::names::unqualified(name), "ceil" | "ceilf") && args.len() == 1 => {
                 let quotient = body.strip_parens(args[0]);
                 match body.expr(quotient).kind {
                     ExprKind::Binary(BinOp::Div, n, d) => {

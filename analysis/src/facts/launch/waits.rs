@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use crate::base::db::Db;
 use crate::base::span::Span;
-use crate::facts::summary::{Callee, callee, summary};
+use crate::facts::callee::Callee;
+use crate::facts::callee::callee;
+use crate::facts::summary::summary;
 use crate::hir::flow::{BlockId, Dominators, Flow, Step};
 use crate::hir::items::FunctionItem;
 use crate::hir::library::Known;

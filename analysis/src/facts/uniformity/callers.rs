@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use super::level::{FunctionUniformity, Level};
 use crate::base::db::{Db, SourceFile};
 use crate::base::span::Span;
+use crate::facts::callee::constant_default;
 use crate::facts::launch::statement_places;
-use crate::facts::summary::{constant_default, direct};
+use crate::facts::summary::direct;
 use crate::hir::items::FunctionItem;
 use crate::hir::mentions::{files_mentioning, functions_mentioning, places_of};
-use crate::hir::resolve::{is_local_in, may_mean, means_another, unqualified};
+use crate::hir::names::unqualified;
+use crate::hir::resolve::{is_local_in, may_mean, means_another};
 use crate::hir::{ExprId, ExprKind, body, parameters};
 
 /// What all calls together hand to one parameter.

@@ -114,7 +114,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         let mut immutable: HashSet<BindingId> = body.params.iter().copied().filter(|p| !escaped.contains(p)).collect();
         for e in &body.exprs {
             if let ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } = &e.kind {
-                for b in vars::objects(places, *place) {
+                for b in super::objects::objects(places, *place) {
                     immutable.remove(&b);
                 }
             }

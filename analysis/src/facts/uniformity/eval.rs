@@ -9,12 +9,14 @@ use super::value::Value;
 use super::vars::At;
 use super::written::{Origins, origins};
 use crate::base::span::Span;
+use crate::facts::callee::Callee;
+use crate::facts::callee::callee;
 use crate::facts::hidden::{symbol, unary};
-use crate::facts::summary::{Callee, callee};
 use crate::hir::flow::BlockId;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Known, constant};
-use crate::hir::resolve::{Meaning, meaning, visible_names};
+use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::visible::visible_names;
 use crate::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Literal, Name, Storage};
 
 impl<'a, 'db: 'a> Engine<'a, 'db> {

@@ -8,9 +8,11 @@ use crate::base::db::{Db, SourceFile};
 use crate::hir::included::included_files;
 use crate::hir::items::items;
 use crate::hir::library::vector_fields;
-use crate::hir::resolve::{Meaning, meaning, unqualified, visible_names};
+use crate::hir::names::unqualified;
+use crate::hir::resolve::{Meaning, meaning};
 use crate::hir::settled::settled_rest;
 use crate::hir::special_members::Constructors;
+use crate::hir::visible::visible_names;
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, Storage};
 
 /// Memory by the type that it's accessed with, as far as C++'s aliasing rule tells accesses apart.
@@ -560,4 +562,12 @@ pub(crate) fn is_constant_value(db: &dyn Db, file: SourceFile, name: &str) -> bo
         found |= constant;
     }
     found
+}
+
+/// Whether an expression may read memory that others may write: anything but local variables, literals and built-ins.
+pub(crate) fn reads_memory(kind: &ExprKind) -> bool {
+    matches!(
+        kind,
+        ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. } | ExprKind::Unknown { .. }
+    )
 }

@@ -4,7 +4,8 @@ use super::memory::Places;
 use crate::base::db::Db;
 use crate::facts::summary::summary;
 use crate::hir::items::FunctionItem;
-use crate::hir::resolve::{functions_named, unqualified};
+use crate::hir::names::unqualified;
+use crate::hir::resolve::functions_named;
 use crate::hir::{ExprId, ExprKind};
 
 /// The definitions of the member function that `target`, the callee of a call, names; empty when it isn't known for sure.

@@ -14,6 +14,7 @@ mod eval;
 mod level;
 pub(crate) mod memory;
 mod methods;
+mod objects;
 mod operators;
 mod shared;
 mod value;
@@ -34,8 +35,8 @@ use crate::base::db::{Db, SourceFile};
 use crate::base::span::Span;
 use crate::facts::summary::leads_too_far;
 use crate::hir::items::FunctionItem;
-use crate::hir::resolve::visible_names;
-use crate::hir::{ExprId, ExprKind, StmtId, body};
+use crate::hir::visible::visible_names;
+use crate::hir::{ExprId, StmtId, body};
 use engine::{Engine, Mode, Trust};
 use memory::MemoryClass;
 use value::Value;
@@ -247,7 +248,7 @@ fn analyse_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trus
     let assumed = engine.causes.assumes.iter().take(64).enumerate();
     let defaults = body.params.iter().map(|p| {
         let default = body.binding(*p).default;
-        default.is_some_and(|d| crate::facts::summary::constant_default(&text, d))
+        default.is_some_and(|d| crate::facts::callee::constant_default(&text, d))
     });
     Arc::new(ResultFlow {
         level: value.level,
@@ -273,12 +274,4 @@ fn recursive_result(_: &dyn Db, _: salsa::Id, _: FunctionItem<'_>) -> Arc<Result
         why: Some("the function is recursive".to_owned()),
         ..ResultFlow::default()
     })
-}
-
-/// Whether an expression may read memory that others may write: anything but local variables, literals and built-ins.
-pub(crate) fn reads_memory(kind: &ExprKind) -> bool {
-    matches!(
-        kind,
-        ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. } | ExprKind::Unknown { .. }
-    )
 }

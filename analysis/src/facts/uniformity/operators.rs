@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::memory::{Class, Places};
-use super::vars::objects;
+use super::objects::objects;
 use crate::base::db::{Db, SourceFile};
 use crate::facts::hidden::{hidden, may_run_unseen, symbol, symbol_of, unary};
 use crate::facts::summary::looks_at_the_thread;

@@ -7,7 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::memory::{Places, Root};
 use crate::base::db::Db;
-use crate::facts::summary::{Callee, Effects, callee};
+use crate::facts::callee::Callee;
+use crate::facts::callee::callee;
+use crate::facts::summary::Effects;
 use crate::hir::flow::{BlockId, Flow, Step, operands};
 use crate::hir::items::FunctionItem;
 use crate::hir::library::Known;
@@ -81,7 +83,7 @@ impl Shared {
                 ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => match places.root(*place) {
                     Root::Object(b) if is_shared(b) => events.entry(id).or_default().push(Event::Write(b)),
                     Root::Object(_) | Root::Through(_) | Root::Global(_) => {}
-                    Root::Other => lost.extend(super::vars::mentions(body, *place)),
+                    Root::Other => lost.extend(super::objects::mentions(body, *place)),
                 },
                 ExprKind::Call {
                     callee: target,
@@ -102,10 +104,10 @@ impl Shared {
                         }
                     }
                     Callee::Known(_) => {}
-                    _ => lost.extend(args.iter().flat_map(|a| super::vars::objects(places, *a))),
+                    _ => lost.extend(args.iter().flat_map(|a| super::objects::objects(places, *a))),
                 },
                 ExprKind::AddrOf(inner) if !atomic_operands.contains(&id) => {
-                    lost.extend(super::vars::objects(places, *inner));
+                    lost.extend(super::objects::objects(places, *inner));
                 }
                 ExprKind::Name(Name::Local(b)) if is_shared(*b) && body.binding(*b).ty.array.is_empty() => {
                     events.entry(id).or_default().push(Event::Read(*b));
@@ -130,14 +132,14 @@ impl Shared {
             match &stmt.kind {
                 StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } => lost.extend(mentions),
                 StmtKind::Expr(e) | StmtKind::Return(Some(e)) => lost.extend(decayed(places, *e)),
-                StmtKind::RangeFor { range, .. } => lost.extend(super::vars::objects(places, *range)),
+                StmtKind::RangeFor { range, .. } => lost.extend(super::objects::objects(places, *range)),
                 StmtKind::Decl(decls) => {
                     for d in decls {
                         let Some(init) = d.init else { continue };
                         lost.extend(decayed(places, init));
                         let ty = &body.binding(d.binding).ty;
                         if ty.reference || ty.complex {
-                            lost.extend(super::vars::objects(places, init));
+                            lost.extend(super::objects::objects(places, init));
                         }
                     }
                 }
@@ -218,7 +220,7 @@ fn decayed(places: Places<'_>, e: ExprId) -> Vec<BindingId> {
         ExprKind::Name(Name::Local(_)) | ExprKind::Index { .. } | ExprKind::Field { .. }
     );
     match place && places.shape(inner).is_none_or(|s| s.dims > 0) {
-        true => super::vars::objects(places, inner),
+        true => super::objects::objects(places, inner),
         false => Vec::new(),
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::memory::{Class, Places};
+use super::objects::{mentions, objects};
 use super::operators::class_changes;
 use crate::base::db::Db;
-use crate::facts::summary::{Callee, callee};
+use crate::facts::callee::Callee;
+use crate::facts::callee::callee;
 use crate::hir::flow::{BlockId, Dominators, Flow, Step, operands};
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::{Meaning, meaning};
@@ -176,35 +178,6 @@ impl Vars {
             }
         }
     }
-}
-
-/// The bindings of which `e`, as an lvalue, may be a part.
-pub(super) fn objects(places: Places<'_>, e: ExprId) -> Vec<BindingId> {
-    let body = places.body;
-    let mut found = Vec::new();
-    let mut stack = vec![e];
-    while let Some(e) = stack.pop() {
-        match &body.expr(e).kind {
-            ExprKind::Name(Name::Local(b)) => found.push(*b),
-            ExprKind::Paren(e)
-            | ExprKind::Comma(_, e)
-            | ExprKind::Cast { operand: e, .. }
-            | ExprKind::Assign { place: e, .. }
-            | ExprKind::IncDec { place: e, .. }
-            | ExprKind::Field {
-                base: e, arrow: false, ..
-            } => stack.push(*e),
-            ExprKind::Conditional { then, otherwise, .. } => stack.extend([*then, *otherwise]),
-            ExprKind::Index { base, .. } => {
-                let pointer = places.shape(*base).is_some_and(|s| s.dims == 0 && s.pointers > 0);
-                if !pointer {
-                    stack.push(*base);
-                }
-            }
-            _ => {}
-        }
-    }
-    found
 }
 
 /// The parameter types of every declaration that a call of a function without a visible definition may mean; `None` when
@@ -481,19 +454,6 @@ fn path(body: &Body, mut e: ExprId) -> bool {
             _ => return false,
         }
     }
-}
-
-/// Local variables that occur in an expression.
-pub(super) fn mentions(body: &Body, e: ExprId) -> Vec<BindingId> {
-    let mut found = Vec::new();
-    let mut stack = vec![e];
-    while let Some(e) = stack.pop() {
-        if let ExprKind::Name(Name::Local(b)) = &body.expr(e).kind {
-            found.push(*b);
-        }
-        stack.extend(operands(&body.expr(e).kind));
-    }
-    found
 }
 
 /// Where a definition comes from.

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::changes::{Region, parts};
 use crate::base::db::Db;
 use crate::base::span::Span;
-use crate::facts::summary::{Callee, callee};
+use crate::facts::callee::Callee;
+use crate::facts::callee::callee;
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::Known;
@@ -142,7 +143,7 @@ fn loop_waits(
             return true;
         }
         let kind = &body.expr(e).kind;
-        memory |= super::reads_memory(kind) || matches!(kind, ExprKind::Name(Name::Other(_)));
+        memory |= super::memory::reads_memory(kind) || matches!(kind, ExprKind::Name(Name::Other(_)));
         changes |= matches!(kind, ExprKind::Assign { .. } | ExprKind::IncDec { .. });
         stack.extend(operands(kind));
         let ExprKind::Name(Name::Local(b)) = kind else { continue };
@@ -303,7 +304,7 @@ fn assigned_in(body: &Body, mut stmts: Vec<StmtId>, mut exprs: Vec<ExprId>) -> H
     }
     while let Some(e) = exprs.pop() {
         if let ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } = &body.expr(e).kind {
-            assigned.extend(super::vars::mentions(body, *place));
+            assigned.extend(super::objects::mentions(body, *place));
         }
         exprs.extend(operands(&body.expr(e).kind));
     }

@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::body;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 

@@ -1,7 +1,8 @@
 //! What rewrites add to a program: the runtime's names, and the functions, types and numbers made for a kernel.
 
 use gridfuse_analysis::base::db::SourceFile;
-use gridfuse_analysis::base::span::{FileRange, TextRange};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};

@@ -1,6 +1,7 @@
 //! An argument or a part of the config of a launch, in Markdown: how uniform it is, and why.
 
-use gridfuse_analysis::base::span::{FileRange, Span};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::Operand;
 use gridfuse_analysis::facts::uniformity::{Cause, Level, Uniformity};
 

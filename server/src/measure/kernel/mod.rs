@@ -16,8 +16,8 @@ use gridfuse_analysis::base::db::{Database, SourceFile};
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::parameters;
-use gridfuse_analysis::hir::resolve::unqualified;
 
 use self::host_program::{Kernel, Parameter, TemplateParameter};
 use self::spec::{Broken, Spec};

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::diagnostics::suppress::{ADDRESS, is_run_specification};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
-use gridfuse_analysis::hir::resolve::unqualified;
+use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_codeactions::lex::{Token, comments, is_blank};
 
 use super::expression::{Expr, Mistake, Reader};

@@ -1,0 +1,34 @@
+//! Qualified names.
+
+/// The last segment of a qualified name.
+pub fn unqualified(name: &str) -> &str {
+    name.rsplit("::").next().unwrap_or(name)
+}
+
+/// Stands between the types that a name of several aliases may stand for: together they are no type that is known.
+pub const EITHER: &str = " | ";
+
+/// Adds a type to those that a name stands for.
+pub(crate) fn also_stands_for(known: &mut String, target: &str) {
+    if known.is_empty() {
+        target.clone_into(known);
+    } else if !known.split(EITHER).any(|one| one == target) {
+        known.push_str(EITHER);
+        known.push_str(target);
+    }
+}
+
+/// `ns::child<N, T>` → `ns::child`; white space removed.
+pub(crate) fn without_template_arguments(text: &str) -> String {
+    let mut out = String::new();
+    let mut depth = 0u32;
+    for c in text.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            _ if depth == 0 && !c.is_whitespace() => out.push(c),
+            _ => {}
+        }
+    }
+    out
+}

@@ -1,0 +1,123 @@
+//! What a file sees: its own items and those of the files that it includes.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::base::db::{Db, SourceFile};
+use crate::base::literal::integer_literal;
+use crate::base::preprocess::{MacroItem, MacroState, preprocessed};
+use crate::hir::included::included_files;
+use crate::hir::items::{FunctionItem, GlobalItem, items};
+use crate::hir::names::{also_stands_for, unqualified};
+use crate::hir::word::WordSet;
+
+/// All that is visible in a file: its own items and those of its includes (transitively).
+#[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
+pub struct Visible<'db> {
+    /// Functions by unqualified name, definitions and declarations.
+    pub functions: HashMap<String, Vec<FunctionItem<'db>>>,
+    /// Namespace-scope variables by name.
+    pub globals: HashMap<String, GlobalItem>,
+    /// Enumerators.
+    pub enumerators: HashSet<String>,
+    /// Names of namespaces and classes in which functions and variables stand.
+    pub scopes: HashSet<String>,
+    /// Words of what was blanked because it is too large: any of them may be declared there.
+    pub blanked: WordSet,
+}
+
+/// The visible names that decide how an expression reads: macros and types.
+#[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
+pub struct Names {
+    /// Macros by name. A name with several different definitions is in `ambiguous_macros` as well.
+    pub macros: HashMap<String, MacroItem>,
+    /// Names that are not one macro everywhere in the file (`#if` alternatives, redefinition, `#undef`).
+    pub ambiguous_macros: HashSet<String>,
+    /// Those of them that are numbers in all their known definitions, and a macro in any case.
+    pub constant_macros: HashSet<String>,
+    /// Names of classes, structs, unions and enums.
+    pub types: HashSet<String>,
+    /// Type aliases: name → what they stand for; where there are several, all of it, with [`EITHER`](crate::hir::names::EITHER) between.
+    pub aliases: HashMap<String, String>,
+}
+
+/// Functions and variables visible in `file`.
+#[salsa::tracked]
+pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
+    let mut found = Visible::default();
+    for &file in included_files(db, file) {
+        let items = items(db, file);
+        found.blanked.extend(&items.blanked.words);
+        for function in &items.functions {
+            let scopes = function.name(db).rsplit_once("::").into_iter();
+            found
+                .scopes
+                .extend(scopes.flat_map(|(scopes, _)| scopes.split("::")).map(str::to_owned));
+            found
+                .functions
+                .entry(unqualified(function.name(db)).to_owned())
+                .or_default()
+                .push(*function);
+        }
+        for global in &items.globals {
+            let scopes = global.scopes.iter().flat_map(|scopes| scopes.split("::"));
+            found
+                .scopes
+                .extend(scopes.filter(|scope| !scope.is_empty()).map(str::to_owned));
+            found
+                .globals
+                .entry(global.name.clone())
+                .and_modify(|known| {
+                    // Two variables of one name (namespaces, alternatives): keep only what holds for both.
+                    known.constant &= global.constant && known.init == global.init;
+                    known.constant_memory &= global.constant_memory;
+                    known.shared |= global.shared;
+                    known.scopes.extend(global.scopes.iter().cloned());
+                    known.pointer |= global.pointer || known.dims != global.dims || known.base != global.base;
+                    if known.init != global.init {
+                        known.init = None;
+                    }
+                })
+                .or_insert_with(|| global.clone());
+        }
+        for ty in &items.types {
+            found.enumerators.extend(ty.enumerators.iter().cloned());
+        }
+    }
+    found
+}
+
+/// Macros and types visible in `file`.
+#[salsa::tracked]
+pub fn visible_names(db: &dyn Db, file: SourceFile) -> Names {
+    let mut found = Names::default();
+    for (name, states) in &preprocessed(db, file).states {
+        let definitions = states.iter().filter_map(|(_, state)| match state {
+            MacroState::Defined(item) => Some(item),
+            _ => None,
+        });
+        if let Some(item) = definitions.clone().next() {
+            found.macros.insert(name.clone(), item.clone());
+            let number = |item: &MacroItem| item.params.is_none() && integer_literal(&item.body).is_some();
+            let defined = |state: &MacroState| matches!(state, MacroState::Defined(_) | MacroState::DefinedSomehow);
+            let last = states.last().is_some_and(|(_, state)| defined(state));
+            if states.len() > 1 && last && definitions.clone().all(number) {
+                found.constant_macros.insert(name.clone());
+            }
+        }
+        if !matches!(
+            states.as_slice(),
+            [(_, MacroState::Defined(_))] | [(0, MacroState::Undefined)]
+        ) {
+            found.ambiguous_macros.insert(name.clone());
+        }
+    }
+    for &file in included_files(db, file) {
+        let items = items(db, file);
+        found.types.extend(items.types.iter().map(|t| t.name.clone()));
+        for (name, target) in &items.aliases {
+            // Namespaces, classes and branches of `#if` may each have one of that name: any of them may be meant.
+            also_stands_for(found.aliases.entry(name.clone()).or_default(), target);
+        }
+    }
+    found
+}
