@@ -44,10 +44,11 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning};
 use gridfuse_analysis::hir::{ExprKind, StmtKind, body};
 
-use crate::handlers::{aggregate_atomics, allocates};
-use crate::room::launches_at;
-use crate::site::Site;
-use crate::waits_anyway::host_waits_anyway;
+use crate::facts::allocations::allocates;
+use crate::facts::combinable;
+use crate::facts::room::launches_at;
+use crate::facts::site::Site;
+use crate::facts::waits_anyway::host_waits_anyway;
 
 /// Child grids of fewer threads run in the launching thread: those that leave lanes of a warp idle.
 const THRESHOLD: u64 = 32;
@@ -96,7 +97,7 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
     }
     let mut advice = Advice::default();
     if let Child::Kernel(child) = &facts.child
-        && aggregate_atomics::has_some(site.db, *child)
+        && combinable::has_some(site.db, *child)
     {
         advice.steps.push(Proposal {
             ids: vec!["aggregate-atomics"],

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_codeactions::edit::{SourceEdit, apply_to_text};
-use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
+use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::rewrite::{Options, Rewrite};
+use gridfuse_codeactions::api::source_edit::SourceEdit;
+use gridfuse_codeactions::api::source_edit::apply_to_text;
 
 use crate::cli::Project;
 use crate::creates::{Exists, to_create};

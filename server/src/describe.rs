@@ -13,10 +13,14 @@ use gridfuse_analysis::facts::launch::{
 };
 use gridfuse_analysis::facts::uniformity::{self, Cause, Level, assumed_uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_codeactions::api::refusal::Ineligible;
+use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::rewrite::{Options, Rewrite, Verdict};
+use gridfuse_codeactions::facts::allocations::allocates;
+use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::fixes::fix_by_id;
-use gridfuse_codeactions::handlers::{REWRITES, Subject, allocates, optimize, subject};
-use gridfuse_codeactions::outcome::plan_of;
-use gridfuse_codeactions::rewrite::{Ineligible, Options, Reason, Rewrite, Verdict, refuted};
+use gridfuse_codeactions::handlers::optimize::plan_of;
+use gridfuse_codeactions::handlers::{REWRITES, Subject, optimize, subject};
 
 use crate::launches::{Site, around, place_in};
 use crate::line_index::line_index;

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 
 use gridfuse_analysis::base::db::Database;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
-use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
+use gridfuse_codeactions::api::source_edit::SourceEdit;
+use gridfuse_codeactions::api::source_edit::TextEdit;
 
 /// The rewrite that changes a launch's config and nothing else, and the one without which the program doesn't compile.
 const UNATTENDED: &[&str] = &["fire-and-forget", "replace-device-sync"];

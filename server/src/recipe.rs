@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_codeactions::copy::copy_of;
-use gridfuse_codeactions::edit::{SourceEdit, apply_to_text, map_range};
+use gridfuse_codeactions::api::copy::copy_of;
+use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::rewrite::{Options, Rewrite};
+use gridfuse_codeactions::api::sequence::edit_between;
+use gridfuse_codeactions::api::source_edit::SourceEdit;
+use gridfuse_codeactions::api::source_edit::apply_to_text;
+use gridfuse_codeactions::api::source_edit::map_range;
 use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite};
-use gridfuse_codeactions::sequence::edit_between;
 
 use crate::launches::{Site, in_file, overlapping};
 

@@ -10,8 +10,8 @@ use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::launch::{LaunchId, launches};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
+use gridfuse_codeactions::api::rewrite::Options;
 use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::rewrite::Options;
 use gridfuse_tests::lsp_bench::generate::{Flavour, program, workspace};
 use gridfuse_tests::lsp_bench::launch::subject;
 

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gridfuse_codeactions::include::{HEADER, HEADER_NAME};
+use gridfuse_codeactions::edit::include::{HEADER, HEADER_NAME};
 use gridfuse_tests::cli::in_parallel;
 use gridfuse_tests::emulator::rewritten::{device_launches, rewrite};
 use gridfuse_tests::emulator::run::RunOptions;

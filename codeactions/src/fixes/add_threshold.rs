@@ -3,9 +3,10 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 
-use super::Fix;
-use crate::edit::SourceEdit;
-use crate::rewrite::{Ineligible, OptionSpec, Options};
+use crate::api::fix::Fix;
+use crate::api::refusal::Ineligible;
+use crate::api::rewrite::{OptionSpec, Options};
+use crate::api::source_edit::SourceEdit;
 use crate::undo;
 
 pub(super) const FIX: Fix = Fix {

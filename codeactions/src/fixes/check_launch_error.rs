@@ -4,16 +4,20 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::included::included_files;
 
-use super::{Fix, site_at};
-use crate::edit::{EditBuilder, SourceEdit};
-use crate::effects::effects;
-use crate::handlers::finish;
-use crate::include::add_system_include;
-use crate::launch_errors;
-use crate::rewrite::{Ineligible, Options};
-use crate::site::{Refusals, refuse};
-use crate::style;
-use crate::target;
+use crate::api::fix::Fix;
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Refusals;
+use crate::api::refusal::refuse;
+use crate::api::rewrite::Options;
+use crate::api::source_edit::SourceEdit;
+use crate::edit::builder::EditBuilder;
+use crate::edit::builder::finish;
+use crate::edit::include::add_system_include;
+use crate::edit::style;
+use crate::emit::target;
+use crate::facts::effects::effects;
+use crate::facts::launch_errors;
+use crate::facts::site::site_at;
 
 pub(super) const FIX: Fix = Fix {
     id: "check-launch-error",

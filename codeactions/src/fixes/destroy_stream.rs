@@ -7,12 +7,15 @@ use gridfuse_analysis::facts::launch::Places;
 use gridfuse_analysis::facts::streams::created_streams;
 use gridfuse_analysis::hir::{BindingId, Body, ExprKind, Name, StmtId, StmtKind, body};
 
-use super::{Fix, function_around};
-use crate::edit::{EditBuilder, SourceEdit};
-use crate::handlers::finish;
-use crate::rewrite::{Ineligible, Options};
-use crate::site::refuse;
-use crate::style;
+use crate::api::fix::Fix;
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::refuse;
+use crate::api::rewrite::Options;
+use crate::api::source_edit::SourceEdit;
+use crate::edit::builder::EditBuilder;
+use crate::edit::builder::finish;
+use crate::edit::style;
+use crate::facts::site::function_around;
 
 pub(super) const FIX: Fix = Fix {
     id: "destroy-stream",

@@ -5,18 +5,24 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, body};
 
-use super::{Fix, site_at};
-use crate::ctype;
-use crate::edit::{EditBuilder, SourceEdit};
-use crate::effects::effects;
-use crate::handlers::finish;
-use crate::launch_errors;
-use crate::lex;
-use crate::pure;
-use crate::rewrite::{Ineligible, Options, Reason};
-use crate::site::{Refusals, Site, refuse};
-use crate::style;
-use crate::target;
+use crate::api::fix::Fix;
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Reason;
+use crate::api::refusal::Refusals;
+use crate::api::refusal::refuse;
+use crate::api::rewrite::Options;
+use crate::api::source_edit::SourceEdit;
+use crate::edit::builder::EditBuilder;
+use crate::edit::builder::finish;
+use crate::edit::lex;
+use crate::edit::style;
+use crate::emit::target;
+use crate::facts::ctype;
+use crate::facts::effects::effects;
+use crate::facts::launch_errors;
+use crate::facts::pure;
+use crate::facts::site::Site;
+use crate::facts::site::site_at;
 
 pub(super) const FIX: Fix = Fix {
     id: "guard-empty-grid",
@@ -129,7 +135,7 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
         return Err(refuse("the launch is not understood", Some(site.here())));
     };
     let mut edit = EditBuilder::new(db);
-    let mut number = target::flat(site.expr_source(expr));
+    let mut number = crate::edit::one_line::flat(site.expr_source(expr));
     if of_variable {
         number.push_str(".x");
     }

@@ -7,14 +7,20 @@ use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{ExprKind, Name, StmtKind, body};
 
-use super::{Fix, function_around, site_at};
-use crate::edit::{EditBuilder, SourceEdit};
-use crate::handlers::finish;
-use crate::include::HEADER_NAME;
-use crate::program::files_of;
-use crate::rewrite::{Ineligible, Options, Reason};
-use crate::site::{Site, refuse};
-use crate::style;
+use crate::api::fix::Fix;
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Reason;
+use crate::api::refusal::refuse;
+use crate::api::rewrite::Options;
+use crate::api::source_edit::SourceEdit;
+use crate::edit::builder::EditBuilder;
+use crate::edit::builder::finish;
+use crate::edit::include::HEADER_NAME;
+use crate::edit::style;
+use crate::facts::program::files_of;
+use crate::facts::site::Site;
+use crate::facts::site::function_around;
+use crate::facts::site::site_at;
 
 pub(super) const RAISE: Fix = Fix {
     id: "raise-pending-launch-limit",

@@ -15,15 +15,21 @@ use gridfuse_analysis::hir::special_members::Constructors;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
 
-use super::finish;
-use crate::edit::{EditBuilder, SourceEdit};
-use crate::effects::effects;
-use crate::include::{HEADER_NAME, Header};
-use crate::lex::{self, TokenKind};
-use crate::program;
-use crate::pure::is_plain_type;
-use crate::rewrite::{Ineligible, OptionSpec, Options, Reason, Rewrite};
-use crate::site::{Refusals, Site, refuse};
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Reason;
+use crate::api::refusal::Refusals;
+use crate::api::refusal::refuse;
+use crate::api::rewrite::{OptionSpec, Options, Rewrite};
+use crate::api::source_edit::SourceEdit;
+use crate::edit::builder::EditBuilder;
+use crate::edit::builder::finish;
+use crate::edit::include::{HEADER_NAME, Header};
+use crate::edit::lex::{self, TokenKind};
+use crate::facts::allocations::{Call, Family, calls};
+use crate::facts::effects::effects;
+use crate::facts::program;
+use crate::facts::pure::is_plain_type;
+use crate::facts::site::Site;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-malloc",
@@ -130,22 +136,6 @@ El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Un
 (memory allocation).
 "#;
 
-/// Functions that belong together: what one allocates, only its partner gives back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Family {
-    Malloc,
-    CudaMalloc,
-    New,
-    NewArray,
-}
-
-/// A call that allocates or frees.
-struct Call {
-    family: Family,
-    allocates: bool,
-    expr: ExprId,
-}
-
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;
     let block = match options.0.get("granularity").map_or("warp", |g| g.trim()) {
@@ -220,65 +210,6 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     finish(edit)
 }
 
-/// A function allocates device memory itself.
-pub fn allocates(db: &dyn Db, function: FunctionItem<'_>) -> bool {
-    calls(db, function).iter().any(|call| call.allocates)
-}
-
-/// The allocations and frees of a function.
-fn calls<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Call> {
-    let body = body(db, function);
-    let text = function.text(db);
-    let mut found = Vec::new();
-    for (index, expr) in body.exprs.iter().enumerate() {
-        let id = ExprId(index as u32);
-        let mut add = |family, allocates| {
-            found.push(Call {
-                family,
-                allocates,
-                expr: id,
-            });
-        };
-        match &expr.kind {
-            ExprKind::Call { name: Some(name), .. } => {
-                let plain = name.trim_start_matches("::");
-                let plain = plain.strip_prefix("std::").unwrap_or(plain);
-                if may_be_users(db, function, name) {
-                    continue;
-                }
-                match plain {
-                    "malloc" => add(Family::Malloc, true),
-                    "free" => add(Family::Malloc, false),
-                    "cudaMalloc" => add(Family::CudaMalloc, true),
-                    "cudaFree" => add(Family::CudaMalloc, false),
-                    _ => {}
-                }
-            }
-            ExprKind::New(_) if !is_placement(expr.span.text(&text)) => {
-                let array = expr.span.text(&text).trim_end().ends_with(']');
-                add(if array { Family::NewArray } else { Family::New }, true);
-            }
-            ExprKind::Delete(_) => {
-                let words = lex::code_words(expr.span.text(&text));
-                let array = words.iter().skip_while(|w| **w == ":").nth(1) == Some(&"[");
-                add(if array { Family::NewArray } else { Family::New }, false);
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
-/// Whether the program has a function that a call of `name` may mean. One that begins with `::` or `std::` means no member of a
-/// class or another namespace.
-fn may_be_users(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
-    let whole = name.trim_start_matches("::");
-    let exact = name.starts_with("::") || whole.starts_with("std::");
-    functions_named(db, function.file(db), name)
-        .iter()
-        .any(|f| !exact || f.name(db) == whole)
-}
-
 /// Whether `word` means a function of the class or the namespace that `function` is in, which hides all others.
 fn means_own(db: &dyn Db, function: FunctionItem<'_>, word: &str) -> bool {
     let named = functions_named(db, function.file(db), word);
@@ -293,13 +224,6 @@ fn means_own(db: &dyn Db, function: FunctionItem<'_>, word: &str) -> bool {
         scope = outer;
     }
     false
-}
-
-/// `new (place) T`, which allocates nothing.
-fn is_placement(text: &str) -> bool {
-    let tokens = lex::code_tokens(text);
-    let new = tokens.iter().position(|t| t.text(text) == "new");
-    new.is_some_and(|at| leftovers::is_placement(text, &tokens, at))
 }
 
 /// A function that runs on the device.
@@ -596,17 +520,6 @@ impl Device<'_, '_> {
                 }
                 macros.extend(inside);
             }
-        }
-    }
-}
-
-impl Family {
-    /// The words in which its functions are written.
-    fn words(self) -> &'static [&'static str] {
-        match self {
-            Family::Malloc => &["malloc", "free"],
-            Family::CudaMalloc => &["cudaMalloc", "cudaFree"],
-            Family::New | Family::NewArray => &["new", "delete"],
         }
     }
 }

@@ -7,24 +7,31 @@ use gridfuse_analysis::facts::launch::LaunchId;
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 
-use super::finish;
-use crate::barriers;
-use crate::child::Child;
-use crate::configured::refuse_configured;
-use crate::edit::{EditBuilder, SourceEdit};
-use crate::effects::effects;
-use crate::grid_stride::is_grid_stride;
-use crate::include::Header;
-use crate::launch_bounds;
-use crate::launch_errors;
-use crate::lex;
-use crate::names::{Names, camel};
-use crate::outline::{self, Form, KEPT_BLOCK};
-use crate::pure;
-use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite};
-use crate::site::{Refusals, Site, refuse};
-use crate::style;
-use crate::target;
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Refusals;
+use crate::api::refusal::refuse;
+use crate::api::rewrite::{OptionSpec, Options, Rewrite};
+use crate::api::source_edit::SourceEdit;
+use crate::edit::builder::EditBuilder;
+use crate::edit::builder::finish;
+use crate::edit::include::Header;
+use crate::edit::lex;
+use crate::edit::names::{Names, camel};
+use crate::edit::style;
+use crate::emit::launch_bounds;
+use crate::emit::outline::{self};
+use crate::emit::target;
+use crate::facts::barriers;
+use crate::facts::child::Child;
+use crate::facts::configured::refuse_configured;
+use crate::facts::effects::effects;
+use crate::facts::grid_stride::is_grid_stride;
+use crate::facts::launch_errors;
+use crate::facts::movable;
+use crate::facts::movable::Form;
+use crate::facts::movable::KEPT_BLOCK;
+use crate::facts::pure;
+use crate::facts::site::Site;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "coarsen",
@@ -230,7 +237,7 @@ fn refuse_child<'db>(child: &Child<'db>, refusals: &mut Refusals, edit: &mut Edi
     let name = &child.name;
     let worker = child.worker();
     let effects = effects(db, worker);
-    outline::refuse_to_outline(child, Form::Block, KEPT_BLOCK, &effects, refusals);
+    movable::refuse_to_outline(child, Form::Block, KEPT_BLOCK, &effects, refusals);
     launch_errors::assume_none(name, &effects, edit);
     let lists = [
         (
@@ -294,7 +301,7 @@ fn generate<'db>(
     edit: &mut EditBuilder<'db>,
 ) -> (String, String) {
     let mut behind = outline::behind(edit, child);
-    let own = child.launch_bounds.as_ref().map(|b| outline::one_line(b));
+    let own = child.launch_bounds.as_ref().map(|b| crate::edit::one_line::one_line(b));
     let bounds = own.or_else(|| launch_bounds::of_generated([site]));
     let bounds = bounds.map_or(String::new(), |b| format!("{b} "));
     let wanted = format!("{}_coarsened", child.name);
@@ -340,7 +347,7 @@ fn coarsened_kernel(
 ) -> String {
     let (grid, block) = (child.local("grid"), child.local("block"));
     let mut params = vec![format!("dim3 {grid}")];
-    params.extend(child.params.iter().map(|p| outline::one_line(&p.decl)));
+    params.extend(child.params.iter().map(|p| crate::edit::one_line::one_line(&p.decl)));
     let mut items = vec![
         format!("make_uint3({block}, blockIdx.y, blockIdx.z)"),
         grid.clone(),
@@ -365,7 +372,7 @@ fn coarsened_kernel(
     let template = child
         .template
         .as_ref()
-        .map_or(String::new(), |t| format!("{}\n", outline::one_line(t)));
+        .map_or(String::new(), |t| format!("{}\n", crate::edit::one_line::one_line(t)));
     let is_static = if child.is_static { "static " } else { "" };
     behind.function(
         &format!("{template}{is_static}__global__ void {bounds}{kernel}("),
@@ -378,8 +385,8 @@ fn coarse_grid(site: &Site<'_>, child: &Child<'_>, amount: Amount, constant: &st
     format!(
         "{}({}, {})",
         amount.function(),
-        target::flat(site.expr_source(site.facts.grid.operand.expr)),
-        target::qualified(site, child, constant)
+        crate::edit::one_line::flat(site.expr_source(site.facts.grid.operand.expr)),
+        crate::facts::qualified::qualified(site, child, constant)
     )
 }
 
@@ -400,15 +407,20 @@ fn replace_launch(
 ) {
     let style = edit.style(site.file);
     let place = site.place(site.facts.span);
-    let name = target::qualified(site, child, kernel);
-    let grid = target::flat(site.expr_source(site.facts.grid.operand.expr));
+    let name = crate::facts::qualified::qualified(site, child, kernel);
+    let grid = crate::edit::one_line::flat(site.expr_source(site.facts.grid.operand.expr));
     let source = site.source(site.facts.span);
     let template_args = site.launch.template_args.map_or("", |t| site.source(t));
     let mut config = vec![coarse_grid(site, child, amount, constant)];
     let rest = site.launch.config.iter().skip(1);
-    config.extend(rest.map(|c| target::flat(site.expr_source(*c))));
+    config.extend(rest.map(|c| crate::edit::one_line::flat(site.expr_source(*c))));
     let mut items = vec![grid.clone()];
-    items.extend(site.launch.args.iter().map(|a| target::flat(site.expr_source(*a))));
+    items.extend(
+        site.launch
+            .args
+            .iter()
+            .map(|a| crate::edit::one_line::flat(site.expr_source(*a))),
+    );
 
     let start = place.range.start as usize;
     let line = style::line_start(&site.text, start);

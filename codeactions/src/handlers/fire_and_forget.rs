@@ -3,11 +3,14 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::{LaunchId, Stream};
 
-use super::finish;
-use crate::edit::{EditBuilder, SourceEdit};
-use crate::order;
-use crate::rewrite::{Ineligible, Options, Rewrite};
-use crate::site::{Refusals, Site};
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Refusals;
+use crate::api::rewrite::{Options, Rewrite};
+use crate::api::source_edit::SourceEdit;
+use crate::edit::builder::EditBuilder;
+use crate::edit::builder::finish;
+use crate::facts::order;
+use crate::facts::site::Site;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "fire-and-forget",
@@ -86,7 +89,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
         Stream::Created(_) => refusals.add("it goes into a stream of its own already", stream_place),
         Stream::Other => refusals.add("which stream it goes into isn't known", stream_place),
     }
-    let effects = crate::effects::effects(db, site.parent);
+    let effects = crate::facts::effects::effects(db, site.parent);
     for found in effects.syncs.iter().chain(&effects.events) {
         if found.place.file == site.file && site.body.exprs.iter().any(|e| site.place(e.span) == found.place) {
             continue;

@@ -6,26 +6,30 @@ use gridfuse_analysis::facts::launch::{LaunchId, Stream, launches};
 use gridfuse_analysis::hir::resolve::other_mentions;
 use gridfuse_analysis::hir::{ExprId, StmtKind};
 
-use super::finish;
-use crate::aggregate::{refuse_child, understand_stream};
-use crate::barriers;
-use crate::child::Child;
-use crate::edit::{EditBuilder, SourceEdit};
-use crate::effects::effects;
-use crate::include::{HEADER_NAME, Header};
-use crate::launch_errors;
-use crate::names::Names;
-use crate::order::CreatedStream;
-use crate::outline::KEPT_BLOCK;
-use crate::read_only;
-use crate::replaced_launch::replace_launch;
-use crate::rewrite::{Ineligible, Options, Rewrite};
-use crate::self_launch::{
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Refusals;
+use crate::api::refusal::refuse;
+use crate::api::rewrite::{Options, Rewrite};
+use crate::api::source_edit::SourceEdit;
+use crate::edit::builder::EditBuilder;
+use crate::edit::builder::finish;
+use crate::edit::include::{HEADER_NAME, Header};
+use crate::edit::names::Names;
+use crate::emit::replaced_launch::replace_launch;
+use crate::emit::split::Split;
+use crate::emit::target;
+use crate::facts::barriers;
+use crate::facts::child::Child;
+use crate::facts::effects::effects;
+use crate::facts::launch_errors;
+use crate::facts::movable::KEPT_BLOCK;
+use crate::facts::order::CreatedStream;
+use crate::facts::read_only;
+use crate::facts::site::Site;
+use crate::transforms::aggregate::{refuse_child, understand_stream};
+use crate::transforms::self_launch::{
     Plan, Runtime, bounds, entries, launches_kernel, own_launches, refuse_other_instance, uniform,
 };
-use crate::site::{Refusals, Site, refuse};
-use crate::split::Split;
-use crate::target;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "flatten-recursion",

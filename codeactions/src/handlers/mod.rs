@@ -19,11 +19,7 @@ mod promote_overlap;
 mod serialize;
 mod threshold;
 
-pub use aggregate_malloc::allocates;
-
-use crate::edit::{EditBuilder, SourceEdit};
-use crate::rewrite::{Ineligible, Rewrite};
-use crate::site::refuse;
+use crate::api::rewrite::Rewrite;
 
 /// Every rewrite, in the order in which a menu shows them.
 pub static REWRITES: &[Rewrite] = &[
@@ -78,12 +74,4 @@ pub fn subject(id: &str) -> Subject {
 /// The rewrite with this id.
 pub fn rewrite_by_id(id: &str) -> Option<&'static Rewrite> {
     REWRITES.iter().find(|r| r.id == id)
-}
-
-/// The finished edit; edits that get in each other's way are a refusal.
-pub(crate) fn finish(edit: EditBuilder<'_>) -> Result<SourceEdit, Ineligible> {
-    if !edit.refused().is_empty() {
-        return Err(Ineligible(edit.refused().to_vec()));
-    }
-    edit.finish().map_err(|error| refuse(error.to_string(), None))
 }

@@ -2,14 +2,17 @@
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::{Child, LaunchId};
+use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::rewrite_by_id;
-use crate::edit::SourceEdit;
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Refusals;
+use crate::api::refusal::refuse;
+use crate::api::rewrite::{Options, Rewrite};
+use crate::api::sequence::Sequence;
+use crate::api::source_edit::SourceEdit;
+use crate::facts::site::Site;
 use crate::model::{Proposal, advise};
-use crate::outcome::plan_of;
-use crate::rewrite::{Ineligible, Options, Rewrite};
-use crate::sequence::Sequence;
-use crate::site::{Refusals, Site, refuse};
 
 /// Its id.
 pub const ID: &str = "optimize";
@@ -139,6 +142,16 @@ const PROMOTIONS: [(&str, &str); 4] = [
     ),
     ("promote", "waiting for a flag takes a fraction of the time of a launch"),
 ];
+
+/// What `optimize` does to a launch, or why nothing.
+pub fn plan_of<'db>(db: &'db dyn Db, launch: LaunchId<'db>) -> &'db Result<Plan, Ineligible> {
+    plan(db, launch.function, launch.index)
+}
+
+#[salsa::tracked(returns(ref), lru = 512)]
+fn plan<'db>(db: &'db dyn Db, function: FunctionItem<'db>, index: u32) -> Result<Plan, Ineligible> {
+    Plan::make(db, LaunchId { function, index })
+}
 
 /// What `optimize` does to a launch.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]

@@ -3,9 +3,10 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::LaunchId;
 
-use crate::edit::SourceEdit;
-use crate::promotion::{Promotion, promote};
-use crate::rewrite::{Ineligible, Options, Rewrite};
+use crate::api::refusal::Ineligible;
+use crate::api::rewrite::{Options, Rewrite};
+use crate::api::source_edit::SourceEdit;
+use crate::transforms::promotion::{Promotion, promote};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "promote",

@@ -3,9 +3,10 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::LaunchId;
 
-use crate::edit::SourceEdit;
-use crate::in_launcher::{Grids, run_in_launcher};
-use crate::rewrite::{Ineligible, OptionSpec, Options, Rewrite};
+use crate::api::refusal::Ineligible;
+use crate::api::rewrite::{OptionSpec, Options, Rewrite};
+use crate::api::source_edit::SourceEdit;
+use crate::transforms::in_launcher::{Grids, run_in_launcher};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "serialize",

@@ -2,7 +2,7 @@
 
 use super::nesting::{NEST, QUICKSORT};
 use super::{program, refuses, rewrite, rewrite_files, with_child};
-use crate::include::{HEADER, HEADER_NAME};
+use crate::edit::include::{HEADER, HEADER_NAME};
 
 const ID: &str = "aggregate-grid-stream";
 

@@ -9,11 +9,11 @@ use gridfuse_analysis::diagnostics::{KINDS, diagnostics};
 use gridfuse_analysis::host::Host;
 
 use super::rewrite;
-use crate::edit::apply;
+use crate::api::rewrite::Options;
+use crate::api::source_edit::apply;
+use crate::edit::include::HEADER;
 use crate::fixes::{FIXES, fix_by_id};
 use crate::handlers::{REWRITES, rewrite_by_id};
-use crate::include::HEADER;
-use crate::rewrite::Options;
 
 fn example(doc: &str, heading: &str) -> String {
     let section = doc.split(&format!("## {heading}\n```cuda\n")).nth(1).unwrap_or("");

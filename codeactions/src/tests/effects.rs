@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
 
-use crate::effects::{Effects, effects};
+use crate::facts::effects::{Effects, effects};
 
 /// The effects of the function `parent` of a program.
 fn of_parent(text: &str) -> Arc<Effects> {

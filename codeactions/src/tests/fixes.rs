@@ -7,10 +7,10 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::host::Host;
 
 use super::{program, with_child};
-use crate::edit::apply;
+use crate::api::rewrite::Options;
+use crate::api::source_edit::apply;
+use crate::edit::include::HEADER;
 use crate::fixes::fix_by_id;
-use crate::include::HEADER;
-use crate::rewrite::Options;
 
 /// Applies a fix at `$0`: the new text and the assumptions, or the reasons against it.
 pub fn fix(id: &str, text: &str, options: &[(&str, &str)]) -> Result<(String, Vec<String>), Vec<String>> {
@@ -34,7 +34,7 @@ pub fn fix_beside(
     let options = Options(options.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect());
     let range = TextRange::empty(at);
     let fix = fix_by_id(id).ok_or_else(|| vec!["no such fix".to_owned()])?;
-    let texts = |reasons: &[crate::rewrite::Reason]| reasons.iter().map(|r| r.text.clone()).collect::<Vec<_>>();
+    let texts = |reasons: &[crate::api::refusal::Reason]| reasons.iter().map(|r| r.text.clone()).collect::<Vec<_>>();
     let edit = (fix.apply)(host.db(), FileRange { file, range }, &options).map_err(|refusal| texts(&refusal.0))?;
     let read = |path: &Path| host.file(path).map(|f| f.text(host.db()).to_string());
     let new = apply(&edit, read).map_err(|e| vec![e.to_string()])?;

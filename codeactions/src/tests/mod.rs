@@ -37,9 +37,12 @@ use gridfuse_analysis::facts::launch::{LaunchId, launches};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
 
-use crate::edit::{SourceEdit, apply};
-use crate::include::{HEADER, HEADER_NAME};
-use crate::rewrite::{Options, Reason, Verdict, rewrite_by_id};
+use crate::api::refusal::Reason;
+use crate::api::rewrite::{Options, Verdict};
+use crate::api::source_edit::SourceEdit;
+use crate::api::source_edit::apply;
+use crate::edit::include::{HEADER, HEADER_NAME};
+use crate::handlers::rewrite_by_id;
 
 /// What a rewrite did to a program: the new texts by file name, and the assumptions.
 #[derive(Debug)]

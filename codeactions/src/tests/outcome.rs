@@ -7,9 +7,10 @@ use gridfuse_analysis::facts::launch::LaunchId;
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
 
-use crate::copy::Copy;
+use crate::api::copy::Copy;
+use crate::api::rewrite::{Options, Verdict};
 use crate::handlers::REWRITES;
-use crate::rewrite::{Options, Verdict, rewrite_by_id};
+use crate::handlers::rewrite_by_id;
 
 const PROGRAM: &str = "\
 #include \"step.cuh\"
@@ -53,7 +54,7 @@ fn verdicts(host: &Host) -> Vec<Verdict> {
     let mut functions = items(db, file).functions.iter().copied();
     let function = functions.find(|f| f.name(db) == "visit").expect("visit");
     let launch = LaunchId { function, index: 0 };
-    let verdict = |rewrite: &crate::rewrite::Rewrite| rewrite.verdict(db, launch, &Options::default());
+    let verdict = |rewrite: &'static crate::api::rewrite::Rewrite| rewrite.verdict(db, launch, &Options::default());
     REWRITES.iter().map(verdict).collect()
 }
 

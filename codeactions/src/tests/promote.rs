@@ -10,7 +10,8 @@ use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
 
 use super::{Rewritten, refuses, rewrite};
-use crate::rewrite::{Options, Verdict, rewrite_by_id};
+use crate::api::rewrite::{Options, Verdict};
+use crate::handlers::rewrite_by_id;
 
 /// A kernel that sums up tile by tile; `BODY` and `LAUNCH` can be something else.
 const SUMS: &str = "\

@@ -10,15 +10,16 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of};
 
-use super::Layer;
+use super::layer::Layer;
 use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_body_back, source};
-use crate::arena::{ARENA, ARENA_FOR, LAUNCHPAD_FOR};
-use crate::edit::EditBuilder;
-use crate::lex::{self, Token};
-use crate::pure;
-use crate::rewrite::Options;
-use crate::site::Site;
-use crate::stream::{self, FOLLOWED_BY, STREAM_ARENA};
+use crate::api::rewrite::Options;
+use crate::edit::builder::EditBuilder;
+use crate::edit::lex::{self, Token};
+use crate::emit::arena::{ARENA_FOR, LAUNCHPAD_FOR};
+use crate::facts::cluster::ARENA;
+use crate::facts::pure;
+use crate::facts::site::Site;
+use crate::transforms::stream::{self, FOLLOWED_BY, STREAM_ARENA};
 
 /// A declaration `gridfuse::Aggregator<Granularity, kernel> name(arena, …);`.
 struct Aggregator<'db> {
@@ -290,13 +291,13 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
     let semicolon = all.get(end + 1).filter(|t| t.text(&text) == ";")?;
     // With its template header, which stands on the line above.
     let mut first = all[at].start;
-    let line = crate::style::line_start(&text, first);
-    let above = crate::style::line_start(&text, line.saturating_sub(1));
+    let line = crate::edit::style::line_start(&text, first);
+    let above = crate::edit::style::line_start(&text, line.saturating_sub(1));
     if text
         .get(above..line)
         .is_some_and(|l| l.trim_start().starts_with("template"))
     {
-        first = above + crate::style::indent_at(&text, above).len();
+        first = above + crate::edit::style::indent_at(&text, above).len();
     }
     Some(Collected {
         kernel,

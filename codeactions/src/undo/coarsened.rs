@@ -8,13 +8,12 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 
-use super::Layer;
+use super::layer::Layer;
 use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_body_back, source, take_constant};
-use crate::edit::EditBuilder;
-use crate::lex;
-use crate::rewrite::Options;
-use crate::site::Site;
-use crate::target;
+use crate::api::rewrite::Options;
+use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
+use crate::facts::site::Site;
 
 /// Takes it off the first launch that has it; `None` where there is none.
 pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Layer>> {
@@ -63,7 +62,7 @@ fn layer(site: &Site<'_>) -> Option<Layer> {
                 .config
                 .iter()
                 .skip(1)
-                .map(|c| target::flat(site.expr_source(*c))),
+                .map(|c| crate::edit::one_line::flat(site.expr_source(*c))),
         );
         let name = site.source(site.launch.name_span);
         let scope = name

@@ -3,6 +3,7 @@
 
 mod aggregated;
 mod coarsened;
+mod layer;
 mod serialized;
 mod text;
 mod thresholded;
@@ -16,26 +17,18 @@ use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::host::Host;
 
-use crate::copy::Copy;
-use crate::edit::{SourceEdit, apply};
-use crate::fixes::function_around;
+use crate::api::copy::Copy;
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Reason;
+use crate::api::refusal::refuse;
+use crate::api::rewrite::Options;
+use crate::api::source_edit::SourceEdit;
+use crate::api::source_edit::apply;
+use crate::facts::site::function_around;
 use crate::handlers::rewrite_by_id;
-use crate::rewrite::{Ineligible, Options, Reason};
-use crate::site::refuse;
 
 /// Why nothing is taken back where no rewrite has been.
 pub const NOTHING: &str = "nothing here was made by a rewrite that can be taken back";
-
-/// A layer to take off.
-struct Layer {
-    /// The edit that does.
-    edit: SourceEdit,
-    /// The rewrite that puts it on again, and its options.
-    rewrite: &'static str,
-    options: Options,
-    /// The launch to which it does, in the function.
-    index: u32,
-}
 
 /// Takes off every layer of the launches in the function around a place.
 pub fn all(db: &dyn Db, place: FileRange) -> Result<SourceEdit, Ineligible> {

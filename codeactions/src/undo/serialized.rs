@@ -8,10 +8,10 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprId, ExprKind, StmtKind, body};
 
-use super::Layer;
+use super::layer::Layer;
 use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, put_body_back, source};
-use crate::edit::EditBuilder;
-use crate::rewrite::Options;
+use crate::api::rewrite::Options;
+use crate::edit::builder::EditBuilder;
 
 /// What the function is called that runs a child's grids in the launching thread.
 const SUFFIX: &str = "_serial";

@@ -10,14 +10,14 @@ use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 
-use crate::child::Child;
-use crate::edit::EditBuilder;
-use crate::include::{HEADER_NAME, insertion, insertion_at_head};
-use crate::lex::{self, Token};
-use crate::names::Names;
-use crate::site::Refusals;
-use crate::style;
-use crate::target;
+use crate::api::refusal::Refusals;
+use crate::edit::builder::EditBuilder;
+use crate::edit::include::{HEADER_NAME, insertion, insertion_at_head};
+use crate::edit::lex::{self, Token};
+use crate::edit::names::Names;
+use crate::edit::style;
+use crate::emit::target;
+use crate::facts::child::Child;
 
 /// The items of the list that `open` (a bracket, an index into `tokens`) begins, and the index of the bracket that ends it. Commas in
 /// angle brackets divide, unless the list is in angle brackets itself, or they are those of the runtime's templates.

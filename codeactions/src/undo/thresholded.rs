@@ -9,13 +9,13 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprKind, StmtId, StmtKind};
 
-use super::Layer;
+use super::layer::Layer;
 use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, put_body_back, source, take_constant};
-use crate::edit::EditBuilder;
-use crate::lex;
-use crate::rewrite::Options;
-use crate::site::Site;
-use crate::style;
+use crate::api::rewrite::Options;
+use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
+use crate::edit::style;
+use crate::facts::site::Site;
 
 /// Takes it off the first launch that has it; `None` where there is none.
 pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Layer>> {

@@ -6,12 +6,12 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::{Child, Launchers, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
 
-use super::Layer;
+use super::layer::Layer;
 use super::text::place;
-use crate::edit::EditBuilder;
-use crate::handlers::aggregate_atomics::NAMESPACE;
-use crate::lex;
-use crate::rewrite::Options;
+use crate::api::rewrite::Options;
+use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
+use crate::facts::combinable::NAMESPACE;
 
 /// Takes it off the child of the first launch that has it; `None` where there is none.
 pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Layer>> {

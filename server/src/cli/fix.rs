@@ -8,9 +8,9 @@ use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
-use gridfuse_codeactions::edit::SourceEdit;
+use gridfuse_codeactions::api::rewrite::Options;
+use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::fixes::fix_by_id;
-use gridfuse_codeactions::rewrite::Options;
 
 use super::CliError;
 use super::project::Project;

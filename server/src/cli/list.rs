@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 use gridfuse_analysis::diagnostics::KINDS;
+use gridfuse_codeactions::api::rewrite::OptionSpec;
 use gridfuse_codeactions::fixes::FIXES;
 use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::rewrite::OptionSpec;
 
 use super::output::json;
 use super::{CLEAN, CliError, CliResult, Format};

@@ -9,10 +9,13 @@ use clap::Args;
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_codeactions::edit::{SourceEdit, map_range};
-use gridfuse_codeactions::fixes::{FIXES, Fix, fix_by_id};
+use gridfuse_codeactions::api::fix::Fix;
+use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::rewrite::{OptionSpec, Options, Rewrite};
+use gridfuse_codeactions::api::source_edit::SourceEdit;
+use gridfuse_codeactions::api::source_edit::map_range;
+use gridfuse_codeactions::fixes::{FIXES, fix_by_id};
 use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::rewrite::{OptionSpec, Options, Reason, Rewrite};
 
 use super::output::{error, note};
 use super::project::{Project, canonical};
@@ -405,8 +408,8 @@ mod tests {
     use super::*;
     use gridfuse_analysis::base::db::Db;
     use gridfuse_analysis::facts::launch::{LaunchId, launches};
-    use gridfuse_codeactions::edit::TextEdit;
-    use gridfuse_codeactions::rewrite::Ineligible;
+    use gridfuse_codeactions::api::refusal::Ineligible;
+    use gridfuse_codeactions::api::source_edit::TextEdit;
 
     type Applied = Result<SourceEdit, Ineligible>;
 

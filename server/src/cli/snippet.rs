@@ -9,7 +9,7 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
-use gridfuse_codeactions::rewrite::Reason;
+use gridfuse_codeactions::api::refusal::Reason;
 
 use super::output::shell;
 use crate::describe::clamp;

@@ -8,10 +8,15 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::launch::in_recursion;
-use gridfuse_codeactions::edit::{SourceEdit, TextEdit};
-use gridfuse_codeactions::fixes::{FIXES, Fix, fix_by_id};
-use gridfuse_codeactions::handlers::{REWRITES, Subject, allocates, subject};
-use gridfuse_codeactions::rewrite::{Options, Reason, Rewrite, Verdict, refuted};
+use gridfuse_codeactions::api::fix::Fix;
+use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::rewrite::{Options, Rewrite, Verdict};
+use gridfuse_codeactions::api::source_edit::SourceEdit;
+use gridfuse_codeactions::api::source_edit::TextEdit;
+use gridfuse_codeactions::facts::allocations::allocates;
+use gridfuse_codeactions::facts::order::refuted;
+use gridfuse_codeactions::fixes::{FIXES, fix_by_id};
+use gridfuse_codeactions::handlers::{REWRITES, Subject, subject};
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{
@@ -383,7 +388,7 @@ pub fn resolve(snapshot: &Snapshot, mut action: CodeAction) -> Result<CodeAction
     Ok(action)
 }
 
-fn edit(snapshot: &Snapshot, site: &Site<'_>, rewrite: &Rewrite) -> Result<WorkspaceEdit> {
+fn edit(snapshot: &Snapshot, site: &Site<'_>, rewrite: &'static Rewrite) -> Result<WorkspaceEdit> {
     let edit = rewrite
         .edit(&snapshot.db, site.id, &Options::default())
         .map_err(|refusal| failed(format!("cannot be applied: {}", join(&refusal.0))))?;

@@ -10,7 +10,7 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostic::{self};
-use gridfuse_codeactions::edit::SourceEdit;
+use gridfuse_codeactions::api::source_edit::SourceEdit;
 use tower_lsp_server::ls_types::*;
 
 use super::state::Snapshot;

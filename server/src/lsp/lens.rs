@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_codeactions::api::rewrite::{Options, Verdict};
 use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::rewrite::{Options, Verdict};
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{CodeLens, CodeLensParams, Command, Uri};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use gridfuse_codeactions::edit::SourceEdit;
-use gridfuse_codeactions::rewrite::Reason;
-use gridfuse_codeactions::sequence::difference;
+use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::sequence::difference;
+use gridfuse_codeactions::api::source_edit::SourceEdit;
 use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::{Error, Result};
 use tower_lsp_server::ls_types::{MessageActionItem, MessageType, WorkspaceEdit};

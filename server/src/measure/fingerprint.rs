@@ -2,7 +2,7 @@
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::hir::included::included_files;
-use gridfuse_codeactions::lex::{TokenKind, tokens};
+use gridfuse_codeactions::edit::lex::{TokenKind, tokens};
 
 /// FNV-1a: the same on every machine and in every version.
 struct Fnv(u64);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use gridfuse_analysis::base::db::{Database, SourceFile};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_codeactions::edit::TextEdit;
-use gridfuse_codeactions::lex::{code_words, identifiers};
+use gridfuse_codeactions::api::source_edit::TextEdit;
+use gridfuse_codeactions::edit::lex::{code_words, identifiers};
 
 use crate::launches::{Site, by_function, in_file};
 use crate::line_index::line_index;

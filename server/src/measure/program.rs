@@ -8,7 +8,8 @@ use gridfuse_analysis::base::command::MacroFlag;
 use gridfuse_analysis::base::compile::compilation;
 use gridfuse_analysis::base::db::{SourceFile, Workspace};
 use gridfuse_analysis::hir::included::included_files;
-use gridfuse_codeactions::edit::{TextEdit, apply_to_text};
+use gridfuse_codeactions::api::source_edit::TextEdit;
+use gridfuse_codeactions::api::source_edit::apply_to_text;
 
 use crate::cli::Project;
 use crate::files::is_source;

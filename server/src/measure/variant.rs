@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_codeactions::edit::map_range;
+use gridfuse_codeactions::api::rewrite::{Options, Rewrite};
+use gridfuse_codeactions::api::source_edit::map_range;
 use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::rewrite::{Options, Rewrite};
 
 use crate::changes::{Change, NoEdit, edit_of, take};
 use crate::cli::Project;

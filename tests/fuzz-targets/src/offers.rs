@@ -8,11 +8,12 @@ use gridfuse_analysis::base::parse::parse;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::host::Host;
-use gridfuse_codeactions::edit::{SourceEdit, apply};
+use gridfuse_codeactions::api::rewrite::{Options, Verdict};
+use gridfuse_codeactions::api::source_edit::SourceEdit;
+use gridfuse_codeactions::api::source_edit::apply;
+use gridfuse_codeactions::edit::include::HEADER_NAME;
 use gridfuse_codeactions::fixes::FIXES;
 use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::include::HEADER_NAME;
-use gridfuse_codeactions::rewrite::{Options, Verdict};
 
 use crate::{facts, workspace};
 

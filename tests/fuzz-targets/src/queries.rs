@@ -3,8 +3,8 @@
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostics;
+use gridfuse_codeactions::api::rewrite::Options;
 use gridfuse_codeactions::fixes::FIXES;
-use gridfuse_codeactions::rewrite::Options;
 
 use crate::{facts, workspace};
 

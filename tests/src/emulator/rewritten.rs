@@ -8,10 +8,12 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
-use gridfuse_codeactions::edit::{apply_to_text, map_range};
+use gridfuse_codeactions::api::rewrite::{Options, Rewrite};
+use gridfuse_codeactions::api::source_edit::apply_to_text;
+use gridfuse_codeactions::api::source_edit::map_range;
 use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::rewrite::{Options, Rewrite, rewrite_by_id};
+use gridfuse_codeactions::handlers::rewrite_by_id;
 
 use super::program::Program;
 

@@ -11,9 +11,13 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
-use gridfuse_codeactions::edit::{SourceEdit, apply_to_text, map_range};
+use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::rewrite::{Options, Verdict};
+use gridfuse_codeactions::api::source_edit::SourceEdit;
+use gridfuse_codeactions::api::source_edit::apply_to_text;
+use gridfuse_codeactions::api::source_edit::map_range;
 use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::rewrite::{Options, Reason, Verdict, rewrite_by_id};
+use gridfuse_codeactions::handlers::rewrite_by_id;
 
 use super::print::Printed;
 use super::random::Random;

@@ -12,9 +12,10 @@ use gridfuse_analysis::hir::body;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 
 use super::{Family, calls};
-use crate::lex::{self, Token, TokenKind};
-use crate::site::Refusals;
-use crate::style;
+use crate::api::refusal::Refusals;
+use crate::edit::lex::{self, Token, TokenKind};
+use crate::edit::style;
+use crate::facts::allocations::is_placement_at;
 
 /// Refuses what stands neither in the body of a device function, where every such word is looked at, nor in a function of the
 /// host.
@@ -39,7 +40,7 @@ pub(super) fn may_be_meant(code: &str, tokens: &[Token], index: usize) -> bool {
     let word = |at: Option<usize>| at.and_then(|at| tokens.get(at)).map_or("", |t| t.text(code));
     let back = |n: usize| word(index.checked_sub(n));
     match word(Some(index)) {
-        "new" => !is_placement(code, tokens, index),
+        "new" => !is_placement_at(code, tokens, index),
         "delete" => back(1) != "=",
         _ if back(1) == "." || back(1) == ">" && back(2) == "-" => false,
         _ if back(1) == ":" && back(2) == ":" => {
@@ -50,29 +51,6 @@ pub(super) fn may_be_meant(code: &str, tokens: &[Token], index: usize) -> bool {
         }
         _ => true,
     }
-}
-
-/// Whether the `new` at `index` is `new (place) T`, which allocates nothing. `new (T)` and `new (std::nothrow) T` do.
-pub(super) fn is_placement(code: &str, tokens: &[Token], index: usize) -> bool {
-    let word = |at: usize| tokens.get(at).map_or("", |t| t.text(code));
-    if word(index + 1) != "(" {
-        return false;
-    }
-    let mut depth = 0;
-    for at in index + 1..tokens.len() {
-        match word(at) {
-            "nothrow" => return false,
-            "(" => depth += 1,
-            ")" if depth == 1 => {
-                return tokens
-                    .get(at + 1)
-                    .is_some_and(|t| t.kind == TokenKind::Word || t.text(code) == ":" && word(at + 2) == ":");
-            }
-            ")" => depth -= 1,
-            _ => {}
-        }
-    }
-    false
 }
 
 /// A word in front of an expression, which is no type in front of a name that is declared.

@@ -346,7 +346,7 @@ impl<'a> Reader<'a> {
     fn balanced(&mut self, from: usize) -> Result<String, Mistake> {
         let rest = self.rest();
         let mut open = 1;
-        for token in gridfuse_codeactions::lex::code_tokens(rest) {
+        for token in gridfuse_codeactions::edit::lex::code_tokens(rest) {
             match token.text(rest) {
                 "(" => open += 1,
                 ")" => open -= 1,

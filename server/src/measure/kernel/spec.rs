@@ -14,7 +14,7 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::diagnostics::suppress::{ADDRESS, is_run_specification};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_codeactions::lex::{Token, comments, is_blank};
+use gridfuse_codeactions::edit::lex::{Token, comments, is_blank};
 
 use super::expression::{Expr, Mistake, Reader};
 use crate::line_index::LineIndex;

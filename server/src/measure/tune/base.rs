@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::items::items;
-use gridfuse_codeactions::edit::map_range;
+use gridfuse_codeactions::api::rewrite::Options;
+use gridfuse_codeactions::api::source_edit::map_range;
 use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::optimize::Plan;
-use gridfuse_codeactions::rewrite::Options;
 use gridfuse_codeactions::undo::NOTHING;
 
 use super::space::{Point, granularity};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
+use gridfuse_codeactions::api::rewrite::Options;
 use gridfuse_codeactions::handlers::rewrite_by_id;
-use gridfuse_codeactions::rewrite::Options;
 
 use super::base::{Base, Load};
 use super::cost::{Ledger, Stage};

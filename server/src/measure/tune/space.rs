@@ -3,8 +3,8 @@
 
 use std::fmt;
 
+use gridfuse_codeactions::api::rewrite::{Options, Rewrite};
 use gridfuse_codeactions::handlers::rewrite_by_id;
-use gridfuse_codeactions::rewrite::{Options, Rewrite};
 
 /// Thresholds that are tried, unless the user names others.
 pub const THRESHOLDS: [u64; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gridfuse_codeactions::lex::TokenKind;
+use gridfuse_codeactions::edit::lex::TokenKind;
 
 use super::stream::Stream;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gridfuse_codeactions::include::HEADER;
+use gridfuse_codeactions::edit::include::HEADER;
 
 use super::edits::Edits;
 use super::launch::literal;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use gridfuse_codeactions::lex::TokenKind;
+use gridfuse_codeactions::edit::lex::TokenKind;
 
 use super::Unsupported;
 use super::declaration::{Declaration, Declarator};

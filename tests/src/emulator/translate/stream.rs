@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use gridfuse_codeactions::lex::{Token, TokenKind, tokens};
+use gridfuse_codeactions::edit::lex::{Token, TokenKind, tokens};
 
 /// What kind of braces a token stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

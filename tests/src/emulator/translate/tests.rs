@@ -570,7 +570,7 @@ fn programs_together() {
 #[test]
 fn the_runtime_header_is_shared() {
     let text = "#include \"gridfuse.cuh\"\nint main() { }\n";
-    let header = gridfuse_codeactions::include::HEADER;
+    let header = gridfuse_codeactions::edit::include::HEADER;
     let one = Program::new("a.cu", text).with_file("gridfuse.cuh", header);
     let translation = together(&[&one, &one]).unwrap().unwrap();
     let text = &translation.files[0].1;

@@ -1,0 +1,8 @@
+//! Writing code into files as their owner would: the builder of edits, tokens, names, the style of a file, its includes.
+
+pub mod builder;
+pub mod include;
+pub mod lex;
+pub mod names;
+pub mod one_line;
+pub mod style;

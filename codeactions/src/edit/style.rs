@@ -1,0 +1,288 @@
+//! How the user formats a file: newline, indentation, line width, where braces go. Inserted code follows it.
+
+use gridfuse_analysis::base::db::{Db, SourceFile};
+
+use crate::edit::lex;
+
+/// The formatting habits of one file.
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
+pub struct Style {
+    /// `\n` or `\r\n`.
+    pub newline: &'static str,
+    /// One level of indentation: a tab, or some spaces.
+    pub unit: String,
+    /// Columns that inserted lines should stay within.
+    pub width: usize,
+    /// The brace of a function body stands on a line of its own.
+    pub brace_on_own_line: bool,
+}
+
+/// Bytes of a file that are looked at.
+const READ: usize = 1 << 16;
+
+/// The formatting habits of a file.
+#[salsa::tracked]
+pub fn style_of(db: &dyn Db, file: SourceFile) -> Style {
+    let text = file.text(db);
+    // The habits of a long file are seen at its beginning.
+    let end = (0..=READ.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    Style::of(text.get(..end.unwrap_or(0)).unwrap_or(&text))
+}
+
+impl Style {
+    /// The habits that `text` shows.
+    pub fn of(text: &str) -> Style {
+        let crlf = text.matches("\r\n").count();
+        let newline = if crlf * 2 > text.matches('\n').count() {
+            "\r\n"
+        } else {
+            "\n"
+        };
+        let mut tabs = 0;
+        let mut steps = [0usize; 9];
+        let mut before = 0;
+        let mut longest = 0;
+        let mut own_line = 0;
+        let mut same_line = 0;
+        let mut previous = "";
+        for line in text.lines() {
+            longest = longest.max(line.chars().count());
+            let rest = line.trim_start_matches([' ', '\t']);
+            if rest.is_empty() {
+                continue;
+            }
+            let indent = &line[..line.len() - rest.len()];
+            if indent.contains('\t') {
+                tabs += 1;
+            } else if !rest.starts_with('*') {
+                let spaces = indent.len();
+                if spaces > before && spaces - before <= 8 {
+                    // Continuation lines are aligned to anything; lines behind an opening brace are indented by a unit.
+                    if previous.ends_with('{') {
+                        steps[spaces - before] += 8;
+                    } else if previous.ends_with(')') {
+                        steps[spaces - before] += 2;
+                    }
+                }
+                before = spaces;
+            }
+            // Functions more than statements: what isn't indented counts most.
+            let weight = if indent.is_empty() { 100 } else { 1 };
+            if rest.trim_end() == "{" && previous.ends_with(')') {
+                own_line += weight;
+            } else if rest.trim_end().ends_with(") {") || rest.trim_end().ends_with("){") {
+                same_line += weight;
+            }
+            previous = rest.trim_end();
+        }
+        let indented: usize = steps.iter().sum();
+        let unit = if tabs * 8 > indented {
+            "\t".to_owned()
+        } else {
+            let best = (1..=8).rev().max_by_key(|n| steps[*n]).filter(|n| steps[*n] > 0);
+            " ".repeat(best.unwrap_or(4))
+        };
+        Style {
+            newline,
+            unit,
+            width: if longest <= 80 && text.lines().count() >= 60 {
+                80
+            } else if longest <= 100 {
+                100
+            } else {
+                120
+            },
+            brace_on_own_line: own_line > same_line,
+        }
+    }
+
+    /// Text generated with `\n` and a tab for each level, as it is inserted into the file at a line indented by `indent`:
+    /// every line but the first gets `indent` in front.
+    pub fn fit(&self, generated: &str, indent: &str) -> String {
+        let mut out = String::new();
+        for (number, line) in generated.split('\n').enumerate() {
+            let rest = line.trim_start_matches('\t');
+            if number > 0 {
+                out.push_str(self.newline);
+                if !rest.is_empty() {
+                    out.push_str(indent);
+                }
+            }
+            if !rest.is_empty() {
+                out.push_str(&self.unit.repeat(line.len() - rest.len()));
+                out.push_str(rest);
+            }
+        }
+        out
+    }
+
+    /// What stands between the parameter list of a generated function and the code of its body.
+    pub fn open_brace(&self) -> &'static str {
+        if self.brace_on_own_line { "\n{" } else { " {" }
+    }
+
+    /// `prefix`, the items separated by commas, `suffix`; broken into several lines, aligned behind the prefix, where it would
+    /// be wider than the file's lines when indented by `column` columns. `prefix` may not hold a newline.
+    pub fn list(&self, column: usize, prefix: &str, items: &[String], suffix: &str) -> String {
+        let start = column + prefix.chars().count();
+        let last_line = suffix.split('\n').next().unwrap_or("").chars().count();
+        let total: usize = items.iter().map(|i| i.chars().count() + 2).sum();
+        let mut out = prefix.to_owned();
+        if start + total.saturating_sub(2) + last_line <= self.width {
+            out.push_str(&items.join(", "));
+        } else {
+            // The continuation is indented with spaces behind the indentation of the first line.
+            let mut align = " ".repeat(prefix.chars().count());
+            let mut at = start;
+            if prefix.chars().count() * 2 > self.width && !items.is_empty() {
+                align = " ".repeat(4);
+                out.push('\n');
+                out.push_str(&align);
+                at = column + 4;
+            }
+            let start = column + align.len();
+            for (index, item) in items.iter().enumerate() {
+                let tail = if index + 1 == items.len() { last_line } else { 1 };
+                let len = item.chars().count();
+                if index > 0 {
+                    if at + 2 + len + tail > self.width {
+                        out.push_str(",\n");
+                        out.push_str(&align);
+                        at = start;
+                    } else {
+                        out.push_str(", ");
+                        at += 2;
+                    }
+                }
+                out.push_str(item);
+                at += len;
+            }
+        }
+        out.push_str(suffix);
+        out
+    }
+}
+
+/// The offset of the first byte of the line that holds `at`.
+pub fn line_start(text: &str, at: usize) -> usize {
+    text.get(..at).and_then(|t| t.rfind('\n')).map_or(0, |p| p + 1)
+}
+
+/// The offset of the end of the line that holds `at`, in front of its newline.
+pub fn line_end(text: &str, at: usize) -> usize {
+    let end = text.get(at..).and_then(|t| t.find('\n')).map_or(text.len(), |p| at + p);
+    if end > at && text.as_bytes().get(end - 1) == Some(&b'\r') {
+        end - 1
+    } else {
+        end
+    }
+}
+
+/// The indentation of the line that holds `at`.
+pub fn indent_at(text: &str, at: usize) -> &str {
+    let line = text.get(line_start(text, at)..).unwrap_or("");
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// Columns that an indentation takes, a tab for four.
+pub fn columns(indent: &str) -> usize {
+    indent.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum()
+}
+
+/// `code`, which was taken from a place indented by `from`, as it reads at a place indented by `to`. The first line has no
+/// indentation.
+pub fn reindent(code: &str, from: &str, to: &str) -> String {
+    let mut out = String::new();
+    for (number, line) in code.split('\n').enumerate() {
+        if number > 0 {
+            out.push('\n');
+            match line.strip_prefix(from) {
+                Some(rest) if !line.trim().is_empty() => {
+                    out.push_str(to);
+                    out.push_str(rest);
+                }
+                _ => out.push_str(line),
+            }
+        } else {
+            out.push_str(line);
+        }
+    }
+    out
+}
+
+/// The range of a piece of code together with the rest of its line, white space and newline, when nothing else stands there:
+/// what to delete so that no empty line stays behind. Between other code on a line, together with the blanks in front of it.
+pub fn whole_lines(text: &str, start: usize, end: usize) -> (usize, usize) {
+    let line = line_start(text, start);
+    let stop = line_end(text, end);
+    let alone = text.get(line..start).is_some_and(|t| t.trim().is_empty());
+    let rest = text.get(end..stop).is_some_and(|t| t.trim().is_empty());
+    if alone && rest && !lex::is_blank(text.get(start..end).unwrap_or("")) {
+        let after = text.get(stop..).unwrap_or("");
+        let newline = if after.starts_with("\r\n") {
+            2
+        } else {
+            after.len().min(1)
+        };
+        (line, stop + newline)
+    } else if !alone
+        && text
+            .get(end..)
+            .is_some_and(|t| t.is_empty() || t.starts_with(char::is_whitespace))
+    {
+        let before = text.get(line..start).unwrap_or("");
+        (start - (before.len() - before.trim_end().len()), end)
+    } else {
+        (start, end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn habits() {
+        let style = Style::of("void f(int a,\n       int b)\n{\n  if (a) {\n    b;\n  }\n}\n");
+        assert_eq!(style.unit, "  ");
+        assert_eq!(style.newline, "\n");
+        assert!(style.brace_on_own_line);
+        let style = Style::of("void f() {\r\n\tg();\r\n\tif (x)\r\n\t\th();\r\n}\r\n");
+        assert_eq!(style.unit, "\t");
+        assert_eq!(style.newline, "\r\n");
+        assert!(!style.brace_on_own_line);
+        assert_eq!(Style::of("").unit, "    ");
+    }
+
+    #[test]
+    fn fitting() {
+        let style = Style::of("void f() {\r\n  g();\r\n}\r\n");
+        assert_eq!(style.fit("a\n\tb\n\nc", "  "), "a\r\n    b\r\n\r\n  c");
+    }
+
+    #[test]
+    fn lists() {
+        let mut style = Style::of("");
+        let items: Vec<String> = ["aaa", "bbb", "ccc"].map(String::from).to_vec();
+        assert_eq!(style.list(0, "f(", &items, ");"), "f(aaa, bbb, ccc);");
+        style.width = 12;
+        assert_eq!(style.list(0, "f(", &items, ");"), "f(aaa, bbb,\n  ccc);");
+        assert_eq!(style.list(0, "f(", &[], ");"), "f();");
+        assert_eq!(
+            style.list(0, "long_na(", &items, ");"),
+            "long_na(\n    aaa,\n    bbb,\n    ccc);"
+        );
+    }
+
+    #[test]
+    fn lines() {
+        let text = "a;\r\n  b;\r\nc;";
+        assert_eq!(whole_lines(text, 6, 8), (4, 10));
+        assert_eq!(whole_lines(text, 10, 12), (10, 12));
+        let shared = "{ a; b; }\na; b;\n";
+        assert_eq!(whole_lines(shared, 5, 7), (4, 7));
+        assert_eq!(whole_lines(shared, 13, 15), (12, 15));
+        assert_eq!(indent_at(text, 7), "  ");
+        assert_eq!(line_end(text, 7), 8);
+    }
+}

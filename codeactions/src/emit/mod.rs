@@ -1,0 +1,10 @@
+//! Pieces of generated code that several rewrites share: bodies that move, arenas, launch bounds, arguments.
+
+pub mod arena;
+pub mod launch_bounds;
+pub mod launchpad;
+pub mod outline;
+pub mod replaced_launch;
+pub mod split;
+pub mod target;
+pub mod uniform;

@@ -1,0 +1,262 @@
+//! Moves a kernel's body, verbatim, into a device function whose parameters shadow the built-in variables, so that the body
+//! can run as any block (or any thread) of any grid. The kernel becomes a call of it.
+
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
+
+use crate::edit::builder::EditBuilder;
+use crate::edit::lex::{self};
+use crate::edit::names::Names;
+use crate::edit::one_line::{one_line, without_restrict};
+use crate::edit::style::{self, Style};
+use crate::facts::child::Child;
+use crate::facts::movable::Form;
+
+/// The function with the body.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// Its name.
+    pub name: String,
+    /// `threadIdx` is a parameter, too.
+    pub takes_thread: bool,
+    /// Arguments in front of the others: the aggregators for its launches.
+    pub first: Vec<String>,
+}
+
+impl Worker {
+    /// The built-in variables that it takes, in order.
+    pub fn builtins(&self) -> &'static [&'static str] {
+        let all = &["threadIdx", "blockIdx", "gridDim", "blockDim"];
+        if self.takes_thread { all } else { &all[1..] }
+    }
+
+    /// The call that runs it, `arguments` for the child's parameters: prefix, items and suffix of a list.
+    pub fn call(&self, child: &Child<'_>, arguments: impl IntoIterator<Item = String>) -> (String, Vec<String>) {
+        let builtins = self.builtins().iter().map(|b| (*b).to_owned());
+        let items = self.first.iter().cloned().chain(builtins);
+        (
+            format!("{}{}(", self.name, child.template_args),
+            items.chain(arguments).collect(),
+        )
+    }
+}
+
+/// Generated code that goes behind the child, function by function.
+pub struct Behind {
+    style: Style,
+    indent: String,
+    code: Vec<String>,
+}
+
+impl Behind {
+    /// The formatting habits of the child's file.
+    pub fn style(&self) -> &Style {
+        &self.style
+    }
+
+    /// Column at which the child's code begins.
+    pub fn column(&self) -> usize {
+        style::columns(&self.indent)
+    }
+
+    /// Adds a declaration; an empty line goes in front of it.
+    pub fn add(&mut self, code: String) {
+        self.code.push(format!("\n\n{code}"));
+    }
+
+    /// Writes everything behind the child.
+    pub fn finish(self, edit: &mut EditBuilder<'_>, child: &Child<'_>) {
+        let text = self.style.fit(&self.code.concat(), &self.indent);
+        edit.insert(child.file, child.end(), text);
+    }
+
+    /// A function: head, parameter list, body lines (each with its own indentation).
+    pub fn function(&self, head: &str, params: &[String], body: &str) -> String {
+        let (before, last) = head.rsplit_once('\n').map_or(("", head), |(b, l)| (b, l));
+        let newline = if before.is_empty() { "" } else { "\n" };
+        let suffix = format!("){}\n{body}\n}}", self.style.open_brace());
+        let list = self.style.list(self.column(), last, params, &suffix);
+        format!("{before}{newline}{list}")
+    }
+
+    /// A statement that is a call, indented by `level`.
+    pub fn call(&self, level: usize, prefix: &str, items: &[String], suffix: &str) -> String {
+        let tabs = "\t".repeat(level);
+        let column = self.column() + style::columns(&self.style.unit.repeat(level));
+        let list = self.style.list(column, prefix, items, suffix);
+        format!("{tabs}{}", list.replace('\n', &format!("\n{tabs}")))
+    }
+}
+
+/// The code behind the child, empty so far.
+pub fn behind(edit: &mut EditBuilder<'_>, child: &Child<'_>) -> Behind {
+    Behind {
+        style: edit.style(child.file),
+        indent: style::indent_at(&child.text, child.start as usize).to_owned(),
+        code: Vec::new(),
+    }
+}
+
+/// Source text as generated code: the file's newline and the indentation of the child taken off.
+pub fn verbatim(source: &str, indent: &str) -> String {
+    style::reindent(&source.replace("\r\n", "\n"), indent, "")
+}
+
+/// What the function with the body and the kernel get beside what is theirs, where the body's launches are collected.
+#[derive(Clone, Debug, Default)]
+pub struct Collecting {
+    /// Parameters of the function with the body, in front of the others.
+    pub params: Vec<String>,
+    /// More template parameters of it.
+    pub template_params: Vec<String>,
+    /// Their arguments.
+    pub args: Vec<String>,
+    /// A parameter of the kernel, behind the others.
+    pub arena: Option<String>,
+    /// Statements of the kernel, in front of the call.
+    pub declarations: Vec<String>,
+    /// The parameters of the function with the body aren't `__restrict__`. It is called in a loop, where what one call has
+    /// written another one reads; and where nvcc inlines it, it loads through `const T* __restrict__` as if nothing in all of the
+    /// kernel wrote there (`ld.global.nc`).
+    pub unrestricted: bool,
+}
+
+/// Moves the child's body out, unless an earlier rewrite has done so. The kernel that calls it is the first thing in `behind`.
+pub fn outline(
+    edit: &mut EditBuilder<'_>,
+    behind: &mut Behind,
+    child: &Child<'_>,
+    form: Form,
+    names: &mut Names,
+) -> Worker {
+    outline_collecting(edit, behind, child, form, &Collecting::default(), names)
+}
+
+/// The same for a child whose launches are collected.
+pub fn outline_collecting(
+    edit: &mut EditBuilder<'_>,
+    behind: &mut Behind,
+    child: &Child<'_>,
+    form: Form,
+    collecting: &Collecting,
+    names: &mut Names,
+) -> Worker {
+    if let Some(outlined) = &child.outlined {
+        return Worker {
+            name: outlined.name.clone(),
+            takes_thread: outlined.takes_thread,
+            first: collecting.args.clone(),
+        };
+    }
+    let suffix = match form {
+        Form::Block => "body",
+        Form::Thread => "thread",
+    };
+    let worker = Worker {
+        name: names.fresh(&format!("{}_{suffix}", child.name)),
+        takes_thread: form == Form::Thread,
+        first: collecting.args.clone(),
+    };
+    let signature = child.item.signature(child.db);
+    let indent = behind.indent.clone();
+
+    // The body stays where it is and gets another head.
+    let is_static = if child.is_static { "static " } else { "" };
+    let head = format!("{is_static}__device__ __forceinline__ void {}(", worker.name);
+    let builtins = worker.builtins().iter().map(|b| match *b {
+        "threadIdx" | "blockIdx" => format!("uint3 {b}"),
+        _ => format!("dim3 {b}"),
+    });
+    let builtins: Vec<String> = collecting.params.iter().cloned().chain(builtins).collect();
+    if let Some(list) = signature
+        .template_params
+        .filter(|_| !collecting.template_params.is_empty())
+    {
+        let more = collecting.template_params.join(", ");
+        edit.insert(child.file, child.start + list.end - 1, format!(", {more}"));
+    }
+    let written = child.params_range().text(&child.text);
+    let params = if lex::comments(written).is_empty() {
+        let declarations = child.params.iter().map(|p| match collecting.unrestricted {
+            true => one_line(&without_restrict(&p.decl)),
+            false => one_line(&p.decl),
+        });
+        let all: Vec<String> = builtins.iter().cloned().chain(declarations).collect();
+        let brace = behind.style.open_brace();
+        let list = behind.style.list(behind.column(), &head, &all, &format!("){brace}"));
+        list.strip_suffix(brace).unwrap_or(&list).to_owned()
+    } else {
+        let mut own = verbatim(&written_params(child, false), &indent);
+        if child.params.is_empty() {
+            own = ")".to_owned();
+        }
+        if collecting.unrestricted {
+            own = without_restrict(&own);
+        }
+        let comma = if child.params.is_empty() { "" } else { ", " };
+        format!("{head}{}{comma}{}", builtins.join(", "), own.trim_start_matches('('))
+    };
+    let range = TextRange::new(child.head_start, child.params_range().end);
+    let file = child.file;
+    edit.replace(FileRange { file, range }, behind.style.fit(&params, &indent));
+
+    // The kernel under its old head.
+    let start = if child.template.is_some() {
+        child.start
+    } else {
+        child.head_start
+    };
+    let template_end = signature.head_span.start + child.start;
+    let mut head = String::new();
+    if child.template.is_some() {
+        let header = TextRange::new(start, template_end).text(&child.text);
+        head.push_str(header);
+    }
+    let words = TextRange::new(child.head_start, signature.name_span.end + child.start);
+    head.push_str(words.text(&child.text));
+    let head = verbatim(&head, &indent);
+    let mut params = verbatim(&written_params(child, true), &indent);
+    if let (Some(arena), Some(open)) = (&collecting.arena, params.strip_suffix(')')) {
+        let defaulted = child
+            .body
+            .params
+            .last()
+            .is_some_and(|p| child.body.binding(*p).default.is_some());
+        let (empty, default) = (child.params.is_empty(), if defaulted { " = {}" } else { "" });
+        params = if empty {
+            format!("({arena}{default})")
+        } else {
+            format!("{open}, {arena}{default})")
+        };
+    }
+    let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
+    let call = behind.call(1, &prefix, &items, ");");
+    let indented = |declaration: &String| format!("\t{}\n", declaration.replace('\n', "\n\t"));
+    let declarations: String = collecting.declarations.iter().map(indented).collect();
+    behind.add(format!(
+        "{head}{params}{}\n{declarations}{call}\n}}",
+        behind.style.open_brace()
+    ));
+    worker
+}
+
+/// The parameter list as written, parentheses included, with names for unnamed parameters, and with or without the default
+/// arguments.
+pub fn written_params(child: &Child<'_>, defaults: bool) -> String {
+    let range = child.params_range();
+    let mut out = String::new();
+    let mut at = range.start;
+    for (param, id) in child.params.iter().zip(&child.body.params) {
+        let binding = child.body.binding(*id);
+        let declared = binding.decl_span.shift(child.start);
+        out.push_str(TextRange::new(at, declared.start).text(&child.text));
+        out.push_str(&param.decl);
+        at = declared.end;
+        if let Some(default) = binding.default.filter(|_| defaults) {
+            out.push_str(" = ");
+            out.push_str(child.source(default));
+        }
+    }
+    out.push_str(TextRange::new(at, range.end).text(&child.text));
+    out
+}

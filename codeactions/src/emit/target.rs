@@ -1,0 +1,322 @@
+//! What the rewrites that replace a launch statement share: which statements can be replaced, what is copied from them, and
+//! how the replacement is put in place.
+
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::facts::launch::Places;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::mentions::anchor;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning};
+use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, StmtId, StmtKind};
+
+use crate::api::refusal::Refusals;
+use crate::edit::builder::EditBuilder;
+use crate::edit::lex::{self, TokenKind};
+use crate::edit::one_line::has_long_literal;
+use crate::edit::style;
+use crate::facts::child::Child;
+use crate::facts::pure;
+use crate::facts::site::Site;
+
+impl Child<'_> {
+    /// The first byte of the child: of its template header, of `extern "C"`, or of its first word.
+    pub fn front(&self) -> u32 {
+        self.start.min(self.head_start)
+    }
+}
+
+/// Refuses a launch that is not a statement of its own, or that may not be compiled.
+pub fn refuse_place(site: &Site<'_>, refusals: &mut Refusals) {
+    if site.facts.statement.is_none() {
+        refusals.add("the launch is part of a larger expression", Some(site.here()));
+    }
+    let in_head = site.facts.statement.is_some_and(
+        |s| matches!(site.around(s), Some(StmtKind::For { init, .. } | StmtKind::If { init, .. }) if *init == Some(s)),
+    );
+    if in_head {
+        refusals.add("the launch stands in the head of a loop or an `if`", Some(site.here()));
+    }
+    if site.facts.conditional {
+        refusals.add("the launch stands under an #if", Some(site.here()));
+    }
+    // Indented anew, it would read differently.
+    if site
+        .facts
+        .statement
+        .is_some_and(|s| has_long_literal(site.source(site.body.stmt(s).span)))
+    {
+        refusals.add("the launch holds a string over several lines", Some(site.here()));
+    }
+}
+
+/// Refuses a configuration that can't be evaluated twice.
+pub fn refuse_effects_in_config(site: &Site<'_>, refusals: &mut Refusals) {
+    for (index, config) in site.launch.config.iter().enumerate() {
+        if let Some(part) = pure::not_repeatable(site, *config) {
+            let what = match index {
+                0 => "grid size",
+                1 => "block size",
+                2 => "shared memory size",
+                _ => "stream",
+            };
+            let place = site.place(site.body.expr(part).span);
+            refusals.add(
+                format!("the {what} calls or changes something, so it can't be evaluated twice"),
+                Some(place),
+            );
+        }
+    }
+}
+
+/// Refuses operands that are not understood, and arguments that are left to default values.
+pub fn refuse_operands(site: &Site<'_>, refusals: &mut Refusals) {
+    refuse_operands_but_defaults(site, false, refusals);
+}
+
+/// The same; with `defaults`, a plain default value takes the place of an argument.
+pub fn refuse_operands_but_defaults(site: &Site<'_>, defaults: bool, refusals: &mut Refusals) {
+    for operand in site.launch.config.iter().chain(&site.launch.args) {
+        if let Some(part) = pure::unknown_part(&site.body, *operand) {
+            let place = site.place(site.body.expr(part).span);
+            refusals.add("an operand of the launch is not understood", Some(place));
+        }
+    }
+    for arg in &site.launch.args {
+        if pure::assigns(&site.body, *arg) {
+            let place = site.place(site.body.expr(*arg).span);
+            refusals.add("an argument of the launch changes a variable", Some(place));
+        }
+    }
+    refuse_args_that_change_config(site, refusals);
+    if let gridfuse_analysis::facts::launch::Child::Kernel(kernel) = site.facts.child {
+        let wanted = gridfuse_analysis::hir::body(site.db, kernel).params.len();
+        let given = site.launch.args.len();
+        let written = defaults && (given..wanted).all(|index| plain_default(site.db, kernel, index).is_some());
+        if given < wanted && !written {
+            refusals.add(
+                "the launch leaves out arguments that have default values",
+                Some(site.here()),
+            );
+        } else if given > wanted {
+            refusals.add(
+                "the launch has more arguments than the kernel has parameters",
+                Some(site.here()),
+            );
+        }
+    }
+}
+
+/// Refuses arguments that call something which may change what decides the configuration: which is evaluated first isn't said anywhere.
+fn refuse_args_that_change_config(site: &Site<'_>, refusals: &mut Refusals) {
+    let body = &site.body;
+    let calling = site.launch.args.iter().find_map(|arg| pure::not_repeatable(site, *arg));
+    let Some(calling) = calling.filter(|e| matches!(body.expr(*e).kind, ExprKind::Call { .. })) else {
+        return;
+    };
+    let configs: Vec<Span> = site.launch.config.iter().map(|c| body.expr(*c).span).collect();
+    let changes = |e: ExprId| match &body.expr(e).kind {
+        ExprKind::Name(Name::Local(b)) => !pure::only_assigned(site.db, site.parent, body, *b),
+        ExprKind::Name(Name::Other(name)) => {
+            matches!(meaning(site.db, site.file, name), Meaning::Global(global) if !global.constant)
+        }
+        _ => false,
+    };
+    let within = |e: &ExprId| configs.iter().any(|c| c.contains(body.expr(*e).span));
+    let mut all = (0..body.exprs.len() as u32).map(ExprId).filter(within);
+    if let Some(changed) = all.find(|e| changes(*e)) {
+        let what = site.source(body.expr(changed).span);
+        refusals.add(
+            format!(
+                "an argument of the launch calls something that may change `{what}`, which its configuration depends on"
+            ),
+            Some(site.place(body.expr(calling).span)),
+        );
+    }
+}
+
+/// The default argument of a kernel's parameter, where it is a number or the like and means the same everywhere.
+pub fn plain_default(db: &dyn Db, kernel: FunctionItem<'_>, index: usize) -> Option<String> {
+    let body = gridfuse_analysis::hir::body(db, kernel);
+    let span = body.binding(*body.params.get(index)?).default?;
+    let text = kernel.file(db).text(db);
+    let source = span.shift(kernel.start(db)).text(&text);
+    let words = lex::code_words(source);
+    let literal = |w: &str| matches!(w, "true" | "false" | "nullptr") || w.starts_with(|c: char| c.is_ascii_digit());
+    let plain = match words.as_slice() {
+        [one] => literal(one),
+        ["-", number] => literal(number),
+        _ => false,
+    };
+    plain.then(|| words.concat())
+}
+
+/// Refuses a child whose definition the parent doesn't see.
+pub fn refuse_unseen(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) {
+    if child.is_seen_from(site.file, site.start) {
+        return;
+    }
+    let text = if child.file == site.file {
+        format!("`{}` is defined behind `{}`", child.name, site.parent_name())
+    } else {
+        let path = child.file.path(site.db).file_name().unwrap_or_default();
+        format!(
+            "`{}` is defined in {}, which this file doesn't include",
+            child.name,
+            path.to_string_lossy()
+        )
+    };
+    refusals.add(text, Some(child.place()));
+}
+
+/// The offset in front of the comment lines directly above `at`, which start a line.
+pub fn above_comment(db: &dyn Db, file: SourceFile, at: usize) -> usize {
+    let text = &file.text(db);
+    let line = style::line_start(text, at);
+    if text.get(line..at).is_none_or(|t| !t.trim().is_empty()) {
+        return at;
+    }
+    let mut first = line;
+    let from = anchor(db, file, line as u32) as usize;
+    let comments = lex::comments(text.get(from..line).unwrap_or(""));
+    for comment in comments.iter().rev() {
+        let comment = from + comment.start..from + comment.end;
+        let own = style::line_start(text, comment.start);
+        let alone = text.get(own..comment.start).is_some_and(|t| t.trim().is_empty());
+        let directly = text
+            .get(comment.end..first)
+            .is_some_and(|t| t.trim().is_empty() && t.matches('\n').count() <= 1);
+        if !alone || !directly {
+            break;
+        }
+        first = own;
+    }
+    // The caller inserts behind the indentation and puts it there again.
+    let indent = style::indent_at(text, first).len();
+    first + indent
+}
+
+/// Whether a statement stands where the grammar wants exactly one: `if (c) launch;`.
+pub fn is_sole(site: &Site<'_>, statement: StmtId) -> bool {
+    !stands_in_list(&site.body, &site.places, &site.text, site.start, statement)
+}
+
+/// Whether a statement of the function that begins at `start` of `text` stands in a list, so that others may stand beside it.
+/// `do launch; while (0);` counts as a block but has no braces, and what has a label stands where the label does.
+pub fn stands_in_list(body: &Body, places: &Places, text: &str, start: u32, statement: StmtId) -> bool {
+    let around = std::iter::successors(places.parent(statement), |s| places.parent(*s));
+    for outer in around.map(|s| body.stmt(s)) {
+        match outer.kind {
+            StmtKind::Case { .. } | StmtKind::Label(..) => {}
+            StmtKind::Block(_) => return outer.span.shift(start).text(text).starts_with('{'),
+            StmtKind::Preprocessor { .. } => return true,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Appends an item to a list in parentheses: parameters or arguments.
+pub fn append_item(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange, item: &str) {
+    append_items(edit, file, list, &[item.to_owned()]);
+}
+
+/// Appends items to a list in parentheses: parameters or arguments. Each on a line of its own, aligned with the first one of the list,
+/// where the line would get too wide; indented once more than the line of the parenthesis, where that would be too wide, too.
+pub fn append_items(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange, items: &[String]) {
+    let joined = items.join(", ");
+    let text = edit.text(file);
+    let style = edit.style(file);
+    let (open, close) = (list.start as usize, list.end as usize - 1);
+    let inner = text.get(open + 1..close).unwrap_or("");
+    let tokens = lex::code_tokens(inner);
+    let words: Vec<&str> = tokens.iter().map(|t| t.text(inner)).collect();
+    let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else {
+        edit.insert(file, close as u32, joined);
+        return;
+    };
+    if words == ["void"] {
+        let range = TextRange::new((open + 1 + first.start) as u32, (open + 1 + first.end) as u32);
+        edit.replace(FileRange { file, range }, joined);
+        return;
+    }
+    let at = open + 1 + last.end;
+    let line = style::line_start(&text, at);
+    let used = text.get(line..at).unwrap_or("");
+    let rest = text.get(at..style::line_end(&text, at)).unwrap_or("").trim_end();
+    let width = style::columns(style::indent_at(&text, at)) + used.trim_start().chars().count();
+    if width + 2 + joined.chars().count() + rest.chars().count() <= style.width {
+        edit.insert(file, at as u32, format!(", {joined}"));
+        return;
+    }
+    let first_line = style::line_start(&text, open + 1 + first.start);
+    let mut align: String = text
+        .get(first_line..open + 1 + first.start)
+        .unwrap_or("")
+        .chars()
+        .map(|c| if c == '\t' { '\t' } else { ' ' })
+        .collect();
+    let longest = items.iter().map(|item| item.chars().count()).max().unwrap_or(0);
+    if style::columns(&align) + longest + rest.chars().count() > style.width {
+        let shorter = format!("{}{}", style::indent_at(&text, open), style.unit);
+        if style::columns(&shorter) < style::columns(&align) {
+            align = shorter;
+        }
+    }
+    let lines = items.iter().map(|item| format!(",{}{align}{item}", style.newline));
+    edit.insert(file, at as u32, lines.collect::<String>());
+}
+
+/// Puts items in front of the others in a list in parentheses: parameters or arguments.
+pub fn prepend_items(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange, items: &[String]) {
+    let text = edit.text(file);
+    let inner = text.get(list.start as usize + 1..list.end as usize - 1).unwrap_or("");
+    let words = lex::code_words(inner);
+    let items = items.join(", ");
+    if words == ["void"] {
+        let range = TextRange::new(list.start + 1, list.end - 1);
+        edit.replace(FileRange { file, range }, items);
+    } else {
+        let style = edit.style(file);
+        let open = list.start as usize + 1;
+        let line = style::line_start(&text, open);
+        let before = text.get(line..open).unwrap_or("");
+        let rest = text.get(open..style::line_end(&text, open)).unwrap_or("").trim_end();
+        let own = style::indent_at(&text, open);
+        let column = style::columns(own) + before.trim_start().chars().count();
+        let comma = if words.is_empty() {
+            String::new()
+        } else if column + items.chars().count() + 2 + rest.chars().count() <= style.width {
+            ", ".to_owned()
+        } else {
+            let align = " ".repeat(before.trim_start().chars().count());
+            format!(",{}{own}{align}", style.newline)
+        };
+        edit.insert(file, list.start + 1, format!("{items}{comma}"));
+    }
+}
+
+/// Replaces a launch statement by generated code (`\n`, a tab a level). Where only one statement may stand it gets braces.
+pub fn replace_statement(site: &Site<'_>, statement: StmtId, code: &str, edit: &mut EditBuilder<'_>) {
+    let place = site.place(site.body.stmt(statement).span);
+    if !is_sole(site, statement) {
+        edit.replace_code(place, code);
+        return;
+    }
+    // The brace goes behind `if (…)` or `else`, where nothing but white space stands in between.
+    let start = place.range.start as usize;
+    let before = site.text.get(..start).unwrap_or("");
+    let head_end = before.trim_end().len();
+    let comment_before = lex::tokens(before.get(style::line_start(before, head_end)..head_end).unwrap_or(""))
+        .last()
+        .is_some_and(|t| t.kind == TokenKind::Comment);
+    let body = code.replace('\n', "\n\t");
+    if comment_before {
+        edit.replace_code(place, &format!("{{\n\t{body}\n}}"));
+        return;
+    }
+    let range = TextRange::new(head_end as u32, place.range.end);
+    let code = format!(" {{\n\t{body}\n}}");
+    let place = FileRange { file: site.file, range };
+    edit.replace_code(place, &code);
+}

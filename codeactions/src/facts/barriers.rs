@@ -1,0 +1,171 @@
+//! Whether the threads of a block meet at each of a kernel's barriers, with none of them gone before: then the kernel's body can
+//! be run several times in a row, and the threads of one round don't meet those of the next.
+
+use std::collections::HashSet;
+
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::facts::launch::statement_places;
+use gridfuse_analysis::facts::uniformity::{Level, settled_uniformity, uniformity};
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
+
+use crate::api::refusal::Reason;
+use crate::api::refusal::Refusals;
+use crate::facts::calls::{self, Library};
+use crate::facts::effects::{Effects, effects};
+
+/// Refuses a kernel named `name`, whose body is that of `worker`, unless every barrier is reached by all threads of the block or
+/// by none, and every exchange within a warp by all threads of the warp or by none. What that takes for granted is returned.
+pub fn refuse_divergent<'db>(
+    db: &'db dyn Db,
+    worker: FunctionItem<'db>,
+    name: &str,
+    effects: &Effects,
+    settled: bool,
+    refusals: &mut Refusals,
+) -> Vec<Reason> {
+    let mut search = Search {
+        db,
+        settled,
+        met: HashSet::new(),
+        done: HashSet::new(),
+        divergent: Vec::new(),
+        assumes: Vec::new(),
+    };
+    if !effects.barriers.is_empty() || !effects.warp.is_empty() {
+        search.function(worker);
+    }
+    if let Some((place, why)) = search.divergent.first() {
+        refusals.add(
+            format!("not all threads of a block of `{name}` reach this, so one block can't run after the other: {why}"),
+            Some(*place),
+        );
+        return Vec::new();
+    }
+    // Those that the body doesn't show, in a macro for example.
+    let hidden = effects
+        .barriers
+        .iter()
+        .chain(&effects.warp)
+        .find(|found| !search.met.contains(&found.place));
+    if let Some(hidden) = hidden {
+        refusals.add(
+            format!(
+                "whether all threads of a block of `{name}` reach {} isn't clear",
+                hidden.what
+            ),
+            Some(hidden.place),
+        );
+    }
+    search.assumes
+}
+
+struct Search<'db> {
+    db: &'db dyn Db,
+    settled: bool,
+    /// Places of the barriers and exchanges that were looked at.
+    met: HashSet<FileRange>,
+    done: HashSet<FunctionItem<'db>>,
+    /// Those that not all reach, and why.
+    divergent: Vec<(FileRange, String)>,
+    assumes: Vec<Reason>,
+}
+
+impl<'db> Search<'db> {
+    fn function(&mut self, function: FunctionItem<'db>) {
+        if !self.done.insert(function) {
+            return;
+        }
+        let db = self.db;
+        let body = body(db, function);
+        let levels = uniformity(db, function);
+        let places = statement_places(db, function);
+        let file = function.file(db);
+        for (index, expr) in body.exprs.iter().enumerate() {
+            let ExprKind::Call {
+                name: Some(name),
+                callee,
+                ..
+            } = &expr.kind
+            else {
+                continue;
+            };
+            let place = FileRange {
+                file,
+                range: body.expr(*callee).span.shift(function.start(db)),
+            };
+            let needed = match calls::library(name) {
+                Some(Library::Barrier) => Level::Block,
+                Some(Library::Warp) => Level::Warp,
+                Some(_) => continue,
+                None => {
+                    let mut needed = Level::Varying;
+                    for callee in functions_named(db, file, name).into_iter().filter(|f| f.has_body(db)) {
+                        let inner = effects(db, callee);
+                        if !inner.barriers.is_empty() {
+                            needed = needed.min(Level::Block);
+                        } else if !inner.warp.is_empty() {
+                            needed = needed.min(Level::Warp);
+                        }
+                        if needed < Level::Varying {
+                            self.function(callee);
+                        }
+                    }
+                    needed
+                }
+            };
+            if needed == Level::Varying {
+                continue;
+            }
+            self.met.insert(place);
+            let statement = places.statement_of(ExprId(index as u32)).filter(|s| {
+                let whole = matches!(
+                    body.stmt(*s).kind,
+                    StmtKind::Expr(_) | StmtKind::Decl(_) | StmtKind::Return(_) | StmtKind::If { .. }
+                );
+                whole && !under_a_condition(&body, ExprId(index as u32))
+            });
+            let mut divergence = statement.and_then(|s| levels.divergence.get(&s)).cloned();
+            if self.settled && divergence.as_ref().is_some_and(|found| found.level > needed) {
+                let believed = settled_uniformity(db, function);
+                let settled = statement.and_then(|s| believed.divergence.get(&s));
+                divergence = settled.filter(|found| found.level <= needed).cloned().or(divergence);
+            }
+            match divergence {
+                Some(found) if found.level <= needed => {
+                    self.assumes.extend(found.assumes.iter().map(|cause| Reason {
+                        text: cause.text.clone(),
+                        place: Some(FileRange {
+                            file,
+                            range: cause.span.shift(function.start(db)),
+                        }),
+                    }));
+                }
+                Some(found) => {
+                    let why = found
+                        .why
+                        .map_or_else(|| "it stands under a condition".to_owned(), |why| why.text);
+                    self.divergent.push((place, why));
+                }
+                None => self.divergent.push((place, "it stands under a condition".to_owned())),
+            }
+        }
+    }
+}
+
+/// It is evaluated on the right of `&&`, `||` or `?`, or in a lambda.
+fn under_a_condition(body: &Body, expr: ExprId) -> bool {
+    let own = body.expr(expr).span;
+    body.exprs.iter().enumerate().any(|(index, other)| {
+        let conditional = matches!(
+            other.kind,
+            ExprKind::Logical { .. }
+                | ExprKind::Conditional { .. }
+                | ExprKind::Lambda { .. }
+                | ExprKind::Unknown { .. }
+        );
+        conditional && index != expr.0 as usize && other.span.contains(own)
+    })
+}

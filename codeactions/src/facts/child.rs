@@ -1,0 +1,616 @@
+//! The child kernel as rewrites need it: the parts of its head, its parameters, and what forbids moving its body.
+
+use std::sync::Arc;
+
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::{FunctionItem, TypeItem, items};
+use gridfuse_analysis::hir::mentions::anchor;
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::visible::visible_names;
+use gridfuse_analysis::hir::{Body, Builtin, ExprKind, Name, StmtKind, Type, body};
+
+use crate::api::refusal::Refusals;
+use crate::edit::lex;
+use crate::edit::names::{Names, untaken, words_with_macros};
+use crate::edit::style;
+use crate::facts::ctype;
+use crate::facts::pure::is_plain_type;
+use crate::facts::site::syntax_error;
+
+/// A parameter of the child.
+#[derive(Clone, Debug)]
+pub struct Param {
+    /// Its name; a fresh one when it has none.
+    pub name: String,
+    /// Its declaration with that name and without default argument.
+    pub decl: String,
+    /// The same as a field of a struct: without `const` and `__restrict__` of the variable itself.
+    pub field: String,
+    /// Its type.
+    pub ty: Type,
+}
+
+/// A body that an earlier rewrite has moved out: the child does nothing but call it.
+#[derive(Clone, Debug)]
+pub struct Outlined<'db> {
+    /// The function with the body.
+    pub function: FunctionItem<'db>,
+    /// Its name.
+    pub name: String,
+    /// `threadIdx` is a parameter, too.
+    pub takes_thread: bool,
+}
+
+/// A kernel that is launched.
+pub struct Child<'db> {
+    /// The database.
+    pub db: &'db dyn Db,
+    /// The kernel.
+    pub item: FunctionItem<'db>,
+    /// Its file.
+    pub file: SourceFile,
+    /// The file's text.
+    pub text: Arc<str>,
+    /// Its offset.
+    pub start: u32,
+    /// Its body.
+    pub body: Arc<Body>,
+    /// Its name without namespaces.
+    pub name: String,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// `template <class T>`, where it is one.
+    pub template: Option<String>,
+    /// `<T>`, or nothing.
+    pub template_args: String,
+    /// `static`
+    pub is_static: bool,
+    /// `__launch_bounds__(128)`, where it has them.
+    pub launch_bounds: Option<String>,
+    /// Where the head begins that is in front of the name: behind the template header, with `extern "C"`.
+    pub head_start: u32,
+    /// The body that an earlier rewrite has moved out.
+    pub outlined: Option<Outlined<'db>>,
+}
+
+impl<'db> Child<'db> {
+    /// Looks at a kernel; what can't be moved or copied is refused. Unnamed parameters get names from `names`.
+    pub fn read(
+        db: &'db dyn Db,
+        item: FunctionItem<'db>,
+        names: &mut Names,
+        refusals: &mut Refusals,
+    ) -> Option<Child<'db>> {
+        let signature = item.signature(db);
+        let file = item.file(db);
+        let start = item.start(db);
+        let text = file.text(db);
+        let name = unqualified(item.name(db)).to_owned();
+        let lowered = body(db, item);
+        let place = |span: Span| {
+            Some(FileRange {
+                file,
+                range: span.shift(start),
+            })
+        };
+        let at_name = place(signature.name_span);
+        let source = |span: Span| span.shift(start).text(&text).to_owned();
+        let whole = Span::new(0, item.text(db).len() as u32).shift(start);
+        if let Some(error) = syntax_error(db, file, whole) {
+            refusals.add(
+                format!("`{name}` isn't understood completely: a syntax error"),
+                Some(error),
+            );
+        }
+        for (span, reason) in &lowered.problems {
+            refusals.add(format!("`{name}` isn't understood completely: {reason}"), place(*span));
+        }
+        let head = Span::new(0, item.body_span(db).start);
+        if let Some(group) = item.decided(db).iter().find(|group| group.start < head.end) {
+            refusals.add(format!("an #if decides what the head of `{name}` is"), place(*group));
+        }
+        if signature.conditional {
+            refusals.add(
+                format!("`{name}` is defined under an #if, where another definition may take its place"),
+                at_name,
+            );
+        }
+        if signature.member {
+            refusals.add(
+                format!("`{name}` is defined with a qualified name or in a class"),
+                at_name,
+            );
+        }
+        let definitions = functions_named(db, file, item.name(db))
+            .into_iter()
+            .filter(|f| f.has_body(db) && f.name(db) == item.name(db));
+        if let Some(other) = definitions.into_iter().find(|f| *f != item) {
+            let other = FileRange {
+                file: other.file(db),
+                range: other.signature(db).name_span.shift(other.start(db)),
+            };
+            refusals.add(
+                format!("`{name}` has several definitions (an overload or a specialisation)"),
+                Some(other),
+            );
+        }
+        let behind = source(Span::new(signature.params_span.end, item.body_span(db).start));
+        if !lex::is_blank(&behind) {
+            refusals.add(
+                format!(
+                    "`{}` behind the parameters of `{name}` is not understood",
+                    behind.trim()
+                ),
+                at_name,
+            );
+        }
+
+        // The head: everything in front of the name.
+        let mut head_start = signature.head_span.start + start;
+        let mut head_text = source(signature.head_span);
+        if signature.extern_c {
+            let before = text.get(..head_start as usize).unwrap_or("");
+            let line = before.trim_end();
+            if let Some(at) = line
+                .strip_suffix("\"C\"")
+                .map(str::trim_end)
+                .and_then(|l| l.strip_suffix("extern"))
+            {
+                head_text = format!("{}{head_text}", before.get(at.len()..).unwrap_or(""));
+                head_start = at.len() as u32;
+            }
+        }
+        if let Some(word) = word_in_front(db, file, head_start.min(start) as usize) {
+            refusals.add(format!("`{word}` in front of `{name}` is not understood"), at_name);
+        }
+        let head = Head::read(db, file, &head_text, head_start);
+        if let Err(word) = &head {
+            refusals.add(format!("`{word}` in front of `{name}` is not understood"), at_name);
+        }
+        refuse_uncertain(db, item, refusals);
+        let head = head.unwrap_or_default();
+
+        let mut template = None;
+        let mut template_args = String::new();
+        if signature.template_params.is_some() {
+            let header = text
+                .get(start as usize..(signature.head_span.start + start) as usize)
+                .unwrap_or("")
+                .trim_end();
+            let words = lex::code_words(header);
+            let packs = header.contains("...");
+            let closed = words.first() == Some(&"template") && words.last() == Some(&">");
+            if signature.template_names.is_empty() || packs || !closed || words.contains(&"requires") {
+                refusals.add(
+                    format!("the template parameters of `{name}` are not understood"),
+                    at_name,
+                );
+            }
+            template = Some(header.to_owned());
+            template_args = format!("<{}>", signature.template_names.join(", "));
+        }
+
+        for binding in &lowered.bindings {
+            names.add(&binding.name);
+        }
+        let mut params = Vec::new();
+        for (index, id) in lowered.params.iter().enumerate() {
+            let binding = lowered.binding(*id);
+            let end = binding.default.map_or(binding.decl_span.end, |d| d.start);
+            let written = source(Span::new(binding.decl_span.start, end));
+            let mut decl = written.trim_end().trim_end_matches('=').trim_end().to_owned();
+            let shown = if binding.name.is_empty() {
+                decl.clone()
+            } else {
+                binding.name.clone()
+            };
+            let mut refuse = |what: &str| {
+                refusals.add(
+                    format!("parameter `{shown}` of `{name}` {what}"),
+                    place(binding.decl_span),
+                );
+            };
+            if binding.ty.reference {
+                refuse("is a reference");
+            } else if binding.ty.complex || !binding.ty.array.is_empty() {
+                refuse("has a type that is not understood");
+            } else if decl.contains("__grid_constant__") {
+                refuse("is __grid_constant__");
+            } else if let Err(why) = copies_plainly(db, item, &binding.ty, 0) {
+                refuse(&why);
+            }
+            let mut param_name = binding.name.clone();
+            if param_name.is_empty() {
+                param_name = names.fresh(&format!("arg{}", index + 1));
+                let space = if decl.ends_with(" *") { "" } else { " " };
+                decl = format!("{decl}{space}{param_name}");
+            }
+            params.push(Param {
+                field: field_of(&decl, &binding.ty),
+                name: param_name,
+                decl,
+                ty: binding.ty.clone(),
+            });
+        }
+        let outlined = already_outlined(db, item, &lowered, &template_args);
+        Some(Child {
+            db,
+            item,
+            file,
+            text: text.clone(),
+            start,
+            body: lowered,
+            name,
+            params,
+            template,
+            template_args,
+            is_static: head.is_static,
+            launch_bounds: head.launch_bounds,
+            head_start,
+            outlined,
+        })
+    }
+
+    /// A name that is none of the child's parameters: `wanted`, or something like it.
+    pub fn local(&self, wanted: &str) -> String {
+        untaken(self.db, self.file, wanted, |name| self.has_param(name))
+    }
+
+    /// The same where the child's body stands below it, which uses names of its own, by macros, too.
+    pub fn local_around_body(&self, wanted: &str) -> String {
+        let words = words_with_macros(self.db, self.file, self.source(self.item.body_span(self.db)));
+        untaken(self.db, self.file, wanted, |name| {
+            self.has_param(name) || words.contains(name)
+        })
+    }
+
+    fn has_param(&self, name: &str) -> bool {
+        self.params.iter().any(|p| p.name == name)
+    }
+
+    /// The template header of what is generated from the child, with its newline, or nothing.
+    pub fn template_line(&self) -> String {
+        let template = self.template.as_ref();
+        template.map_or(String::new(), |t| format!("{}\n", crate::edit::one_line::one_line(t)))
+    }
+
+    /// The function whose body does the child's work.
+    pub fn worker(&self) -> FunctionItem<'db> {
+        self.outlined.as_ref().map_or(self.item, |o| o.function)
+    }
+
+    /// The source of a span.
+    pub fn source(&self, span: Span) -> &str {
+        span.shift(self.start).text(&self.text)
+    }
+
+    /// The place of its name.
+    pub fn place(&self) -> FileRange {
+        FileRange {
+            file: self.file,
+            range: self.item.signature(self.db).name_span.shift(self.start),
+        }
+    }
+
+    /// One past its last byte.
+    pub fn end(&self) -> u32 {
+        self.item.body_span(self.db).end + self.start
+    }
+
+    /// Whether the parent, which stands at `offset` of `file`, sees the child's definition.
+    pub fn is_seen_from(&self, file: SourceFile, offset: u32) -> bool {
+        if file == self.file {
+            return self.start < offset;
+        }
+        included_files(self.db, file).contains(&self.file)
+    }
+
+    /// The range of its parameter list, parentheses included.
+    pub fn params_range(&self) -> TextRange {
+        self.item.signature(self.db).params_span.shift(self.start)
+    }
+}
+
+/// What stands directly in front of an item and belongs to it, though the item doesn't include it: an attribute.
+fn word_in_front(db: &dyn Db, file: SourceFile, at: usize) -> Option<String> {
+    // No further back than to the end of the function before it.
+    let from = anchor(db, file, at as u32) as usize;
+    word_before(&file.text(db), from, at)
+}
+
+/// What stands directly in front of `at` and belongs to what stands there; `from`: where something else ends.
+fn word_before(text: &str, from: usize, at: usize) -> Option<String> {
+    let before = text.get(..at)?;
+    let mut tokens = lex::code_tokens(before.get(from..)?);
+    for token in &mut tokens {
+        (token.start, token.end) = (token.start + from, token.end + from);
+    }
+    let last = tokens.last()?;
+    if matches!(last.text(before), ";" | "}" | "{") {
+        return None;
+    }
+    // The end of a directive, which may go on over several lines.
+    let mut line = style::line_start(before, last.start);
+    while line > 0
+        && before
+            .get(..line)
+            .is_some_and(|t| t.trim_end_matches(['\r', '\n']).ends_with('\\'))
+    {
+        line = style::line_start(before, line - 1);
+    }
+    if before.get(line..).is_some_and(|t| t.trim_start().starts_with('#')) && line < style::line_start(text, at) {
+        return None;
+    }
+    let first = tokens
+        .iter()
+        .rposition(|t| matches!(t.text(before), ";" | "}" | "{"))
+        .map_or(0, |i| i + 1);
+    let words = tokens.get(first..)?;
+    let start = words.iter().map(|t| t.start).find(|s| *s >= line).unwrap_or(last.start);
+    before.get(start..last.end).map(str::to_owned)
+}
+
+/// Refuses a function of which it isn't certain that it is a kernel, or what kind of one.
+pub fn refuse_uncertain(db: &dyn Db, item: FunctionItem<'_>, refusals: &mut Refusals) {
+    let Some(span) = item.signature(db).uncertain else {
+        return;
+    };
+    let (file, range) = (item.file(db), span.shift(item.start(db)));
+    let text = file.text(db);
+    let name = range.text(&text).split('(').next().unwrap_or("").trim_end();
+    refusals.add(
+        format!(
+            "what the macro `{name}` in front of `{}` stands for is not certain",
+            unqualified(item.name(db))
+        ),
+        Some(FileRange { file, range }),
+    );
+}
+
+/// Whether a specifier that a macro stands for changes nothing for kernels that are made from this one.
+fn is_kernel_specifier(word: &str) -> bool {
+    matches!(word, "__global__" | "inline" | "static" | "extern" | "\"C\"")
+        || word.starts_with("__launch_bounds__")
+        || word.starts_with("__attribute__") && word.contains("visibility")
+}
+
+#[derive(Default)]
+struct Head {
+    is_static: bool,
+    launch_bounds: Option<String>,
+}
+
+impl Head {
+    /// Understands the words in front of a kernel's name, or gives the one that it doesn't know.
+    fn read(db: &dyn Db, file: SourceFile, text: &str, offset: u32) -> Result<Head, String> {
+        let mut head = Head::default();
+        let parsed = parse(db, file);
+        let macros = &parsed.masked().specifiers;
+        let tokens = lex::code_tokens(text);
+        let mut at = 0;
+        while let Some(token) = tokens.get(at) {
+            let word = token.text(text);
+            at += 1;
+            match word {
+                "__global__" | "void" | "inline" | "extern" | "\"C\"" => {}
+                "static" => head.is_static = true,
+                "__launch_bounds__" => {
+                    let mut depth = 0;
+                    let from = token.start;
+                    while let Some(token) = tokens.get(at) {
+                        at += 1;
+                        match token.text(text) {
+                            "(" => depth += 1,
+                            ")" => depth -= 1,
+                            _ => {}
+                        }
+                        if depth == 0 {
+                            head.launch_bounds = text.get(from..token.end).map(str::to_owned);
+                            break;
+                        }
+                    }
+                }
+                _ => {
+                    let place = offset + token.start as u32;
+                    let used = macros.binary_search_by_key(&place, |m| m.start).ok();
+                    let Some(used) = used.and_then(|index| macros.get(index)) else {
+                        return Err(word.to_owned());
+                    };
+                    // With the function's name among its arguments it can't be taken apart.
+                    if used.end > offset + text.len() as u32 || !used.words.iter().all(|w| is_kernel_specifier(w)) {
+                        return Err(word.to_owned());
+                    }
+                    head.is_static |= used.has("static");
+                    if let Some(bounds) = used.with_arguments("__launch_bounds__") {
+                        head.launch_bounds = Some(bounds.to_owned());
+                    }
+                    while tokens.get(at).is_some_and(|t| offset + (t.start as u32) < used.end) {
+                        at += 1;
+                    }
+                }
+            }
+        }
+        Ok(head)
+    }
+}
+
+/// Whether a value of this type can be passed on by value in device code and copied byte by byte.
+pub(crate) fn copies_plainly(db: &dyn Db, function: FunctionItem<'_>, ty: &Type, depth: u32) -> Result<(), String> {
+    if ty.pointers > 0 {
+        return Ok(());
+    }
+    if function.signature(db).template_types.contains(&ty.base) {
+        return Ok(());
+    }
+    plain_base(db, function.file(db), &ty.base, depth)
+}
+
+fn plain_base(db: &dyn Db, file: SourceFile, base: &str, depth: u32) -> Result<(), String> {
+    let short = base.trim().trim_start_matches("struct ").trim();
+    if is_plain_type(short) || is_plain_type(&ctype::normalize(short)) {
+        return Ok(());
+    }
+    let unknown = || format!("has the type `{short}`, which isn't known");
+    if depth > 8 {
+        return Err(unknown());
+    }
+    let key = unqualified(short.split('<').next().unwrap_or(short).trim());
+    let mut found: Vec<TypeItem> = Vec::new();
+    for file in included_files(db, file) {
+        found.extend(items(db, *file).types.iter().filter(|t| t.name == key).cloned());
+    }
+    match found.as_slice() {
+        [] => match visible_names(db, file).aliases.get(key) {
+            Some(target) if target.contains('*') => Ok(()),
+            Some(target) if !target.contains('(') => plain_base(db, file, target, depth + 1),
+            _ => Err(unknown()),
+        },
+        [one] if one.is_enum => Ok(()),
+        [one] if one.nontrivial => Err(format!("has the type `{short}`, whose copying may run code")),
+        [one] if short.contains('<') => one
+            .fields
+            .iter()
+            .all(|(_, name)| !name.contains('('))
+            .then_some(())
+            .ok_or_else(unknown),
+        [one] => {
+            for (ty, name) in &one.fields {
+                if !name.contains('*') {
+                    plain_base(db, file, ty, depth + 1)
+                        .map_err(|_| format!("has the type `{short}`, whose field `{name}` isn't known to be plain"))?;
+                }
+            }
+            Ok(())
+        }
+        _ => Err(unknown()),
+    }
+}
+
+/// A parameter's declaration as a struct field.
+fn field_of(decl: &str, ty: &Type) -> String {
+    let tokens = lex::code_tokens(decl);
+    let last_star = tokens.iter().rposition(|t| t.text(decl) == "*");
+    let mut angle = 0i32;
+    let mut out = String::new();
+    let mut copied = 0;
+    for (index, token) in tokens.iter().enumerate() {
+        let word = token.text(decl);
+        match word {
+            "<" => angle += 1,
+            ">" => angle -= 1,
+            _ => {}
+        }
+        let restrict = matches!(word, "__restrict__" | "__restrict" | "restrict");
+        let own_const = word == "const"
+            && angle == 0
+            && match last_star {
+                Some(star) => index > star,
+                None => ty.pointers == 0,
+            };
+        if restrict || own_const {
+            out.push_str(decl.get(copied..token.start).unwrap_or(""));
+            copied = token.end;
+            // The space behind it goes, too.
+            while decl.as_bytes().get(copied).is_some_and(u8::is_ascii_whitespace) {
+                copied += 1;
+            }
+        }
+    }
+    out.push_str(decl.get(copied..).unwrap_or(""));
+    out.trim().to_owned()
+}
+
+/// Recognises a child whose body is one call `name(blockIdx, gridDim, blockDim, params…)`.
+fn already_outlined<'db>(
+    db: &'db dyn Db,
+    item: FunctionItem<'db>,
+    body: &Body,
+    template_args: &str,
+) -> Option<Outlined<'db>> {
+    let StmtKind::Block(stmts) = &body.stmt(body.root?).kind else {
+        return None;
+    };
+    let [only] = stmts.as_slice() else { return None };
+    let StmtKind::Expr(expr) = body.stmt(*only).kind else {
+        return None;
+    };
+    let ExprKind::Call {
+        name: Some(name),
+        args,
+        template_args: written,
+        ..
+    } = &body.expr(expr).kind
+    else {
+        return None;
+    };
+    let builtin = |index: usize| match args.get(index).map(|a| &body.expr(*a).kind) {
+        Some(ExprKind::Name(Name::Builtin(builtin))) => Some(*builtin),
+        _ => None,
+    };
+    let takes_thread = builtin(0) == Some(Builtin::ThreadIdx);
+    let first = usize::from(takes_thread);
+    let expected = [Builtin::BlockIdx, Builtin::GridDim, Builtin::BlockDim];
+    if !expected.iter().enumerate().all(|(i, b)| builtin(first + i) == Some(*b)) {
+        return None;
+    }
+    let rest = args.get(first + 3..)?;
+    let same = rest.len() == body.params.len()
+        && rest
+            .iter()
+            .zip(&body.params)
+            .all(|(a, p)| matches!(body.expr(*a).kind, ExprKind::Name(Name::Local(b)) if b == *p));
+    let text = item.file(db).text(db);
+    let written = written.map_or("", |s| s.shift(item.start(db)).text(&text));
+    if !same || lex::code_words(written) != lex::code_words(template_args) {
+        return None;
+    }
+    let mut bodies = functions_named(db, item.file(db), name)
+        .into_iter()
+        .filter(|f| f.has_body(db));
+    let function = bodies.next()?;
+    (bodies.next().is_none() && function.signature(db).device).then(|| Outlined {
+        function,
+        name: name.clone(),
+        takes_thread,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_front() {
+        let word = |text: &str| word_before(text, 0, text.len());
+        assert_eq!(word("int x;\n__cluster_dims__(2) "), Some("__cluster_dims__(2)".into()));
+        for fine in [
+            "",
+            "int x;\n",
+            "}\n",
+            "namespace a {\n",
+            "#define A \\\n  b(c)\n",
+            "#include <a>\r\n// x\n",
+        ] {
+            assert_eq!(word(fine), None, "{fine}");
+        }
+    }
+
+    #[test]
+    fn fields() {
+        let value = Type::default();
+        let pointer = Type {
+            pointers: 1,
+            ..Type::default()
+        };
+        assert_eq!(field_of("const int n", &value), "int n");
+        assert_eq!(field_of("int const n", &value), "int n");
+        assert_eq!(field_of("const int* __restrict__ const p", &pointer), "const int* p");
+        assert_eq!(field_of("int *__restrict__ p", &pointer), "int *p");
+        assert_eq!(field_of("Pair<const int> p", &value), "Pair<const int> p");
+    }
+}

@@ -1,0 +1,244 @@
+//! A little of C++'s types: enough to know whether `{value}` would narrow when it initialises a struct field.
+
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, UnOp};
+
+use crate::facts::calls;
+use crate::facts::site::Site;
+
+/// A type name with its synonyms made one: `unsigned` is `unsigned int`, `std::size_t` is `size_t`.
+pub fn normalize(base: &str) -> String {
+    let base = base.trim().trim_start_matches("::");
+    let base = base.strip_prefix("std::").unwrap_or(base);
+    let mut words: Vec<&str> = base
+        .split_whitespace()
+        .filter(|w| !matches!(*w, "const" | "volatile"))
+        .collect();
+    let is_number = |w: &str| matches!(w, "unsigned" | "signed" | "int" | "long" | "short" | "char");
+    if words.len() > 1 && words.iter().all(|w| is_number(w)) || words == ["unsigned"] || words == ["signed"] {
+        let unsigned = words.contains(&"unsigned");
+        let char_type = words.contains(&"char");
+        let longs = words.iter().filter(|w| **w == "long").count();
+        let short = words.contains(&"short");
+        if !char_type {
+            words.clear();
+            if unsigned {
+                words.push("unsigned");
+            }
+            match (longs, short) {
+                (0, false) => words.push("int"),
+                (0, true) => words.push("short"),
+                (1, _) => words.push("long"),
+                _ => words.extend(["long", "long"]),
+            }
+        }
+    }
+    let joined = words.join(" ");
+    match joined.as_str() {
+        "int32_t" => "int".into(),
+        "uint32_t" | "uint" => "unsigned int".into(),
+        "uint8_t" | "uchar" => "unsigned char".into(),
+        "int8_t" => "signed char".into(),
+        "int16_t" => "short".into(),
+        "uint16_t" | "ushort" => "unsigned short".into(),
+        _ => joined,
+    }
+}
+
+/// Rank of the types in which arithmetic is done.
+fn rank(ty: &str) -> Option<u32> {
+    Some(match ty {
+        "bool" | "char" | "signed char" | "unsigned char" | "short" | "unsigned short" | "int" => 0,
+        "unsigned int" => 1,
+        "long" => 2,
+        "unsigned long" => 3,
+        "long long" => 4,
+        "unsigned long long" => 5,
+        "float" => 6,
+        "double" => 7,
+        _ => return None,
+    })
+}
+
+/// The type of an expression, normalized, when it is a plain value whose type can be told.
+pub fn type_of(site: &Site<'_>, expr: ExprId) -> Option<String> {
+    let body = &site.body;
+    let promoted = |ty: &str| rank(ty).map(|r| if r == 0 { "int".to_owned() } else { ty.to_owned() });
+    match &body.expr(expr).kind {
+        ExprKind::Literal(Literal::Int(value)) => {
+            let text = site.expr_source(expr);
+            let suffixed = !text.starts_with('\'') && text.ends_with(['u', 'U', 'l', 'L', 'z', 'Z']);
+            (!suffixed && i32::try_from(*value).is_ok() && !body.expr(expr).from_macro).then(|| "int".into())
+        }
+        ExprKind::Literal(Literal::Bool(_)) => Some("bool".into()),
+        ExprKind::Literal(Literal::Float(text)) => {
+            Some(if text.ends_with(['f', 'F']) { "float" } else { "double" }.into())
+        }
+        ExprKind::Name(Name::Local(binding)) => {
+            let ty = &body.binding(*binding).ty;
+            let plain = ty.pointers == 0 && ty.array.is_empty() && !ty.complex && ty.base != "auto";
+            plain.then(|| normalize(&ty.base))
+        }
+        ExprKind::Paren(e) => type_of(site, *e),
+        ExprKind::Unary(UnOp::Not, _) | ExprKind::Logical { .. } => Some("bool".into()),
+        ExprKind::Unary(_, e) => promoted(&type_of(site, *e)?),
+        ExprKind::Binary(BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge, ..) => {
+            Some("bool".into())
+        }
+        ExprKind::Binary(BinOp::Shl | BinOp::Shr, a, _) => promoted(&type_of(site, *a)?),
+        ExprKind::Binary(_, a, b) => {
+            let (a, b) = (promoted(&type_of(site, *a)?)?, promoted(&type_of(site, *b)?)?);
+            let (ra, rb) = (rank(&a)?, rank(&b)?);
+            // `unsigned int` with `long` is `long` or `unsigned long`, depending on the platform.
+            if ra.min(rb) == 1 && ra.max(rb) == 2 {
+                return None;
+            }
+            Some(if ra >= rb { a } else { b })
+        }
+        ExprKind::Conditional { then, otherwise, .. } => {
+            let (a, b) = (type_of(site, *then)?, type_of(site, *otherwise)?);
+            (a == b).then_some(a)
+        }
+        ExprKind::Cast { ty, reinterpret, .. } if !reinterpret => Some(normalize(ty)),
+        ExprKind::Index { base, .. } | ExprKind::Deref(base) => {
+            let ExprKind::Name(Name::Local(binding)) = body.expr(body.strip_parens(*base)).kind else {
+                return None;
+            };
+            let ty = &body.binding(binding).ty;
+            let one = usize::from(ty.pointers) + ty.array.len() == 1;
+            (one && !ty.complex && ty.base != "auto").then(|| normalize(&ty.base))
+        }
+        ExprKind::Field { base, field, .. } => {
+            if matches!(body.expr(*base).kind, ExprKind::Name(Name::Builtin(_))) {
+                return Some("unsigned int".into());
+            }
+            let record = match body.expr(body.strip_parens(*base)).kind {
+                ExprKind::Name(Name::Local(binding)) => body.binding(binding).ty.base.clone(),
+                _ => type_of(site, *base)?,
+            };
+            field_type(site, &record, field)
+        }
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } if matches!(name.as_str(), "min" | "max") => {
+            let (a, b) = (type_of(site, *args.first()?)?, type_of(site, *args.get(1)?)?);
+            // CUDA has none for smaller types than `int`.
+            (a == b).then(|| promoted(&a).unwrap_or(a))
+        }
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } if name.starts_with("atomic") => {
+            let first = body.strip_parens(*args.first()?);
+            match &body.expr(first).kind {
+                ExprKind::AddrOf(place) => type_of(site, *place),
+                ExprKind::Name(Name::Local(binding)) => {
+                    let ty = &body.binding(*binding).ty;
+                    (ty.pointers == 1 && ty.array.is_empty() && !ty.complex && ty.base != "auto")
+                        .then(|| normalize(&ty.base))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn field_type(site: &Site<'_>, record: &str, field: &str) -> Option<String> {
+    if record == "dim3" {
+        return Some("unsigned int".into());
+    }
+    if calls::VECTORS.contains(&record) && matches!(field, "x" | "y" | "z" | "w") {
+        let stem = record.trim_end_matches(|c: char| c.is_ascii_digit());
+        return Some(match stem {
+            "uint" => "unsigned int".into(),
+            "uchar" => "unsigned char".into(),
+            "ushort" => "unsigned short".into(),
+            "ulong" => "unsigned long".into(),
+            "longlong" => "long long".into(),
+            "ulonglong" => "unsigned long long".into(),
+            // Plain `char` in `char1` is `signed char`.
+            "char" => "signed char".into(),
+            other => other.into(),
+        });
+    }
+    let mut found = None;
+    for file in included_files(site.db, site.file) {
+        for ty in &items(site.db, *file).types {
+            if ty.name != record {
+                continue;
+            }
+            let (text, _) = ty.fields.iter().find(|(_, name)| name == field)?;
+            if found.replace(normalize(text)).is_some() {
+                return None;
+            }
+        }
+    }
+    found
+}
+
+/// Whether `{value}` initialises a field of type `to` without narrowing when the value has type `from`.
+pub fn converts_in_braces(from: &str, to: &str) -> bool {
+    from == to
+        || matches!(
+            (from, to),
+            (
+                "bool" | "char" | "signed char" | "unsigned char" | "short" | "unsigned short",
+                "int" | "long" | "long long"
+            ) | ("int", "long" | "long long")
+                | ("long", "long long")
+                | (
+                    "bool" | "unsigned char" | "unsigned short",
+                    "unsigned int" | "unsigned long" | "unsigned long long" | "size_t"
+                )
+                | (
+                    "unsigned int",
+                    "unsigned long" | "unsigned long long" | "size_t" | "long long"
+                )
+                | ("unsigned long", "unsigned long long" | "size_t")
+                | ("float", "double")
+        )
+}
+
+/// Whether a literal's value fits a type, so that braces accept it.
+pub fn literal_fits(site: &Site<'_>, expr: ExprId, to: &str) -> bool {
+    let expr = site.body.strip_parens(expr);
+    let value = match &site.body.expr(expr).kind {
+        ExprKind::Literal(Literal::Int(value)) => Some(*value),
+        ExprKind::Unary(UnOp::Neg, e) => match &site.body.expr(*e).kind {
+            ExprKind::Literal(Literal::Int(value)) => value.checked_neg(),
+            _ => None,
+        },
+        ExprKind::Literal(Literal::Float(_)) => return matches!(to, "float" | "double"),
+        ExprKind::Literal(Literal::Bool(_)) => return rank(to).is_some() || to == "size_t",
+        _ => None,
+    };
+    let Some(value) = value else { return false };
+    // `-1u` is a large number.
+    if value < 0 && (site.body.expr(expr).from_macro || site.expr_source(expr).contains(['u', 'U'])) {
+        return false;
+    }
+    match to {
+        "int" | "long" | "long long" | "float" | "double" => value.abs() < 1 << 24,
+        "unsigned int" | "unsigned long" | "unsigned long long" | "size_t" => (0..1 << 31).contains(&value),
+        "short" => value.abs() < 1 << 15,
+        "unsigned short" => (0..1 << 16).contains(&value),
+        "char" | "signed char" => (0..1 << 7).contains(&value),
+        "unsigned char" => (0..1 << 8).contains(&value),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn synonyms() {
+        assert_eq!(normalize("unsigned"), "unsigned int");
+        assert_eq!(normalize("const long unsigned int"), "unsigned long");
+        assert_eq!(normalize("std::uint32_t"), "unsigned int");
+        assert_eq!(normalize("unsigned char"), "unsigned char");
+        assert_eq!(normalize("Foo<int>"), "Foo<int>");
+    }
+}

@@ -1,0 +1,597 @@
+//! What a device function does that matters when its body is moved into another function: looked up in the tokens of its
+//! text, the macros it uses and the functions it calls. Tokens know no control flow, so every answer errs on the safe side.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use gridfuse_analysis::base::budget::MACRO_BYTES;
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::facts::hidden::hidden;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{declarations_of, functions_named};
+use gridfuse_analysis::hir::visible::Visible;
+use gridfuse_analysis::hir::visible::visible;
+use gridfuse_analysis::hir::visible::visible_names;
+use gridfuse_analysis::hir::{ExprKind, Literal, StmtKind, Storage, body};
+
+use crate::edit::include::HEADER_NAME;
+use crate::edit::lex::{self, Token, TokenKind};
+use crate::facts::calls::{self, Library};
+
+/// A place with the words to name what stands there.
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
+pub struct Found {
+    /// `__syncthreads()`, `a call of f`.
+    pub what: String,
+    /// Where.
+    pub place: FileRange,
+}
+
+/// The result, with the places in the order in which they were met. Callees are included everywhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, salsa::SalsaValue)]
+pub struct Effects {
+    /// Built-in variables (`blockIdx`…) that functions other than the one asked about read, with the function's name.
+    pub builtins_in_callees: Vec<(&'static str, String, FileRange)>,
+    /// Barriers of the block.
+    pub barriers: Vec<Found>,
+    /// Exchange with other threads of the warp.
+    pub warp: Vec<Found>,
+    /// `__shared__`.
+    pub shared: Vec<Found>,
+    /// Launches.
+    pub launches: Vec<Found>,
+    /// Waiting for child grids.
+    pub syncs: Vec<Found>,
+    /// Reading of a launch's error.
+    pub errors: Vec<Found>,
+    /// Events.
+    pub events: Vec<Found>,
+    /// Memory that is set or copied in the order of a stream.
+    pub operations: Vec<Found>,
+    /// `asm`.
+    pub asm: Vec<Found>,
+    /// Waiting for another thread: `while (atomicCAS(…))`.
+    pub waits: Vec<Found>,
+    /// Calls of functions of which nothing is known.
+    pub unknown: Vec<Found>,
+    /// Functions that call themselves.
+    pub recursion: Vec<Found>,
+    /// Loads of memory that nothing may write while the kernel runs: `__ldg`, `ld.global.nc`, textures and surfaces.
+    pub read_only: Vec<Found>,
+    /// Fences: what was written before is seen by who sees what is written behind.
+    pub fences: Vec<Found>,
+    /// `__restrict__` pointers of functions that it calls, and of variables: loads through them may be of that kind, too.
+    pub restricts: Vec<Found>,
+    /// `__func__` and the like.
+    pub own_name: Vec<Found>,
+}
+
+pub(crate) const BUILTINS: [&str; 4] = ["threadIdx", "blockIdx", "gridDim", "blockDim"];
+
+/// The effects of `function` and all that it calls.
+#[salsa::tracked(returns(clone))]
+pub fn effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Effects> {
+    let mut scan = Scan {
+        db,
+        root: function,
+        found: Effects::default(),
+        done: HashSet::new(),
+        active: Vec::new(),
+        replaced: 0,
+    };
+    scan.function(function);
+    Arc::new(scan.found)
+}
+
+struct Scan<'db> {
+    db: &'db dyn Db,
+    root: FunctionItem<'db>,
+    found: Effects,
+    done: HashSet<FunctionItem<'db>>,
+    active: Vec<FunctionItem<'db>>,
+    /// Bytes of the macros that were followed, each as often as it was.
+    replaced: usize,
+}
+
+/// What the tokens of one text may refer to.
+struct Context<'a, 'db> {
+    function: FunctionItem<'db>,
+    /// The function whose own words these are; `None` inside of the macro replacement of something unknown.
+    file: SourceFile,
+    visible: &'a Visible<'db>,
+    /// Local variables: whether calling one is a call of something unknown.
+    locals: HashMap<String, bool>,
+    /// Where local variables are declared, relative to the function.
+    declared: HashSet<u32>,
+    template_names: &'a [String],
+}
+
+impl<'db> Scan<'db> {
+    fn function(&mut self, function: FunctionItem<'db>) {
+        if self.active.contains(&function) {
+            let place = self.name_place(function);
+            let what = format!("`{}` calls itself", function.name(self.db));
+            self.found.recursion.push(Found { what, place });
+            return;
+        }
+        // What the runtime header does is no effect of the program's: who uses it knows what for.
+        let file_name = function.file(self.db).path(self.db).file_name();
+        if file_name.is_some_and(|n| n == HEADER_NAME) || !self.done.insert(function) {
+            return;
+        }
+        if self.active.len() > 60 {
+            let place = self.name_place(function);
+            let what = "calls that are nested too deeply".to_owned();
+            self.found.unknown.push(Found { what, place });
+            return;
+        }
+        self.active.push(function);
+        let db = self.db;
+        let lowered = body(db, function);
+        let mut locals = HashMap::new();
+        let mut declared = HashSet::new();
+        for binding in &lowered.bindings {
+            let opaque = binding.storage == Storage::Param;
+            locals
+                .entry(binding.name.clone())
+                .and_modify(|o| *o |= opaque)
+                .or_insert(opaque);
+            declared.insert(binding.span.start);
+        }
+        for stmt in &lowered.stmts {
+            if let StmtKind::Decl(decls) = &stmt.kind {
+                for decl in decls {
+                    let lambda = decl
+                        .init
+                        .is_some_and(|i| matches!(lowered.expr(i).kind, ExprKind::Lambda { .. }));
+                    if !lambda && let Some(opaque) = locals.get_mut(&lowered.binding(decl.binding).name) {
+                        *opaque = true;
+                    }
+                }
+            }
+        }
+        let file = function.file(db);
+        for binding in lowered.bindings.iter().filter(|b| b.ty.restrict) {
+            let own = function == self.root && binding.storage == Storage::Param;
+            if !own {
+                let what = format!("`{}`, which is __restrict__", binding.name);
+                let range = binding.span.shift(function.start(db));
+                self.found.restricts.push(Found {
+                    what,
+                    place: FileRange { file, range },
+                });
+            }
+        }
+        let signature = function.signature(db);
+        let context = Context {
+            function,
+            file,
+            visible: visible(db, file),
+            locals,
+            declared,
+            template_names: &signature.template_names,
+        };
+        let text = function.text(db);
+        let span = function.body_span(db);
+        if let Some(code) = text.get(span.start as usize..span.end as usize) {
+            self.tokens(code, span.start, None, &context, &mut Vec::new());
+        }
+        // Default arguments are evaluated where it is called; a declaration apart may have them.
+        if function != self.root {
+            for head in declarations_of(db, function).into_iter().chain([function]) {
+                let (span, text) = (head.signature(db).params_span, head.text(db));
+                let params = text.get(span.start as usize..span.end as usize);
+                if let Some(code) = params.filter(|code| code.contains('=')) {
+                    let file = head.file(db);
+                    let context = Context {
+                        function: head,
+                        file,
+                        visible: visible(db, file),
+                        locals: context.locals.clone(),
+                        declared: context.declared.clone(),
+                        template_names: context.template_names,
+                    };
+                    self.tokens(code, span.start, None, &context, &mut Vec::new());
+                }
+            }
+        }
+        let mut unknown = |what: String, span: Span| {
+            let range = span.shift(function.start(db));
+            let place = FileRange { file, range };
+            self.found.unknown.push(Found { what, place });
+        };
+        for (span, reason) in &lowered.problems {
+            unknown(reason.clone(), *span);
+        }
+        for hidden in hidden(db, function).iter() {
+            unknown(format!("{}, which isn't called by its name", hidden.what), hidden.span);
+        }
+        self.active.pop();
+    }
+
+    fn name_place(&self, function: FunctionItem<'db>) -> FileRange {
+        FileRange {
+            file: function.file(self.db),
+            range: function.signature(self.db).name_span.shift(function.start(self.db)),
+        }
+    }
+
+    /// Looks at the tokens of `code`: a function's body (`shift`: its offset in the function), or a macro's replacement, which
+    /// stands for the place `at`.
+    fn tokens(
+        &mut self,
+        code: &str,
+        shift: u32,
+        at: Option<FileRange>,
+        context: &Context<'_, 'db>,
+        macros: &mut Vec<String>,
+    ) {
+        let tokens = lex::code_tokens(code);
+        let place = |token: Token| {
+            at.unwrap_or_else(|| FileRange {
+                file: context.file,
+                range: TextRange::new(token.start as u32 + shift, token.end as u32 + shift)
+                    .moved(context.function.start(self.db)),
+            })
+        };
+        for (index, &token) in tokens.iter().enumerate() {
+            let word = token.text(code);
+            if token.kind == TokenKind::Punct {
+                let launch = word == "<"
+                    && tokens.get(index + 1).is_some_and(|t| t.text(code) == "<")
+                    && tokens.get(index + 2).is_some_and(|t| t.text(code) == "<")
+                    && !(index > 0 && tokens[index - 1].text(code) == "<");
+                if launch {
+                    let what = "a launch".to_owned();
+                    self.found.launches.push(Found {
+                        what,
+                        place: place(token),
+                    });
+                }
+                continue;
+            }
+            if token.kind != TokenKind::Word {
+                continue;
+            }
+            let found = |what: &str| Found {
+                what: what.to_owned(),
+                place: place(token),
+            };
+            match word {
+                "__shared__" => {
+                    self.found.shared.push(found("__shared__ memory"));
+                    continue;
+                }
+                "asm" | "__asm__" | "__asm" => {
+                    self.found.asm.push(found("inline assembly"));
+                    if loads_read_only(code, &tokens, index) {
+                        self.found.read_only.push(found("ld.global.nc"));
+                    }
+                    continue;
+                }
+                "__func__" | "__FUNCTION__" | "__PRETTY_FUNCTION__" => {
+                    self.found.own_name.push(found(word));
+                    continue;
+                }
+                "while" => {
+                    if waits(code, &tokens, index) {
+                        self.found.waits.push(found("a loop that waits for another thread"));
+                    }
+                    continue;
+                }
+                _ => {}
+            }
+            let colons = |back: usize| {
+                let token = index.checked_sub(back).and_then(|at| tokens.get(at));
+                token.is_some_and(|t| t.text(code) == ":")
+            };
+            if let Some(builtin) = BUILTINS.iter().find(|b| **b == word) {
+                // No parameter stands for that.
+                if colons(1) && colons(2) {
+                    self.found.unknown.push(found(&format!("`::{word}`")));
+                    continue;
+                }
+                // An outlined body has parameters of these names.
+                if context.locals.contains_key(word) {
+                    continue;
+                }
+                if context.function != self.root {
+                    let name = context.function.name(self.db).to_owned();
+                    self.found.builtins_in_callees.push((builtin, name, place(token)));
+                }
+                continue;
+            }
+            let previous = index
+                .checked_sub(1)
+                .and_then(|p| tokens.get(p))
+                .map_or("", |t| t.text(code));
+            let before = index
+                .checked_sub(2)
+                .and_then(|p| tokens.get(p))
+                .map_or("", |t| t.text(code));
+            let member = previous == "." || (previous == ">" && before == "-");
+            let called = is_called(code, &tokens, index);
+            if member {
+                if called {
+                    self.method(word, place(token), context);
+                }
+                continue;
+            }
+            // A name in the middle of a qualified one is looked at with the last part.
+            if tokens.get(index + 1).is_some_and(|t| t.text(code) == ":")
+                && tokens.get(index + 2).is_some_and(|t| t.text(code) == ":")
+            {
+                continue;
+            }
+            let qualified = qualified(code, &tokens, index);
+            if at.is_none() && context.declared.contains(&(token.start as u32 + shift)) {
+                continue;
+            }
+            if let Some(opaque) = context.locals.get(word)
+                && qualified == word
+            {
+                if called && *opaque {
+                    self.found.unknown.push(found(&format!("a call of `{word}`")));
+                }
+                continue;
+            }
+            if calls::is_keyword(word) || context.template_names.iter().any(|n| n == word) {
+                continue;
+            }
+            self.name(&qualified, called, place(token), context, macros);
+        }
+    }
+
+    /// A name that isn't local.
+    fn name(
+        &mut self,
+        name: &str,
+        called: bool,
+        place: FileRange,
+        context: &Context<'_, 'db>,
+        macros: &mut Vec<String>,
+    ) {
+        let db = self.db;
+        let names = visible_names(db, context.file);
+        let last = unqualified(name);
+        if names.ambiguous_macros.contains(last) {
+            let what = format!("`{last}`, a macro whose definition is not certain");
+            self.found.unknown.push(Found { what, place });
+            return;
+        }
+        if let Some(item) = names.macros.get(last) {
+            // Each use counts, as launches are counted; so macros that use each other may stand for any number of them.
+            if macros.contains(&item.name) {
+                return;
+            }
+            self.replaced = self.replaced.saturating_add(item.name.len() + item.body.len());
+            if macros.len() >= 40 || self.replaced > MACRO_BYTES {
+                let said = self.found.unknown.last().is_some_and(|f| f.place == place);
+                if !said {
+                    let what = format!("`{last}`, a macro that is too large to be followed");
+                    self.found.unknown.push(Found { what, place });
+                }
+                return;
+            }
+            macros.push(item.name.clone());
+            self.tokens(&item.body, 0, Some(place), context, macros);
+            macros.pop();
+            return;
+        }
+        let known = context.visible.functions.contains_key(last) || called;
+        let functions = if known {
+            functions_named(db, context.file, name)
+        } else {
+            Vec::new()
+        };
+        if !functions.is_empty() {
+            let bodies: Vec<_> = functions.iter().copied().filter(|f| f.has_body(db)).collect();
+            // A kernel is only ever launched: its body runs elsewhere.
+            if functions.iter().all(|f| f.signature(db).kernel) {
+                return;
+            }
+            if bodies.is_empty() {
+                let what = format!("`{name}`, of which no definition is in sight");
+                self.found.unknown.push(Found { what, place });
+            }
+            for function in bodies {
+                self.function(function);
+            }
+            return;
+        }
+        if context.visible.globals.get(last).is_some_and(|g| g.shared) {
+            let what = format!("`{last}`, which is __shared__");
+            self.found.shared.push(Found { what, place });
+        }
+        if !called {
+            return;
+        }
+        let cached = last.starts_with("tex") || last.starts_with("surf") && last.ends_with("read");
+        if last == "__ldg" || cached && calls::library(name).is_some() {
+            let what = format!("{last}()");
+            self.found.read_only.push(Found { what, place });
+        }
+        if last.starts_with("__threadfence") {
+            let what = format!("{last}()");
+            self.found.fences.push(Found { what, place });
+        }
+        match calls::library(name) {
+            Some(Library::Pure | Library::Plain) => {}
+            Some(kind) => {
+                let what = format!("{last}()");
+                let list = match kind {
+                    Library::Barrier => &mut self.found.barriers,
+                    Library::Warp => &mut self.found.warp,
+                    Library::DeviceSync => &mut self.found.syncs,
+                    Library::Error => &mut self.found.errors,
+                    Library::StreamOrdered => &mut self.found.operations,
+                    _ => &mut self.found.events,
+                };
+                list.push(Found { what, place });
+            }
+            None => {
+                let is_type = calls::PLAIN_TYPES.contains(&last)
+                    || calls::VECTORS.contains(&last)
+                    || names.types.contains(last)
+                    || names.aliases.contains_key(last);
+                if !is_type {
+                    let what = format!("`{name}`, of which no definition is in sight");
+                    self.found.unknown.push(Found { what, place });
+                }
+            }
+        }
+    }
+
+    /// A member function: every member of that name that is in sight may be meant.
+    fn method(&mut self, name: &str, place: FileRange, context: &Context<'_, 'db>) {
+        let db = self.db;
+        let all = functions_named(db, context.file, name);
+        let members: Vec<_> = all.into_iter().filter(|f| f.signature(db).member).collect();
+        let with_body = members.iter().filter(|f| f.has_body(db));
+        let names: HashSet<&str> = with_body.map(|f| f.name(db)).collect();
+        let defined = |f: &FunctionItem<'db>| names.contains(f.name(db));
+        if members.is_empty() || !members.iter().all(defined) {
+            let what = format!("`.{name}()`, of which no definition is in sight");
+            self.found.unknown.push(Found { what, place });
+        }
+        for function in members.iter().filter(|f| f.has_body(db)) {
+            self.function(*function);
+        }
+    }
+}
+
+/// The word at `index` is followed by an argument list, perhaps behind template arguments.
+fn is_called(code: &str, tokens: &[Token], index: usize) -> bool {
+    let text = |i: usize| tokens.get(i).map_or("", |t| t.text(code));
+    match text(index + 1) {
+        "(" => true,
+        "{" => false,
+        "<" if text(index + 2) != "<" => {
+            let mut depth = 0i32;
+            for next in index + 1..(index + 200).min(tokens.len()) {
+                match text(next) {
+                    "<" => depth += 1,
+                    ">" => {
+                        depth -= 1;
+                        if depth == 0 {
+                            return text(next + 1) == "(";
+                        }
+                    }
+                    "(" | ")" | "," | ":" | "*" | "&" => {}
+                    ";" | "{" | "}" | "=" | "|" => return false,
+                    _ => {}
+                }
+            }
+            false
+        }
+        _ => false,
+    }
+}
+
+/// The qualified name that ends at the word `index`.
+fn qualified(code: &str, tokens: &[Token], index: usize) -> String {
+    let text = |i: usize| tokens.get(i).map_or("", |t| t.text(code));
+    let mut name = text(index).to_owned();
+    let mut at = index;
+    while at >= 3 && text(at - 1) == ":" && text(at - 2) == ":" && tokens[at - 3].kind == TokenKind::Word {
+        at -= 3;
+        name = format!("{}::{name}", text(at));
+    }
+    name
+}
+
+/// The `asm` at `index` loads by way of a cache that doesn't see what is written meanwhile: `ld.global.nc.u32`, or may do so, as its text
+/// isn't seen.
+fn loads_read_only(code: &str, tokens: &[Token], index: usize) -> bool {
+    let statement = tokens.iter().skip(index + 1).take_while(|t| t.text(code) != ";");
+    let strings = statement.filter(|t| t.kind == TokenKind::Text).map(|t| t.text(code));
+    let mut strings = strings.peekable();
+    strings.peek().is_none() || strings.any(|text| [".nc", "tex.", "tld4."].iter().any(|part| text.contains(part)))
+}
+
+/// `while (…)` with an atomic exchange or a volatile load in its condition.
+fn waits(code: &str, tokens: &[Token], index: usize) -> bool {
+    let mut depth = 0i32;
+    for token in tokens.iter().skip(index + 1) {
+        match token.text(code) {
+            "(" => depth += 1,
+            ")" => {
+                depth -= 1;
+                if depth == 0 {
+                    return false;
+                }
+            }
+            "atomicCAS" | "atomicExch" | "volatile" | "__ldcv" | "atomicOr" => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether a function changes nothing that its caller could see and reads no memory but its arguments', so that it may be
+/// called twice: only its own variables are written, only pure functions are called.
+pub fn is_pure<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> bool {
+    use gridfuse_analysis::hir::{Body, ExprId, Name};
+    fn own(body: &Body, place: ExprId) -> bool {
+        match &body.expr(place).kind {
+            ExprKind::Name(Name::Local(b)) => {
+                let binding = body.binding(*b);
+                !binding.ty.reference && matches!(binding.storage, Storage::Local | Storage::Param)
+            }
+            ExprKind::Paren(e)
+            | ExprKind::Field {
+                base: e, arrow: false, ..
+            } => own(body, *e),
+            _ => false,
+        }
+    }
+    if depth > 8 || !function.has_body(db) {
+        return false;
+    }
+    let body = body(db, function);
+    if !body.problems.is_empty() {
+        return false;
+    }
+    let exprs = body.exprs.iter().all(|expr| match &expr.kind {
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => own(&body, *place),
+        ExprKind::Call { name: Some(name), .. } => {
+            calls::library(name) == Some(Library::Pure) || {
+                let functions = functions_named(db, function.file(db), name);
+                !functions.is_empty()
+                    && functions
+                        .iter()
+                        .filter(|f| f.has_body(db))
+                        .all(|f| is_pure(db, *f, depth + 1))
+                    && functions.iter().any(|f| f.has_body(db))
+            }
+        }
+        ExprKind::Literal(Literal::Str)
+        | ExprKind::Call { name: None, .. }
+        | ExprKind::Launch(_)
+        | ExprKind::New(_)
+        | ExprKind::Delete(_)
+        | ExprKind::Lambda { .. }
+        | ExprKind::AddrOf(_)
+        | ExprKind::Unknown { .. } => false,
+        _ => true,
+    });
+    exprs
+        && body
+            .stmts
+            .iter()
+            .all(|stmt| !matches!(stmt.kind, StmtKind::Asm { .. } | StmtKind::Unknown { .. }))
+}
+
+/// A range moved by the offset of the function that it is relative to.
+trait Moved {
+    fn moved(self, by: u32) -> Self;
+}
+
+impl Moved for TextRange {
+    fn moved(self, by: u32) -> Self {
+        TextRange::new(self.start + by, self.end + by)
+    }
+}

@@ -1,0 +1,116 @@
+//! Which instance of a kernel that is a template a launch means, also where the template arguments are deduced.
+
+use gridfuse_analysis::hir::{ExprKind, Name};
+
+use crate::edit::lex;
+use crate::facts::child::Child;
+use crate::facts::ctype;
+use crate::facts::pure;
+use crate::facts::site::Site;
+use gridfuse_analysis::hir::items::FunctionItem;
+
+/// Whether a launch of the kernel by itself means the instance that launches. Deduced template arguments do where the kernel's own
+/// parameters, from which they are deduced, are passed on.
+pub fn is_own(site: &Site<'_>, child: &Child<'_>) -> bool {
+    if child.template.is_none() {
+        return true;
+    }
+    if let Some(written) = site.launch.template_args {
+        return lex::code_words(site.source(written)) == lex::code_words(&child.template_args);
+    }
+    let passed_on = |index: usize| {
+        let arg = site.launch.args.get(index).map(|arg| site.body.strip_parens(*arg));
+        arg.zip(child.body.params.get(index)).is_some_and(
+            |(arg, own)| matches!(site.body.expr(arg).kind, ExprKind::Name(Name::Local(binding)) if binding == *own),
+        )
+    };
+    let names = &child.item.signature(child.db).template_names;
+    names.iter().all(|name| {
+        let mut params = child.params.iter().enumerate();
+        params.any(|(index, param)| param.ty.base == *name && passed_on(index))
+    })
+}
+
+/// Names and values of the template parameters of a launch whose template arguments are deduced; `None` where that isn't simple.
+pub fn deduced(site: &Site<'_>, child: &Child<'_>) -> Option<Vec<(String, String)>> {
+    let signature = child.item.signature(child.db);
+    let value = |name: &String| {
+        if site.parent == child.item {
+            return Some(name.clone());
+        }
+        let is_type = signature.template_types.contains(name);
+        let mut params = child.params.iter().zip(&site.launch.args);
+        params.find_map(|(param, arg)| {
+            if !is_type || param.ty.base != *name {
+                return None;
+            }
+            if param.ty.is_value() {
+                return ctype::type_of(site, *arg).filter(|ty| pure::is_plain_type(ty));
+            }
+            let ExprKind::Name(Name::Local(binding)) = site.body.expr(site.body.strip_parens(*arg)).kind else {
+                return None;
+            };
+            let ty = &site.body.binding(binding).ty;
+            let pointer = ty.pointers == 1 && param.ty.pointers == 1 && ty.array.is_empty();
+            if !pointer || ty.complex || ty.reference || !pure::is_plain_type(&ty.base) {
+                return None;
+            }
+            let constant = ty.const_base && !param.ty.const_base;
+            Some(if constant {
+                format!("const {}", ty.base)
+            } else {
+                ty.base.clone()
+            })
+        })
+    };
+    if site.parent == child.item && !is_own(site, child) {
+        return None;
+    }
+    signature
+        .template_names
+        .iter()
+        .map(|name| Some((name.clone(), value(name)?)))
+        .collect()
+}
+
+/// The template arguments of a launch with their angle brackets, all of them written, or deduced; empty for what is no template.
+pub fn arguments(site: &Site<'_>, child: &Child<'_>) -> Option<String> {
+    if child.template.is_none() {
+        return Some(String::new());
+    }
+    if let Some(written) = site.launch.template_args {
+        let all = written_values(site, child.item).len() == child.item.signature(child.db).template_names.len();
+        return all.then(|| site.source(written).to_owned());
+    }
+    let values: Vec<String> = deduced(site, child)?.into_iter().map(|(_, value)| value).collect();
+    Some(format!("<{}>", values.join(", ")))
+}
+
+/// Names of a child's template parameters with the arguments that are written at a launch.
+pub fn written_values(site: &Site<'_>, child: FunctionItem<'_>) -> Vec<(String, String)> {
+    let Some(span) = site.launch.template_args else {
+        return Vec::new();
+    };
+    let inner = site.source(span).trim().trim_start_matches('<').trim_end_matches('>');
+    let mut values = vec![String::new()];
+    let mut depth = 0i32;
+    for c in inner.chars() {
+        match c {
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                values.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = values.last_mut() {
+            last.push(c);
+        }
+    }
+    let names = child.signature(site.db).template_names.iter().cloned();
+    let mut values = values.into_iter().map(|v| v.trim().to_owned());
+    let mut pairs: Vec<(String, String)> = names.zip(values.by_ref()).collect();
+    pairs.extend(values.map(|v| (String::new(), v)));
+    pairs
+}

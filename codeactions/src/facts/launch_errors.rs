@@ -1,0 +1,32 @@
+//! Kernels that ask for errors of their launches.
+//!
+//! What becomes of a launch can't fail any more where it was, so who asks there hears of no error. That changes what is computed only
+//! where a launch does fail, which is what the programmer asks about: taken for granted, and said.
+
+use crate::api::refusal::Reason;
+use crate::api::refusal::Refusals;
+use crate::edit::builder::EditBuilder;
+use crate::facts::effects::Effects;
+
+/// Takes for granted that no launch fails of the function `name`, if it asks. `effects` are the function's.
+pub fn assume_none(name: &str, effects: &Effects, edit: &mut EditBuilder<'_>) {
+    if let Some(found) = effects.errors.first() {
+        edit.assume(Reason {
+            text: format!(
+                "no launch and no other call of CUDA's runtime fails in `{name}` (a launch of no blocks does), which asks for errors with {}",
+                found.what
+            ),
+            place: Some(found.place),
+        });
+    }
+}
+
+/// Refuses a function that asks, where what happens to it would depend on the answer.
+pub fn refuse_asked(name: &str, effects: &Effects, refusals: &mut Refusals) {
+    if let Some(found) = effects.errors.first() {
+        refusals.add(
+            format!("`{name}` asks for errors of its launches with {}", found.what),
+            Some(found.place),
+        );
+    }
+}

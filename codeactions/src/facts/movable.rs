@@ -1,0 +1,240 @@
+//! Whether the body of a kernel can move into a function in which other values stand for the built-in variables.
+
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::mentions::gaps;
+use gridfuse_analysis::hir::parameters;
+
+use crate::api::refusal::Refusals;
+use crate::edit::lex::{self};
+use crate::edit::style;
+use crate::facts::child::Child;
+use crate::facts::effects::{BUILTINS, Effects};
+
+/// Which built-in variables become parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `blockIdx`, `gridDim`, `blockDim`: the body runs as a block.
+    Block,
+    /// These and `threadIdx`: the body runs as a single thread.
+    Thread,
+}
+
+/// A block of the child is a block: which of its threads a thread is remains as it was.
+pub const KEPT_THREADS: &[&str] = &["threadIdx"];
+
+/// The same, and it has as many threads.
+pub const KEPT_BLOCK: &[&str] = &["threadIdx", "blockDim"];
+
+/// Refuses a child whose body can't run under other built-in variables. `effects` are those of the child's worker. `kept`: the built-in
+/// variables of which the body's parameters are no others than the GPU's, so that functions which it calls may read them themselves.
+pub fn refuse_to_outline(child: &Child<'_>, form: Form, kept: &[&str], effects: &Effects, refusals: &mut Refusals) {
+    let body = child.item.body_span(child.db);
+    if lex::identifiers(child.source(body)).any(|w| w == child.name) {
+        refusals.add(format!("`{}` mentions itself", child.name), Some(child.place()));
+    }
+    refuse_to_outline_collecting(child, form, kept, effects, refusals);
+}
+
+/// The same for a child that may launch itself, as all its launches become something else.
+pub fn refuse_to_outline_collecting(
+    child: &Child<'_>,
+    form: Form,
+    kept: &[&str],
+    effects: &Effects,
+    refusals: &mut Refusals,
+) {
+    let name = &child.name;
+    for (builtin, callee, place) in &effects.builtins_in_callees {
+        if !kept.contains(builtin) {
+            let moved = if moved_by_a_rewrite(child, *place) {
+                "; apply `threshold` first"
+            } else {
+                ""
+            };
+            refusals.add(
+                format!("`{name}` calls `{callee}`, which reads `{builtin}` itself{moved}"),
+                Some(*place),
+            );
+        }
+    }
+    for unknown in &effects.unknown {
+        refusals.add(
+            format!("`{name}` uses {}, so it may read `blockIdx`", unknown.what),
+            Some(unknown.place),
+        );
+    }
+    for asm in effects
+        .asm
+        .iter()
+        .filter(|a| form == Form::Thread || !is_plain_asm(child, a.place))
+    {
+        refusals.add(format!("`{name}` holds inline assembly"), Some(asm.place));
+    }
+    for own_name in &effects.own_name {
+        refusals.add(format!("`{name}` uses {}", own_name.what), Some(own_name.place));
+    }
+    for sync in &effects.syncs {
+        refusals.add(format!("`{name}` calls {}", sync.what), Some(sync.place));
+    }
+    if let Some(place) = implicit_read(child) {
+        refusals.add(
+            format!("`{name}` may run an operator, a constructor or an initialiser that reads the built-in variables"),
+            Some(place),
+        );
+    }
+    for builtin in ["threadIdx", "blockIdx", "gridDim", "blockDim"] {
+        if child.body.bindings.iter().any(|b| b.name == builtin) {
+            refusals.add(
+                format!("`{name}` has a variable named `{builtin}`"),
+                Some(child.place()),
+            );
+        }
+    }
+    if let Some(outlined) = &child.outlined
+        && form == Form::Thread
+        && !outlined.takes_thread
+    {
+        refusals.add(
+            format!(
+                "the body of `{name}` has been moved to `{}`, which doesn't take `threadIdx`; apply `threshold` first",
+                outlined.name
+            ),
+            Some(function_place(child, outlined.function)),
+        );
+    }
+}
+
+/// The place is in a function that takes built-in variables as parameters: a body that was moved before.
+fn moved_by_a_rewrite(child: &Child<'_>, place: FileRange) -> bool {
+    let functions = &items(child.db, place.file).functions;
+    let around = functions.iter().find(|f| {
+        let start = f.start(child.db);
+        start <= place.range.start && place.range.end <= start + f.text(child.db).len() as u32
+    });
+    around.is_some_and(|f| {
+        parameters(child.db, *f)
+            .iter()
+            .any(|p| BUILTINS.contains(&p.name.as_str()))
+    })
+}
+
+/// Inline assembly that computes, and asks for nothing that differs between a grid of its own and an aggregated one.
+pub fn is_plain_asm(child: &Child<'_>, place: FileRange) -> bool {
+    const INSTRUCTIONS: [&str; 37] = [
+        "abs", "add", "and", "atom", "bfe", "bfi", "brev", "clz", "cvt", "cvta", "div", "dp2a", "dp4a", "fence", "fma",
+        "ld", "lop3", "mad", "max", "membar", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "red", "selp",
+        "setp", "shf", "shl", "shr", "st", "sub", "xor",
+    ];
+    const REGISTERS: [&str; 9] = [
+        "laneid",
+        "lanemask_eq",
+        "lanemask_ge",
+        "lanemask_gt",
+        "lanemask_le",
+        "lanemask_lt",
+        "clock",
+        "clock64",
+        "globaltimer",
+    ];
+    let text = place.file.text(child.db);
+    let rest = text.get(place.range.start as usize..).unwrap_or("");
+    let Some(open) = rest.find('(') else { return false };
+    let words: Vec<&str> = rest.get(..open).unwrap_or("").split_whitespace().collect();
+    // Where a macro hides it, something else stands there.
+    if !matches!(
+        words.as_slice(),
+        ["asm" | "__asm__" | "__asm"] | ["asm" | "__asm__" | "__asm", "volatile" | "__volatile__"]
+    ) {
+        return false;
+    }
+    // The strings in front of the first colon.
+    let mut code = String::new();
+    let mut at = rest.get(open + 1..).unwrap_or("").trim_start();
+    while let Some(string) = at.strip_prefix('"') {
+        let Some(end) = string.find('"') else { return false };
+        let (inner, behind) = string.split_at(end);
+        if inner.ends_with('\\') {
+            return false;
+        }
+        code.push_str(&inner.replace("\\n", " ").replace("\\t", " "));
+        at = behind.trim_start_matches('"').trim_start();
+    }
+    if !at.starts_with([':', ')']) {
+        return false;
+    }
+    // Operands are numbers, everything else that begins with a percent sign is a register of the machine.
+    let registers = code.replace("%%", "%").split('%').skip(1).all(|r| {
+        let name = r.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+        REGISTERS.contains(&name) || !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())
+    });
+    registers
+        && code
+            .split(';')
+            .map(str::trim)
+            .filter(|i| !i.is_empty())
+            .all(|instruction| {
+                let name = instruction.split(|c: char| !c.is_alphanumeric()).next();
+                name.is_some_and(|n| INSTRUCTIONS.contains(&n))
+            })
+}
+
+/// A built-in variable outside of all functions that are called by name, and outside of macros: what reads it may be run by
+/// the child though nothing in its text says so.
+pub fn implicit_read(child: &Child<'_>) -> Option<FileRange> {
+    let db = child.db;
+    included_files(db, child.file).iter().find_map(|file| {
+        let range = (*implicit_read_in(db, *file))?;
+        Some(FileRange { file: *file, range })
+    })
+}
+
+/// The first such place in a file.
+#[salsa::tracked]
+fn implicit_read_in(db: &dyn Db, file: SourceFile) -> Option<TextRange> {
+    let text = file.text(db);
+    if file.path(db).ends_with("gridfuse.cuh") {
+        return None;
+    }
+    let by_name = |name: &str| {
+        let mut parts = name.rsplit("::");
+        let last = parts.next().unwrap_or("");
+        !last.starts_with("operator") && !last.starts_with('~') && parts.next() != Some(last)
+    };
+    let unnamed = items(db, file).functions.iter().filter(|f| !by_name(f.name(db)));
+    let unnamed = unnamed.map(|f| TextRange::new(f.start(db), f.start(db) + f.text(db).len() as u32));
+    let mut places: Vec<TextRange> = gaps(db, file).into_iter().chain(unnamed).collect();
+    places.retain(|place| BUILTINS.iter().any(|b| place.text(&text).contains(b)));
+    places.sort_unstable();
+    places.into_iter().find_map(|place| {
+        let code = place.text(&text);
+        lex::code_tokens(code).into_iter().find_map(|token| {
+            let start = place.start + token.start as u32;
+            let range = TextRange::new(start, place.start + token.end as u32);
+            (BUILTINS.contains(&token.text(code)) && !in_directive(&text, start as usize)).then_some(range)
+        })
+    })
+}
+
+/// Whether a place lies in a preprocessor directive, which may go on over several lines.
+fn in_directive(text: &str, at: usize) -> bool {
+    let mut line = style::line_start(text, at);
+    while line > 0 {
+        let before = text.get(..line).unwrap_or("").trim_end_matches(['\r', '\n']);
+        if !before.ends_with('\\') {
+            break;
+        }
+        line = style::line_start(text, before.len());
+    }
+    text.get(line..at).is_some_and(|t| t.trim_start().starts_with('#'))
+}
+
+fn function_place(child: &Child<'_>, function: FunctionItem<'_>) -> FileRange {
+    FileRange {
+        file: function.file(child.db),
+        range: function.signature(child.db).name_span.shift(function.start(child.db)),
+    }
+}

@@ -1,0 +1,483 @@
+//! What a rewrite takes for granted about the order of child grids, given the stream that they are launched into.
+
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::dependence::{Dependence, Kind, Order, Touch, order};
+use gridfuse_analysis::facts::launch::{
+    LaunchId, Launchers, Stream, launches, statement_places, stream_of, takes_flat_blocks,
+};
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::stream_ordered::stream_ordered;
+use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
+
+use crate::api::refusal::Reason;
+use crate::api::refusal::Refusals;
+use crate::edit::builder::EditBuilder;
+use crate::facts::cluster::{Function, callers};
+use crate::facts::effects::{Found, effects};
+use crate::facts::site::Site;
+
+/// The assumptions under which the grids of this NULL-stream launch need no order among themselves and with others, but for
+/// what is proven. Launches of one block into the NULL stream run one after the other; blocks don't wait for each other.
+pub fn null_stream(site: &Site<'_>) -> Vec<Reason> {
+    assumptions(site).into_iter().map(|(reason, _)| reason).collect()
+}
+
+/// Those assumptions of the launches of a function that the accesses which they name speak against for sure: one grid reads,
+/// changes or frees what another one writes. Two that only write, or only update atomically, may be meant to.
+pub fn refuted<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Reason> {
+    let ids = (0..launches(db, function).len() as u32).map(|index| LaunchId { function, index });
+    let sites = ids.filter_map(|id| Site::new(db, id).ok());
+    let all = sites.filter(|site| site.facts.stream == Stream::Null);
+    let all: Vec<(Reason, bool)> = all.flat_map(|site| assumptions(&site)).collect();
+    all.into_iter()
+        .filter_map(|(reason, refuted)| refuted.then_some(reason))
+        .collect()
+}
+
+/// The order of the two shows in what is computed.
+fn shows(a: &Touch<'_>, b: &Touch<'_>) -> bool {
+    !matches!(
+        (a.kind, b.kind),
+        (Kind::Write(_), Kind::Write(_)) | (Kind::Atomic { .. }, Kind::Atomic { .. })
+    )
+}
+
+/// The assumptions, each with whether it is refuted.
+fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
+    let child = site.child_name();
+    let parent = site.parent_name();
+    let known = known(site);
+    let mut found = Vec::new();
+    let mut assume = |text: String, dependence: Option<&Dependence<'_>>| {
+        if !dependence.is_some_and(Dependence::is_none) {
+            let (text, refuted) = match dependence {
+                Some(Dependence::Conflict(a, b)) => (format!("{text}; {}", both(site, a, b)), shows(a, b)),
+                _ => (text, false),
+            };
+            let reason = Reason {
+                text,
+                place: Some(site.here()),
+            };
+            found.push((reason, refuted));
+        }
+    };
+    let kernel = site.parent.signature(site.db).kernel;
+    // Threads that take turns launch one each, one after the other.
+    let turns = site.facts.turns && repeats(site);
+    let single = kernel && !turns && matches!(site.facts.launchers, Launchers::OnePerBlock | Launchers::OnePerGrid);
+    if !single {
+        let text = format!(
+            "grids of `{child}` are independent of each other: those that different threads of a block launch (the NULL \
+             stream runs them one after the other)"
+        );
+        assume(text, known.map(|k| &k.threads));
+    } else if takes_flat_blocks(site.db, site.id) {
+        assume(flat_blocks(site).text, known.map(|k| &k.threads));
+    }
+    if repeats(site) {
+        let text = format!(
+            "grids of `{child}` are independent of each other: those that one thread launches in successive iterations (the \
+             NULL stream runs them in order)"
+        );
+        assume(text, known.and_then(|k| k.iterations.as_ref()));
+    }
+    let calls = (!kernel).then(|| calls(site));
+    if calls.is_some_and(|calls| calls.again) {
+        let text = format!(
+            "grids of `{child}` are independent of each other: those that one thread launches in several calls of `{parent}` (the \
+             NULL stream runs them in order)"
+        );
+        assume(text, None);
+    }
+    if calls.is_some_and(|calls| calls.beside) {
+        let text = format!(
+            "grids of `{child}` are independent of other grids: of those that kernels which call `{parent}` launch into the NULL stream"
+        );
+        assume(text, None);
+    }
+    let text = format!(
+        "grids of `{child}` are independent of other grids: of those that `{parent}` launches into the NULL stream"
+    );
+    let own = launches(site.db, site.parent);
+    let effects = effects(site.db, site.parent);
+    // Functions that the kernel calls launch, too.
+    if effects.launches.len() > own.len() {
+        assume(text, None);
+        return found;
+    }
+    if let Some(unknown) = effects.unknown.first() {
+        let text = format!("{text}, if {}, does so, too", unknown.what);
+        assume(text, None);
+    }
+    let others = own.iter().enumerate().filter(|(index, facts)| {
+        *index != site.id.index as usize && matches!(facts.stream, Stream::Null | Stream::Other)
+    });
+    let others: Vec<Option<&Dependence<'_>>> = others
+        .map(|(index, _)| {
+            let all = &known?.others;
+            all.iter().find(|(other, _)| *other == index as u32).map(|(_, d)| d)
+        })
+        .collect();
+    // The one that says most against it.
+    let conflict = others.iter().find(|d| matches!(d, Some(Dependence::Conflict(..))));
+    let open = others.iter().find(|d| !d.is_some_and(Dependence::is_none));
+    if let Some(dependence) = conflict.or(open) {
+        assume(text, *dependence);
+    }
+    found
+}
+
+/// The assumption of a rewrite that relies on one thread of a block launching, where [`takes_flat_blocks`].
+pub fn flat_blocks(site: &Site<'_>) -> Reason {
+    let (parent, child) = (site.parent_name(), site.child_name());
+    Reason {
+        text: format!(
+            "blocks of `{parent}` have one dimension, so that one thread of a block launches grids of `{child}`"
+        ),
+        place: Some(site.here()),
+    }
+}
+
+/// Memory that is set or copied in the stream of a launch, by the launching function and by those that call it or that it calls: what
+/// a rewrite that keeps no such order takes for granted, or refuses.
+pub fn stream_operations(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    if site.facts.stream == Stream::FireAndForget {
+        return;
+    }
+    let (parent, child) = (site.parent_name(), site.child_name());
+    let mut refuse = |found: &Found| {
+        refusals.add(
+            format!(
+                "the stream runs `{}` and the grids of `{child}` in the order in which they are put there, and they may use the same \
+                 memory; put one of them into a stream of its own, if the order doesn't matter",
+                found.what
+            ),
+            Some(found.place),
+        );
+    };
+    let effects = effects(site.db, site.parent);
+    let beside = known(site).map_or(&[][..], |known| &known.operations);
+    for found in &effects.operations {
+        let own = beside.iter().find(|operation| {
+            let place = site.place(site.body.expr(operation.expr).span);
+            place.file == found.place.file && place.range.contains(found.place.range)
+        });
+        match own {
+            Some(own) if !shares_stream(&own.stream, &site.facts.stream) || own.dependence.is_none() => {}
+            Some(own) if !own.same_memory => edit.assume(Reason {
+                text: format!(
+                    "grids of `{child}` are independent of `{}`, which `{parent}` puts into the same stream (a stream runs them in order)",
+                    found.what
+                ),
+                place: Some(found.place),
+            }),
+            _ => refuse(found),
+        }
+    }
+    // Whoever calls a device function may have put something into the stream before.
+    for caller in callers_of_launch(site) {
+        let theirs = crate::facts::effects::effects(site.db, caller);
+        let more = theirs
+            .operations
+            .iter()
+            .filter(|found| !effects.operations.contains(found));
+        more.for_each(&mut refuse);
+    }
+}
+
+/// What goes into the one stream and into the other may be in order.
+fn shares_stream(operation: &Stream, launch: &Stream) -> bool {
+    match (operation, launch) {
+        // Nothing is in order with these; and what is in the tail stream comes after all grids, where they are launched or not.
+        (Stream::FireAndForget, _) | (Stream::TailLaunch, Stream::Null | Stream::Created(_) | Stream::PerThread) => {
+            false
+        }
+        (Stream::Other, _) | (_, Stream::Other) => true,
+        (operation, launch) => operation == launch,
+    }
+}
+
+/// The functions that call the launching one, and those that call them, as far as they are in sight.
+fn callers_of_launch<'db>(site: &Site<'db>) -> Vec<FunctionItem<'db>> {
+    let mut found = Vec::new();
+    let mut todo = vec![site.parent];
+    while let Some(item) = todo.pop() {
+        if item.signature(site.db).kernel || found.len() > 100 {
+            continue;
+        }
+        let mut refusals = Refusals::default();
+        for (caller, _) in callers(&Function::new(site.db, item), &mut refusals) {
+            if caller != site.parent && !found.contains(&caller) {
+                found.push(caller);
+                todo.push(caller);
+            }
+        }
+    }
+    found
+}
+
+/// What a function and those that it calls put into streams beside launches, each with its stream, where that is known.
+pub fn operations<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(Found, Option<Stream>)> {
+    let body = hir::body(db, function);
+    let (file, start) = (function.file(db), function.start(db));
+    let stream = |found: &Found| {
+        let mut calls = body.exprs.iter().filter_map(|expr| match &expr.kind {
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } if expr.span.shift(start).contains(found.place.range) && found.place.file == file => {
+                stream_ordered(name).map(|(_, at)| stream_of(db, function, args.get(at).copied()))
+            }
+            _ => None,
+        });
+        calls.next()
+    };
+    let all = &effects(db, function).operations;
+    all.iter().map(|found| (found.clone(), stream(found))).collect()
+}
+
+/// What a rewrite that keeps no order among grids takes for granted because of the stream that they go into, or why it refuses that;
+/// but for a stream that the launching function creates. `tail`: why not for a tail launch.
+pub fn other_stream(site: &Site<'_>, tail: &str, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    let place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
+    stream_operations(site, refusals, edit);
+    match &site.facts.stream {
+        Stream::FireAndForget | Stream::Created(_) => {}
+        Stream::Null => {
+            for reason in null_stream(site) {
+                edit.assume(reason);
+            }
+        }
+        Stream::TailLaunch => refusals.add(tail, place),
+        Stream::PerThread => refusals.add(
+            "launches into each thread's own stream (cudaStreamPerThread, `--default-stream per-thread`) are not supported",
+            place,
+        ),
+        Stream::Other => refusals.add("which stream it goes into isn't known", place),
+    }
+}
+
+/// What the threads that call a device function with launches do beside one call of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Calls {
+    /// One thread may call it more than once.
+    again: bool,
+    /// One of its callers may launch something by itself, or call other functions that do.
+    beside: bool,
+}
+
+/// Looks at the calls of the launching function, and at the calls of its callers. What isn't understood, or not in sight, may be anything.
+fn calls(site: &Site<'_>) -> Calls {
+    const ANYTHING: Calls = Calls {
+        again: true,
+        beside: true,
+    };
+    let db = site.db;
+    let own = effects(db, site.parent).launches.len();
+    let mut found = Calls {
+        again: false,
+        beside: false,
+    };
+    let mut seen = Vec::new();
+    let mut todo = vec![site.parent];
+    while let Some(item) = todo.pop() {
+        if seen.len() > 100 {
+            return ANYTHING;
+        }
+        if seen.contains(&item) {
+            // By two ways, or around.
+            found.again = true;
+            continue;
+        }
+        seen.push(item);
+        found.beside |= effects(db, item).launches.len() > own;
+        if item.signature(db).kernel {
+            continue;
+        }
+        let mut refusals = Refusals::default();
+        let calls = callers(&Function::new(db, item), &mut refusals);
+        if calls.is_empty() || !refusals.is_empty() {
+            return ANYTHING;
+        }
+        for (number, (caller, expr)) in calls.iter().enumerate() {
+            let body = hir::body(db, *caller);
+            let loops = statement_places(db, *caller).loops_around(&body, *expr);
+            let same = |(other, _): &(FunctionItem<'_>, ExprId)| other == caller;
+            let twice = calls[..number].iter().any(same);
+            found.again |= jumps(&body) || !loops.is_empty() || twice;
+            if !twice {
+                todo.push(*caller);
+            }
+        }
+        // A thread of one kernel is none of another one, but it may get to both of two device functions.
+        let kernel = |(caller, _): &(FunctionItem<'_>, ExprId)| caller.signature(db).kernel;
+        found.again |= calls.len() > 1 && !calls.iter().all(kernel);
+    }
+    found
+}
+
+/// What is known of the dependences of this launch's grids.
+fn known<'db>(site: &Site<'db>) -> Option<&'db Order<'db>> {
+    order(site.db, site.parent).get(site.id.index as usize)
+}
+
+/// Two accesses that speak against an assumption.
+fn both(site: &Site<'_>, a: &Touch<'_>, b: &Touch<'_>) -> String {
+    let place = |touch: &Touch<'_>| {
+        let file = touch.function.file(site.db);
+        let text = file.text(site.db);
+        let range = touch.span.shift(touch.function.start(site.db));
+        let line = text.get(..range.start as usize).unwrap_or("").matches('\n').count() + 1;
+        let at = match file.path(site.db).file_name() {
+            Some(name) if file != site.file => format!("line {line} of {}", name.to_string_lossy()),
+            _ => format!("line {line}"),
+        };
+        let code: Vec<&str> = range.text(&text).split_whitespace().collect();
+        format!("{at} {} `{}`", touch.kind.verb(), code.join(" "))
+    };
+    if a == b {
+        format!("but {} in each of them", place(a))
+    } else {
+        format!("but {}, and {}", place(a), place(b))
+    }
+}
+
+/// One thread may come to the launch more than once: by a loop, or by a jump back to a label.
+fn repeats(site: &Site<'_>) -> bool {
+    !site.facts.loops.is_empty() || jumps(&site.body)
+}
+
+/// The function has a `goto`.
+fn jumps(body: &Body) -> bool {
+    body.stmts.iter().any(|stmt| matches!(stmt.kind, StmtKind::Goto(_)))
+}
+
+/// How a stream that the launching function has created is used.
+pub struct CreatedStream {
+    /// The declaration, when it declares nothing else.
+    pub declaration: Option<StmtId>,
+    /// `cudaStreamCreateWithFlags(&s, …);`
+    pub create: Vec<StmtId>,
+    /// `cudaStreamDestroy(s);`
+    pub destroy: Vec<StmtId>,
+    /// A use that is none of these and not the launch.
+    pub other: Option<ExprId>,
+    /// The launch may go into the same stream again: it is repeated, and the stream isn't created anew each time.
+    pub shared_by_iterations: bool,
+}
+
+/// Looks at all uses of a created stream.
+pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
+    let body = &site.body;
+    let mut found = CreatedStream {
+        declaration: None,
+        create: Vec::new(),
+        destroy: Vec::new(),
+        other: None,
+        shared_by_iterations: false,
+    };
+    for (index, expr) in body.exprs.iter().enumerate() {
+        let id = ExprId(index as u32);
+        match &expr.kind {
+            ExprKind::Name(Name::Local(b)) if *b == binding => {}
+            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } if mentions.contains(&binding) => {
+                found.other = Some(id);
+                continue;
+            }
+            _ => continue,
+        }
+        if expr.from_macro {
+            found.other = Some(id);
+            continue;
+        }
+        let stmt = site.places.statement_of(id);
+        if stmt.is_some() && stmt == site.facts.statement {
+            let operand = site.facts.stream_operand.as_ref().map(|o| body.strip_parens(o.expr));
+            if operand == Some(id) {
+                continue;
+            }
+        }
+        let call = stmt.and_then(|s| match body.stmt(s).kind {
+            StmtKind::Expr(e) => match body.expr(body.strip_parens(e)) {
+                Expr {
+                    kind: ExprKind::Call {
+                        name: Some(name), args, ..
+                    },
+                    from_macro: false,
+                    ..
+                } => Some((s, name.as_str(), args)),
+                _ => None,
+            },
+            _ => None,
+        });
+        let first = |args: &[ExprId]| args.first().map(|a| body.strip_parens(*a));
+        match call {
+            Some((stmt, name, args)) if name.starts_with("cudaStreamCreate") => {
+                let whole = first(args)
+                    .is_some_and(|a| matches!(body.expr(a).kind, ExprKind::AddrOf(p) if body.strip_parens(p) == id));
+                if whole {
+                    found.create.push(stmt);
+                } else {
+                    found.other = Some(id);
+                }
+            }
+            Some((stmt, "cudaStreamDestroy", args)) if first(args) == Some(id) => found.destroy.push(stmt),
+            _ => found.other = Some(id),
+        }
+    }
+    for (index, stmt) in body.stmts.iter().enumerate() {
+        if let StmtKind::Decl(decls) = &stmt.kind
+            && let [only] = decls.as_slice()
+            && only.binding == binding
+            && only.init.is_none()
+        {
+            found.declaration = Some(StmtId(index as u32));
+        }
+    }
+    found.shared_by_iterations = repeats(site) && !created_each_time(site, &found.create);
+    found
+}
+
+/// Whether a stream is created again before each execution of the launch: its creation stands in the innermost loop around the
+/// launch, in a block that the launch is in as well (not under a condition of its own), and nothing jumps.
+fn created_each_time(site: &Site<'_>, create: &[StmtId]) -> bool {
+    let body = &site.body;
+    let Some(innermost) = site.facts.loops.first() else {
+        return false;
+    };
+    let inside = body.stmt(innermost.stmt).span;
+    !jumps(body)
+        && create.iter().any(|stmt| {
+            inside.contains(body.stmt(*stmt).span)
+                && site.places.parent(*stmt).is_some_and(|block| {
+                    matches!(body.stmt(block).kind, StmtKind::Block(_))
+                        && body.stmt(block).span.contains(site.facts.span)
+                })
+        })
+}
+
+impl CreatedStream {
+    /// Whether nothing but this launch goes into the stream between its creation and the next.
+    pub fn one_launch(&self) -> bool {
+        self.create.len() == 1 && self.other.is_none() && !self.shared_by_iterations
+    }
+}
+
+/// The assumption for a stream that several launches share; none, when only iterations share it and they are proven independent.
+pub fn shared_stream(site: &Site<'_>, created: &CreatedStream, stream: &str) -> Option<Reason> {
+    let iterations = known(site).and_then(|k| k.iterations.as_ref());
+    let only_iterations = created.create.len() == 1 && created.other.is_none();
+    if created.one_launch() || only_iterations && iterations.is_some_and(Dependence::is_none) {
+        return None;
+    }
+    let text = format!(
+        "grids in `{stream}` are independent of each other: those that one thread launches (a stream runs them in order)"
+    );
+    let text = match iterations {
+        Some(Dependence::Conflict(a, b)) if only_iterations => format!("{text}; {}", both(site, a, b)),
+        _ => text,
+    };
+    Some(Reason {
+        text,
+        place: Some(site.here()),
+    })
+}

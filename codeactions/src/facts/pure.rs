@@ -1,0 +1,328 @@
+//! Expressions that may be evaluated twice, or at the top of a kernel instead of where they stand.
+
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::facts::hidden::{Hidden, hidden, may_run_unseen};
+use gridfuse_analysis::facts::uniformity::{Level, class_changes, variables_of_place};
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning};
+use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, Storage, body};
+
+use crate::edit::include::HEADER_NAME;
+use crate::edit::lex;
+use crate::facts::calls::{self, Library};
+use crate::facts::cluster::{Function, is_batch};
+use crate::facts::effects::is_pure;
+use crate::facts::site::Site;
+
+/// The operands directly inside an expression that is made of understood parts; `None` for the others.
+fn operands(body: &Body, expr: ExprId) -> Option<Vec<ExprId>> {
+    Some(match &body.expr(expr).kind {
+        ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::SizeOf => Vec::new(),
+        ExprKind::Paren(e)
+        | ExprKind::Unary(_, e)
+        | ExprKind::Deref(e)
+        | ExprKind::AddrOf(e)
+        | ExprKind::Cast { operand: e, .. }
+        | ExprKind::Field { base: e, .. } => vec![*e],
+        ExprKind::Binary(_, a, b)
+        | ExprKind::Comma(a, b)
+        | ExprKind::Logical { lhs: a, rhs: b, .. }
+        | ExprKind::Index { base: a, index: b } => vec![*a, *b],
+        ExprKind::Conditional { cond, then, otherwise } => vec![*cond, *then, *otherwise],
+        ExprKind::Call { args, .. } | ExprKind::Construct { args, .. } | ExprKind::InitList(args) => args.clone(),
+        _ => return None,
+    })
+}
+
+/// Why an expression can't be evaluated a second time: the part that has a side effect or isn't understood.
+pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
+    let body = &site.body;
+    let span = body.expr(expr).span;
+    let runs = |h: &Hidden| h.span == span || h.anywhere && is_object(site, expr);
+    if hidden(site.db, site.parent).iter().any(runs) {
+        return Some(expr);
+    }
+    match &body.expr(expr).kind {
+        ExprKind::Call { name, .. } => {
+            let pure = name.as_deref().is_some_and(|name| {
+                if calls::library(name) == Some(Library::Pure) {
+                    return true;
+                }
+                // A name that the user has for a function may be a member's in the runtime header.
+                let of_runtime = |file: SourceFile| file.path(site.db).file_name().is_some_and(|n| n == HEADER_NAME);
+                let bodies: Vec<_> = functions_named(site.db, site.file, name)
+                    .into_iter()
+                    .filter(|f| f.has_body(site.db) && (name.contains("gridfuse::") || !of_runtime(f.file(site.db))))
+                    .collect();
+                !bodies.is_empty() && bodies.iter().all(|f| is_pure(site.db, *f, 0))
+            });
+            if !pure {
+                return Some(expr);
+            }
+        }
+        ExprKind::Construct { ty, .. } if !is_plain_type(ty) => return Some(expr),
+        // A field of an object is read without running anything for the object.
+        ExprKind::Field {
+            base,
+            field,
+            arrow: false,
+        } if matches!(&body.expr(*base).kind, ExprKind::Name(Name::Local(b)) if !body.binding(*b).ty.volatile)
+            && !is_field_of_object(site, field) =>
+        {
+            return None;
+        }
+        ExprKind::Name(Name::Local(binding)) if body.binding(*binding).ty.volatile => return Some(expr),
+        _ => {}
+    }
+    match operands(body, expr) {
+        Some(inner) => inner.into_iter().find_map(|e| not_repeatable(site, e)),
+        None => Some(expr),
+    }
+}
+
+/// A variable of a class that may run something when it is used.
+fn is_object(site: &Site<'_>, expr: ExprId) -> bool {
+    match &site.body.expr(expr).kind {
+        ExprKind::Name(Name::Local(binding)) => {
+            let ty = &site.body.binding(*binding).ty;
+            ty.pointers == 0 && may_run_unseen(site.db, site.parent, &ty.base)
+        }
+        ExprKind::Name(Name::Other(name)) => match meaning(site.db, site.file, name) {
+            Meaning::Global(global) => !global.pointer && may_run_unseen(site.db, site.parent, &global.base),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// A field that may be an object of such a class.
+fn is_field_of_object(site: &Site<'_>, field: &str) -> bool {
+    let files = included_files(site.db, site.file).iter();
+    let fields = files.flat_map(|file| items(site.db, *file).types.iter().flat_map(|class| &class.fields));
+    let mut named = fields.filter(|(_, declarator)| lex::identifiers(declarator).next() == Some(field));
+    named.any(|(ty, _)| may_run_unseen(site.db, site.parent, ty))
+}
+
+/// Whether a type is one of the language's or CUDA's own.
+pub fn is_plain_type(ty: &str) -> bool {
+    let ty = ty.trim().trim_start_matches("const ").trim();
+    let ty = ty.strip_prefix("std::").unwrap_or(ty);
+    calls::PLAIN_TYPES.contains(&ty) || calls::VECTORS.contains(&ty)
+}
+
+/// Whether evaluating `expr` changes a variable.
+pub fn assigns(body: &Body, expr: ExprId) -> bool {
+    match &body.expr(expr).kind {
+        ExprKind::Assign { .. } | ExprKind::IncDec { .. } => true,
+        ExprKind::Call { callee, args, .. } => assigns(body, *callee) || args.iter().any(|a| assigns(body, *a)),
+        ExprKind::New(parts) | ExprKind::Unknown { parts, .. } => parts.iter().any(|p| assigns(body, *p)),
+        ExprKind::Delete(_) | ExprKind::Lambda { .. } | ExprKind::Launch(_) => true,
+        _ => operands(body, expr)
+            .unwrap_or_default()
+            .into_iter()
+            .any(|e| assigns(body, e)),
+    }
+}
+
+/// Whether an expression is made of variables, literals and operators alone, so that nothing happens when it isn't evaluated.
+pub fn is_plain_condition(body: &Body, expr: ExprId) -> bool {
+    match &body.expr(expr).kind {
+        ExprKind::Call { .. } | ExprKind::Construct { .. } | ExprKind::InitList(_) => false,
+        _ => operands(body, expr).is_some_and(|all| all.into_iter().all(|e| is_plain_condition(body, e))),
+    }
+}
+
+/// Whether an expression holds a part that isn't understood.
+pub fn unknown_part(body: &Body, expr: ExprId) -> Option<ExprId> {
+    match &body.expr(expr).kind {
+        ExprKind::Unknown { .. } | ExprKind::Lambda { .. } | ExprKind::InitList(_) | ExprKind::Launch(_) => Some(expr),
+        ExprKind::Assign { place, value, .. } => unknown_part(body, *place).or_else(|| unknown_part(body, *value)),
+        ExprKind::IncDec { place, .. } => unknown_part(body, *place),
+        ExprKind::Call { callee, args, .. } => {
+            let named = matches!(body.expr(*callee).kind, ExprKind::Name(_) | ExprKind::Field { .. });
+            let args = || args.iter().find_map(|a| unknown_part(body, *a));
+            if named { args() } else { Some(expr) }
+        }
+        _ => operands(body, expr)
+            .unwrap_or_default()
+            .into_iter()
+            .find_map(|e| unknown_part(body, e)),
+    }
+}
+
+/// Whether a parameter keeps the value that the function was called with: nothing writes it or takes its address or binds a
+/// reference to it. `body` is the function's.
+pub fn is_immutable_parameter(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
+    body.params.contains(&binding) && keeps_first_value(db, function, body, binding)
+}
+
+/// Whether a variable keeps the value that it is declared with.
+pub fn keeps_first_value(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
+    only_assigned(db, function, body, binding) && assignments(db, function, body, binding).is_empty()
+}
+
+/// The assignments to a variable, to all of it or to a part.
+pub fn assignments(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> Vec<ExprId> {
+    let file = function.file(db);
+    let all = (0..body.exprs.len() as u32).map(ExprId);
+    let own = all.filter(|e| match &body.expr(*e).kind {
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => {
+            variables_of_place(db, file, body, *place).contains(&binding)
+        }
+        _ => false,
+    });
+    own.collect()
+}
+
+/// Whether nothing but assignments, which can be seen, changes a variable behind its declaration.
+pub fn only_assigned(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
+    let file = function.file(db);
+    let variable = body.binding(binding);
+    if class_changes(db, function).contains(&binding) {
+        return false;
+    }
+    if !matches!(variable.storage, Storage::Param | Storage::Local)
+        || variable.ty.reference
+        || variable.ty.complex
+        || variable.ty.volatile
+        || variable.name.is_empty()
+    {
+        return false;
+    }
+    let root = |place: ExprId| variables_of_place(db, file, body, place).contains(&binding);
+    let value = variable.ty.is_value();
+    // What a kernel that an earlier rewrite has made does in the lambda that it passes to for_each_block is seen.
+    let first = body.params.first().map(|p| &body.binding(*p).ty.base);
+    let in_batch = first.is_some_and(|base| is_batch(base));
+    let exprs = body.exprs.iter().any(|expr| match &expr.kind {
+        ExprKind::AddrOf(place) => root(*place),
+        // A function may take its argument by reference. The library's don't write through it, except for `swap`.
+        ExprKind::Call { name, args, callee, .. } => {
+            let method = matches!(&body.expr(*callee).kind, ExprKind::Field { base, arrow: false, .. } if root(*base));
+            let harmless = variable.ty.const_base && value
+                || name
+                    .as_deref()
+                    .is_some_and(|n| !n.ends_with("swap") && calls::library(n).is_some());
+            let by_value = |index: usize| name.as_deref().is_some_and(|n| takes_by_value(db, file, n, index));
+            (method && !variable.ty.const_base)
+                || (!harmless && args.iter().enumerate().any(|(i, a)| root(*a) && !by_value(i)))
+        }
+        ExprKind::Construct { ty, args } => !is_plain_type(ty) && args.iter().any(|a| root(*a)),
+        ExprKind::Lambda { body: Some(_), .. } if in_batch => false,
+        ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
+        _ => false,
+    });
+    let stmts = body.stmts.iter().any(|stmt| {
+        use gridfuse_analysis::hir::StmtKind;
+        match &stmt.kind {
+            StmtKind::Decl(decls) => decls.iter().any(|d| {
+                let ty = &body.binding(d.binding).ty;
+                (ty.reference || ty.complex) && d.init.is_some_and(root)
+            }),
+            StmtKind::RangeFor { range, .. } => root(*range),
+            StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } => mentions.contains(&binding),
+            _ => false,
+        }
+    });
+    !exprs && !stmts
+}
+
+/// Every function that `name` may mean has its parameter `index` by value.
+pub fn takes_by_value(db: &dyn Db, file: SourceFile, name: &str, index: usize) -> bool {
+    let functions = functions_named(db, file, name);
+    !functions.is_empty()
+        && functions.iter().all(|f| {
+            let body = body(db, *f);
+            body.params.get(index).is_some_and(|p| {
+                let ty = &body.binding(*p).ty;
+                !ty.reference && !ty.complex
+            })
+        })
+}
+
+/// A function in which an expression is to be evaluated first of all, and what is known there.
+pub struct Top<'a, 'db> {
+    /// The function.
+    pub function: &'a Function<'db>,
+    /// What is the same for all threads at this level may be used.
+    pub level: Level,
+    /// The built-in variables mean what they mean in the body.
+    pub builtins: bool,
+    /// Whether the parameter with this index is there.
+    pub has: &'a dyn Fn(usize) -> bool,
+}
+
+impl Top<'_, '_> {
+    /// Whether an expression can be evaluated as the first thing in the kernel, with the same value and no effect: it is made
+    /// of parameters that don't change, literals, constants and the built-in variables that are the same for a whole block, or
+    /// for a whole grid, as the level says.
+    pub fn holds(&self, expr: ExprId) -> bool {
+        let Function { db, file, body, .. } = self.function;
+        let all = |inner: &[ExprId]| inner.iter().all(|e| self.holds(*e));
+        match &body.expr(expr).kind {
+            ExprKind::Literal(Literal::Str) => false,
+            ExprKind::Literal(_) | ExprKind::SizeOf => names_nothing_local(self.function, expr),
+            ExprKind::Name(Name::Local(binding)) => {
+                let index = body.params.iter().position(|p| p == binding);
+                index.is_some_and(|i| (self.has)(i)) && is_immutable_parameter(*db, self.function.item, body, *binding)
+            }
+            ExprKind::Name(Name::Builtin(builtin)) => match builtin {
+                Builtin::ThreadIdx => false,
+                Builtin::BlockIdx => self.builtins && self.level > Level::Grid,
+                Builtin::WarpSize => true,
+                _ => self.builtins,
+            },
+            ExprKind::Name(Name::Other(name)) => match meaning(*db, *file, name) {
+                Meaning::Enumerator => true,
+                Meaning::Global(global) => (global.constant && !global.shared) || global.constant_memory,
+                Meaning::Unknown => self.function.item.signature(*db).template_names.contains(name),
+                _ => false,
+            },
+            ExprKind::Paren(e) | ExprKind::Unary(_, e) => self.holds(*e),
+            ExprKind::Field { base, arrow: false, .. } => self.holds(*base),
+            // Where the launch isn't reached, the division isn't either.
+            ExprKind::Binary(BinOp::Div | BinOp::Rem, a, b) => {
+                self.holds(*a)
+                    && matches!(&body.expr(body.strip_parens(*b)).kind, ExprKind::Literal(Literal::Int(n)) if *n > 0)
+            }
+            ExprKind::Binary(_, a, b) => all(&[*a, *b]),
+            ExprKind::Logical { lhs, rhs, .. } => all(&[*lhs, *rhs]),
+            ExprKind::Conditional { cond, then, otherwise } => all(&[*cond, *then, *otherwise]),
+            ExprKind::Cast {
+                ty,
+                operand,
+                reinterpret,
+            } => (!reinterpret && is_plain_type(ty)) && self.holds(*operand),
+            _ => false,
+        }
+    }
+}
+
+/// Whether an expression is the name of a constant of the host, which has no address in device code: it may be read there, and
+/// not bound to a reference.
+pub fn names_host_constant(function: &Function<'_>, expr: ExprId) -> bool {
+    match &function.body.expr(expr).kind {
+        ExprKind::Paren(e) => names_host_constant(function, *e),
+        ExprKind::Conditional { then, otherwise, .. } => {
+            names_host_constant(function, *then) || names_host_constant(function, *otherwise)
+        }
+        ExprKind::Name(Name::Other(name)) => {
+            matches!(meaning(function.db, function.file, name), Meaning::Global(g) if !g.constant_memory && !g.device)
+        }
+        _ => false,
+    }
+}
+
+/// The words of an expression that isn't lowered into parts (`sizeof x`, a macro's name) name no variable of the function.
+fn names_nothing_local(function: &Function<'_>, expr: ExprId) -> bool {
+    !matches!(function.body.expr(expr).kind, ExprKind::SizeOf)
+        || crate::edit::lex::identifiers(function.source(expr)).all(|word| {
+            word == "sizeof"
+                || !function
+                    .body
+                    .bindings
+                    .iter()
+                    .any(|b| b.name == word && b.storage != Storage::Param)
+        })
+}

@@ -1,0 +1,350 @@
+//! What aggregation asks of the launches, of the kernels and functions that launch, and of the children.
+
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::facts::launch::{self, Stream, constant_value, is_scalar, launches};
+use gridfuse_analysis::facts::summary::summary;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
+
+use super::Granularity;
+use crate::api::refusal::Reason;
+use crate::api::refusal::Refusals;
+use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
+use crate::emit::target;
+use crate::facts::child::Child;
+use crate::facts::cluster::{Cluster, Function};
+use crate::facts::ctype;
+use crate::facts::effects::{Effects, effects};
+use crate::facts::movable;
+use crate::facts::movable::Form;
+use crate::facts::order::{self, CreatedStream};
+use crate::facts::pure;
+use crate::facts::site::Site;
+use crate::transforms::self_launch::is_builtin;
+
+/// Refuses what would have to be written differently in the functions that take part: names of another namespace, and template
+/// arguments that mean something in one function alone.
+pub fn refuse_other_scopes(cluster: &Cluster<'_>, refusals: &mut Refusals) {
+    let scope = |name: &str| {
+        name.rsplit_once("::")
+            .map_or(String::new(), |(scope, _)| scope.to_owned())
+    };
+    let scopes: Vec<String> = cluster.functions.iter().map(|f| scope(f.item.name(f.db))).collect();
+    if let Some(other) = scopes.iter().position(|s| *s != scopes[0]) {
+        let function = &cluster.functions[other];
+        refusals.add(
+            format!(
+                "`{}` and `{}` collect their launches together, and stand in different namespaces",
+                cluster.functions[0].name(),
+                function.name()
+            ),
+            Some(function.name_place()),
+        );
+    }
+    for (site, at) in cluster.sites.iter().zip(&cluster.site_of) {
+        let function = &cluster.functions[*at];
+        let names = &function.item.signature(function.db).template_names;
+        if let Some(span) = site.launch.template_args.filter(|_| !function.is_kernel())
+            && lex::identifiers(site.source(span)).any(|w| names.iter().any(|n| n == w))
+        {
+            refusals.add(
+                format!(
+                    "the template arguments of this launch depend on those of `{}`",
+                    function.name()
+                ),
+                Some(site.place(span)),
+            );
+        }
+    }
+}
+
+/// A kernel that waits for its children or orders them by events; or that launches in ways that aren't
+/// understood as a launch.
+pub fn refuse_what_needs_its_children(
+    cluster: &Cluster<'_>,
+    function: &Function<'_>,
+    effects: &Effects,
+    refusals: &mut Refusals,
+) {
+    let name = function.name();
+    for found in effects.syncs.iter().chain(&effects.events) {
+        if refusals.is_empty() {
+            let what = format!("`{name}` or a function it calls uses {}", found.what);
+            refusals.add(what, Some(found.place));
+        }
+    }
+    let known = |place: &FileRange| {
+        let here = |site: &Site<'_>| site.file == place.file && site.here().range.contains(place.range);
+        cluster.sites.iter().any(here)
+    };
+    if let Some(found) = effects.launches.iter().find(|l| !known(&l.place)) {
+        refusals.add(
+            format!(
+                "`{name}` calls a function that launches: a block that collects some launches and does others at once can \
+                 hang (CUDA 13.0)"
+            ),
+            Some(found.place),
+        );
+    }
+}
+
+/// Assumptions or refusals because of the stream that a collected launch goes into; a created stream that is to be removed.
+pub fn understand_stream(
+    site: &Site<'_>,
+    refusals: &mut Refusals,
+    edit: &mut EditBuilder<'_>,
+) -> Option<CreatedStream> {
+    let tail = "a tail launch runs after the launching grid, an aggregated launch doesn't wait for it";
+    order::other_stream(site, tail, refusals, edit);
+    let Stream::Created(binding) = site.facts.stream else {
+        return None;
+    };
+    let operand = site.facts.stream_operand.as_ref();
+    let stream = order::created_stream(site, binding);
+    let name = operand.map_or("", |o| site.source(o.span)).to_owned();
+    if let Some(other) = stream.other {
+        let place = site.place(site.body.expr(other).span);
+        refusals.add(
+            format!("the stream `{name}` is used for more than this launch"),
+            Some(place),
+        );
+        return None;
+    }
+    let removable = |s: &StmtId| matches!(site.around(*s), Some(StmtKind::Block(_)));
+    let mut all = stream.declaration.iter().chain(&stream.create).chain(&stream.destroy);
+    let clean = stream.create.len() == 1 && all.all(removable);
+    if stream.declaration.is_none() || !clean {
+        let place = operand.map(|o| site.place(o.span));
+        refusals.add(format!("the stream `{name}` can't be removed cleanly"), place);
+        return None;
+    }
+    if let Some(reason) = order::shared_stream(site, &stream, &name) {
+        edit.assume(reason);
+    }
+    Some(stream)
+}
+
+/// Blocks of different shapes fit into one launch only when they are one-dimensional.
+pub fn refuse_blocks(site: &Site<'_>, granularity: Granularity, refusals: &mut Refusals) {
+    let block = &site.facts.block;
+    let linear = is_linear_block(site);
+    let alike = block.operand.uniformity.level <= granularity.level() && !block.operand.changes_in_loop;
+    if block.constant.is_none() && !linear && !alike {
+        refusals.add(
+            "the blocks of the child may have several dimensions and differ from launch to launch",
+            Some(site.place(block.operand.span)),
+        );
+    }
+}
+
+/// The block is sure to have one dimension.
+pub fn is_linear_block(site: &Site<'_>) -> bool {
+    let block = &site.facts.block;
+    matches!(block.components, Some([_, None, None])) || is_linear(site, block.operand.expr)
+}
+
+/// A number, or a local `dim3` made of one number that nothing changes.
+fn is_linear(site: &Site<'_>, expr: ExprId) -> bool {
+    let body = &site.body;
+    match &body.expr(body.strip_parens(expr)).kind {
+        ExprKind::Construct { ty, args } => {
+            ty == "dim3" && matches!(args.as_slice(), [one] if is_scalar(site.db, site.parent, body, *one))
+        }
+        ExprKind::Name(Name::Local(binding)) => {
+            let mut inits = body.stmts.iter().filter_map(|stmt| match &stmt.kind {
+                StmtKind::Decl(decls) => decls.iter().find(|d| d.binding == *binding),
+                _ => None,
+            });
+            let init = inits.next().and_then(|d| d.init);
+            inits.next().is_none()
+                && pure::keeps_first_value(site.db, site.parent, body, *binding)
+                && init.is_some_and(|i| matches!(body.expr(i).kind, ExprKind::Construct { .. }) && is_linear(site, i))
+        }
+        _ => false,
+    }
+}
+
+/// The children of which each launch has just the blocks that a grid of its own would have, where functions that the child calls may read
+/// `blockDim` themselves: all launches have the same constant block, or all hand on the block of the kernel that launches, which is one for
+/// all threads that one aggregator serves. That holds for a kernel of the host; a kernel that is collected itself has to be such a
+/// child. In others a block may have threads behind those that a launch has asked for.
+pub fn children_with_kept_blocks<'db>(cluster: &Cluster<'db>) -> Vec<FunctionItem<'db>> {
+    let child = |site: &Site<'db>| match site.facts.child {
+        launch::Child::Kernel(child) => Some(child),
+        _ => None,
+    };
+    let mut kept: Vec<FunctionItem<'db>> = Vec::new();
+    for item in cluster.sites.iter().filter_map(child) {
+        if !kept.contains(&item) {
+            kept.push(item);
+        }
+    }
+    let all = kept.clone();
+    loop {
+        let holds = |item: &FunctionItem<'db>| {
+            let mut blocks = (0..cluster.sites.len())
+                .filter(|index| child(&cluster.sites[*index]) == Some(*item))
+                .map(|index| {
+                    let site = &cluster.sites[index];
+                    if let Some(constant) = site.facts.block.constant {
+                        return Some(Block::Constant(constant));
+                    }
+                    let function = &cluster.functions[cluster.site_of[index]];
+                    let parent_keeps = !all.contains(&function.item) || kept.contains(&function.item);
+                    let real = function.is_kernel() && function.batch().is_none() && parent_keeps;
+                    handed_on(site).filter(|_| real)
+                });
+            let first = blocks.next().flatten();
+            first.is_some() && blocks.all(|block| block == first)
+        };
+        let left: Vec<FunctionItem<'db>> = kept.iter().copied().filter(holds).collect();
+        if left.len() == kept.len() {
+            return kept;
+        }
+        kept = left;
+    }
+}
+
+/// The block of a launch, as far as it is the same for all launches of a grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Block {
+    Constant([u64; 3]),
+    /// So many dimensions of the launching kernel's block; the others are 1.
+    HandedOn(usize),
+}
+
+/// The block is that of the launching kernel: `blockDim`, or `dim3(blockDim.x, blockDim.y)`.
+fn handed_on(site: &Site<'_>) -> Option<Block> {
+    let block = &site.facts.block;
+    if is_builtin(site, block.operand.expr, Builtin::BlockDim) {
+        return Some(Block::HandedOn(3));
+    }
+    let components = block.components?;
+    let own = |axis: &usize| {
+        let Some(Some(component)) = components.get(*axis) else {
+            return false;
+        };
+        let component = site.body.expr(site.body.strip_parens(*component));
+        matches!(&component.kind, ExprKind::Field { base, field, arrow: false }
+            if *field == ["x", "y", "z"][*axis] && is_builtin(site, *base, Builtin::BlockDim))
+    };
+    let dimensions = (0..3).take_while(own).count();
+    let others = components.iter().skip(dimensions).all(Option::is_none);
+    (dimensions > 0 && others).then_some(Block::HandedOn(dimensions))
+}
+
+/// Refuses a child whose body can't be run as some block of a larger grid. `collected`: its own launches are collected, too. `kept`: the
+/// built-in variables that functions which it calls may read, see [`movable::refuse_to_outline`].
+pub fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, kept: &[&str], refusals: &mut Refusals) {
+    let db = site.db;
+    let name = &child.name;
+    let worker = child.worker();
+    let effects = effects(db, worker);
+    if collected {
+        movable::refuse_to_outline_collecting(child, Form::Block, kept, &effects, refusals);
+    } else {
+        movable::refuse_to_outline(child, Form::Block, kept, &effects, refusals);
+    }
+    if child.file != site.file {
+        target::refuse_unseen(site, child, refusals);
+    }
+    refuse_waits(child, &effects, refusals);
+    let odd = order::operations(db, worker)
+        .into_iter()
+        .find(|(_, stream)| !matches!(stream, Some(Stream::Null | Stream::FireAndForget | Stream::Created(_))));
+    if let Some((found, _)) = odd {
+        refusals.add(
+            format!(
+                "`{name}` puts {} into a stream that depends on which grid it is",
+                found.what
+            ),
+            Some(found.place),
+        );
+    }
+    if collected {
+        return;
+    }
+    let own = launches(db, worker);
+    let odd = own
+        .iter()
+        .find(|l| !matches!(l.stream, Stream::Null | Stream::FireAndForget | Stream::Created(_)));
+    if let Some(odd) = odd {
+        let place = FileRange {
+            file: worker.file(db),
+            range: odd.span.shift(worker.start(db)),
+        };
+        refusals.add(
+            format!("`{name}` launches into a stream that depends on which grid launches"),
+            Some(place),
+        );
+    } else if effects.launches.len() > own.len() {
+        let place = effects.launches.last().map(|l| l.place);
+        refusals.add(format!("`{name}` calls functions that launch"), place);
+    }
+}
+
+/// Refuses a child that waits for other threads or uses events. `effects` are those of its worker.
+pub fn refuse_waits(child: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
+    let (db, name, worker) = (child.db, &child.name, child.worker());
+    for (list, what) in [
+        (&effects.waits, "may wait for another thread"),
+        (&effects.events, "uses events"),
+    ] {
+        if let Some(first) = list.first() {
+            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
+        }
+    }
+    if let Some(span) = summary(db, worker).may_wait.filter(|_| effects.waits.is_empty()) {
+        let place = FileRange {
+            file: worker.file(db),
+            range: span.shift(worker.start(db)),
+        };
+        refusals.add(format!("`{name}` may wait for another thread"), Some(place));
+    }
+}
+
+/// The aggregator keeps its state in shared memory: an assumption, unless the parent is sure to leave enough.
+pub fn shared_memory(function: &Function<'_>, needed: u32, used: Option<FileRange>) -> Option<Reason> {
+    let place = used?;
+    let body = &function.body;
+    let mut bytes: i128 = 0;
+    let mut known = place.file == function.file;
+    for binding in &body.bindings {
+        match binding.storage {
+            Storage::Shared => {}
+            Storage::ExternShared => known = false,
+            _ => continue,
+        }
+        let size = match ctype::normalize(&binding.ty.base).as_str() {
+            _ if binding.ty.pointers > 0 => 8,
+            "char" | "unsigned char" | "signed char" | "bool" => 1,
+            "short" | "unsigned short" => 2,
+            "int" | "unsigned int" | "float" => 4,
+            "long" | "unsigned long" | "long long" | "unsigned long long" | "double" | "size_t" | "int2" | "float2" => {
+                8
+            }
+            "int4" | "uint4" | "float4" | "double2" => 16,
+            _ => {
+                known = false;
+                0
+            }
+        };
+        let mut count = 1;
+        for extent in &binding.ty.array {
+            match extent.and_then(|e| constant_value(function.db, function.item, body, e)) {
+                Some(extent) => count *= extent,
+                None => known = false,
+            }
+        }
+        bytes += size * count;
+    }
+    let own = body.bindings.iter().any(|b| b.storage == Storage::Shared);
+    (!known || !own || bytes > 48 * 1024 - 208 - i128::from(needed)).then(|| Reason {
+        text: format!(
+            "a block of `{}` leaves {needed} bytes of the shared memory that it may use",
+            function.name()
+        ),
+        place: Some(place),
+    })
+}

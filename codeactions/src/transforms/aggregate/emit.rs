@@ -1,0 +1,506 @@
+//! The code that aggregation writes: aggregators in the parents, the structs of the arguments that differ, the aggregated kernels
+//! behind the children.
+
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
+
+use super::{Granularity, Group, launches_of_a_thread};
+use crate::api::refusal::Refusals;
+use crate::edit::builder::EditBuilder;
+use crate::edit::include::Header;
+use crate::edit::lex;
+use crate::edit::names::{Names, camel};
+use crate::edit::style::{self, Style};
+use crate::emit::arena::Parent;
+use crate::emit::launch_bounds::{self, Needed};
+use crate::emit::launchpad::Listed;
+use crate::emit::outline::{self, Behind, Collecting};
+use crate::emit::split::Split;
+use crate::emit::target;
+use crate::facts::child::Child;
+use crate::facts::cluster::{self, Cluster, Function};
+use crate::facts::movable::Form;
+use crate::facts::room::{Collected, launches_at};
+use crate::facts::site::Site;
+use crate::transforms::in_launcher;
+use crate::transforms::stream;
+
+/// Who gets what.
+pub struct Plan<'a, 'db> {
+    /// The functions that take part, and their launches.
+    pub cluster: &'a Cluster<'db>,
+    /// What is launched.
+    pub children: &'a [Child<'db>],
+    /// What the aggregators collect.
+    pub groups: &'a [Group<'a>],
+    /// Whose launches become one.
+    pub granularity: Granularity,
+    /// The parameter of kernels that have none yet.
+    pub arena: String,
+}
+
+impl<'db> Plan<'_, 'db> {
+    /// The groups whose aggregators a function needs.
+    pub fn needs(&self, function: usize) -> Vec<usize> {
+        let reached = self.cluster.reached_from(function);
+        let used = |g: &Group<'_>| {
+            let mut launches = g.launches.iter();
+            launches.any(|(site, _)| reached.contains(&self.cluster.site_of[*site]))
+        };
+        (0..self.groups.len()).filter(|g| used(&self.groups[*g])).collect()
+    }
+
+    /// The function of the cluster that a child is.
+    fn member(&self, child: &Child<'db>) -> Option<usize> {
+        self.cluster.index(child.item)
+    }
+
+    /// Whether the child of a group collects launches, too.
+    pub fn launches_in_turn(&self, group: usize) -> bool {
+        self.member(&self.children[self.groups[group].child]).is_some()
+    }
+
+    /// Some kernel that an aggregator launches has aggregators of its own.
+    pub fn is_nested(&self) -> bool {
+        (0..self.groups.len()).any(|group| self.launches_in_turn(group))
+            || self.cluster.functions.iter().any(|function| function.batch().is_some())
+    }
+
+    /// What the aggregator of a group collects in a kernel.
+    pub fn collected(&self, kernel: usize, group: usize) -> Collected<'_, 'db> {
+        let group_of = &self.groups[group];
+        let child = &self.children[group_of.child];
+        let split = group_of.split();
+        let reached = self.cluster.reached_from(kernel);
+        let here = group_of
+            .launches
+            .iter()
+            .map(|(site, _)| (&self.cluster.sites[*site], self.cluster.site_of[*site]))
+            .filter(|(_, function)| reached.contains(function));
+        Collected {
+            child,
+            record: (!split.is_some_and(|s| s.depends_on_template(child))).then_some(group_of.record.as_str()),
+            behind: self.declared_at(group),
+            fields: split.map_or_else(Vec::new, |s| s.varying().map(|p| &p.param.ty).collect()),
+            launches: here
+                .map(|(site, function)| launches_at(site, self.cluster.is_repeated(function)))
+                .sum(),
+        }
+    }
+
+    /// The registers that a kernel needs to launch a group's child.
+    pub fn registers(&self, group: usize, nested: bool) -> Needed {
+        let split = self.groups[group].split();
+        let words = split.and_then(|split| launch_bounds::words(split.parts.iter().map(|p| &p.param.ty)));
+        Needed::to_collect(words, nested)
+    }
+
+    /// Behind which offset of the child's file a group's kernel is declared.
+    fn declared_at(&self, group: usize) -> u32 {
+        let early = self.needed_early(group).map(|f| self.cluster.functions[f].start);
+        early.unwrap_or(self.children[self.groups[group].child].start)
+    }
+
+    /// What the host has to launch when the launches of these kernels, and of their children in their turn, are left to it.
+    pub fn listed(&self, kernels: &[usize]) -> Vec<Listed<'_, 'db>> {
+        if !matches!(self.granularity, Granularity::GridFromHost | Granularity::GridInStream) {
+            return Vec::new();
+        }
+        let mut groups: Vec<usize> = Vec::new();
+        let mut todo = kernels.to_vec();
+        while let Some(kernel) = todo.pop() {
+            for group in self.needs(kernel) {
+                if !groups.contains(&group) {
+                    groups.push(group);
+                    todo.extend(self.member(&self.children[self.groups[group].child]));
+                }
+            }
+        }
+        groups
+            .into_iter()
+            .filter_map(|group| self.host_launches(group))
+            .collect()
+    }
+
+    /// A group's kernel as the host launches it.
+    fn host_launches(&self, group: usize) -> Option<Listed<'_, 'db>> {
+        let group_of = &self.groups[group];
+        let (launch, _) = group_of.launches.first()?;
+        Some(Listed {
+            child: &self.children[group_of.child],
+            kernel: &group_of.kernel,
+            launch: &self.cluster.sites[*launch],
+            behind: self.declared_at(group),
+        })
+    }
+
+    /// Gives a parent the arenas of what follows it, and its launches by the host what makes them.
+    pub fn follow(
+        &self,
+        index: usize,
+        parent: &Parent<'db>,
+        header: &Header,
+        refusals: &mut Refusals,
+        edit: &mut EditBuilder<'db>,
+    ) {
+        let function = &self.cluster.functions[index];
+        let needs = self.needs(index);
+        let arena = |group: &usize| self.groups[*group].arena.as_ref().unwrap_or(&self.arena);
+        let parameters = needs.iter().map(|g| format!("{} {}", stream::STREAM_ARENA, arena(g)));
+        parent.add_parameters(function, header, &parameters.collect::<Vec<_>>(), false, edit);
+        for host in parent.launches() {
+            let mut arguments = Vec::new();
+            for group in &needs {
+                let group_of = &self.groups[*group];
+                let Some(follower) = self.host_launches(*group) else {
+                    continue;
+                };
+                stream::follows(host, &follower, group_of.serial.is_none(), refusals, edit);
+                let most = |(site, _): &(usize, Split<'_>)| launches_of_a_thread(self.cluster, *site);
+                let texts = group_of.uniform.get(&index).map_or(&[][..], Vec::as_slice);
+                let uniform = group_of.split().into_iter().flat_map(Split::uniform);
+                let values: Vec<String> = uniform
+                    .zip(texts)
+                    .filter_map(|(part, text)| stream::at_host(function, host, part.param, text))
+                    .collect();
+                let launches = group_of.launches.iter().map(most).sum();
+                arguments.push(stream::followed_by(host, &follower, launches, &values));
+            }
+            target::append_items(edit, host.file, host.launch.args_span.shift(host.start), &arguments);
+        }
+        let declarations = self.declarations(index, &self.arena, function, edit);
+        declare(function, &declarations, edit);
+    }
+
+    /// What a launch does that finds no room, where nobody knows whether there is some.
+    pub fn without_room(&self, group: usize, site: &Site<'_>, split: &Split<'_>, style: &Style) -> Option<String> {
+        let group = &self.groups[group];
+        let child = &self.children[group.child];
+        let serial = group.serial.as_ref()?;
+        Some(stream::without_room(site, child, split, serial, &group.record, style))
+    }
+
+    /// Whether a kernel is a child whose body moves to another function.
+    pub fn is_outlined_now(&self, function: usize) -> bool {
+        let item = self.cluster.functions[function].item;
+        self.children.iter().any(|c| c.item == item && c.outlined.is_none())
+    }
+
+    /// The name of a group's kernel as a function has to write it, with template arguments.
+    fn kernel(&self, group: usize) -> String {
+        let group = &self.groups[group];
+        let child = &self.children[group.child];
+        let Some(site) = group.launches.first().map(|(site, _)| &self.cluster.sites[*site]) else {
+            return group.kernel.clone();
+        };
+        let template_args = site.launch.template_args.map_or("", |t| site.source(t));
+        let template_args = if child.template.is_some() { template_args } else { "" };
+        format!(
+            "{}{template_args}",
+            crate::facts::qualified::qualified(site, child, &group.kernel)
+        )
+    }
+
+    /// The type of a group's aggregator.
+    fn aggregator(&self, group: usize) -> String {
+        format!(
+            "gridfuse::Aggregator<{}, {}>",
+            self.granularity.type_name(),
+            self.kernel(group)
+        )
+    }
+
+    /// The declarations of a kernel's aggregators: of each its line, or lines, without indentation of the first. The uniform
+    /// arguments are those of `function`.
+    pub fn declarations(
+        &self,
+        index: usize,
+        arena: &str,
+        function: &Function<'_>,
+        edit: &mut EditBuilder<'_>,
+    ) -> Vec<String> {
+        let style = edit.style(function.file);
+        let indent = format!(
+            "{}{}",
+            style::indent_at(&function.text, function.start as usize),
+            style.unit
+        );
+        let declare = |group: usize| {
+            let prefix = format!("{} {}(", self.aggregator(group), self.groups[group].aggregator);
+            let own = self.groups[group].arena.as_deref();
+            let mut items = vec![own.unwrap_or(arena).to_owned()];
+            if self.granularity != Granularity::GridInStream {
+                items.extend(self.groups[group].uniform.get(&index).into_iter().flatten().cloned());
+            }
+            style.list(style::columns(&indent), &prefix, &items, ");")
+        };
+        self.needs(index).into_iter().map(declare).collect()
+    }
+
+    /// Parameters for the aggregators that a function needs: template parameters where it is a template, and parameters.
+    fn parameters(&self, function: usize, names: &mut Names) -> (Vec<String>, Vec<String>) {
+        let item = &self.cluster.functions[function];
+        let is_template = item.item.signature(item.db).template_params.is_some();
+        let (mut types, mut params) = (Vec::new(), Vec::new());
+        for group in self.needs(function) {
+            let name = &self.groups[group].aggregator;
+            if is_template {
+                // A template argument that names a kernel by parameters of another template isn't understood by nvcc.
+                let ty = names.fresh(&camel(name));
+                params.push(format!("{ty}& {name}"));
+                types.push(format!("class {ty}"));
+            } else {
+                params.push(format!("{}& {name}", self.aggregator(group)));
+            }
+        }
+        (types, params)
+    }
+
+    /// Gives a device function its aggregators.
+    pub fn add_parameters(&self, function: usize, names: &mut Names, edit: &mut EditBuilder<'db>) {
+        let (types, params) = self.parameters(function, names);
+        let function = &self.cluster.functions[function];
+        let signature = function.item.signature(function.db);
+        if let Some(list) = signature.template_params.filter(|_| !types.is_empty()) {
+            let list = list.shift(function.start);
+            let empty = list.text(&function.text).trim_matches(['<', '>', ' ']).is_empty();
+            let comma = if empty { "" } else { ", " };
+            edit.insert(function.file, list.end - 1, format!("{comma}{}", types.join(", ")));
+        }
+        let list = signature.params_span.shift(function.start);
+        target::prepend_items(edit, function.file, list, &params);
+    }
+
+    /// The function in front of which a group's kernel has to be declared, where it is defined further down.
+    fn needed_early(&self, group: usize) -> Option<usize> {
+        let child = &self.children[self.groups[group].child];
+        let users =
+            self.cluster.functions.iter().enumerate().filter(|(index, f)| {
+                f.file == child.file && f.start < child.end() && self.needs(*index).contains(&group)
+            });
+        users.min_by_key(|(_, f)| f.start).map(|(index, _)| index)
+    }
+
+    /// Declares the kernels, with their arguments' structs, that are needed further up than they are defined.
+    pub fn forward(&self, refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
+        for (index, group) in self.groups.iter().enumerate() {
+            let Some(first) = self.needed_early(index) else {
+                continue;
+            };
+            let child = &self.children[group.child];
+            let function = &self.cluster.functions[first];
+            let scope = |name: &str| name.rsplit_once("::").map_or(String::new(), |(s, _)| s.to_owned());
+            let defaults = child.template.as_ref().is_some_and(|t| t.contains('='));
+            let same_scope = scope(function.item.name(function.db)) == scope(child.item.name(child.db));
+            if !same_scope || defaults || function.item.signature(function.db).extern_c {
+                refusals.add(
+                    format!("`{}` is defined behind `{}`", child.name, function.name()),
+                    Some(child.place()),
+                );
+                continue;
+            }
+            let behind = outline::behind(edit, child);
+            let (structure, head, params) = self.kernel_head(group, child, &behind);
+            let list = behind.style().list(
+                behind.column(),
+                head.rsplit('\n').next().unwrap_or(&head),
+                &params,
+                ");",
+            );
+            let before = head.rsplit_once('\n').map_or(String::new(), |(b, _)| format!("{b}\n"));
+            let start = (function.start as usize).min(child_front(child, function));
+            let at = target::above_comment(function.db, function.file, start);
+            let indent = style::indent_at(&function.text, at).to_owned();
+            let code = format!("{structure}\n\n{before}{list}\n\n");
+            let text = format!("{}{indent}", edit.style(function.file).fit(&code, &indent));
+            edit.insert(function.file, at as u32, text);
+        }
+    }
+
+    /// The struct of a group's arguments that differ, and the kernel's head and parameters.
+    fn kernel_head(&self, group: &Group<'_>, child: &Child<'db>, behind: &Behind) -> (String, String, Vec<String>) {
+        let Some((split, site)) = group.split().zip(group.launches.first()) else {
+            return Default::default();
+        };
+        let at = self.cluster.site_of[site.0];
+        let kernels = self.cluster.functions.iter().enumerate().filter(|(_, f)| f.is_kernel());
+        let mut reaching = kernels.filter(|(k, _)| self.cluster.reached_from(*k).contains(&at));
+        let parent = reaching.next().map_or("", |(_, f)| f.name());
+        let batch = child.local("batch");
+        let (record, noun) = (&group.record, self.granularity.noun());
+        let template = child.template_line();
+        let depends = split.depends_on_template(child);
+        let mut fields: Vec<String> = split
+            .varying()
+            .map(|p| format!("{};", crate::edit::one_line::one_line(&p.param.field)))
+            .collect();
+        let mut comment = format!(
+            "// The arguments of {} that differ within a {noun} of {parent}.",
+            child.name
+        );
+        if let Some(count) = group.threads.and_then(|index| child.params.get(index)) {
+            fields.push(stream::threads(count, child.is_static));
+            comment.push_str("\n// Of the child's threads only the first threads() do anything.");
+        }
+        let header = if depends { template.as_str() } else { "" };
+        let line = format!("struct {record} {{ {} }};", fields.join(" "));
+        let structure = if fields.is_empty() {
+            format!(
+                "// No argument of {} differs within a {noun} of {parent}.\nstruct {record} {{}};",
+                child.name
+            )
+        } else if behind.column() + line.chars().count() <= behind.style().width && !behind.style().brace_on_own_line {
+            format!("{comment}\n{header}{line}")
+        } else {
+            let open = behind.style().open_brace();
+            format!(
+                "{comment}\n{header}struct {record}{open}\n\t{}\n}};",
+                fields.join("\n\t")
+            )
+        };
+        let record_type = if depends {
+            format!("{record}{}", child.template_args)
+        } else {
+            record.clone()
+        };
+        let block = self.cluster.sites[site.0].facts.block.constant;
+        let batch_type = match block.filter(|_| self.granularity == Granularity::GridInStream) {
+            Some(block) => stream::batch(&record_type, block),
+            None if self.is_nested() => format!("{}<{record_type}>", cluster::NESTED_BATCH),
+            None => format!("{}<{record_type}>", cluster::BATCH),
+        };
+        let mut params = vec![format!("{batch_type} {batch}")];
+        params.extend(split.uniform().map(|p| crate::edit::one_line::one_line(&p.param.decl)));
+        let is_static = if child.is_static { "static " } else { "" };
+        let own = child.launch_bounds.as_ref().map(|b| crate::edit::one_line::one_line(b));
+        let launches = group.launches.iter().map(|(site, _)| &self.cluster.sites[*site]);
+        let bounds = own.or_else(|| launch_bounds::of_generated(launches));
+        let bounds = bounds.map_or(String::new(), |b| format!("{b} "));
+        let head = format!("{template}{is_static}__global__ void {bounds}{}(", group.kernel);
+        (structure, head, params)
+    }
+
+    /// Writes everything behind a child: an aggregated kernel for each of its groups.
+    pub fn aggregated_kernels(&self, index: usize, child: &Child<'db>, names: &mut Names, edit: &mut EditBuilder<'db>) {
+        let mut behind = outline::behind(edit, child);
+        let mut collecting = Collecting::default();
+        let member = self.member(child);
+        let groups: Vec<usize> = (0..self.groups.len())
+            .filter(|g| self.groups[*g].child == index)
+            .collect();
+        if let Some(member) = member {
+            let needs = self.needs(member);
+            collecting.args = needs.iter().map(|g| self.groups[*g].aggregator.clone()).collect();
+            if child.outlined.is_none() {
+                (collecting.template_params, collecting.params) = self.parameters(member, names);
+                collecting.arena = Some(format!("{} {}", crate::facts::cluster::ARENA, self.arena));
+                let function = &self.cluster.functions[member];
+                collecting.declarations = self.declarations(member, &self.arena, function, edit);
+            }
+        }
+        let by_warps = groups.iter().any(|number| self.groups[*number].threads.is_some());
+        let in_launcher = groups.iter().any(|number| self.groups[*number].serial.is_some());
+        let form = if by_warps || in_launcher {
+            Form::Thread
+        } else {
+            Form::Block
+        };
+        collecting.unrestricted |= in_launcher;
+        let worker = outline::outline_collecting(edit, &mut behind, child, form, &collecting, names);
+        for number in groups {
+            let group = &self.groups[number];
+            let Some(split) = group.split() else { continue };
+            if let Some(serial) = &group.serial {
+                behind.add(in_launcher::serial_of(&behind, child, &worker, serial));
+            }
+            let (structure, head, params) = self.kernel_head(group, child, &behind);
+            if self.needed_early(number).is_none() {
+                behind.add(structure);
+            }
+            let (batch, args) = (child.local("batch"), child.local("args"));
+            let record_type = if split.depends_on_template(child) {
+                format!("{}{}", group.record, child.template_args)
+            } else {
+                group.record.clone()
+            };
+            let values = split.parts.iter().map(|p| {
+                if p.uniform {
+                    p.param.name.clone()
+                } else {
+                    format!("{args}.{}", p.param.name)
+                }
+            });
+            let (prefix, items) = worker.call(child, values);
+            let mut call = behind.call(2, &prefix, &items, ");");
+            if self.granularity == Granularity::GridInStream && stream::ends_with_barrier(child) {
+                call.push_str("\n\t\t__syncthreads();   // the next one uses the shared memory again");
+            }
+            let mut body = String::new();
+            if let Some(member) = member {
+                let arena = format!("{batch}.arena()");
+                for line in self.declarations(member, &arena, &self.cluster.functions[member], edit) {
+                    body.push_str(&format!("\t{}\n", line.replace('\n', "\n\t")));
+                }
+            }
+            let (each, thread) = match group.threads {
+                Some(_) => ("for_each_warp", "uint3 threadIdx, "),
+                None => ("for_each_block", ""),
+            };
+            body.push_str(&format!(
+                "\t{batch}.{each}([&]({thread}uint3 blockIdx, dim3 gridDim, dim3 blockDim, const {record_type}& {args}) {{\n{call}\n\t}});"
+            ));
+            let code = behind.function(&head, &params, &body);
+            behind.add(code);
+        }
+        behind.finish(edit, child);
+    }
+}
+
+/// Where a function begins, which may be the child itself.
+fn child_front(child: &Child<'_>, function: &Function<'_>) -> usize {
+    if child.item == function.item {
+        child.front() as usize
+    } else {
+        function.start as usize
+    }
+}
+
+/// Puts the declarations in front of a kernel's first statement.
+pub fn declare(function: &Function<'_>, declarations: &[String], edit: &mut EditBuilder<'_>) {
+    if declarations.is_empty() {
+        return;
+    }
+    let style = edit.style(function.file);
+    let body = function.item.body_span(function.db).shift(function.start);
+    let open = body.start as usize + 1;
+    let own = style::indent_at(&function.text, function.start as usize).to_owned();
+    let indent = format!("{own}{}", style.unit);
+    let code: String = declarations
+        .iter()
+        .map(|d| format!("{}{indent}{}", style.newline, style.fit(d, &indent)))
+        .collect();
+    // Behind a comment in the line of the brace; what else stands in that line goes to the next one.
+    let line_end = style::line_end(&function.text, open);
+    let rest = function.text.get(open..line_end).unwrap_or("");
+    let inside = function.text.get(open..body.end as usize).unwrap_or("");
+    let comments = lex::comments(inside).into_iter().map(|comment| lex::Token {
+        start: comment.start + open,
+        end: comment.end + open,
+        ..comment
+    });
+    let mut comments = comments.filter(|comment| comment.start < line_end);
+    // Not one that goes on in the next line.
+    let ends = |comment: &lex::Token| {
+        let beyond = function.text.get(line_end..comment.end.max(line_end));
+        beyond.is_some_and(|text| text.trim().is_empty())
+    };
+    if lex::is_blank(rest) && comments.all(|comment| ends(&comment)) {
+        edit.insert(function.file, line_end as u32, code);
+    } else {
+        let blank = rest.len() - rest.trim_start().len();
+        let range = TextRange::new(open as u32, (open + blank) as u32);
+        let file = function.file;
+        let text = format!("{code}{}{indent}", style.newline);
+        edit.replace(FileRange { file, range }, text);
+    }
+}

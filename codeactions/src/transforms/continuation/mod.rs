@@ -1,0 +1,421 @@
+//! What follows a wait for child grids as a kernel of its own, which is launched into the tail of the grid.
+//!
+//! The tail starts when the whole parent grid and all its children are complete, so for each block that is one of the times at
+//! which it may go on behind its own wait: blocks don't rely on each other's progress. What a thread of the continuation needs is
+//! handed over where it's the same for all threads, and computed again where it is a function of the thread's place in the grid and
+//! of memory that nothing writes.
+
+mod emit;
+mod needs;
+pub mod wait;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::file_settings::file_settings;
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::dependence::Waited;
+use gridfuse_analysis::facts::hidden::hidden;
+use gridfuse_analysis::facts::launch::{
+    LaunchFacts, Launchers, gets_there_by_flat_blocks, launches, pending_launch_limit, who_gets_to,
+};
+use gridfuse_analysis::facts::uniformity::{FunctionUniformity, Level, uniformity};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{launch_sites_of, only_known_launches};
+use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
+
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Reason;
+use crate::api::refusal::Refusals;
+use crate::api::refusal::refuse;
+use crate::api::source_edit::SourceEdit;
+use crate::edit::lex;
+use crate::edit::names::Names;
+use crate::facts::child::Child;
+use crate::facts::effects::{BUILTINS, effects};
+use crate::facts::uses::{all_exprs, all_in_expr};
+use crate::transforms::continuation::wait::Wait;
+use crate::transforms::fission::structure::is_barrier;
+
+/// Where a statement stands, from the inside to the outside.
+enum Around {
+    /// In a block, behind others and in front of others.
+    Block {
+        /// The block.
+        stmt: StmtId,
+        /// Its statements.
+        stmts: Vec<StmtId>,
+        /// Which of them leads to the wait.
+        index: usize,
+        /// The first statement that moves; those between the wait and it are barriers that aren't needed any more.
+        first: usize,
+    },
+    /// In a branch.
+    Guard {
+        cond: ExprId,
+        /// In the `else`.
+        negated: bool,
+        constexpr: bool,
+    },
+}
+
+impl Around {
+    /// The statements that move.
+    fn rest(&self) -> &[StmtId] {
+        match self {
+            Around::Block { stmts, first, .. } => stmts.get(*first..).unwrap_or(&[]),
+            Around::Guard { .. } => &[],
+        }
+    }
+}
+
+/// Who runs what follows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    /// One thread of the grid, which launches the continuation when it gets there.
+    One,
+    /// All threads come there together, or none does: the first thread of the grid launches it there.
+    All,
+    /// Threads that have to find out again: it is launched at the beginning.
+    Some,
+}
+
+/// A variable that the continuation needs.
+enum Given {
+    /// A parameter of it, with its declaration.
+    Passed(String),
+    /// It is declared again.
+    Declared,
+}
+
+struct Tail<'a, 'db> {
+    wait: &'a Wait<'db>,
+    kernel: &'a Child<'db>,
+    levels: Vec<Around>,
+    /// The level whose statements are the last to move.
+    outermost: usize,
+    runs: Runs,
+    /// What moves, relative to the kernel.
+    moved: Vec<Span>,
+    uniformity: std::sync::Arc<FunctionUniformity>,
+    given: BTreeMap<BindingId, Given>,
+    /// Reads of memory that are done again.
+    reads: BTreeSet<ExprId>,
+    /// `if (…) return;` to be done again, by the statement.
+    returns: BTreeMap<StmtId, Vec<(ExprId, bool)>>,
+}
+
+/// Moves what follows the wait into a kernel of its own.
+pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEdit, Ineligible> {
+    let db = wait.db;
+    let mut refusals = Refusals::default();
+    if file_settings(db, wait.file)
+        .cuda
+        .is_some_and(|version| version < (12, 0))
+    {
+        refusals.add("cudaStreamTailLaunch came with CUDA 12", Some(wait.here()));
+    }
+    let Some(stmt) = wait.statement() else {
+        return Err(refuse(
+            "what follows can't become a kernel of its own, as the wait isn't a statement",
+            Some(wait.here()),
+        ));
+    };
+    let mut names = Names::default();
+    names.add_file(db, wait.file);
+    let kernel = Child::read(db, wait.function, &mut names, &mut refusals);
+    refusals.check()?;
+    let Some(kernel) = kernel else {
+        return Err(refuse("the kernel is not understood", Some(wait.here())));
+    };
+    let mut tail = Tail::new(wait, &kernel, stmt).map_err(|reason| Ineligible(vec![reason]))?;
+    tail.collect().map_err(|reason| Ineligible(vec![reason]))?;
+    let mut children: Vec<&str> = waited
+        .children
+        .iter()
+        .filter_map(|index| launches(db, wait.function).get(*index as usize)?.kernel_name.as_deref())
+        .map(unqualified)
+        .collect();
+    children.dedup();
+    let child = match children.as_slice() {
+        [one] => one,
+        _ => "children",
+    };
+    let name = names.fresh(&format!("{}_after_{child}", kernel.name));
+    tail.write(&name, stmt)
+}
+
+impl<'a, 'db> Tail<'a, 'db> {
+    fn new(wait: &'a Wait<'db>, kernel: &'a Child<'db>, stmt: StmtId) -> Result<Self, Reason> {
+        let db = wait.db;
+        let mut tail = Tail {
+            wait,
+            kernel,
+            levels: Vec::new(),
+            outermost: 0,
+            runs: Runs::Some,
+            moved: Vec::new(),
+            uniformity: uniformity(db, wait.function),
+            given: BTreeMap::new(),
+            reads: BTreeSet::new(),
+            returns: BTreeMap::new(),
+        };
+        tail.refuse_unclear()?;
+        tail.levels = tail.around(stmt)?;
+        let body = tail.body();
+        // Barriers for those that wait for the one that waits are not needed where nothing of it moves.
+        for level in &mut tail.levels {
+            if let Around::Block {
+                stmts, index, first, ..
+            } = level
+            {
+                let barriers = stmts[*index + 1..].iter().take_while(|s| is_barrier(body, **s)).count();
+                *first = *index + 1 + barriers;
+            }
+            if !level.rest().is_empty() {
+                break;
+            }
+        }
+        let Some(outermost) = tail.levels.iter().rposition(|l| !l.rest().is_empty()) else {
+            return Err(tail.reason("nothing that could move stands behind the wait", wait.here()));
+        };
+        tail.outermost = outermost;
+        for level in &tail.levels {
+            if let [first, .., last] | [first @ last] = level.rest() {
+                tail.moved.push(body.stmt(*first).span.cover(body.stmt(*last).span));
+            }
+        }
+        tail.runs = tail.who_runs();
+        Ok(tail)
+    }
+
+    fn body(&self) -> &'a Body {
+        &self.wait.body
+    }
+
+    fn reason(&self, text: impl Into<String>, place: FileRange) -> Reason {
+        Reason {
+            text: text.into(),
+            place: Some(place),
+        }
+    }
+
+    fn at(&self, text: impl Into<String>, span: Span) -> Reason {
+        self.reason(text, self.wait.place(span))
+    }
+
+    /// Code of which it isn't clear what moves with it.
+    fn refuse_unclear(&self) -> Result<(), Reason> {
+        let (body, name) = (self.body(), self.wait.kernel());
+        for stmt in &body.stmts {
+            let what = match &stmt.kind {
+                StmtKind::Goto(_) | StmtKind::Label(..) => "jumps to labels",
+                StmtKind::Preprocessor { .. } => "has parts under an #if",
+                StmtKind::Unknown { .. } => "has a statement that is not understood",
+                _ => continue,
+            };
+            return Err(self.at(format!("`{name}` {what}, so nothing of it can be moved"), stmt.span));
+        }
+        for expr in &body.exprs {
+            if matches!(expr.kind, ExprKind::Lambda { .. } | ExprKind::Unknown { .. }) {
+                return Err(self.at(
+                    format!("`{name}` has an expression that can't be moved to another kernel"),
+                    expr.span,
+                ));
+            }
+        }
+        // What is destroyed at the end of the kernel would be before what moves runs.
+        let hidden = hidden(self.wait.db, self.wait.function);
+        if let Some(hidden) = hidden.iter().find(|hidden| hidden.anywhere) {
+            let text = format!("`{name}` may run {}, and when isn't known", hidden.what);
+            return Err(self.reason(text, self.wait.here()));
+        }
+        if let Some(group) = self.wait.function.decided(self.wait.db).first() {
+            return Err(self.at(
+                format!("`{name}` has parts under an #if, so nothing of it can be moved"),
+                *group,
+            ));
+        }
+        if let Some(binding) = body.bindings.iter().find(|b| BUILTINS.contains(&b.name.as_str())) {
+            return Err(self.at(
+                format!("`{name}` has a variable named `{}`", binding.name),
+                binding.span,
+            ));
+        }
+        let text = self.wait.function.text(self.wait.db);
+        let inner = self.wait.function.body_span(self.wait.db).text(&text);
+        // Indented anew, it would read differently.
+        if crate::edit::one_line::has_long_literal(inner) {
+            return Err(self.reason(
+                format!("`{name}` has a string over several lines, so nothing of it can be moved"),
+                self.kernel.place(),
+            ));
+        }
+        let directive = || lex::identifiers(inner).find(|word| matches!(*word, "define" | "undef"));
+        if let Some(word) = lex::type_declaration(inner).or_else(directive) {
+            return Err(self.reason(
+                format!("`{name}` has a declaration (`{word}`) that other code of it may need"),
+                self.kernel.place(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The blocks and branches around the wait.
+    fn around(&self, stmt: StmtId) -> Result<Vec<Around>, Reason> {
+        let body = self.body();
+        let mut found = Vec::new();
+        let mut inner = stmt;
+        while let Some(outer) = self.wait.places.parent(inner) {
+            match &body.stmt(outer).kind {
+                StmtKind::Block(stmts) => {
+                    let index = stmts.iter().position(|s| *s == inner).unwrap_or_default();
+                    found.push(Around::Block {
+                        stmt: outer,
+                        stmts: stmts.clone(),
+                        index,
+                        first: index + 1,
+                    });
+                }
+                StmtKind::If {
+                    init: None,
+                    cond: Some(cond),
+                    constexpr,
+                    then,
+                    ..
+                } => found.push(Around::Guard {
+                    cond: *cond,
+                    negated: *then != inner,
+                    constexpr: *constexpr,
+                }),
+                kind => {
+                    let what = match kind {
+                        StmtKind::While { .. }
+                        | StmtKind::DoWhile { .. }
+                        | StmtKind::For { .. }
+                        | StmtKind::RangeFor { .. } => "a loop",
+                        StmtKind::Switch { .. } | StmtKind::Case { .. } => "a switch",
+                        _ => "a statement",
+                    };
+                    return Err(self.at(
+                        format!("the wait stands in {what}, so what follows can't become a kernel of its own"),
+                        body.stmt(outer).span,
+                    ));
+                }
+            }
+            inner = outer;
+        }
+        if body.root != Some(inner) {
+            return Err(self.reason("where the wait stands is not understood", self.wait.here()));
+        }
+        Ok(found)
+    }
+
+    /// The statement that leads to the wait, in the block whose rest moves last.
+    fn path(&self) -> StmtId {
+        match &self.levels[self.outermost] {
+            Around::Block { stmts, index, .. } => stmts[*index],
+            // Nothing moves out of a branch by itself.
+            Around::Guard { .. } => self.wait.places.statement_of(self.wait.call).unwrap_or(StmtId(0)),
+        }
+    }
+
+    /// Who gets to this runs what moves.
+    fn anchor(&self) -> ExprId {
+        let mut around = self.levels[..self.outermost].iter().rev();
+        let guard = around.find_map(|level| match level {
+            Around::Guard { cond, .. } => Some(*cond),
+            Around::Block { .. } => None,
+        });
+        guard.unwrap_or(self.wait.call)
+    }
+
+    /// That one thread runs what moves, where nothing says so for sure.
+    fn flat_blocks(&self) -> Option<Reason> {
+        let (db, function) = (self.wait.db, self.wait.function);
+        let assumed = self.runs == Runs::One && gets_there_by_flat_blocks(db, function, self.anchor());
+        let text = format!(
+            "blocks of `{}` have one dimension, so that one thread waits here",
+            self.kernel.name
+        );
+        assumed.then(|| self.reason(text, self.wait.here()))
+    }
+
+    /// All launches of the kernel are known and like this.
+    fn always(&self, fits: &dyn Fn(&LaunchFacts<'_>) -> bool) -> bool {
+        let (db, sites) = (self.wait.db, launch_sites_of(self.wait.db, self.wait.function));
+        let mut facts = sites.iter().map(|id| launches(db, id.function).get(id.index as usize));
+        !sites.is_empty() && facts.all(|facts| facts.is_some_and(fits)) && only_known_launches(db, self.wait.function)
+    }
+
+    /// The kernel's grids have one thread, as one has that a single thread launches into its tail.
+    fn has_one_thread(&self) -> bool {
+        self.always(&|f| is_one_block(f) && f.block.constant == Some([1, 1, 1]))
+    }
+
+    fn who_runs(&self) -> Runs {
+        let (db, function) = (self.wait.db, self.wait.function);
+        let anchor = self.anchor();
+        let one = match who_gets_to(db, function, anchor) {
+            Some(Launchers::OnePerGrid) => true,
+            Some(Launchers::OnePerBlock) => self.always(&is_one_block),
+            _ => false,
+        };
+        if one && (self.has_one_thread() || !self.numbers_threads()) {
+            return Runs::One;
+        }
+        let level = self.uniformity.divergence.get(&self.path()).map(|u| u.level);
+        if level.is_some_and(|level| level <= Level::Grid) {
+            Runs::All
+        } else {
+            Runs::Some
+        }
+    }
+
+    /// What moves, or a condition in it, may ask which thread runs it, or how many there are.
+    fn numbers_threads(&self) -> bool {
+        let inside = self.levels[..self.outermost].iter().enumerate();
+        let conds = inside.filter_map(|(level, around)| match around {
+            Around::Guard { cond, .. } if self.asks_again(level) => Some(*cond),
+            _ => None,
+        });
+        let mut exprs = self.moved_exprs();
+        exprs.extend(conds.flat_map(|cond| all_in_expr(self.body(), cond)));
+        let own = exprs
+            .iter()
+            .any(|e| matches!(&self.body().expr(*e).kind, ExprKind::Name(Name::Builtin(b)) if *b != Builtin::WarpSize));
+        let all = effects(self.wait.db, self.wait.function);
+        own || !all.builtins_in_callees.is_empty() || !all.unknown.is_empty()
+    }
+
+    /// The statements that move.
+    fn moved_stmts(&self) -> Vec<StmtId> {
+        self.levels.iter().flat_map(|l| l.rest().iter().copied()).collect()
+    }
+
+    fn moved_exprs(&self) -> Vec<ExprId> {
+        let stmts = self.moved_stmts();
+        stmts.into_iter().flat_map(|s| all_exprs(self.body(), s)).collect()
+    }
+
+    fn moves(&self, span: Span) -> bool {
+        self.moved.iter().any(|m| m.start <= span.start && span.end <= m.end)
+    }
+
+    /// A branch whose condition the continuation has to look at again.
+    fn asks_again(&self, level: usize) -> bool {
+        let inside = level < self.outermost && self.levels[..level].iter().any(|l| !l.rest().is_empty());
+        inside || level > self.outermost && self.runs == Runs::Some
+    }
+}
+
+fn is_one_block(facts: &LaunchFacts<'_>) -> bool {
+    facts.grid.constant == Some([1, 1, 1])
+}
+
+/// The assumption that not too many launches are pending, with what speaks against it.
+pub fn most_pending(db: &dyn Db, file: SourceFile, why: &str) -> String {
+    let limit = pending_launch_limit(db, file).map_or_else(|| "the limit that is set".to_owned(), |n| n.to_string());
+    format!("no more grids are pending at a time than {limit} (`cudaLimitDevRuntimePendingLaunchCount`): {why}")
+}

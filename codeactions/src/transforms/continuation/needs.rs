@@ -1,0 +1,552 @@
+//! What a continuation needs of the kernel that it is a part of: what is handed over, what is computed again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::dependence::{Dependence, unchanged};
+use gridfuse_analysis::facts::escape::escapes;
+use gridfuse_analysis::facts::summary::summary;
+use gridfuse_analysis::facts::uniformity::Level;
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning};
+use gridfuse_analysis::hir::{BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
+
+use super::{Around, Given, Runs, Tail};
+use crate::api::refusal::Reason;
+use crate::edit::lex;
+use crate::facts::calls::{self, Library};
+use crate::facts::child::copies_plainly;
+use crate::facts::effects::{effects, is_pure};
+use crate::facts::pure::{assignments, is_plain_type, only_assigned};
+use crate::facts::uses::all_stmts;
+
+impl Tail<'_, '_> {
+    /// Finds out what the continuation needs.
+    pub fn collect(&mut self) -> Result<(), Reason> {
+        let body = self.body();
+        let mut needed: Vec<ExprId> = self.moved_exprs();
+        let path = body.stmt(self.path()).span;
+        for (index, stmt) in body.stmts.iter().enumerate() {
+            if !matches!(stmt.kind, StmtKind::Return(_)) || self.moves(stmt.span) || self.runs == Runs::One {
+                continue;
+            }
+            let id = StmtId(index as u32);
+            if path.start <= stmt.span.start && stmt.span.end <= path.end {
+                return Err(self.at("some threads leave the kernel where others get to the wait", stmt.span));
+            }
+            if self.runs == Runs::Some {
+                let (holder, cond, negated) = self.simple_return(id)?;
+                self.again(cond)?;
+                needed.push(cond);
+                self.returns.entry(holder).or_default().push((cond, negated));
+            }
+        }
+        let guards: Vec<(ExprId, bool)> = self
+            .levels
+            .iter()
+            .enumerate()
+            .filter(|(level, _)| self.asks_again(*level))
+            .filter_map(|(_, around)| match around {
+                Around::Guard { cond, constexpr, .. } => Some((*cond, *constexpr)),
+                Around::Block { .. } => None,
+            })
+            .collect();
+        for (cond, constexpr) in guards {
+            if constexpr {
+                return Err(self.at(
+                    "an `if constexpr` around the wait can't be repeated",
+                    body.expr(cond).span,
+                ));
+            }
+            self.again(cond)?;
+            needed.push(cond);
+        }
+        for stmt in self.moved_stmts().into_iter().flat_map(|s| all_stmts(body, s)) {
+            if let StmtKind::Asm { mentions, .. } = &body.stmt(stmt).kind {
+                for binding in mentions.clone() {
+                    self.give(binding, body.stmt(stmt).span)?;
+                }
+            }
+        }
+        for expr in needed {
+            self.names_in(expr)?;
+        }
+        let all = effects(self.wait.db, self.wait.function);
+        let asked = all.errors.iter().find(|error| {
+            let own = (0..body.exprs.len() as u32).map(ExprId).any(|e| {
+                let span = body.expr(e).span;
+                self.wait.place(span) == error.place && !self.moves(span)
+            });
+            !own
+        });
+        if let Some(error) = asked {
+            return Err(self.reason(
+                format!(
+                    "what follows may ask for errors of launches before the wait with {}",
+                    error.what
+                ),
+                error.place,
+            ));
+        }
+        let facts = summary(self.wait.db, self.wait.function);
+        if let Some(span) = facts.dynamic_shared.iter().find(|span| self.moves(**span)) {
+            return Err(self.at(
+                "what follows uses dynamic shared memory, whose size isn't known there",
+                *span,
+            ));
+        }
+        self.refuse_clashes()?;
+        match unchanged(self.wait.db, self.wait.function, &self.reads) {
+            Dependence::None(_) => Ok(()),
+            Dependence::Conflict(a, b) => {
+                let write = if a.kind.reads_only() { b } else { a };
+                let place = FileRange {
+                    file: write.function.file(self.wait.db),
+                    range: write.span.shift(write.function.start(self.wait.db)),
+                };
+                let name = unqualified(write.function.name(self.wait.db));
+                let verb = write.kind.verb();
+                Err(self.reason(
+                    format!("what follows can't be computed again from memory that `{name}` {verb}"),
+                    place,
+                ))
+            }
+            Dependence::Unknown(doubt) => {
+                let read = self.reads.first().map_or(self.wait.call, |e| *e);
+                Err(self.at(
+                    format!(
+                        "that what is read here is still the same behind the wait isn't proven: {}",
+                        doubt.reason
+                    ),
+                    body.expr(read).span,
+                ))
+            }
+        }
+    }
+
+    /// Variables named directly by an expression: `names` has all its parts.
+    fn names_in(&mut self, expr: ExprId) -> Result<(), Reason> {
+        let body = self.body();
+        for part in crate::facts::uses::all_in_expr(body, expr) {
+            match &body.expr(part).kind {
+                ExprKind::Name(Name::Local(binding)) => self.give(*binding, body.expr(part).span)?,
+                ExprKind::SizeOf | ExprKind::Launch(_) => {
+                    // Operands of `sizeof` and template arguments are not lowered.
+                    let text = self.wait.function.text(self.wait.db);
+                    let words: BTreeSet<&str> = lex::identifiers(body.expr(part).span.text(&text)).collect();
+                    let named: Vec<BindingId> = (0..body.bindings.len() as u32)
+                        .map(BindingId)
+                        .filter(|b| words.contains(body.binding(*b).name.as_str()))
+                        .collect();
+                    for binding in named {
+                        let own = body.binding(binding).storage != Storage::Param || body.params.contains(&binding);
+                        if own && body.binding(binding).span.start < body.expr(part).span.start {
+                            self.give(binding, body.expr(part).span)?;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The `if` in a block on the way to the wait that does nothing else at its end than to leave the kernel.
+    fn simple_return(&self, stmt: StmtId) -> Result<(StmtId, ExprId, bool), Reason> {
+        let body = self.body();
+        let unclear = || {
+            self.at(
+                "threads leave the kernel here before the wait, and which ones can't be found out again",
+                body.stmt(stmt).span,
+            )
+        };
+        let mut inner = stmt;
+        let mut outer = self.wait.places.parent(inner).ok_or_else(unclear)?;
+        if let StmtKind::Block(stmts) = &body.stmt(outer).kind {
+            if stmts.last() != Some(&inner) {
+                return Err(unclear());
+            }
+            inner = outer;
+            outer = self.wait.places.parent(inner).ok_or_else(unclear)?;
+        }
+        let StmtKind::If {
+            init: None,
+            cond: Some(cond),
+            constexpr: false,
+            then,
+            ..
+        } = &body.stmt(outer).kind
+        else {
+            return Err(unclear());
+        };
+        let on_the_way = self.levels.iter().any(|level| match level {
+            Around::Block { stmts, index, .. } => stmts[..*index].contains(&outer),
+            Around::Guard { .. } => false,
+        });
+        if !on_the_way {
+            return Err(unclear());
+        }
+        Ok((outer, *cond, *then != inner))
+    }
+
+    /// Whether a variable is assigned to before the wait.
+    fn assigned_before(&self, binding: BindingId) -> bool {
+        let body = self.body();
+        let all = assignments(self.wait.db, self.wait.function, body, binding);
+        all.into_iter().any(|e| !self.moves(body.expr(e).span))
+    }
+
+    /// Whether a variable is used by what stays, beside its declaration.
+    fn used_before(&self, binding: BindingId) -> bool {
+        let body = self.body();
+        let named = |kind: &ExprKind| matches!(kind, ExprKind::Name(Name::Local(b)) if *b == binding);
+        let exprs = body.exprs.iter().any(|e| named(&e.kind) && !self.moves(e.span));
+        let stmts = body.stmts.iter().any(|s| {
+            matches!(&s.kind, StmtKind::Asm { mentions, .. } if mentions.contains(&binding)) && !self.moves(s.span)
+        });
+        exprs || stmts
+    }
+
+    /// The declaration of a variable, on the way to the wait.
+    fn declaration(&self, binding: BindingId) -> Option<(StmtId, Option<ExprId>)> {
+        self.declaration_in(&self.levels, binding)
+    }
+
+    /// Whether a variable is in scope where a thread that comes from the wait launches the continuation.
+    fn is_at_launch(&self, binding: BindingId) -> bool {
+        let around = self.levels.get(self.outermost..).unwrap_or(&[]);
+        self.body().params.contains(&binding) || self.declaration_in(around, binding).is_some()
+    }
+
+    fn declaration_in(&self, levels: &[Around], binding: BindingId) -> Option<(StmtId, Option<ExprId>)> {
+        let body = self.body();
+        let before = levels.iter().flat_map(|level| match level {
+            Around::Block { stmts, index, .. } => &stmts[..*index],
+            Around::Guard { .. } => &[],
+        });
+        before.copied().find_map(|stmt| match &body.stmt(stmt).kind {
+            StmtKind::Decl(decls) => decls.iter().find(|d| d.binding == binding).map(|d| (stmt, d.init)),
+            _ => None,
+        })
+    }
+
+    /// Sees to it that a variable is there in the continuation.
+    fn give(&mut self, binding: BindingId, used: Span) -> Result<(), Reason> {
+        let (db, body) = (self.wait.db, self.body());
+        let variable = body.binding(binding);
+        let declared_there = self.moves(variable.span) && !body.params.contains(&binding);
+        if declared_there || self.given.contains_key(&binding) {
+            return Ok(());
+        }
+        let name = &variable.name;
+        if let Some(index) = body.params.iter().position(|p| *p == binding) {
+            let settled = only_assigned(db, self.wait.function, body, binding) && !self.assigned_before(binding);
+            if !settled {
+                self.may_pass(binding, used)?;
+            }
+            let decl = crate::edit::one_line::one_line(&self.kernel.params[index].decl);
+            self.given.insert(binding, Given::Passed(decl));
+            return Ok(());
+        }
+        match variable.storage {
+            Storage::Local => {}
+            Storage::Shared if !self.used_before(binding) && self.declaration(binding).is_some() => {
+                self.given.insert(binding, Given::Declared);
+                return self.extents(binding);
+            }
+            Storage::Shared => {
+                return Err(self.at(format!("shared memory (`{name}`) doesn't live as long as that"), used));
+            }
+            Storage::ExternShared => {
+                return Err(self.at(
+                    format!("what follows uses dynamic shared memory (`{name}`), whose size isn't known there"),
+                    used,
+                ));
+            }
+            Storage::Static | Storage::Param => {
+                return Err(self.at(format!("`{name}` can't be handed to another kernel"), used));
+            }
+        }
+        let declaration = self.declaration(binding);
+        if let Some((_, None)) = declaration
+            && !self.used_before(binding)
+        {
+            // Nothing is in it yet.
+            self.given.insert(binding, Given::Declared);
+            return self.extents(binding);
+        }
+        if self.runs == Runs::One && self.is_at_launch(binding) {
+            self.may_pass(binding, used)?;
+            let decl = format!("{} {name}", variable.ty.spelled());
+            self.given.insert(binding, Given::Passed(decl));
+            return Ok(());
+        }
+        let plain = variable.ty.array.is_empty() && only_assigned(db, self.wait.function, body, binding);
+        let why = match declaration {
+            Some((_, Some(init))) if plain && !self.assigned_before(binding) => {
+                // Before what it is made of, so that a cycle would end.
+                self.given.insert(binding, Given::Declared);
+                match self.again(init) {
+                    Ok(()) => return self.names_in(init),
+                    Err(why) => {
+                        self.given.remove(&binding);
+                        Some(why)
+                    }
+                }
+            }
+            _ => None,
+        };
+        match self.may_pass(binding, used) {
+            Ok(()) => {
+                let decl = format!("{} {name}", variable.ty.spelled());
+                self.given.insert(binding, Given::Passed(decl));
+                Ok(())
+            }
+            Err(reason) => Err(why.unwrap_or(reason)),
+        }
+    }
+
+    /// The sizes of an array are needed with it.
+    fn extents(&mut self, binding: BindingId) -> Result<(), Reason> {
+        let extents: Vec<ExprId> = self
+            .body()
+            .binding(binding)
+            .ty
+            .array
+            .iter()
+            .flatten()
+            .copied()
+            .collect();
+        for extent in extents {
+            self.again(extent)?;
+            self.names_in(extent)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the value that a variable has at the wait can be an argument of the launch.
+    fn may_pass(&self, binding: BindingId, used: Span) -> Result<(), Reason> {
+        let (db, body) = (self.wait.db, self.body());
+        let variable = body.binding(binding);
+        let (name, ty) = (&variable.name, &variable.ty);
+        let copied = ty.array.is_empty()
+            && !ty.reference
+            && !ty.complex
+            && !ty.volatile
+            && ty.base != "auto"
+            && !["cudaStream_t", "cudaEvent_t"].contains(&unqualified(&ty.base))
+            && copies_plainly(db, self.wait.function, ty, 0).is_ok();
+        if !copied {
+            return Err(self.at(format!("`{name}` can't be handed to another kernel"), used));
+        }
+        let private = body.bindings.iter().any(|b| {
+            !b.ty.array.is_empty() && b.storage != Storage::Param
+                || matches!(b.storage, Storage::Shared | Storage::ExternShared)
+        }) || body.exprs.iter().any(|e| matches!(e.kind, ExprKind::AddrOf(_)))
+            || !escapes(db, self.wait.function).is_empty();
+        let points = ty.pointers > 0 || !is_plain_type(&ty.base);
+        if private && points {
+            return Err(self.at(
+                format!("`{name}` may point at shared or local memory, which another kernel can't use"),
+                used,
+            ));
+        }
+        match self.runs {
+            Runs::One | Runs::All if !self.is_at_launch(binding) => Err(self.at(
+                format!("`{name}` is declared in a block that ends before what follows, and can't be computed again"),
+                used,
+            )),
+            Runs::One => Ok(()),
+            Runs::All if only_assigned(db, self.wait.function, body, binding) && self.same_everywhere(binding) => {
+                Ok(())
+            }
+            _ => Err(self.at(
+                format!("`{name}` may differ between threads, and can't be computed again"),
+                used,
+            )),
+        }
+    }
+
+    /// All threads of the grid have set the variable to the same value, when they are at the wait.
+    fn same_everywhere(&self, binding: BindingId) -> bool {
+        let body = self.body();
+        let level = |e: ExprId| self.uniformity.exprs.get(&e).is_some_and(|u| u.level <= Level::Grid);
+        let together = |s: StmtId| {
+            self.uniformity
+                .divergence
+                .get(&s)
+                .is_some_and(|u| u.level <= Level::Grid)
+        };
+        let declared = match self.declaration(binding) {
+            Some((stmt, Some(init))) => together(stmt) && level(init),
+            Some((_, None)) => true,
+            None => body.params.contains(&binding),
+        };
+        declared
+            && assignments(self.wait.db, self.wait.function, body, binding)
+                .into_iter()
+                .all(|e| {
+                    if self.moves(body.expr(e).span) {
+                        return true;
+                    }
+                    let Some(stmt) = self.wait.places.statement_of(e) else {
+                        return false;
+                    };
+                    let alone = matches!(body.stmt(stmt).kind, StmtKind::Expr(x) if body.strip_parens(x) == e);
+                    let value = match &body.expr(e).kind {
+                        ExprKind::Assign { value, .. } => level(*value),
+                        _ => true,
+                    };
+                    alone && together(stmt) && value && level(e)
+                })
+    }
+
+    /// Whether an expression can be computed again in the continuation; notes what it reads.
+    fn again(&mut self, expr: ExprId) -> Result<(), Reason> {
+        let (db, file, body) = (self.wait.db, self.wait.file, self.body());
+        let span = body.expr(expr).span;
+        let no =
+            |tail: &Self, what: &str| Err(tail.at(format!("{what} can't be computed again in another kernel"), span));
+        if body.expr(expr).from_macro && !matches!(body.expr(expr).kind, ExprKind::Literal(_)) {
+            return no(self, "what comes out of a macro");
+        }
+        match &body.expr(expr).kind {
+            ExprKind::Literal(Literal::Str) => no(self, "a string"),
+            // One thread goes on in a grid of its own.
+            ExprKind::Name(Name::Builtin(builtin))
+                if self.runs == Runs::One && *builtin != Builtin::WarpSize && !self.has_one_thread() =>
+            {
+                no(self, "the number of a thread")
+            }
+            ExprKind::Literal(_) | ExprKind::SizeOf | ExprKind::Name(Name::Builtin(_)) => Ok(()),
+            ExprKind::Name(Name::Local(binding)) => {
+                let variable = body.binding(*binding);
+                let name = &variable.name;
+                let settled = only_assigned(db, self.wait.function, body, *binding)
+                    && !self.assigned_before(*binding)
+                    && variable.ty.array.is_empty();
+                let init = self.declaration(*binding).and_then(|(_, init)| init);
+                match variable.storage {
+                    Storage::Param if settled && body.params.contains(binding) => Ok(()),
+                    Storage::Local if settled && self.given.contains_key(binding) => Ok(()),
+                    // Its value is handed over.
+                    Storage::Local if settled && self.runs == Runs::One && self.is_at_launch(*binding) => Ok(()),
+                    Storage::Local if settled && init.is_some() => match init {
+                        Some(init) => self.again(init),
+                        None => Ok(()),
+                    },
+                    _ => no(self, &format!("`{name}`")),
+                }
+            }
+            ExprKind::Name(Name::Other(name)) => match meaning(db, file, name) {
+                Meaning::Enumerator => Ok(()),
+                Meaning::Global(global) if global.constant && !global.shared || global.constant_memory => Ok(()),
+                Meaning::Global(_) => {
+                    self.reads.insert(expr);
+                    Ok(())
+                }
+                Meaning::Unknown if self.wait.function.signature(db).template_names.contains(name) => Ok(()),
+                _ => no(self, &format!("`{name}`")),
+            },
+            ExprKind::Paren(e)
+            | ExprKind::Unary(_, e)
+            | ExprKind::Field {
+                base: e, arrow: false, ..
+            } => self.again(*e),
+            ExprKind::Deref(e)
+            | ExprKind::Field {
+                base: e, arrow: true, ..
+            } => {
+                self.reads.insert(expr);
+                self.again(*e)
+            }
+            ExprKind::Index { base, index } => {
+                self.reads.insert(expr);
+                self.again(*base)?;
+                self.again(*index)
+            }
+            ExprKind::Binary(_, a, b) | ExprKind::Logical { lhs: a, rhs: b, .. } => {
+                self.again(*a)?;
+                self.again(*b)
+            }
+            ExprKind::Conditional { cond, then, otherwise } => {
+                self.again(*cond)?;
+                self.again(*then)?;
+                self.again(*otherwise)
+            }
+            ExprKind::Cast {
+                ty,
+                operand,
+                reinterpret: false,
+            } if is_plain_type(ty) => self.again(*operand),
+            ExprKind::Construct { ty, args } if is_plain_type(ty) => args.iter().try_for_each(|a| self.again(*a)),
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } => {
+                let known = match calls::library(name) {
+                    Some(Library::Pure) => !name.contains("ldg") && !name.contains("clock"),
+                    Some(_) => false,
+                    None => {
+                        let bodies: Vec<_> = functions_named(db, file, name)
+                            .into_iter()
+                            .filter(|f| f.has_body(db))
+                            .collect();
+                        let values = |f: &gridfuse_analysis::hir::items::FunctionItem<'_>| {
+                            let callee = gridfuse_analysis::hir::body(db, *f);
+                            let touches = callee.exprs.iter().any(|e| {
+                                matches!(
+                                    e.kind,
+                                    ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. }
+                                )
+                            });
+                            let globals = callee.exprs.iter().any(|e| {
+                                matches!(&e.kind, ExprKind::Name(Name::Other(n))
+                                    if matches!(meaning(db, f.file(db), n), Meaning::Global(g) if !g.constant && !g.constant_memory))
+                            });
+                            !touches && !globals
+                        };
+                        !bodies.is_empty() && bodies.iter().all(|f| is_pure(db, *f, 0) && values(f))
+                    }
+                };
+                if !known {
+                    return no(self, &format!("a call of `{name}`"));
+                }
+                args.iter().try_for_each(|a| self.again(*a))
+            }
+            _ => no(self, "this"),
+        }
+    }
+
+    /// Variables that stand in different blocks of the kernel, or that what moves hides, end up in one block. Parameters of the
+    /// continuation are in scope in all of it, and are handed over by their names.
+    fn refuse_clashes(&self) -> Result<(), Reason> {
+        let body = self.body();
+        let mut seen: BTreeMap<&str, BindingId> = BTreeMap::new();
+        for (binding, given) in &self.given {
+            let variable = body.binding(*binding);
+            let clash = || {
+                self.at(
+                    format!("several variables are named `{}`", variable.name),
+                    variable.span,
+                )
+            };
+            if seen.insert(&variable.name, *binding).is_some() {
+                return Err(clash());
+            }
+            let passed = matches!(given, Given::Passed(_));
+            let hidden = (0..body.bindings.len() as u32).map(BindingId).any(|other| {
+                let theirs = body.binding(other);
+                let inner = passed && theirs.span.start > variable.span.start && self.runs != Runs::Some;
+                let hides = self.moves(theirs.span) || inner && self.is_at_launch(other);
+                other != *binding && theirs.name == variable.name && hides
+            });
+            let own = passed && !body.params.contains(binding);
+            let outer = |kind: &ExprKind| matches!(kind, ExprKind::Name(Name::Other(n)) if *n == variable.name);
+            if hidden || own && body.exprs.iter().any(|e| outer(&e.kind)) {
+                return Err(clash());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,522 @@
+//! Where each variable of the child lives when one thread runs a block.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning};
+use gridfuse_analysis::hir::visible::visible_names;
+use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
+
+use super::structure::{Branch, Item, Setter, Structure, candidates, hidden_changes, is_barrier};
+use super::{Reason, reason};
+use crate::edit::lex;
+use crate::edit::names::words_with_macros;
+use crate::facts::calls;
+use crate::facts::child::Child;
+use crate::facts::effects::{Effects, Found};
+use crate::facts::pure;
+use crate::facts::uses::{all_exprs, all_in_expr, all_stmts, named, operands, parts, root, variables};
+
+/// The parts of the body and its variables.
+#[derive(Debug)]
+pub struct Layout {
+    /// The parts.
+    pub items: Vec<Item>,
+    /// Variables of which each thread has its own, kept in an array.
+    pub arrays: BTreeSet<BindingId>,
+    /// Variables that are computed again in every region that uses them, with the initialiser.
+    pub again: BTreeMap<BindingId, ExprId>,
+    /// Some threads leave the kernel while others go on to a barrier.
+    pub exits: bool,
+}
+
+/// What a region declares and uses.
+struct Region {
+    declares: BTreeSet<BindingId>,
+    uses: BTreeSet<BindingId>,
+}
+
+impl Layout {
+    /// Decides everything, or says why it can't be done.
+    pub fn of(child: &Child<'_>, effects: &Effects) -> Result<Layout, Vec<Reason>> {
+        let refused = refusals(child, effects);
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        Self::find(child).map_err(|r| vec![r])
+    }
+
+    fn find(child: &Child<'_>) -> Result<Layout, Reason> {
+        let body: &Body = &child.body;
+        let setters = setters(body);
+        // The largest set of variables that are all set by statements that can run once for the block.
+        let mut block = candidates(child);
+        let heads = loop {
+            let mut structure = Structure::new(child, &block);
+            structure.of_body()?;
+            let once = structure.once;
+            let heads = structure.heads;
+            let bad: Vec<BindingId> = block
+                .iter()
+                .copied()
+                .filter(|b| setters.get(b).is_none_or(|all| all.iter().any(|s| !once.contains(s))))
+                .collect();
+            if bad.is_empty() {
+                break heads;
+            }
+            for b in bad {
+                block.remove(&b);
+            }
+        };
+        // Of these, the ones that control flow or shared memory needs, and those that are used in several regions.
+        let mut needed = BTreeSet::new();
+        let mentioned = heads.iter().flat_map(|e| all_in_expr(body, *e)).collect::<Vec<_>>();
+        close(body, &setters, &block, variables(body, &mentioned), &mut needed);
+        loop {
+            let items = Structure::new(child, &needed).of_body()?;
+            let mut regions = Vec::new();
+            collect(body, &items, &mut regions);
+            let crossing = crossing(&regions);
+            let more: BTreeSet<BindingId> = crossing
+                .iter()
+                .copied()
+                .filter(|b| block.contains(b) && !needed.contains(b))
+                .collect();
+            if more.is_empty() {
+                return Self::assign(child, items, &crossing, &needed);
+            }
+            close(body, &setters, &block, more, &mut needed);
+        }
+    }
+
+    /// Chooses for each variable that is used in several regions.
+    fn assign(
+        child: &Child<'_>,
+        items: Vec<Item>,
+        crossing: &BTreeSet<BindingId>,
+        block: &BTreeSet<BindingId>,
+    ) -> Result<Layout, Reason> {
+        let body: &Body = &child.body;
+        let mut layout = Layout {
+            exits: exits(body, &items),
+            items,
+            arrays: BTreeSet::new(),
+            again: BTreeMap::new(),
+        };
+        let declared = initialisers(body);
+        let hidden = hidden_changes(child);
+        for binding in crossing {
+            let variable = body.binding(*binding);
+            let refuse = |text: String| Err(reason(text, child.place_of(variable.span)));
+            let again = declared.get(binding).copied().flatten().filter(|init| {
+                !hidden.contains(binding)
+                    && pure::keeps_first_value(child.db, child.item, body, *binding)
+                    && layout.is_cheap(child, *init, block)
+                    && means_the_same_everywhere(child, *binding, *init)
+            });
+            if let Some(init) = again {
+                layout.again.insert(*binding, init);
+                continue;
+            }
+            let name = &variable.name;
+            let ty = &variable.ty;
+            if !declared.contains_key(binding) {
+                return refuse(format!("`{name}` is declared under an #if and used behind a barrier"));
+            }
+            if ty.reference || ty.complex || ty.volatile || ty.base == "auto" || ty.text.contains("decltype") {
+                return refuse(format!(
+                    "`{name}`, which is used on both sides of a barrier, has a type that can't be made an array"
+                ));
+            }
+            if let Some(span) = unknown_use(child, *binding) {
+                return Err(reason(
+                    format!(
+                        "`{name}`, which is used on both sides of a barrier, is used in a way that is not understood"
+                    ),
+                    child.place_of(span),
+                ));
+            }
+            let init = declared.get(binding).copied().flatten();
+            let assigned = init.is_none_or(|init| {
+                let between = Span::new(variable.span.end, body.expr(init).span.start);
+                ty.array.is_empty() && lex::code_words(child.source(between)) == ["="]
+            });
+            if !assigned || ty.array.iter().any(Option::is_none) {
+                return refuse(format!(
+                    "`{name}`, which is used on both sides of a barrier, has an initialiser that can't become an assignment"
+                ));
+            }
+            layout.arrays.insert(*binding);
+        }
+        Ok(layout)
+    }
+
+    /// Whether an expression gives the same value wherever it is evaluated by the same thread, at the cost of a few
+    /// instructions.
+    fn is_cheap(&self, child: &Child<'_>, expr: ExprId, block: &BTreeSet<BindingId>) -> bool {
+        let body: &Body = &child.body;
+        let all = |inner: Vec<ExprId>| inner.into_iter().all(|e| self.is_cheap(child, e, block));
+        match &body.expr(expr).kind {
+            ExprKind::Literal(_) => true,
+            ExprKind::Name(Name::Builtin(_)) => true,
+            ExprKind::Name(Name::Local(b)) => {
+                body.params.contains(b)
+                    || self.again.contains_key(b)
+                    || block.contains(b) && pure::keeps_first_value(child.db, child.item, body, *b)
+            }
+            ExprKind::Name(Name::Other(name)) => match meaning(child.db, child.file, name) {
+                Meaning::Enumerator => true,
+                Meaning::Global(global) => global.constant || global.constant_memory,
+                Meaning::Unknown => child.item.signature(child.db).template_names.contains(name),
+                _ => false,
+            },
+            ExprKind::Field { arrow: false, .. }
+            | ExprKind::Paren(_)
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(..)
+            | ExprKind::Logical { .. }
+            | ExprKind::Conditional { .. } => all(operands(body, expr)),
+            ExprKind::Cast {
+                ty,
+                operand,
+                reinterpret: false,
+            } => pure::is_plain_type(ty) && self.is_cheap(child, *operand, block),
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } => matches!(name.as_str(), "min" | "max") && all(args.clone()),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a declaration could stand anywhere in the body, and would hide nothing there: no other variable has its name, or one of the
+/// names in its initialiser.
+fn means_the_same_everywhere(child: &Child<'_>, binding: BindingId, init: ExprId) -> bool {
+    let body: &Body = &child.body;
+    let mut meant = variables(body, &all_in_expr(body, init));
+    meant.insert(binding);
+    let code = format!("{} {}", body.binding(binding).name, child.source(body.expr(init).span));
+    let words = words_with_macros(child.db, child.file, &code);
+    let mut of_those_names = body
+        .bindings
+        .iter()
+        .enumerate()
+        .filter(|(_, other)| words.contains(&other.name));
+    of_those_names.all(|(index, _)| meant.contains(&BindingId(index as u32))) && distinct(body, &meant)
+}
+
+/// No two of these variables have one name.
+fn distinct(body: &Body, variables: &BTreeSet<BindingId>) -> bool {
+    let names: BTreeSet<&str> = variables.iter().map(|b| body.binding(*b).name.as_str()).collect();
+    names.len() == variables.len()
+}
+
+/// Whether a statement is what something was found in.
+type Fits<'a> = &'a dyn Fn(StmtId) -> bool;
+
+/// What can't be split at all.
+fn refusals(child: &Child<'_>, effects: &Effects) -> Vec<Reason> {
+    let body: &Body = &child.body;
+    let name = &child.name;
+    let mut found = Vec::new();
+    let mut refuse = |text: String, span: Span| found.push(reason(text, child.place_of(span)));
+    let Some(root_stmt) = body.root else {
+        return found;
+    };
+    let stmts = all_stmts(body, root_stmt);
+    let top = parts(body, root_stmt).0;
+    for stmt in &stmts {
+        let statement = body.stmt(*stmt);
+        match &statement.kind {
+            StmtKind::Goto(_) | StmtKind::Label(..) => {
+                refuse(format!("`{name}` jumps with `goto`"), statement.span);
+            }
+            StmtKind::Unknown { .. } | StmtKind::Asm { .. } => {
+                refuse(format!("a statement of `{name}` is not understood"), statement.span);
+            }
+            StmtKind::Decl(decls) => {
+                let in_shared = |b| matches!(body.binding(b).storage, Storage::Shared | Storage::ExternShared);
+                if decls.iter().any(|d| in_shared(d.binding)) && !top.contains(stmt) {
+                    refuse(
+                        format!("`{name}` declares shared memory inside of a branch or a loop"),
+                        statement.span,
+                    );
+                }
+            }
+            StmtKind::Return(Some(_)) => refuse(format!("`{name}` returns a value"), statement.span),
+            StmtKind::Preprocessor { .. } if has_sync(body, *stmt) => {
+                refuse(format!("`{name}` waits at a barrier under an #if"), statement.span);
+            }
+            _ => {}
+        }
+    }
+    for expr in all_exprs(body, root_stmt) {
+        let span = body.expr(expr).span;
+        match &body.expr(expr).kind {
+            ExprKind::Lambda { .. } => refuse(format!("`{name}` holds a lambda beside its barriers"), span),
+            ExprKind::Unknown { .. } => refuse(format!("an expression of `{name}` is not understood"), span),
+            _ => {}
+        }
+    }
+    for binding in &body.bindings {
+        let shared = matches!(binding.storage, Storage::Shared | Storage::ExternShared);
+        if binding.storage == Storage::Static {
+            refuse(format!("`{}` of `{name}` is static", binding.name), binding.span);
+        } else if shared && binding.ty.volatile {
+            refuse(
+                format!(
+                    "`{}` of `{name}` is volatile: its threads may look at it without a barrier",
+                    binding.name
+                ),
+                binding.span,
+            );
+        }
+    }
+    for param in &body.params {
+        let variable = body.binding(*param);
+        let used = !variable.name.is_empty();
+        if used && !pure::is_immutable_parameter(child.db, child.item, body, *param) {
+            refuse(
+                format!(
+                    "`{name}` may change its parameter `{}`, of which each thread has its own",
+                    variable.name
+                ),
+                variable.decl_span,
+            );
+        }
+    }
+    // A type would be known in one part of the body alone.
+    let whole = child.source(body.stmt(root_stmt).span);
+    if let Some(word) = lex::type_declaration(whole) {
+        refuse(
+            format!("`{name}` may declare a type (`{word}`) between its barriers"),
+            body.stmt(root_stmt).span,
+        );
+    }
+    // Every barrier and all shared memory must be seen in the statements, not in macros or functions that are called.
+    let seen = |found: &&Found, fits: &dyn Fn(StmtId) -> bool| {
+        found.place.file == child.file
+            && stmts.iter().any(|s| {
+                let range = body.stmt(*s).span.shift(child.start);
+                fits(*s) && range.contains(found.place.range)
+            })
+    };
+    let barrier = |s: StmtId| is_barrier(body, s);
+    let shared = |s: StmtId| match &body.stmt(s).kind {
+        StmtKind::Decl(decls) => decls
+            .iter()
+            .any(|d| matches!(body.binding(d.binding).storage, Storage::Shared | Storage::ExternShared)),
+        _ => false,
+    };
+
+    let lists: [(&[Found], Fits<'_>, &str); 3] = [
+        (&effects.barriers, &barrier, "waits at a barrier"),
+        (&effects.warp, &barrier, "works together with its warp"),
+        (&effects.shared, &shared, "uses shared memory"),
+    ];
+    for (list, fits, what) in lists {
+        for other in list.iter().filter(|f| !seen(f, fits)) {
+            found.push(reason(
+                format!(
+                    "`{name}` {what} in a way that can't be run by one thread: {}",
+                    other.what
+                ),
+                other.place,
+            ));
+        }
+    }
+    found
+}
+
+fn has_sync(body: &Body, stmt: StmtId) -> bool {
+    all_stmts(body, stmt).into_iter().any(|s| {
+        is_barrier(body, s)
+            || matches!(&body.stmt(s).kind, StmtKind::Decl(decls)
+                if decls.iter().any(|d| body.binding(d.binding).storage == Storage::Shared))
+    })
+}
+
+/// What sets each variable.
+fn setters(body: &Body) -> BTreeMap<BindingId, Vec<Setter>> {
+    let mut found: BTreeMap<BindingId, Vec<Setter>> = BTreeMap::new();
+    let Some(root_stmt) = body.root else {
+        return found;
+    };
+    for stmt in all_stmts(body, root_stmt) {
+        if let StmtKind::Decl(decls) = &body.stmt(stmt).kind {
+            for decl in decls {
+                let setter = Setter::Declaration(decl.binding);
+                found.entry(decl.binding).or_default().push(setter);
+            }
+        }
+    }
+    for expr in all_exprs(body, root_stmt) {
+        if let ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } = &body.expr(expr).kind
+            && let Some(b) = root(body, *place)
+        {
+            found.entry(b).or_default().push(Setter::Assignment(expr));
+        }
+    }
+    found
+}
+
+/// Adds variables to `needed`, with those of the block that their values come from.
+fn close(
+    body: &Body,
+    setters: &BTreeMap<BindingId, Vec<Setter>>,
+    block: &BTreeSet<BindingId>,
+    more: BTreeSet<BindingId>,
+    needed: &mut BTreeSet<BindingId>,
+) {
+    let declared = initialisers(body);
+    let mut todo: Vec<BindingId> = more.into_iter().filter(|b| block.contains(b)).collect();
+    while let Some(next) = todo.pop() {
+        if !needed.insert(next) {
+            continue;
+        }
+        let mut exprs: Vec<ExprId> = Vec::new();
+        for setter in setters.get(&next).into_iter().flatten() {
+            match setter {
+                Setter::Declaration(b) => exprs.extend(declared.get(b).copied().flatten()),
+                Setter::Assignment(e) => exprs.push(*e),
+            }
+        }
+        let all: Vec<ExprId> = exprs.into_iter().flat_map(|e| all_in_expr(body, e)).collect();
+        todo.extend(variables(body, &all).into_iter().filter(|b| block.contains(b)));
+        // Declared together.
+        for stmt in &body.stmts {
+            if let StmtKind::Decl(decls) = &stmt.kind
+                && decls.iter().any(|d| d.binding == next)
+            {
+                todo.extend(decls.iter().map(|d| d.binding).filter(|b| block.contains(b)));
+            }
+        }
+    }
+}
+
+/// The variables declared by statements, with their initialisers.
+fn initialisers(body: &Body) -> BTreeMap<BindingId, Option<ExprId>> {
+    let mut found = BTreeMap::new();
+    for stmt in &body.stmts {
+        if let StmtKind::Decl(decls) = &stmt.kind {
+            found.extend(decls.iter().map(|d| (d.binding, d.init)));
+        }
+    }
+    found
+}
+
+fn collect(body: &Body, items: &[Item], regions: &mut Vec<Region>) {
+    for item in items {
+        match item {
+            Item::Region(stmts) => {
+                let exprs: Vec<ExprId> = stmts.iter().flat_map(|s| all_exprs(body, *s)).collect();
+                let mut declares = BTreeSet::new();
+                for stmt in stmts.iter().flat_map(|s| all_stmts(body, *s)) {
+                    if let StmtKind::Decl(decls) = &body.stmt(stmt).kind {
+                        declares.extend(decls.iter().map(|d| d.binding));
+                    }
+                }
+                let uses = variables(body, &exprs);
+                regions.push(Region { declares, uses });
+            }
+            Item::Control { bodies, .. } => {
+                for Branch { items, .. } in bodies {
+                    collect(body, items, regions);
+                }
+            }
+            Item::Barrier(_) | Item::Shared(_) | Item::Once(_) => {}
+        }
+    }
+}
+
+/// Variables that are declared in one region and used in another.
+fn crossing(regions: &[Region]) -> BTreeSet<BindingId> {
+    let mut found = BTreeSet::new();
+    for (index, region) in regions.iter().enumerate() {
+        for binding in &region.declares {
+            let elsewhere = |(other, r): (usize, &Region)| other != index && r.uses.contains(binding);
+            if regions.iter().enumerate().any(elsewhere) {
+                found.insert(*binding);
+            }
+        }
+    }
+    found
+}
+
+/// Whether a thread may return from the kernel while others go on.
+fn exits(body: &Body, items: &[Item]) -> bool {
+    let last = items.len().saturating_sub(1);
+    items.iter().enumerate().any(|(index, item)| match item {
+        Item::Region(stmts) => index != last && stmts.iter().any(|s| returns(body, *s)),
+        Item::Control { bodies, .. } => bodies.iter().any(|b| any_returns(body, &b.items)),
+        _ => false,
+    })
+}
+
+fn any_returns(body: &Body, items: &[Item]) -> bool {
+    items.iter().any(|item| match item {
+        Item::Region(stmts) => stmts.iter().any(|s| returns(body, *s)),
+        Item::Control { bodies, .. } => bodies.iter().any(|b| any_returns(body, &b.items)),
+        _ => false,
+    })
+}
+
+/// Whether a statement holds a `return`.
+pub fn returns(body: &Body, stmt: StmtId) -> bool {
+    all_stmts(body, stmt)
+        .into_iter()
+        .any(|s| matches!(body.stmt(s).kind, StmtKind::Return(_)))
+}
+
+/// A place where a variable's name stands for something that isn't known to be that variable, so that the name can't be replaced.
+fn unknown_use(child: &Child<'_>, binding: BindingId) -> Option<Span> {
+    let body: &Body = &child.body;
+    let variable = body.binding(binding);
+    let same_name = body.bindings.iter().filter(|b| b.name == variable.name).count();
+    if same_name != 1 {
+        return Some(variable.span);
+    }
+    let mut known = BTreeSet::from([variable.span.start]);
+    for expr in &body.exprs {
+        if let ExprKind::Name(Name::Local(b)) = expr.kind
+            && b == binding
+        {
+            if expr.from_macro {
+                return Some(expr.span);
+            }
+            known.insert(expr.span.start);
+        }
+    }
+    let whole = child.item.body_span(child.db);
+    let text = child.source(whole);
+    let tokens = lex::code_tokens(text);
+    let names = visible_names(child.db, child.file);
+    for (index, token) in tokens.iter().enumerate() {
+        let word = token.text(text);
+        let span = Span::new(whole.start + token.start as u32, whole.start + token.end as u32);
+        let before = |n: usize| {
+            index
+                .checked_sub(n)
+                .and_then(|i| tokens.get(i))
+                .map_or("", |t| t.text(text))
+        };
+        let member = before(1) == "." || before(1) == ">" && before(2) == "-";
+        if word == variable.name && !member && !known.contains(&span.start) {
+            return Some(span);
+        }
+        // A macro whose replacement names the variable.
+        let mentions = |item: &gridfuse_analysis::base::preprocess::MacroItem| {
+            lex::identifiers(&item.body).any(|w| w == variable.name || names.macros.contains_key(w))
+        };
+        if names.macros.get(word).is_some_and(mentions) && !calls::is_keyword(word) {
+            return Some(span);
+        }
+    }
+    None
+}
+
+/// The variables that a statement or an expression in a region names.
+pub fn names_of(body: &Body, stmts: &[StmtId]) -> BTreeSet<BindingId> {
+    let exprs = stmts.iter().flat_map(|s| all_exprs(body, *s));
+    exprs.filter_map(|e| named(body, e)).collect()
+}

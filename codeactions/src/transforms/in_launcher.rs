@@ -1,0 +1,670 @@
+//! Child grids that run in the thread that would have launched them: what `threshold` and `serialize` have in common.
+
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::dependence::{Root, own_footprint};
+use gridfuse_analysis::facts::launch::{LaunchId, Stream};
+use gridfuse_analysis::facts::summary::summary;
+use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning};
+use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, Literal, Name, StmtId, Storage};
+
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Reason;
+use crate::api::refusal::Refusals;
+use crate::api::source_edit::SourceEdit;
+use crate::edit::builder::EditBuilder;
+use crate::edit::builder::finish;
+use crate::edit::include::Header;
+use crate::edit::lex;
+use crate::edit::names::{Names, camel};
+use crate::edit::style::{self, Style};
+use crate::emit::launch_bounds;
+use crate::emit::outline::{self, Behind, Collecting, Worker};
+use crate::emit::replaced_launch::replace_by_call;
+use crate::emit::target;
+use crate::facts::child::Child;
+use crate::facts::cluster::Function;
+use crate::facts::ctype;
+use crate::facts::effects::{Effects, effects};
+use crate::facts::guard::Guard;
+use crate::facts::launch_errors;
+use crate::facts::movable;
+use crate::facts::movable::Form;
+use crate::facts::order;
+use crate::facts::pure;
+use crate::facts::read_only::all_restrict;
+use crate::facts::site::Site;
+use crate::transforms::accumulate::{Accumulated, accumulated};
+use crate::transforms::fission::{BlockThreads, Fission, SerialNames, constant_bytes};
+
+/// Which child grids do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grids {
+    /// Those of fewer threads. `given`: whether somebody asked for that number; otherwise it is the default, and a child with barriers may
+    /// get another one.
+    Below { threads: u64, given: bool },
+    /// All of them: no launch remains.
+    All,
+}
+
+/// The edit that runs child grids of a launch in the launching thread. `local_memory`: the most bytes of local memory that a child with
+/// barriers may take in one thread.
+///
+/// # Errors
+/// The reasons why it can't be done.
+pub fn run_in_launcher<'db>(
+    db: &'db dyn Db,
+    launch: LaunchId<'db>,
+    grids: Grids,
+    local_memory: u64,
+) -> Result<SourceEdit, Ineligible> {
+    let site = Site::new(db, launch)?;
+    let mut refusals = Refusals::default();
+    site.refuse_common(&mut refusals);
+    let mut edit = EditBuilder::new(db);
+    launch_errors::assume_none(site.parent_name(), &effects(db, site.parent), &mut edit);
+    refuse_stream(&site, &mut refusals, &mut edit);
+    target::refuse_place(&site, &mut refusals);
+    target::refuse_operands(&site, &mut refusals);
+    target::refuse_effects_in_config(&site, &mut refusals);
+    let mut names = Names::default();
+    names.add_file(db, site.file);
+    let child = site.child(&mut refusals).and_then(|item| {
+        names.add_file(db, item.file(db));
+        Child::read(db, item, &mut names, &mut refusals)
+    });
+    let mut split = None;
+    if let Some(child) = &child {
+        let effects = effects(db, child.worker());
+        refuse_child(&site, child, &effects, &mut refusals);
+        launch_errors::assume_none(&child.name, &effects, &mut edit);
+        if child.outlined.is_none() && meets(&effects) && refusals.is_empty() {
+            split = split_at_barriers(&site, child, &effects, grids, local_memory, &mut refusals);
+        }
+    }
+    let header = Header::for_file(db, site.file)
+        .map_err(|r| refusals.add(r.text, r.place))
+        .ok();
+    refusals.check()?;
+    let (Some(child), Some(header), Some(statement)) = (&child, header, site.facts.statement) else {
+        return Err(crate::api::refusal::refuse(
+            "the launch is not understood",
+            Some(site.here()),
+        ));
+    };
+
+    if let Some(reason) = reads_only(&site, child, &effects(db, child.worker())) {
+        edit.assume(reason);
+    }
+    header.include_in(db, &mut edit, site.file);
+    header.include_in(db, &mut edit, child.file);
+    let count = Count::find(&site, child).filter(|_| split.is_none());
+    let generated = match &split {
+        Some((fission, threshold)) => generate_split(child, fission, *threshold, &mut names, &mut edit),
+        None => generate(&site, child, count.as_ref(), grids, &mut names, &mut edit),
+    };
+    replace_launch(&site, child, count.as_ref(), statement, &generated, &mut edit);
+    let parent = Function::new(db, site.parent);
+    if parent.is_kernel() {
+        let launches: Result<Vec<Site<'db>>, _> = launch_sites_of(db, site.parent)
+            .into_iter()
+            .map(|id| Site::new(db, id))
+            .collect();
+        launch_bounds::keep_with_more_code(&parent, launches.ok().as_deref(), &mut edit);
+    }
+    finish(edit)
+}
+
+/// Refuses a child of which a grid can't run in the launching thread, one thread after the other; what that takes for granted.
+pub fn refuse_serial(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals) -> Option<Reason> {
+    let effects = effects(site.db, child.worker());
+    if child.outlined.is_none() && meets(&effects) {
+        refusals.add(
+            format!("the threads of a block of `{}` work together", child.name),
+            Some(child.place()),
+        );
+    }
+    refuse_child(site, child, &effects, refusals);
+    reads_only(site, child, &effects)
+}
+
+/// The child reads what the kernel, of which it becomes a part, must not have written. What says `__restrict__` of a pointer says it of
+/// a kernel's or function's own accesses, which a grid's of its own weren't.
+fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<Reason> {
+    let (db, parent) = (site.db, site.parent_name());
+    let writes_nothing = |what: &str, place: FileRange| Reason {
+        text: format!(
+            "`{parent}` writes nothing that `{}` reads by {what}, which may miss what the same kernel has written",
+            child.name
+        ),
+        place: Some(place),
+    };
+    if let Some(load) = effects.read_only.first() {
+        return Some(writes_nothing(&load.what, load.place));
+    }
+    let footprint = own_footprint(db, site.parent);
+    let mut written = footprint.accesses.iter().filter(|access| !access.kind.reads_only());
+    let writes = written.any(|access| !matches!(access.root, Root::Object(_)))
+        || !footprint.gaps.iter().all(|gap| gap.prints)
+        || !site.parent.signature(db).kernel;
+    if !writes {
+        return None;
+    }
+    let restrict = |what: &str| format!("`{what}`, which is __restrict__");
+    let moved = child.outlined.as_ref().map(|outlined| outlined.function);
+    let moved = moved.and_then(|function| {
+        let body = hir::body(db, function);
+        let own = body
+            .bindings
+            .iter()
+            .find(|b| b.ty.restrict && b.storage == Storage::Param)?;
+        let (file, range) = (function.file(db), own.span.shift(function.start(db)));
+        Some((restrict(&own.name), FileRange { file, range }))
+    });
+    let called = effects.restricts.first().map(|load| (load.what.clone(), load.place));
+    let compiled = all_restrict(db, site.file).then(|| ("--restrict".to_owned(), site.here()));
+    if let Some((what, place)) = called.or(moved).or(compiled) {
+        return Some(writes_nothing(&what, place));
+    }
+    let own = site.body.bindings.iter().find(|b| b.ty.restrict)?;
+    Some(Reason {
+        text: format!(
+            "`{parent}` writes nothing that `{}` reads through another pointer: `{}` is __restrict__, so that it may miss what the \
+             same kernel has written",
+            child.name, own.name
+        ),
+        place: Some(site.place(own.span)),
+    })
+}
+
+fn refuse_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    let tail = "a tail launch runs after the launching grid, so not in its threads";
+    order::other_stream(site, tail, refusals, edit);
+    if let Stream::Created(binding) = site.facts.stream {
+        let created = order::created_stream(site, binding);
+        let name = site.facts.stream_operand.as_ref().map_or("", |o| site.source(o.span));
+        if let Some(reason) = order::shared_stream(site, &created, name) {
+            edit.assume(reason);
+        }
+    }
+}
+
+/// The threads of a block work together.
+fn meets(effects: &Effects) -> bool {
+    !(effects.barriers.is_empty() && effects.warp.is_empty() && effects.shared.is_empty())
+}
+
+/// The child's body split at its barriers, with the threshold: the one that was asked for, or the one that grids of one block
+/// are below. None where all grids run in the launcher.
+fn split_at_barriers<'a, 'db>(
+    site: &Site<'db>,
+    child: &'a Child<'db>,
+    effects: &Effects,
+    grids: Grids,
+    local_memory: u64,
+    refusals: &mut Refusals,
+) -> Option<(Fission<'a, 'db>, Option<u64>)> {
+    /// The largest block that is run by one thread without being asked for.
+    const LARGEST: u64 = 256;
+    let block = site
+        .facts
+        .block
+        .constant
+        .map(|b| b.iter().fold(1u64, |n, x| n.saturating_mul(*x)));
+    let block = block.filter(|b| (1..=1024).contains(b));
+    let place = || Some(site.place(site.facts.block.operand.span));
+    let threshold = match (grids, block) {
+        (Grids::Below { threads, given: true }, _) => Some(threads),
+        (Grids::Below { threads, given: false }, Some(block)) if block <= LARGEST => Some(threads.max(block + 1)),
+        (Grids::Below { threads, given: false }, _) => Some(threads),
+        (Grids::All, Some(_)) => None,
+        (Grids::All, None) => {
+            refusals.add(
+                format!(
+                    "`{}` has barriers, and how many threads a block has isn't known",
+                    child.name
+                ),
+                place(),
+            );
+            return None;
+        }
+    };
+    if let (Some(block), Some(threshold)) = (block, threshold)
+        && block >= threshold
+    {
+        refusals.add(
+            format!(
+                "a block of `{}` has {block} threads, so that no grid is below the threshold of {threshold}; ask for a threshold above {block}",
+                child.name
+            ),
+            place(),
+        );
+        return None;
+    }
+    let threads = BlockThreads {
+        most: block.or(threshold).unwrap_or(0),
+        constant: block.is_some(),
+    };
+    let shared_bytes = site.facts.shared.as_ref().and_then(|o| constant_bytes(site, o.expr));
+    match Fission::of(child, effects, threads, shared_bytes, local_memory) {
+        Ok(fission) => Some((fission, threshold)),
+        Err(reasons) => {
+            for reason in reasons {
+                refusals.add(reason.text, reason.place);
+            }
+            None
+        }
+    }
+}
+
+fn refuse_child(site: &Site<'_>, child: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
+    let name = &child.name;
+    movable::refuse_to_outline(child, Form::Thread, &[], effects, refusals);
+    target::refuse_unseen(site, child, refusals);
+    // An earlier rewrite has moved the body.
+    let none = Vec::new();
+    let moved = |list| if child.outlined.is_some() { list } else { &none };
+    let lists = [
+        (moved(&effects.barriers), "waits at a barrier"),
+        (moved(&effects.warp), "works together with its warp"),
+        (moved(&effects.shared), "uses shared memory"),
+        (&effects.launches, "launches grids itself"),
+        (&effects.waits, "may wait for another thread"),
+        (&effects.recursion, "is recursive, or calls a recursive function"),
+        (&effects.events, "uses events"),
+        (
+            &effects.operations,
+            "sets or copies memory in a stream, which would be the launcher's",
+        ),
+    ];
+    for (list, what) in lists {
+        if let Some(first) = list.first() {
+            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
+        }
+    }
+    let summary = summary(site.db, child.worker());
+    let worker = child.worker();
+    let place = |span: Span| {
+        Some(FileRange {
+            file: worker.file(site.db),
+            range: span.shift(worker.start(site.db)),
+        })
+    };
+    if let Some(span) = summary.may_wait.filter(|_| effects.waits.is_empty()) {
+        refusals.add(format!("`{name}` may wait for another thread"), place(span));
+    }
+    if let Some(span) = summary
+        .barriers
+        .filter(|_| effects.barriers.is_empty() && effects.warp.is_empty())
+    {
+        refusals.add(format!("`{name}` waits at a barrier"), place(span));
+    }
+    if site.facts.recursive {
+        refusals.add(
+            format!("`{name}` launches itself or its parent again"),
+            Some(child.place()),
+        );
+    }
+}
+
+/// The number of threads wanted, when it can be compared with the threshold and the child runs no other threads.
+struct Count {
+    /// The expression at the launch.
+    expr: ExprId,
+    /// Name of the child's parameter that receives it.
+    parameter: String,
+}
+
+impl Count {
+    /// The launch has the form `child<<<ceil(count / b), b>>>(…, count, …)` and all that the child does is guarded by
+    /// `i < count`. Then a grid of `count` threads is as good as the whole one, also for a negative `count`.
+    fn find(site: &Site<'_>, child: &Child<'_>) -> Option<Count> {
+        let threads = site.facts.threads.as_ref()?;
+        let [block, 1, 1] = site.facts.block.constant? else {
+            return None;
+        };
+        let one_dimensional = matches!(site.facts.grid.components, Some([Some(_), None, None]));
+        if !(1..=1024).contains(&block) || !one_dimensional || child.outlined.is_some() {
+            return None;
+        }
+        let wanted = lex::code_words(site.source(threads.span));
+        let guard = Guard::of(child)?;
+        let (index, guard_type) = (guard.parameter, guard.ty);
+        let argument = site.launch.args.get(index)?;
+        let param = child.params.get(index)?;
+        let same = lex::code_words(site.expr_source(*argument)) == wanted
+            && !site.body.expr(*argument).from_macro
+            && pure::not_repeatable(site, *argument).is_none()
+            && stands_for_itself(&site.body, *argument);
+        let ty = ctype::type_of(site, *argument)?;
+        let agree = ty == ctype::normalize(&param.ty.base) && ty == guard_type;
+        (same && agree && matches!(ty.as_str(), "int" | "unsigned int")).then(|| Count {
+            expr: *argument,
+            parameter: param.name.clone(),
+        })
+    }
+}
+
+/// A plain variable: what it is doesn't change between the comparison and the launch.
+fn stands_for_itself(body: &Body, expr: ExprId) -> bool {
+    matches!(&body.expr(body.strip_parens(expr)).kind, ExprKind::Name(Name::Local(_)))
+        || matches!(&body.expr(body.strip_parens(expr)).kind, ExprKind::Field { base, arrow: false, .. }
+            if stands_for_itself(body, *base))
+        || matches!(&body.expr(body.strip_parens(expr)).kind, ExprKind::Binary(_, a, b)
+            if stands_for_itself(body, *a) && stands_for_itself(body, *b))
+        || matches!(
+            &body.expr(body.strip_parens(expr)).kind,
+            ExprKind::Literal(Literal::Int(_))
+        )
+}
+
+/// Names of what was generated; a constant where there is a threshold.
+struct Generated {
+    constant: Option<String>,
+    serial: String,
+}
+
+/// In front of a grid of any size: what CUDA refuses, as a negative number of blocks, isn't run either.
+fn unless_launchable(grid: &str, block: &str) -> String {
+    format!("\tif (!gridfuse::is_launchable({grid}, {block})) return;\n")
+}
+
+/// The comment and the constant in front of a child, where there is a threshold.
+fn put_constant<'db>(child: &Child<'db>, constant: &str, threshold: u64, edit: &mut EditBuilder<'db>) {
+    let style = edit.style(child.file);
+    let indent = style::indent_at(&child.text, child.start as usize).to_owned();
+    let head = format!(
+        "// Child grids of {} with fewer threads run in the launching thread.\nconstexpr int {constant} = {threshold};\n\n",
+        child.name
+    );
+    let at = target::above_comment(child.db, child.file, child.front() as usize);
+    let mut text = style.fit(&head, &indent);
+    text.push_str(&indent);
+    edit.insert(child.file, at as u32, text);
+}
+
+fn generate<'db>(
+    site: &Site<'db>,
+    child: &Child<'db>,
+    count: Option<&Count>,
+    grids: Grids,
+    names: &mut Names,
+    edit: &mut EditBuilder<'db>,
+) -> Generated {
+    let db = site.db;
+    let mut behind = outline::behind(edit, child);
+    let wanted_constant = format!("k{}Threshold", camel(&child.name));
+    let wanted_serial = format!("{}_serial", child.name);
+
+    // An earlier rewrite of another launch of this child has made what is needed.
+    if let Some(outlined) = &child.outlined
+        && count.is_none()
+        && let Meaning::Functions(serial) = meaning(db, child.file, &wanted_serial)
+        && let [serial] = serial.as_slice()
+    {
+        let constant = match (grids, meaning(db, child.file, &wanted_constant)) {
+            (Grids::All, _) => Some(None),
+            (Grids::Below { threads, given }, Meaning::Global(constant)) => {
+                let same = constant.init.as_deref() == Some(threads.to_string().as_str());
+                (constant.constant && (!given || same)).then_some(Some(wanted_constant.clone()))
+            }
+            _ => None,
+        };
+        let text = serial.text(db);
+        let whole_grid = lex::code_words(&text);
+        let constant = constant.filter(|_| grids != Grids::All || whole_grid.contains(&"is_launchable"));
+        let expected = ["for_each_thread", "(", "grid", ",", "block", ",", "["];
+        if let Some(constant) = constant
+            && whole_grid.windows(expected.len()).any(|w| w == expected)
+            && whole_grid.contains(&outlined.name.as_str())
+        {
+            return Generated {
+                constant,
+                serial: wanted_serial,
+            };
+        }
+    }
+
+    if grids == Grids::All
+        && let Some(accumulated) = accumulated(child)
+    {
+        let code = |serial: &str| accumulating_function(&behind, child, serial, count, &accumulated);
+        // An earlier rewrite of another launch of this child may have made the same.
+        if let Meaning::Functions(serial) = meaning(db, child.file, &wanted_serial)
+            && let [serial] = serial.as_slice()
+            && lex::code_words(&serial.text(db)) == lex::code_words(&code(&wanted_serial))
+        {
+            return Generated {
+                constant: None,
+                serial: wanted_serial,
+            };
+        }
+        let serial = names.fresh(&wanted_serial);
+        let code = code(&serial);
+        behind.add(code);
+        behind.finish(edit, child);
+        return Generated { constant: None, serial };
+    }
+    let unrestricted = Collecting {
+        unrestricted: true,
+        ..Collecting::default()
+    };
+    let worker = outline::outline_collecting(edit, &mut behind, child, Form::Thread, &unrestricted, names);
+    let serial = names.fresh(&wanted_serial);
+    let (grid, block) = (child.local("grid"), child.local("block"));
+
+    let constant = match grids {
+        Grids::Below { threads, .. } => {
+            let constant = names.fresh(&wanted_constant);
+            put_constant(child, &constant, threads, edit);
+            Some(constant)
+        }
+        Grids::All => None,
+    };
+    let refused = match (grids, count) {
+        (Grids::All, None) => unless_launchable(&grid, &block),
+        _ => String::new(),
+    };
+    let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
+    let code = serial_function(&behind, child, &worker, &serial, [&grid, &block], &limit, &refused);
+    behind.add(code);
+    behind.finish(edit, child);
+    Generated { constant, serial }
+}
+
+/// Of a child that only collects something so many threads are under way at a time: their loads don't wait for each other.
+const AT_A_TIME: u32 = 8;
+
+/// The function `serial` of a child whose atomic operations are collected. The child stays as it is.
+fn accumulating_function(
+    behind: &Behind,
+    child: &Child<'_>,
+    serial: &str,
+    count: Option<&Count>,
+    accumulated: &Accumulated,
+) -> String {
+    let (grid, block) = (child.local_around_body("grid"), child.local_around_body("block"));
+    let params = serial_params(child, &grid, &block);
+    let refused = count.map_or_else(|| unless_launchable(&grid, &block), |_| String::new());
+    let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
+    let at_a_time = count.map_or(String::new(), |_| format!("<{AT_A_TIME}>"));
+    let body = format!(
+        "{refused}{}\tgridfuse::for_each_thread{at_a_time}({grid}, {block}, {limit}[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {});",
+        accumulated.declarations, accumulated.body
+    );
+    let comment = format!(
+        "// {} in one thread: what its atomic operations do to a place is done once for all threads of a grid.\n",
+        child.name
+    );
+    format!(
+        "{comment}{}",
+        behind.function(&serial_head(child, serial), &params, &body)
+    )
+}
+
+/// The beginning of a function that runs a child's grid in one thread, up to its parameters.
+fn serial_head(child: &Child<'_>, serial: &str) -> String {
+    let is_static = if child.is_static { "static " } else { "" };
+    format!("{}{is_static}__device__ inline void {serial}(", child.template_line())
+}
+
+/// Its parameters. It becomes a part of the launching kernel, which may write what a child reads: nothing of it is `__restrict__`.
+fn serial_params(child: &Child<'_>, grid: &str, block: &str) -> Vec<String> {
+    let mut params = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
+    let own = child.params.iter();
+    params.extend(own.map(|p| crate::edit::one_line::one_line(&crate::edit::one_line::without_restrict(&p.decl))));
+    params
+}
+
+/// The function `serial` that runs all threads of a grid, one after the other.
+pub fn serial_of(behind: &Behind, child: &Child<'_>, worker: &Worker, serial: &str) -> String {
+    let (grid, block) = (child.local("grid"), child.local("block"));
+    serial_function(behind, child, worker, serial, [&grid, &block], "", "")
+}
+
+fn serial_function(
+    behind: &Behind,
+    child: &Child<'_>,
+    worker: &Worker,
+    serial: &str,
+    [grid, block]: [&str; 2],
+    limit: &str,
+    refused: &str,
+) -> String {
+    let params = serial_params(child, grid, block);
+    let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
+    let call = behind.call(2, &prefix, &items, ");");
+    let body = format!(
+        "{refused}\tgridfuse::for_each_thread({grid}, {block}, {limit}[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {{\n\
+         {call}\n\t}});"
+    );
+    behind.function(&serial_head(child, serial), &params, &body)
+}
+
+/// The constant and the serial function of a child that is split at its barriers; the child stays as it is.
+fn generate_split<'db>(
+    child: &Child<'db>,
+    fission: &Fission<'_, 'db>,
+    threshold: Option<u64>,
+    names: &mut Names,
+    edit: &mut EditBuilder<'db>,
+) -> Generated {
+    let db = child.db;
+    let mut behind = outline::behind(edit, child);
+    let function = |constant: &str, serial: &str| {
+        let locals = SerialNames {
+            grid: fission.local("grid"),
+            block: fission.local("block"),
+            threads: fission
+                .constant_threads()
+                .map_or(constant.to_owned(), |threads| threads.to_string()),
+        };
+        let params = serial_params(child, &locals.grid, &locals.block);
+        let refused = match threshold {
+            Some(_) => String::new(),
+            None => unless_launchable(&locals.grid, &locals.block),
+        };
+        behind.function(
+            &serial_head(child, serial),
+            &params,
+            &format!("{refused}{}", fission.code(&locals)),
+        )
+    };
+    let wanted_constant = format!("k{}Threshold", camel(&child.name));
+    let wanted_serial = format!("{}_serial", child.name);
+    // An earlier rewrite of another launch of this child may have made the same.
+    if let Meaning::Functions(serial) = meaning(db, child.file, &wanted_serial)
+        && let [serial] = serial.as_slice()
+    {
+        let constant = match (threshold, meaning(db, child.file, &wanted_constant)) {
+            (None, _) => Some(None),
+            (Some(threshold), Meaning::Global(constant)) => {
+                let same = constant.init.as_deref() == Some(threshold.to_string().as_str());
+                (constant.constant && same).then_some(Some(wanted_constant.clone()))
+            }
+            _ => None,
+        };
+        if let Some(constant) = constant {
+            let same = function(&wanted_constant, &wanted_serial);
+            if lex::code_words(&serial.text(db)) == lex::code_words(&same) {
+                return Generated {
+                    constant,
+                    serial: wanted_serial,
+                };
+            }
+        }
+    }
+    let constant = threshold.map(|threshold| {
+        let constant = names.fresh(&wanted_constant);
+        put_constant(child, &constant, threshold, edit);
+        constant
+    });
+    let serial = names.fresh(&wanted_serial);
+    let comment = format!(
+        "// {} in one thread: what stands between two barriers runs for one thread of the block after the other.\n",
+        child.name
+    );
+    // Without a threshold the number of threads is a constant's value, and no name.
+    let code = function(constant.as_deref().unwrap_or(""), &serial);
+    behind.add(format!("{comment}{code}"));
+    behind.finish(edit, child);
+    Generated { constant, serial }
+}
+
+/// Puts the comparison in front of the launch, or the call in its place.
+fn replace_launch(
+    site: &Site<'_>,
+    child: &Child<'_>,
+    count: Option<&Count>,
+    statement: StmtId,
+    generated: &Generated,
+    edit: &mut EditBuilder<'_>,
+) {
+    let style: Style = edit.style(site.file);
+    let span = site.body.stmt(statement).span;
+    let place = site.place(span);
+    let indent = style::indent_at(&site.text, place.range.start as usize).to_owned();
+    let unit = style.unit.clone();
+    let qualify = |name: &str| crate::facts::qualified::qualified(site, child, name);
+    let levels = if target::is_sole(site, statement) { 2 } else { 1 };
+    let column = style::columns(&indent) + levels * style::columns(&unit);
+
+    let grid = crate::edit::one_line::flat(site.expr_source(site.facts.grid.operand.expr));
+    let block = crate::edit::one_line::flat(site.expr_source(site.facts.block.operand.expr));
+    let template_args = site.launch.template_args.map_or("", |t| site.source(t));
+    let mut items = vec![grid.clone(), block.clone()];
+    items.extend(
+        site.launch
+            .args
+            .iter()
+            .map(|a| crate::edit::one_line::flat(site.expr_source(*a))),
+    );
+    let prefix = format!("{}{template_args}(", qualify(&generated.serial));
+    let Some(constant) = &generated.constant else {
+        let mut kept = vec![site.facts.grid.operand.span, site.facts.block.operand.span];
+        kept.extend(site.launch.args.iter().map(|a| site.body.expr(*a).span));
+        replace_by_call(site, &prefix, &items, &kept, edit);
+        return;
+    };
+    let call = style.list(column, &prefix, &items, ");").replace('\n', "\n\t");
+    let condition = |constant: String| match count {
+        Some(count) => {
+            let source = site.expr_source(count.expr);
+            let simple = matches!(
+                site.body.expr(count.expr).kind,
+                ExprKind::Name(_) | ExprKind::Field { .. } | ExprKind::Paren(_)
+            );
+            if simple || lex::code_tokens(source).len() <= 3 {
+                format!("{source} < {constant}")
+            } else {
+                format!("({source}) < {constant}")
+            }
+        }
+        None => format!("gridfuse::below_threshold({grid}, {block}, {constant})"),
+    };
+    let condition = condition(qualify(constant));
+    let launch = style::reindent(&site.source(span).replace("\r\n", "\n"), &indent, "\t");
+    let code = format!("if ({condition})\n\t{call}\nelse\n\t{launch}");
+    target::replace_statement(site, statement, &code, edit);
+}

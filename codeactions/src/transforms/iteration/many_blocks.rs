@@ -1,0 +1,57 @@
+//! Grids of several blocks: one grid that stays, whose blocks run those of every iteration.
+
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Refusals;
+use crate::edit::builder::EditBuilder;
+use crate::edit::include::Header;
+use crate::edit::names::Names;
+use crate::emit::replaced_launch::replace_launch;
+use crate::emit::split::Split;
+use crate::transforms::self_launch::{Plan, Runtime, bounds, entries};
+
+use super::Iteration;
+
+const RUNTIME: Runtime = Runtime {
+    kernel: "loop",
+    memory: "Iterations",
+    variable: "iterations",
+    runner: "Loop",
+    without: "One iteration, which launches the next one by itself.",
+};
+
+/// The whole edit.
+///
+/// # Errors
+/// The reasons why it can't be done.
+pub fn write<'db>(
+    iteration: &Iteration<'db>,
+    header: &Header,
+    names: &mut Names,
+    edit: &mut EditBuilder<'db>,
+) -> Result<(), Ineligible> {
+    let (site, kernel) = (&iteration.site, &iteration.kernel);
+    let db = site.db;
+    let mut refusals = Refusals::default();
+    let split = Split::of_instance(site, kernel, &iteration.uniform, &mut refusals);
+    let entries = entries(kernel, &iteration.uniform, &RUNTIME, &mut refusals);
+    refusals.check()?;
+    for (host, _) in &entries {
+        names.add_file(db, host.file);
+    }
+    let bounds = bounds(kernel, &split, &entries, &mut refusals, edit);
+    refusals.check()?;
+    let plan = Plan::new(kernel, &split, &RUNTIME, bounds, names);
+    header.include_in(db, edit, kernel.file);
+    plan.generate(names, edit);
+    replace_launch(site, &split, &plan.launches, None, edit);
+    let launch = if iteration.same_grid {
+        "launch_loop"
+    } else {
+        "launch_growing_loop"
+    };
+    for (host, split) in &entries {
+        header.include_in(db, edit, host.file);
+        plan.replace_entry(launch, host, split, edit);
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Loads that take for granted that nothing writes there while the kernel runs: right from one grid to the next one, and wrong in a
+//! grid that stays, where an iteration has written what the next one loads.
+
+use gridfuse_analysis::facts::dependence::{Root, own_footprint};
+
+use super::Iteration;
+use crate::api::refusal::Reason;
+use crate::api::refusal::Refusals;
+use crate::edit::builder::EditBuilder;
+use crate::facts::ctype;
+use crate::facts::effects::Effects;
+use crate::facts::pure::is_plain_type;
+use crate::facts::read_only::all_restrict;
+
+/// Refuses such loads where iterations may pass on what they have written. The kernel's own parameters aren't `__restrict__` any
+/// more when it has become a loop.
+pub fn refuse<'db>(
+    iteration: &Iteration<'db>,
+    effects: &Effects,
+    refusals: &mut Refusals,
+    edit: &mut EditBuilder<'db>,
+) {
+    let name = &iteration.kernel.name;
+    if all_restrict(iteration.site.db, iteration.site.file) && may_write(iteration) {
+        refusals.add(
+            format!("`{name}` writes memory, and its file is compiled with `--restrict`, so that loads may miss what an iteration before has written"),
+            Some(iteration.kernel.place()),
+        );
+        return;
+    }
+    let Some(load) = effects.read_only.first().or(effects.restricts.first()) else {
+        return;
+    };
+    if !may_write(iteration) {
+        return;
+    }
+    let mut given = iteration.kernel.params.iter().zip(&iteration.uniform);
+    let passes_pointers = given
+        .any(|(param, same)| !same && (param.ty.pointers > 0 || !is_plain_type(&ctype::normalize(&param.ty.base))));
+    if passes_pointers {
+        refusals.add(
+            format!(
+                "`{name}` loads by {} as if nobody wrote there, and an iteration may have written what the next one loads",
+                load.what
+            ),
+            Some(load.place),
+        );
+    } else {
+        edit.assume(Reason {
+            text: format!(
+                "`{name}` writes nothing that it reads by {}, which may miss what the same kernel has written",
+                load.what
+            ),
+            place: Some(load.place),
+        });
+    }
+}
+
+/// Whether the kernel may write memory that other blocks see.
+fn may_write(iteration: &Iteration<'_>) -> bool {
+    let found = own_footprint(iteration.site.db, iteration.kernel.item);
+    let writes = |access: &gridfuse_analysis::facts::dependence::Access<'_>| {
+        !access.kind.reads_only() && !matches!(access.root, Root::Object(_))
+    };
+    found.accesses.iter().any(writes) || found.gaps.iter().any(|gap| !gap.prints)
+}

@@ -1,0 +1,484 @@
+//! Recognises a chain: a kernel of one block, one thread of which launches the same kernel again, with one block.
+
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::launch::{Child as Launched, LaunchId, Launchers, Stream, constant_value, who_launches};
+use gridfuse_analysis::facts::summary::summary;
+use gridfuse_analysis::facts::uniformity::{Level, uniformity};
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
+use gridfuse_analysis::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
+
+use super::memory::write_before;
+use crate::api::refusal::Ineligible;
+use crate::api::refusal::Refusals;
+use crate::api::refusal::refuse;
+use crate::edit::include::HEADER_NAME;
+use crate::edit::lex;
+use crate::edit::names::Names;
+use crate::emit::arena::refuse_to_leave_unseen;
+use crate::emit::target;
+use crate::facts::child::Child;
+use crate::facts::cluster::Function;
+use crate::facts::ctype;
+use crate::facts::effects::{Effects, effects};
+use crate::facts::instance;
+use crate::facts::movable;
+use crate::facts::pure::{self, Top};
+use crate::facts::read_only::all_restrict;
+use crate::facts::site::Site;
+use crate::transforms::self_launch::{keeps_block_size, own_launch, shared_bytes};
+
+/// What a link passes to the next one in the place of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Passed {
+    /// What it has got itself.
+    Same,
+    /// That, and so much more (or less): what doesn't change from link to link.
+    Step {
+        /// Source of the step; `None`: 1.
+        by: Option<String>,
+        /// It is taken off.
+        minus: bool,
+    },
+    /// Anything else.
+    New,
+}
+
+/// A kernel that launches itself.
+pub struct Chain<'db> {
+    /// The launch of the next link.
+    pub site: Site<'db>,
+    /// The kernel.
+    pub kernel: Child<'db>,
+    /// The same, for questions about its text.
+    pub function: Function<'db>,
+    /// Where the host launches the first link.
+    pub entries: Vec<Site<'db>>,
+    /// Declarations of the kernel beside its definition.
+    pub declarations: Vec<FunctionItem<'db>>,
+    /// For each parameter.
+    pub passed: Vec<Passed>,
+}
+
+impl<'db> Chain<'db> {
+    /// Looks at the launch; what can't become one grid is refused.
+    ///
+    /// # Errors
+    /// The reasons why not.
+    pub fn find(db: &'db dyn Db, launch: LaunchId<'db>, names: &mut Names) -> Result<Chain<'db>, Ineligible> {
+        let site = own_launch(db, launch)?;
+        let item = site.parent;
+        let mut refusals = Refusals::default();
+        site.refuse_common(&mut refusals);
+        target::refuse_place(&site, &mut refusals);
+        target::refuse_operands(&site, &mut refusals);
+        names.add_file(db, site.file);
+        let kernel = Child::read(db, item, names, &mut refusals);
+        let found = effects(db, item);
+        refuse_launch(&site, &found, &mut refusals);
+        refuse_other_calls(db, item, &mut refusals);
+        let mut entries = Vec::new();
+        for id in launch_sites_of(db, item) {
+            if id.function == item {
+                continue;
+            }
+            let entry = Site::new(db, id)?;
+            names.add_file(db, entry.file);
+            refuse_entry(&entry, &site, item, &mut refusals);
+            entries.push(entry);
+        }
+        if entries.is_empty() {
+            refusals.add(
+                format!(
+                    "no launch of `{}` by the host was found, which would have to launch more blocks",
+                    site.parent_name()
+                ),
+                Some(site.here()),
+            );
+        }
+        refuse_configurations(&site, &entries, &mut refusals);
+        if let Some(kernel) = &kernel {
+            for entry in entries.iter().filter(|e| instance::arguments(e, kernel).is_none()) {
+                refusals.add(
+                    format!("the template arguments of `{}` are deduced", kernel.name),
+                    Some(entry.place(entry.launch.name_span)),
+                );
+            }
+            refuse_body(&site, kernel, &found, &mut refusals);
+        }
+        refusals.check()?;
+        let Some(kernel) = kernel else {
+            return Err(refuse("the kernel is not understood", Some(site.here())));
+        };
+        let function = Function::new(db, item);
+        let passed = passed(&site, &function);
+        Ok(Chain {
+            site,
+            kernel,
+            function,
+            entries,
+            declarations: declarations_of(db, item),
+            passed,
+        })
+    }
+
+    /// The parameter whose variable this is.
+    pub fn parameter(&self, binding: BindingId) -> Option<usize> {
+        self.site.body.params.iter().position(|p| *p == binding)
+    }
+
+    /// An expression that has one value for all threads of a link, which is known from the parameters that `has` says.
+    pub fn holds(&self, expr: ExprId, has: &dyn Fn(usize) -> bool) -> bool {
+        top(&self.function, has).holds(expr)
+    }
+
+    /// A span of the kernel as a place.
+    pub fn place(&self, span: Span) -> FileRange {
+        self.site.place(span)
+    }
+}
+
+fn top<'t, 'db>(function: &'t Function<'db>, has: &'t dyn Fn(usize) -> bool) -> Top<'t, 'db> {
+    Top {
+        function,
+        level: Level::Grid,
+        builtins: true,
+        has,
+    }
+}
+
+/// Who launches what, how often.
+fn refuse_launch(site: &Site<'_>, effects: &Effects, refusals: &mut Refusals) {
+    let (db, name, here) = (site.db, site.parent_name(), Some(site.here()));
+    if let Some(around) = site.facts.loops.first() {
+        refusals.add("the launch stands in a loop", Some(site.place(around.span)));
+    }
+    if let Some(found) = effects
+        .launches
+        .iter()
+        .find(|f| !site.here().range.contains(f.place.range))
+    {
+        refusals.add(format!("`{name}` launches elsewhere, too"), Some(found.place));
+    }
+    match who_launches(db, site.id) {
+        Launchers::OnePerBlock | Launchers::OnePerGrid => {}
+        _ => refusals.add(
+            "more than one thread may launch: `if (threadIdx.x == 0)` or the like around the launch isn't seen",
+            here,
+        ),
+    }
+    let stream = site
+        .facts
+        .stream_operand
+        .as_ref()
+        .map_or(here, |o| Some(site.place(o.span)));
+    match site.facts.stream {
+        Stream::Null | Stream::FireAndForget | Stream::PerThread => {}
+        Stream::TailLaunch => refusals.add(
+            "in cudaStreamTailLaunch, the next one begins when all of this one is done",
+            stream,
+        ),
+        Stream::Created(_) | Stream::Other => refusals.add("it goes into a stream with other things, perhaps", stream),
+    }
+}
+
+/// Ways in which the kernel is used that aren't launches in sight.
+fn refuse_other_calls(db: &dyn Db, item: FunctionItem<'_>, refusals: &mut Refusals) {
+    let name = gridfuse_analysis::hir::names::unqualified(item.name(db));
+    // The runtime header has locals of many names, and knows no kernel of the user's.
+    let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
+    for mention in other_mentions(db, item).into_iter().filter(of_user).take(3) {
+        refusals.add(
+            format!("`{name}` is mentioned where it isn't launched, so it may be called in ways that aren't seen"),
+            Some(mention),
+        );
+    }
+    let file = item.file(db);
+    let others = functions_named(db, file, item.name(db));
+    if let Some(other) = others.into_iter().find(|f| f.has_body(db) && *f != item) {
+        let place = FileRange {
+            file: other.file(db),
+            range: other.signature(db).name_span.shift(other.start(db)),
+        };
+        refusals.add(
+            format!("`{name}` has several definitions (an overload or a specialisation)"),
+            Some(place),
+        );
+    }
+}
+
+/// The first link has to be launched by the host, which gives it memory.
+fn refuse_entry(entry: &Site<'_>, own: &Site<'_>, kernel: FunctionItem<'_>, refusals: &mut Refusals) {
+    let db = entry.db;
+    let name = own.parent_name();
+    let here = Some(entry.here());
+    let signature = entry.parent.signature(db);
+    if signature.kernel || signature.device {
+        refusals.add(
+            format!("`{}` launches `{name}` from the device", entry.parent_name()),
+            here,
+        );
+        return;
+    }
+    if !matches!(entry.facts.child, Launched::Kernel(k) if k == kernel) {
+        refusals.add(format!("whether this launches `{name}` isn't clear"), here);
+    }
+    if entry.facts.from_macro {
+        refusals.add(format!("the host launches `{name}` in a macro"), here);
+        return;
+    }
+    if entry.launch.config.len() < 2 || entry.launch.config.len() > 4 {
+        refusals.add("the configuration of this host launch is not understood", here);
+        return;
+    }
+    if entry.launch.args.len() != own.body.params.len() {
+        refusals.add("this host launch leaves out arguments that have default values", here);
+    }
+    for (index, what) in [(1, "block size"), (2, "shared memory size"), (3, "stream")] {
+        let Some(expr) = entry.launch.config.get(index) else {
+            continue;
+        };
+        if let Some(part) = pure::not_repeatable(entry, *expr) {
+            refusals.add(
+                format!("the {what} of this host launch calls or changes something, so it can't be written twice"),
+                Some(entry.place(entry.body.expr(part).span)),
+            );
+        }
+    }
+    entry.refuse_conditional(refusals);
+    for (span, reason) in &entry.body.problems {
+        if span.start < entry.facts.span.end && entry.facts.span.start < span.end {
+            refusals.add(
+                format!("this host launch is not understood: {reason}"),
+                Some(entry.place(*span)),
+            );
+        }
+    }
+}
+
+/// All links have one block, and the same block size and shared memory.
+fn refuse_configurations(site: &Site<'_>, entries: &[Site<'_>], refusals: &mut Refusals) {
+    let name = site.parent_name();
+    for one in entries.iter().chain([site]) {
+        if one.facts.grid.constant != Some([1, 1, 1]) {
+            let place = one.place(one.facts.grid.operand.span);
+            refusals.add(format!("the grid isn't known to be one block of `{name}`"), Some(place));
+        }
+    }
+    for entry in entries {
+        if !keeps_block_size(site, entry) {
+            refusals.add(
+                format!("the next `{name}` isn't known to have the block size of this one"),
+                Some(site.place(site.facts.block.operand.span)),
+            );
+        }
+        if shared_bytes(entry).is_none() || shared_bytes(entry) != shared_bytes(site) {
+            let place = site.facts.shared.as_ref().map_or(site.here(), |o| site.place(o.span));
+            refusals.add(
+                format!("the next `{name}` isn't known to have as much dynamic shared memory as this one"),
+                Some(place),
+            );
+        }
+    }
+}
+
+/// What the kernel may not do when one block runs several links, as one of many.
+fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
+    let (db, name) = (site.db, &kernel.name);
+    if !instance::is_own(site, kernel) {
+        refusals.add(
+            format!("`{name}` may launch another instance of the template than its own"),
+            Some(site.place(site.launch.name_span)),
+        );
+    }
+    if kernel.template.as_ref().is_some_and(|t| t.contains('=')) {
+        refusals.add(
+            format!("`{name}` has default template arguments, which may stand only once"),
+            Some(kernel.place()),
+        );
+    }
+    if kernel.outlined.is_some() || kernel.params.iter().any(|p| p.ty.base.contains("gridfuse::")) {
+        refusals.add(format!("`{name}` has been rewritten already"), Some(kernel.place()));
+    }
+    let body = &site.body;
+    let is_grid = |b: Builtin| matches!(b, Builtin::BlockIdx | Builtin::GridDim);
+    if let Some(expr) = body
+        .exprs
+        .iter()
+        .find(|e| matches!(e.kind, ExprKind::Name(Name::Builtin(b)) if is_grid(b)))
+    {
+        let what = site.source(expr.span);
+        refusals.add(
+            format!("`{name}` reads `{what}`, which is another one in a grid of many blocks"),
+            Some(site.place(expr.span)),
+        );
+    }
+    for (builtin, callee, place) in &effects.builtins_in_callees {
+        if matches!(*builtin, "blockIdx" | "gridDim") {
+            refusals.add(
+                format!("`{name}` calls `{callee}`, which reads `{builtin}`"),
+                Some(*place),
+            );
+        }
+    }
+    if let Some(place) = movable::implicit_read(kernel) {
+        refusals.add(
+            format!("`{name}` may run an operator, a constructor or an initialiser that reads the built-in variables"),
+            Some(place),
+        );
+    }
+    for unknown in &effects.unknown {
+        refusals.add(
+            format!("`{name}` uses {}, so it may read `blockIdx`", unknown.what),
+            Some(unknown.place),
+        );
+    }
+    for asm in effects.asm.iter().filter(|a| !movable::is_plain_asm(kernel, a.place)) {
+        refusals.add(format!("`{name}` holds inline assembly"), Some(asm.place));
+    }
+    refuse_to_leave_unseen(db, name, effects, refusals);
+    for found in effects
+        .own_name
+        .iter()
+        .chain(&effects.errors)
+        .chain(&effects.syncs)
+        .chain(&effects.events)
+        .chain(&effects.operations)
+    {
+        refusals.add(format!("`{name}` uses {}", found.what), Some(found.place));
+    }
+    if let Some(span) = summary(db, site.parent).may_wait {
+        refusals.add(
+            format!("`{name}` may wait in a loop for another thread"),
+            Some(site.place(span)),
+        );
+    }
+    let mentions = lex::identifiers(kernel.source(site.parent.body_span(db)))
+        .filter(|w| w == name)
+        .count();
+    if mentions > 1 {
+        refusals.add(
+            format!("`{name}` mentions itself where it doesn't launch"),
+            Some(kernel.place()),
+        );
+    }
+    for stmt in &body.stmts {
+        let what = match &stmt.kind {
+            StmtKind::Goto(_) | StmtKind::Label(..) => "jumps to labels",
+            StmtKind::Preprocessor { .. } => "has parts under an #if",
+            StmtKind::Unknown { .. } => "has a statement that is not understood",
+            _ => continue,
+        };
+        refusals.add(format!("`{name}` {what}"), Some(site.place(stmt.span)));
+    }
+    // Who has returned isn't waited for, neither by a barrier nor by a shuffle; between links it is waited for.
+    if !effects.barriers.is_empty() || !effects.warp.is_empty() {
+        let levels = uniformity(db, site.parent);
+        for (index, stmt) in body.stmts.iter().enumerate() {
+            let together = levels
+                .divergence
+                .get(&StmtId(index as u32))
+                .is_some_and(|u| u.level <= Level::Block && u.assumes.is_empty());
+            if matches!(stmt.kind, StmtKind::Return(_)) && !together {
+                refusals.add(
+                    format!("some threads of `{name}` leave it, and others wait for each other"),
+                    Some(site.place(stmt.span)),
+                );
+            }
+        }
+    }
+    // Within a grid nothing orders such loads behind the writes of other blocks.
+    let restrict = body.params.iter().map(|p| body.binding(*p)).find(|p| p.ty.restrict);
+    let load = match (effects.read_only.first().or(effects.restricts.first()), restrict) {
+        (Some(load), _) => Some((load.what.clone(), load.place)),
+        (None, Some(param)) => Some(("__restrict__".to_owned(), site.place(param.decl_span))),
+        (None, None) => all_restrict(db, site.file).then(|| ("--restrict".to_owned(), kernel.place())),
+    };
+    if let Some((what, place)) = load
+        && let Some(span) = write_before(site)
+    {
+        let write = crate::edit::one_line::flat(site.source(span));
+        refusals.add(
+            format!("`{name}` loads as if nobody wrote ({what}), so it may miss what an earlier link of the same grid has written: `{write}`"),
+            Some(place),
+        );
+    }
+}
+
+/// How each parameter of the next link is got.
+fn passed(site: &Site<'_>, function: &Function<'_>) -> Vec<Passed> {
+    let body = &site.body;
+    let constant = |binding| pure::is_immutable_parameter(site.db, site.parent, body, binding);
+    let is_parameter = |expr: ExprId, binding: BindingId| matches!(body.expr(body.strip_parens(expr)).kind, ExprKind::Name(Name::Local(b)) if b == binding);
+    let mut all: Vec<Passed> = Vec::new();
+    for (index, binding) in body.params.iter().enumerate() {
+        let same = site
+            .launch
+            .args
+            .get(index)
+            .is_some_and(|arg| is_parameter(*arg, *binding))
+            && constant(*binding);
+        all.push(if same { Passed::Same } else { Passed::New });
+    }
+    let same: Vec<bool> = all.iter().map(|p| *p == Passed::Same).collect();
+    let has = |index: usize| same.get(index).is_some_and(|s| *s);
+    let top = top(function, &has);
+    for (index, binding) in body.params.iter().enumerate() {
+        let Some(arg) = site
+            .launch
+            .args
+            .get(index)
+            .filter(|_| !has(index) && constant(*binding))
+        else {
+            continue;
+        };
+        let ty = &body.binding(*binding).ty;
+        let counts = ty.pointers > 0 || is_wide_integer(&ty.base);
+        let by = match &body.expr(body.strip_parens(*arg)).kind {
+            ExprKind::Binary(BinOp::Add, a, b) if is_parameter(*a, *binding) => Some((*b, false)),
+            ExprKind::Binary(BinOp::Add, a, b) if is_parameter(*b, *binding) => Some((*a, false)),
+            ExprKind::Binary(BinOp::Sub, a, b) if is_parameter(*a, *binding) => Some((*b, true)),
+            _ => None,
+        };
+        let Some((by, minus)) = by.filter(|(by, _)| counts && top.holds(*by) && is_integer(site, *by)) else {
+            continue;
+        };
+        let source = crate::edit::one_line::flat(site.expr_source(by));
+        let by = (source != "1").then_some(source);
+        if let Some(place) = all.get_mut(index) {
+            *place = Passed::Step { by, minus };
+        }
+    }
+    all
+}
+
+/// An integer at least as wide as `int`.
+pub fn is_wide_integer(base: &str) -> bool {
+    matches!(
+        ctype::normalize(base).as_str(),
+        "int"
+            | "unsigned int"
+            | "long"
+            | "unsigned long"
+            | "long long"
+            | "unsigned long long"
+            | "size_t"
+            | "int32_t"
+            | "uint32_t"
+            | "int64_t"
+            | "uint64_t"
+            | "ptrdiff_t"
+    )
+}
+
+fn is_integer(site: &Site<'_>, expr: ExprId) -> bool {
+    let signature = site.parent.signature(site.db);
+    // A template parameter that is no type.
+    let template_constant = matches!(&site.body.expr(site.body.strip_parens(expr)).kind,
+        ExprKind::Name(Name::Other(name)) if signature.template_names.contains(name) && !signature.template_types.contains(name));
+    template_constant
+        || ctype::type_of(site, expr).is_some_and(|ty| !matches!(ty.as_str(), "float" | "double"))
+        || constant_value(site.db, site.parent, &site.body, expr).is_some()
+}

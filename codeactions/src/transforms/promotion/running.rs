@@ -1,0 +1,268 @@
+//! Recognises that a link passes on nothing but a running value, so that looking back takes the place of waiting.
+
+use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, StmtId, StmtKind};
+
+use super::chain::{Chain, Passed, is_wide_integer};
+use super::memory::{accesses_in, gaps_in};
+use super::overlap::{Overlap, first_thread};
+use crate::api::refusal::Reason;
+use crate::api::refusal::Refusals;
+use crate::facts::ctype;
+use crate::facts::pure;
+
+/// The running value.
+pub struct Running {
+    /// The parameter that holds it; `None`: the links only come one after the other.
+    pub parameter: Option<usize>,
+    /// The type of the chain in `gridfuse.cuh`.
+    pub chain_type: String,
+    /// Source of what a link adds to it.
+    pub own: String,
+    /// What has to be taken for granted.
+    pub assumes: Option<Reason>,
+}
+
+impl Running {
+    /// Finds it; says why there is none.
+    pub fn find(chain: &Chain<'_>, overlap: &Overlap, refusals: &mut Refusals) -> Option<Running> {
+        let site = &chain.site;
+        refuse_what_comes_between(chain, overlap, refusals);
+        let new: Vec<usize> = (0..chain.passed.len())
+            .filter(|i| chain.passed[*i] == Passed::New)
+            .collect();
+        let running = match new.as_slice() {
+            [] => Some(Running {
+                parameter: None,
+                chain_type: "gridfuse::RunningChain<>".to_owned(),
+                own: String::new(),
+                assumes: None,
+            }),
+            [one] => running(chain, *one, refusals),
+            [_, second, ..] => {
+                let arg = site
+                    .launch
+                    .args
+                    .get(*second)
+                    .map(|a| site.place(site.body.expr(*a).span));
+                refusals.add("more than one argument is known only when the link has run", arg);
+                None
+            }
+        };
+        running.filter(|_| refusals.is_empty())
+    }
+}
+
+/// Between what needn't wait and the launch there is nothing but the conditions of the launch.
+fn refuse_what_comes_between(chain: &Chain<'_>, overlap: &Overlap, refusals: &mut Refusals) {
+    let site = &chain.site;
+    let body = &site.body;
+    if !overlap.directly {
+        refusals.add(
+            "something stands between what can run before the launch and the launch itself",
+            Some(chain.place(body.stmt(overlap.waits).span)),
+        );
+        return;
+    }
+    let path: Vec<StmtId> = site.places.around(site.facts.expr).collect();
+    for (position, stmt) in path.iter().enumerate() {
+        if let StmtKind::Block(stmts) = &body.stmt(*stmt).kind
+            && Some(*stmt) != body.root
+            && stmts.first() != position.checked_sub(1).and_then(|p| path.get(p))
+        {
+            let first = stmts.first().map_or(site.facts.span, |s| body.stmt(*s).span);
+            refusals.add(
+                "something stands in front of the launch under its condition",
+                Some(chain.place(first)),
+            );
+        }
+        if let StmtKind::If { cond: Some(cond), .. } = &body.stmt(*stmt).kind {
+            let span = body.expr(*cond).span;
+            let touches = !accesses_in(site, span).is_empty() || !gaps_in(site, span).is_empty();
+            if touches || pure::assigns(body, *cond) {
+                refusals.add(
+                    "the condition of the launch reads memory or changes something",
+                    Some(chain.place(span)),
+                );
+            }
+        }
+    }
+}
+
+fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<Running> {
+    let site = &chain.site;
+    let body = &site.body;
+    let binding = *body.params.get(index)?;
+    let param = chain.kernel.params.get(index)?;
+    let arg = *site.launch.args.get(index)?;
+    let place = Some(site.place(body.expr(arg).span));
+    let is_parameter =
+        |e: ExprId| matches!(body.expr(body.strip_parens(e)).kind, ExprKind::Name(Name::Local(b)) if b == binding);
+    let pair = |a: ExprId, b: ExprId| match (is_parameter(a), is_parameter(b)) {
+        (true, false) => Some(b),
+        (false, true) => Some(a),
+        _ => None,
+    };
+    let found = match &body.expr(body.strip_parens(arg)).kind {
+        ExprKind::Binary(BinOp::Add, a, b) => pair(*a, *b).map(|own| ("Sum", own, "+")),
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } if functions_named(site.db, site.file, name).is_empty() => match args.as_slice() {
+            [a, b] => {
+                let operation = match name.trim_start_matches("::") {
+                    "max" | "fmaxf" | "fmax" => Some("Greatest"),
+                    "min" | "fminf" | "fmin" => Some("Least"),
+                    _ => None,
+                };
+                operation.and_then(|operation| Some((operation, pair(*a, *b)?, name.trim_start_matches("::"))))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    let name = &param.name;
+    let Some((operation, own, written)) = found else {
+        refusals.add(
+            format!("the next `{name}` isn't this one plus, or at most or at least, something"),
+            place,
+        );
+        return None;
+    };
+    let ty = ctype::normalize(&param.ty.base);
+    let floating = matches!(ty.as_str(), "float" | "double");
+    let same = ctype::type_of(site, own).is_some_and(|t| t == ty);
+    let fits = param.ty.is_value()
+        && match (written, ty.as_str()) {
+            ("+", "float") => same || is_whole_number(chain, own),
+            ("+", "double") => same || is_floating(chain, own) == Some(true) || is_whole_number(chain, own),
+            ("+", _) => is_wide_integer(&ty) && is_whole_number(chain, own),
+            ("max" | "min", _) => same && (floating || is_wide_integer(&ty)),
+            ("fmaxf" | "fminf", "float") | ("fmax" | "fmin", "double") => true,
+            _ => false,
+        };
+    if !fits {
+        refusals.add(
+            format!("the running value `{name}` isn't a sum of integers, a sum of `float`s or `double`s, or the largest or smallest of numbers of one type"),
+            place,
+        );
+    }
+    // The order in which links add up depends on which of them knows its value when another one looks.
+    let assumes = (written == "+" && floating).then(|| Reason {
+        text: format!(
+            "sums in `{name}` may be rounded otherwise, and in each run otherwise, as the links' parts are added up in another order (`promote-overlap` keeps it)"
+        ),
+        place,
+    });
+    if !pure::is_immutable_parameter(site.db, site.parent, body, binding) {
+        refusals.add(format!("`{name}` is changed"), place);
+    }
+    if let Some(part) = not_the_same_early(chain, own) {
+        refusals.add(
+            "what the link adds may be another value, or an invalid one, for other threads than the first",
+            Some(chain.place(body.expr(part).span)),
+        );
+    }
+    if !launched_by_first(chain) {
+        refusals.add(
+            "the launching thread isn't known to be the first of its block",
+            Some(site.here()),
+        );
+    }
+    Some(Running {
+        parameter: Some(index),
+        chain_type: format!("gridfuse::RunningChain<{}, gridfuse::{operation}>", param.ty.base),
+        own: crate::edit::one_line::flat(site.expr_source(own)),
+        assumes,
+    })
+}
+
+/// An expression certainly has an integer's value.
+fn is_whole_number(chain: &Chain<'_>, expr: ExprId) -> bool {
+    is_floating(chain, expr) == Some(false)
+}
+
+/// Whether an expression has a floating-point number's value; `None`: not known.
+fn is_floating(chain: &Chain<'_>, expr: ExprId) -> Option<bool> {
+    let ty = ctype::type_of(&chain.site, expr)?;
+    match ty.as_str() {
+        "float" | "double" => Some(true),
+        _ => (is_wide_integer(&ty) || is_narrow_integer(&ty)).then_some(false),
+    }
+}
+
+fn is_narrow_integer(ty: &str) -> bool {
+    matches!(
+        ty,
+        "bool" | "char" | "signed char" | "unsigned char" | "short" | "unsigned short"
+    )
+}
+
+/// What of an expression may not be evaluated by every thread.
+fn not_the_same_early(chain: &Chain<'_>, expr: ExprId) -> Option<ExprId> {
+    let body = &chain.site.body;
+    let first = |all: &[ExprId]| all.iter().find_map(|e| not_the_same_early(chain, *e));
+    match &body.expr(expr).kind {
+        ExprKind::Literal(_) => None,
+        ExprKind::Name(Name::Local(b)) => {
+            let ty = &body.binding(*b).ty;
+            (ty.reference || ty.volatile || ty.complex).then_some(expr)
+        }
+        ExprKind::Name(Name::Other(_)) => (!chain.holds(expr, &|_| true)).then_some(expr),
+        ExprKind::Paren(e) | ExprKind::Unary(_, e) => first(&[*e]),
+        ExprKind::Field { base, arrow: false, .. } => first(&[*base]),
+        ExprKind::Cast {
+            operand,
+            reinterpret: false,
+            ..
+        } => first(&[*operand]),
+        ExprKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, a, b) => first(&[*a, *b]),
+        ExprKind::Index { base, index } => {
+            let array = matches!(body.expr(body.strip_parens(*base)).kind,
+                ExprKind::Name(Name::Local(b)) if !body.binding(b).ty.array.is_empty());
+            let constant = chain.holds(*index, &|_| false)
+                && matches!(
+                    body.expr(body.strip_parens(*index)).kind,
+                    ExprKind::Literal(Literal::Int(_)) | ExprKind::Name(Name::Other(_)) | ExprKind::Binary(..)
+                );
+            (!array || !constant).then_some(expr)
+        }
+        _ => Some(expr),
+    }
+}
+
+/// The first thread launches directly behind what can run early, and no memory is touched in between.
+pub fn launches_at_once(chain: &Chain<'_>, overlap: &Overlap) -> bool {
+    let mut refusals = Refusals::default();
+    refuse_what_comes_between(chain, overlap, &mut refusals);
+    let reads = chain.site.launch.args.iter().any(|arg| {
+        let span = chain.site.body.expr(*arg).span;
+        !accesses_in(&chain.site, span).is_empty() || !gaps_in(&chain.site, span).is_empty()
+    });
+    refusals.is_empty() && !reads && launched_by_first(chain)
+}
+
+/// A condition on the way to the launch picks the first thread; that it is one thread of the block is known.
+fn launched_by_first(chain: &Chain<'_>) -> bool {
+    let site = &chain.site;
+    let body = &site.body;
+    let path: Vec<StmtId> = site.places.around(site.facts.expr).collect();
+    path.iter().enumerate().any(|(position, stmt)| {
+        let inner = position.checked_sub(1).and_then(|p| path.get(p));
+        match &body.stmt(*stmt).kind {
+            StmtKind::If {
+                cond: Some(cond), then, ..
+            } => picks_first(chain, *cond, inner == Some(then)),
+            _ => false,
+        }
+    })
+}
+
+fn picks_first(chain: &Chain<'_>, cond: ExprId, outcome: bool) -> bool {
+    let body = &chain.site.body;
+    match &body.expr(body.strip_parens(cond)).kind {
+        ExprKind::Logical { and, lhs, rhs } if *and == outcome => {
+            picks_first(chain, *lhs, outcome) || picks_first(chain, *rhs, outcome)
+        }
+        _ => first_thread(chain, cond, outcome).is_some(),
+    }
+}
