@@ -15,12 +15,13 @@ use gridfuse_analysis::facts::uniformity::{self, Cause, Level, assumed_uniformit
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_codeactions::api::refusal::Ineligible;
 use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::rewrite::Subject;
 use gridfuse_codeactions::api::rewrite::{Options, Rewrite, Verdict};
 use gridfuse_codeactions::facts::allocations::allocates;
 use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::optimize::plan_of;
-use gridfuse_codeactions::handlers::{REWRITES, Subject, optimize, subject};
+use gridfuse_codeactions::handlers::{REWRITES, optimize, rewrite_by_id};
 
 use crate::launches::{Site, around, place_in};
 use crate::line_index::line_index;
@@ -596,14 +597,13 @@ pub fn clamp(text: &str, range: TextRange) -> std::ops::Range<usize> {
 /// The verdicts of a launch that say something to a reader: that a launch which isn't part of a recursion can't be flattened doesn't.
 pub fn told_rewrites(launch: &schema::Launch) -> impl Iterator<Item = &schema::RewriteVerdict> {
     let wait = launch.sync.as_ref().and_then(|sync| sync.replace.as_ref());
-    let told = launch
-        .rewrites
-        .iter()
-        .filter(move |rewrite| match subject(rewrite.rewrite) {
-            Subject::Launch => true,
-            Subject::Recursion => launch.recursive,
-            Subject::Allocation => launch.allocates,
-        });
+    let told = launch.rewrites.iter().filter(move |rewrite| {
+        match rewrite_by_id(rewrite.rewrite).map(|rewrite| rewrite.subject) {
+            Some(Subject::Recursion) => launch.recursive,
+            Some(Subject::Allocation) => launch.allocates,
+            Some(Subject::Launch) | None => true,
+        }
+    });
     wait.into_iter().chain(told)
 }
 

@@ -12,13 +12,12 @@ use gridfuse_analysis::base::db::Database;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::TextEdit;
+use gridfuse_codeactions::fixes::fix_by_id;
+use gridfuse_codeactions::handlers::rewrite_by_id;
 
-/// The rewrite that changes a launch's config and nothing else, and the one without which the program doesn't compile.
-const UNATTENDED: &[&str] = &["fire-and-forget", "replace-device-sync"];
-
-/// The rewrite may be applied unattended where it is eligible.
-pub fn unattended(rewrite: &str) -> bool {
-    UNATTENDED.contains(&rewrite)
+/// The rewrite or fix may be applied unattended where it is eligible.
+pub fn unattended(id: &str) -> bool {
+    rewrite_by_id(id).is_some_and(|rewrite| rewrite.unattended) || fix_by_id(id).is_some_and(|fix| fix.unattended)
 }
 
 /// The edit that a diagnostic brings along.
@@ -32,15 +31,4 @@ pub fn small_edit(db: &Database, diagnostic: &Diagnostic) -> Option<SourceEdit> 
         edits: BTreeMap::from([(diagnostic.place.file.path(db).to_path_buf(), vec![text])]),
         ..SourceEdit::default()
     })
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn what_is_unattended_exists() {
-        for id in super::UNATTENDED {
-            let fix = gridfuse_codeactions::fixes::fix_by_id(id);
-            assert!(crate::describe::rewrite(id).is_some() || fix.is_some(), "{id}");
-        }
-    }
 }

@@ -19,6 +19,8 @@ pub struct Fix {
     pub options: &'static [OptionSpec],
     /// Offered wherever it can be applied, and not only where a diagnostic names it.
     pub everywhere: bool,
+    /// It may be applied where nobody looks: see [`Rewrite::unattended`](crate::api::rewrite::Rewrite::unattended).
+    pub unattended: bool,
     /// The edit for what stands at the place: of a diagnostic, of a selection.
     pub apply: for<'db> fn(&'db dyn Db, FileRange, &Options) -> Result<SourceEdit, Ineligible>,
 }

@@ -77,6 +77,68 @@ pub struct OptionSpec {
     pub doc: &'static str,
 }
 
+/// What a rewrite does, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// It applies others.
+    Composition,
+    /// Launches of several threads become one.
+    Aggregation,
+    /// Child grids run in the thread that would launch them.
+    InLauncher,
+    /// A block of the child does the work of several.
+    Coarsening,
+    /// The launch goes to another stream.
+    Stream,
+    /// A recursion becomes a loop over work that waits.
+    Recursion,
+    /// Launches of the kernel by itself become iterations of a loop.
+    Iteration,
+    /// A chain of launches becomes one grid whose blocks run the links.
+    Promotion,
+    /// Allocations of several threads become one.
+    Memory,
+    /// Atomic operations of several threads become one.
+    Atomics,
+}
+
+/// What sort of launch a rewrite is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Any launch by a kernel.
+    Launch,
+    /// One that is part of a recursion.
+    Recursion,
+    /// One by a kernel that allocates memory.
+    Allocation,
+}
+
+/// Whether `measure --rewrites all` takes a rewrite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// It makes no launch faster by itself.
+    No,
+    /// By itself.
+    Alone,
+    /// By itself, and behind `threshold`.
+    BehindThreshold,
+}
+
+/// What `tune` chooses with a rewrite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Axis {
+    /// How many threads share a launch: the place among those that say so, from the most launches to the fewest.
+    Granularity(u8),
+    /// Grids of how many threads are launched.
+    Threshold,
+    /// How many blocks become one.
+    Factor,
+    /// Whether the child's atomic operations are combined.
+    Combination,
+    /// Nothing: it comes first, in kernels that allocate.
+    Allocation,
+}
+
 /// A rewrite: one entry of the table [`crate::handlers::REWRITES`].
 pub struct Rewrite {
     /// Its id, kebab-case: `aggregate-block`.
@@ -87,6 +149,17 @@ pub struct Rewrite {
     pub doc: &'static str,
     /// Its options.
     pub options: &'static [OptionSpec],
+    /// What it does, in a word.
+    pub family: Family,
+    /// What sort of launch it is for. That it refuses launches of another sort goes without saying.
+    pub subject: Subject,
+    /// Whether `measure --rewrites all` takes it.
+    pub measured: Measured,
+    /// What `tune` chooses with it; `None`: nothing.
+    pub tunes: Option<Axis>,
+    /// It may be applied where nobody looks, if it is eligible without assumptions: it leaves the program's structure as it is, so that
+    /// the next reader needn't wonder where the code has gone.
+    pub unattended: bool,
     /// The edit, or why not. Callers ask [`Rewrite::edit`] and [`Rewrite::verdict`], which remember it.
     pub apply: for<'db> fn(&'db dyn Db, LaunchId<'db>, &Options) -> Result<SourceEdit, Ineligible>,
 }

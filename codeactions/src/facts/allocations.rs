@@ -9,7 +9,7 @@ use crate::edit::lex::{self, Token, TokenKind};
 
 /// Functions that belong together: what one allocates, only its partner gives back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum Allocator {
     /// `malloc`, `free`
     Malloc,
     /// `cudaMalloc`, `cudaFree`
@@ -23,20 +23,20 @@ pub enum Family {
 /// A call that allocates or frees.
 pub struct Call {
     /// Its kind.
-    pub family: Family,
+    pub family: Allocator,
     /// It allocates.
     pub allocates: bool,
     /// The call.
     pub expr: ExprId,
 }
 
-impl Family {
+impl Allocator {
     /// The words in which its functions are written.
     pub fn words(self) -> &'static [&'static str] {
         match self {
-            Family::Malloc => &["malloc", "free"],
-            Family::CudaMalloc => &["cudaMalloc", "cudaFree"],
-            Family::New | Family::NewArray => &["new", "delete"],
+            Allocator::Malloc => &["malloc", "free"],
+            Allocator::CudaMalloc => &["cudaMalloc", "cudaFree"],
+            Allocator::New | Allocator::NewArray => &["new", "delete"],
         }
     }
 }
@@ -68,21 +68,21 @@ pub fn calls<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Call> {
                     continue;
                 }
                 match plain {
-                    "malloc" => add(Family::Malloc, true),
-                    "free" => add(Family::Malloc, false),
-                    "cudaMalloc" => add(Family::CudaMalloc, true),
-                    "cudaFree" => add(Family::CudaMalloc, false),
+                    "malloc" => add(Allocator::Malloc, true),
+                    "free" => add(Allocator::Malloc, false),
+                    "cudaMalloc" => add(Allocator::CudaMalloc, true),
+                    "cudaFree" => add(Allocator::CudaMalloc, false),
                     _ => {}
                 }
             }
             ExprKind::New(_) if !is_placement(expr.span.text(&text)) => {
                 let array = expr.span.text(&text).trim_end().ends_with(']');
-                add(if array { Family::NewArray } else { Family::New }, true);
+                add(if array { Allocator::NewArray } else { Allocator::New }, true);
             }
             ExprKind::Delete(_) => {
                 let words = lex::code_words(expr.span.text(&text));
                 let array = words.iter().skip_while(|w| **w == ":").nth(1) == Some(&"[");
-                add(if array { Family::NewArray } else { Family::New }, false);
+                add(if array { Allocator::NewArray } else { Allocator::New }, false);
             }
             _ => {}
         }

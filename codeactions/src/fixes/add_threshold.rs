@@ -19,6 +19,7 @@ pub(super) const FIX: Fix = Fix {
         doc: "Child grids of fewer threads run in the launching thread.",
     }],
     everywhere: true,
+    unattended: false,
     apply,
 };
 

@@ -25,6 +25,7 @@ pub(super) const FIX: Fix = Fix {
     doc: DOC,
     options: &[],
     everywhere: false,
+    unattended: false,
     apply,
 };
 

@@ -28,6 +28,7 @@ pub(super) const RAISE: Fix = Fix {
     doc: RAISE_DOC,
     options: &[],
     everywhere: false,
+    unattended: false,
     apply: raise,
 };
 
@@ -37,6 +38,7 @@ pub(super) const RESTORE: Fix = Fix {
     doc: RESTORE_DOC,
     options: &[],
     everywhere: true,
+    unattended: false,
     apply: restore,
 };
 

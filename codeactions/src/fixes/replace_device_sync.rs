@@ -29,6 +29,7 @@ pub(super) const FIX: Fix = Fix {
     doc: DOC,
     options: &[],
     everywhere: false,
+    unattended: true,
     apply,
 };
 

@@ -131,6 +131,7 @@ pub(super) const GRID: Fix = Fix {
     doc: doc!("per grid", "aggregate-grid", "PerBlock", "block", "PerGrid", "grid"),
     options: &[],
     everywhere: true,
+    unattended: false,
     apply: |db, place, options| again(db, place, "aggregate-grid", options, GRID.options),
 };
 
@@ -146,6 +147,7 @@ pub(super) const GRID_HOST: Fix = Fix {
     ),
     options: &[],
     everywhere: true,
+    unattended: false,
     apply: |db, place, options| again(db, place, "aggregate-grid-host", options, GRID_HOST.options),
 };
 
@@ -161,6 +163,7 @@ pub(super) const GRID_STREAM: Fix = Fix {
     ),
     options: &[],
     everywhere: true,
+    unattended: false,
     apply: |db, place, options| again(db, place, "aggregate-grid-stream", options, GRID_STREAM.options),
 };
 
@@ -181,6 +184,7 @@ pub(super) const MULTIBLOCK: Fix = Fix {
         doc: "So many neighbouring blocks launch together.",
     }],
     everywhere: true,
+    unattended: false,
     apply: |db, place, options| again(db, place, "aggregate-multiblock", options, MULTIBLOCK.options),
 };
 
@@ -190,6 +194,7 @@ pub(super) const BLOCK: Fix = Fix {
     doc: doc!("per block", "aggregate-block", "PerGrid", "grid", "PerBlock", "block"),
     options: &[],
     everywhere: true,
+    unattended: false,
     apply: |db, place, options| again(db, place, "aggregate-block", options, BLOCK.options),
 };
 
@@ -199,6 +204,7 @@ pub(super) const WARP: Fix = Fix {
     doc: doc!("per warp", "aggregate-warp", "PerBlock", "block", "PerWarp", "warp"),
     options: &[],
     everywhere: true,
+    unattended: false,
     apply: |db, place, options| again(db, place, "aggregate-warp", options, WARP.options),
 };
 

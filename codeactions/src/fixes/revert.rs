@@ -15,6 +15,7 @@ pub(super) const FIX: Fix = Fix {
     doc: DOC,
     options: &[],
     everywhere: true,
+    unattended: false,
     apply,
 };
 

@@ -7,7 +7,7 @@ use gridfuse_analysis::facts::launch::LaunchId;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::{Options, Rewrite};
+use crate::api::rewrite::{Axis, Family, Measured, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
@@ -20,6 +20,11 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Combine the child's atomic operations within a warp",
     doc: DOC,
     options: &[],
+    family: Family::Atomics,
+    subject: Subject::Launch,
+    measured: Measured::BehindThreshold,
+    tunes: Some(Axis::Combination),
+    unattended: false,
     apply,
 };
 

@@ -4,7 +4,7 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Options, Rewrite};
+use crate::api::rewrite::{Axis, Family, Measured, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
 use crate::transforms::aggregate::{Granularity, aggregate};
 
@@ -13,6 +13,11 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Aggregate launches per grid",
     doc: DOC,
     options: &[],
+    family: Family::Aggregation,
+    subject: Subject::Launch,
+    measured: Measured::BehindThreshold,
+    tunes: Some(Axis::Granularity(4)),
+    unattended: false,
     apply,
 };
 

@@ -19,13 +19,13 @@ use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::{OptionSpec, Options, Rewrite};
+use crate::api::rewrite::{Axis, Family, Measured, OptionSpec, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
 use crate::edit::include::{HEADER_NAME, Header};
 use crate::edit::lex::{self, TokenKind};
-use crate::facts::allocations::{Call, Family, calls};
+use crate::facts::allocations::{Allocator, Call, calls};
 use crate::facts::effects::effects;
 use crate::facts::program;
 use crate::facts::pure::is_plain_type;
@@ -40,6 +40,11 @@ pub(super) const REWRITE: Rewrite = Rewrite {
         default: "warp",
         doc: "`warp`: the threads of a warp that happen to allocate at the same time. `block`: all threads of a block, where all of them that have not returned come by together.",
     }],
+    family: Family::Memory,
+    subject: Subject::Allocation,
+    measured: Measured::No,
+    tunes: Some(Axis::Allocation),
+    unattended: false,
     apply,
 };
 
@@ -152,7 +157,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     if site.facts.launchers == Launchers::Host {
         return Err(refuse("the host launches it, not a kernel", Some(site.here())));
     }
-    let families: Vec<Family> = calls(db, site.parent)
+    let families: Vec<Allocator> = calls(db, site.parent)
         .iter()
         .filter(|c| c.allocates)
         .map(|c| c.family)
@@ -231,7 +236,7 @@ struct Device<'a, 'db> {
     db: &'db dyn Db,
     function: FunctionItem<'db>,
     body: &'a Body,
-    families: &'a [Family],
+    families: &'a [Allocator],
     block: bool,
 }
 
@@ -322,8 +327,8 @@ impl Device<'_, '_> {
         match &expr.kind {
             ExprKind::Call { callee, .. } => {
                 let name = match (call.family, call.allocates) {
-                    (Family::CudaMalloc, true) => "cuda_malloc_together",
-                    (Family::CudaMalloc, false) => "cuda_free_together",
+                    (Allocator::CudaMalloc, true) => "cuda_malloc_together",
+                    (Allocator::CudaMalloc, false) => "cuda_free_together",
                     (_, true) => "malloc_together",
                     (_, false) => "free_together",
                 };

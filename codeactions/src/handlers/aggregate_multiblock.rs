@@ -4,7 +4,7 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{OptionSpec, Options, Rewrite};
+use crate::api::rewrite::{Axis, Family, Measured, OptionSpec, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
 use crate::transforms::aggregate::{Granularity, aggregate};
 
@@ -17,6 +17,11 @@ pub(super) const REWRITE: Rewrite = Rewrite {
         default: "8",
         doc: "How many neighbouring blocks launch together.",
     }],
+    family: Family::Aggregation,
+    subject: Subject::Launch,
+    measured: Measured::BehindThreshold,
+    tunes: Some(Axis::Granularity(3)),
+    unattended: false,
     apply,
 };
 

@@ -10,7 +10,7 @@ use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::{OptionSpec, Options, Rewrite};
+use crate::api::rewrite::{Axis, Family, Measured, OptionSpec, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
@@ -49,6 +49,11 @@ pub(super) const REWRITE: Rewrite = Rewrite {
             doc: "In place of a factor: no more blocks than this in x.",
         },
     ],
+    family: Family::Coarsening,
+    subject: Subject::Launch,
+    measured: Measured::Alone,
+    tunes: Some(Axis::Factor),
+    unattended: false,
     apply,
 };
 

@@ -5,7 +5,7 @@ use gridfuse_analysis::facts::launch::{LaunchId, Stream};
 
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
-use crate::api::rewrite::{Options, Rewrite};
+use crate::api::rewrite::{Axis, Family, Measured, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
@@ -17,6 +17,11 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Launch fire-and-forget",
     doc: DOC,
     options: &[],
+    family: Family::Stream,
+    subject: Subject::Launch,
+    measured: Measured::Alone,
+    tunes: Some(Axis::Granularity(0)),
+    unattended: true,
     apply,
 };
 

@@ -9,7 +9,7 @@ use gridfuse_analysis::hir::{ExprId, StmtKind};
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::{Options, Rewrite};
+use crate::api::rewrite::{Family, Measured, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
@@ -36,6 +36,11 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Flatten the recursion into one kernel",
     doc: DOC,
     options: &[],
+    family: Family::Recursion,
+    subject: Subject::Recursion,
+    measured: Measured::Alone,
+    tunes: None,
+    unattended: false,
     apply,
 };
 

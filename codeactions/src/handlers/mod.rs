@@ -43,34 +43,6 @@ pub static REWRITES: &[Rewrite] = &[
     promote::REWRITE,
 ];
 
-/// What sort of launch a rewrite is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// Any launch by a kernel.
-    Launch,
-    /// One that is part of a recursion.
-    Recursion,
-    /// One by a kernel that allocates memory.
-    Allocation,
-}
-
-/// What sort of launch a rewrite is for. That it refuses launches of another sort goes without saying.
-pub fn subject(id: &str) -> Subject {
-    const OF_RECURSION: [&str; 4] = [
-        flatten_recursion::REWRITE.id,
-        promote_lookback::REWRITE.id,
-        promote_overlap::REWRITE.id,
-        promote::REWRITE.id,
-    ];
-    if OF_RECURSION.contains(&id) {
-        Subject::Recursion
-    } else if id == aggregate_malloc::REWRITE.id {
-        Subject::Allocation
-    } else {
-        Subject::Launch
-    }
-}
-
 /// The rewrite with this id.
 pub fn rewrite_by_id(id: &str) -> Option<&'static Rewrite> {
     REWRITES.iter().find(|r| r.id == id)

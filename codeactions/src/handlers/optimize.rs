@@ -8,7 +8,7 @@ use super::rewrite_by_id;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::{Options, Rewrite};
+use crate::api::rewrite::{Family, Measured, Options, Rewrite, Subject};
 use crate::api::sequence::Sequence;
 use crate::api::source_edit::SourceEdit;
 use crate::facts::site::Site;
@@ -22,6 +22,11 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Optimize the launch",
     doc: DOC,
     options: &[],
+    family: Family::Composition,
+    subject: Subject::Launch,
+    measured: Measured::Alone,
+    tunes: None,
+    unattended: false,
     apply,
 };
 

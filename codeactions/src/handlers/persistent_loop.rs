@@ -4,7 +4,7 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Options, Rewrite};
+use crate::api::rewrite::{Family, Measured, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
 use crate::transforms::iteration::make_loop;
 
@@ -13,6 +13,11 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Loop in the kernel instead of launching it again",
     doc: DOC,
     options: &[],
+    family: Family::Iteration,
+    subject: Subject::Launch,
+    measured: Measured::Alone,
+    tunes: None,
+    unattended: false,
     apply,
 };
 

@@ -4,7 +4,7 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Options, Rewrite};
+use crate::api::rewrite::{Family, Measured, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
 use crate::transforms::promotion::{Promotion, promote};
 
@@ -13,6 +13,11 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Promote launches of itself to one grid",
     doc: DOC,
     options: &[],
+    family: Family::Promotion,
+    subject: Subject::Recursion,
+    measured: Measured::Alone,
+    tunes: None,
+    unattended: false,
     apply,
 };
 

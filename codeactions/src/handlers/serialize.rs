@@ -4,7 +4,7 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{OptionSpec, Options, Rewrite};
+use crate::api::rewrite::{Axis, Family, Measured, OptionSpec, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
 use crate::transforms::in_launcher::{Grids, run_in_launcher};
 
@@ -17,6 +17,11 @@ pub(super) const REWRITE: Rewrite = Rewrite {
         default: "4096",
         doc: "The most bytes of local memory that a child with barriers may take in one thread.",
     }],
+    family: Family::InLauncher,
+    subject: Subject::Launch,
+    measured: Measured::Alone,
+    tunes: Some(Axis::Granularity(7)),
+    unattended: false,
     apply,
 };
 

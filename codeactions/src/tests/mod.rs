@@ -12,6 +12,7 @@ mod compose;
 mod device_sync;
 mod docs;
 mod effects;
+mod entries;
 mod fire_and_forget;
 mod fission;
 mod fixes;

@@ -409,6 +409,7 @@ mod tests {
     use gridfuse_analysis::base::db::Db;
     use gridfuse_analysis::facts::launch::{LaunchId, launches};
     use gridfuse_codeactions::api::refusal::Ineligible;
+    use gridfuse_codeactions::api::rewrite::{Family, Measured, Subject};
     use gridfuse_codeactions::api::source_edit::TextEdit;
 
     type Applied = Result<SourceEdit, Ineligible>;
@@ -462,6 +463,11 @@ mod tests {
         title: "Wrap",
         doc: "",
         options: LIMIT,
+        family: Family::Stream,
+        subject: Subject::Launch,
+        measured: Measured::No,
+        tunes: None,
+        unattended: false,
         apply: wrap,
     };
     static REPLACE: Rewrite = Rewrite {
@@ -469,6 +475,11 @@ mod tests {
         title: "Replace",
         doc: "",
         options: &[],
+        family: Family::Stream,
+        subject: Subject::Launch,
+        measured: Measured::No,
+        tunes: None,
+        unattended: false,
         apply: replace,
     };
 

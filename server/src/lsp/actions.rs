@@ -10,13 +10,14 @@ use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::launch::in_recursion;
 use gridfuse_codeactions::api::fix::Fix;
 use gridfuse_codeactions::api::refusal::Reason;
+use gridfuse_codeactions::api::rewrite::Subject;
 use gridfuse_codeactions::api::rewrite::{Options, Rewrite, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::TextEdit;
 use gridfuse_codeactions::facts::allocations::allocates;
 use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::fixes::{FIXES, fix_by_id};
-use gridfuse_codeactions::handlers::{REWRITES, Subject, subject};
+use gridfuse_codeactions::handlers::REWRITES;
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{
@@ -219,7 +220,7 @@ fn of_launch(
     let wanted = |rewrite: &&Rewrite| {
         let mends = others.is_empty() || others.iter().any(|d| d.rewrites.contains(&rewrite.id));
         mends
-            && match subject(rewrite.id) {
+            && match rewrite.subject {
                 Subject::Launch => true,
                 Subject::Recursion => in_recursion(db, site.id),
                 Subject::Allocation => allocates(db, site.id.function),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_codeactions::api::rewrite::{Options, Rewrite};
+use gridfuse_codeactions::api::rewrite::{Measured, Options, Rewrite};
 use gridfuse_codeactions::api::source_edit::map_range;
 use gridfuse_codeactions::handlers::REWRITES;
 
@@ -40,21 +40,15 @@ impl Recipe {
         self.steps.is_empty()
     }
 
-    /// Each rewrite that makes launches faster, and the pairs that are worth a try.
+    /// Each rewrite that makes launches faster, and those behind `threshold` that are worth a try.
     pub fn all() -> Vec<Recipe> {
-        let names = ["fire-and-forget", "threshold", "coarsen", "optimize"]
-            .into_iter()
-            .map(str::to_owned);
-        let aggregates = || {
-            REWRITES
-                .iter()
-                .filter(|rewrite| rewrite.id.starts_with("aggregate-") && rewrite.id != "aggregate-malloc")
-        };
-        let single = aggregates().map(|rewrite| rewrite.id.to_owned());
-        let pairs = aggregates().map(|rewrite| format!("threshold+{}", rewrite.id));
+        let alone = REWRITES.iter().filter(|rewrite| rewrite.measured != Measured::No);
+        let behind = REWRITES
+            .iter()
+            .filter(|rewrite| rewrite.measured == Measured::BehindThreshold);
+        let names = alone.map(|rewrite| rewrite.id.to_owned());
         names
-            .chain(single)
-            .chain(pairs)
+            .chain(behind.map(|rewrite| format!("threshold+{}", rewrite.id)))
             .filter_map(|name| Recipe::parse(&name).ok())
             .collect()
     }
@@ -152,4 +146,21 @@ pub fn targets(project: &Project, path: &Path, within: Option<TextRange>) -> Vec
         .filter(|site| site.device_side())
         .map(|site| site.place.range)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing that makes launches faster is forgotten, and nothing is measured twice.
+    #[test]
+    fn all_are_those_that_say_so() {
+        let all: Vec<String> = Recipe::all().into_iter().map(|recipe| recipe.name).collect();
+        for rewrite in REWRITES {
+            let alone = all.iter().filter(|name| *name == rewrite.id).count();
+            assert_eq!(alone == 1, rewrite.measured != Measured::No, "{}", rewrite.id);
+        }
+        assert!(all.contains(&"threshold+aggregate-grid".to_owned()), "{all:?}");
+        assert!(!all.contains(&"threshold+serialize".to_owned()), "{all:?}");
+    }
 }

@@ -11,7 +11,7 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::body;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 
-use super::{Family, calls};
+use super::{Allocator, calls};
 use crate::api::refusal::Refusals;
 use crate::edit::lex::{self, Token, TokenKind};
 use crate::edit::style;
@@ -19,7 +19,7 @@ use crate::facts::allocations::is_placement_at;
 
 /// Refuses what stands neither in the body of a device function, where every such word is looked at, nor in a function of the
 /// host.
-pub(super) fn refuse(db: &dyn Db, files: &[SourceFile], families: &[Family], refusals: &mut Refusals) {
+pub(super) fn refuse(db: &dyn Db, files: &[SourceFile], families: &[Allocator], refusals: &mut Refusals) {
     let words: Vec<&str> = families.iter().flat_map(|f| f.words()).copied().collect();
     let macros = Macros::of(db, files);
     let scan = Scan {

@@ -16,7 +16,7 @@ use crate::line_index::line_index;
 use crate::measure::history::{self, Entry};
 use crate::measure::served::{self, Message, Unsaved};
 use crate::measure::tune::report::ChangedText;
-use crate::measure::tune::space::{GRANULARITIES, granularity};
+use crate::measure::tune::space::{granularities, granularity};
 use crate::measure::tune::{Tuned, Tuning, tune};
 use crate::measure::{Progress, Reports, process};
 
@@ -88,7 +88,7 @@ fn granularity_of(text: &str) -> Result<Choice<&'static str>, String> {
     let known = granularity(text).or_else(|| granularity(&format!("aggregate-{text}")));
     known
         .map(|id| Choice(Some(id)))
-        .ok_or_else(|| format!("expected none, {}", GRANULARITIES.join(", ")))
+        .ok_or_else(|| format!("expected none, {}", granularities().join(", ")))
 }
 
 /// Runs `tune`.

@@ -12,7 +12,7 @@ use super::cost::{Ledger, Stage};
 use super::race::{Entry, Race, Tries};
 use super::report::TriedPoint;
 use super::search::{Search, ranked};
-use super::space::{FACTORS, GRANULARITIES, Point, Space, THRESHOLDS};
+use super::space::{FACTORS, Point, Space, THRESHOLDS, granularities};
 use super::state::{GivenUp, State, Tried};
 use super::workshop::{Program, Workshop};
 use super::{Reference, SEARCHED, Tuning, save};
@@ -114,7 +114,11 @@ impl Lab<'_> {
         let some = |values: &[u64]| std::iter::once(None).chain(values.iter().copied().map(Some)).collect();
         let mut thresholds = self.tuning.thresholds.clone().unwrap_or_else(|| some(&THRESHOLDS));
         let mut factors = self.tuning.factors.clone().unwrap_or_else(|| some(&FACTORS));
-        let all = || std::iter::once(None).chain(GRANULARITIES.map(Some)).collect();
+        let all = || {
+            std::iter::once(None)
+                .chain(granularities().into_iter().map(Some))
+                .collect()
+        };
         let granularities: Vec<Option<&'static str>> = self.tuning.granularities.clone().unwrap_or_else(all);
         // The largest: a child with barriers takes those only that are above its block size.
         let threshold = thresholds.iter().copied().max().flatten();

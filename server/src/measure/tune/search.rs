@@ -190,11 +190,13 @@ pub fn ranked(points: &[Point], times: &BTreeMap<Point, f64>) -> Vec<Point> {
 mod tests {
     use super::*;
     use crate::measure::report::median;
-    use crate::measure::tune::space::{FACTORS, GRANULARITIES, THRESHOLDS};
+    use crate::measure::tune::space::{FACTORS, THRESHOLDS, granularities};
 
     fn space(guess: Point) -> Space {
         let some = |values: &[u64]| std::iter::once(None).chain(values.iter().copied().map(Some)).collect();
-        let granularities = std::iter::once(None).chain(GRANULARITIES.map(Some)).collect();
+        let granularities = std::iter::once(None)
+            .chain(granularities().into_iter().map(Some))
+            .collect();
         Space::new(some(&THRESHOLDS), some(&FACTORS), granularities, vec![false], guess)
     }
 
@@ -230,7 +232,7 @@ mod tests {
         let space = space(guess);
         assert_eq!(space.len(), 9 * 5 * 8 + 1);
         let per = |point: Point| {
-            GRANULARITIES
+            granularities()
                 .iter()
                 .position(|id| Some(*id) == point.granularity)
                 .map_or(0.0, |index| index as f64 + 1.0)

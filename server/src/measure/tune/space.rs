@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use gridfuse_codeactions::api::rewrite::{Options, Rewrite};
-use gridfuse_codeactions::handlers::rewrite_by_id;
+use gridfuse_codeactions::api::rewrite::{Axis, Options, Rewrite};
+use gridfuse_codeactions::handlers::{REWRITES, rewrite_by_id};
 
 /// Thresholds that are tried, unless the user names others.
 pub const THRESHOLDS: [u64; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
@@ -13,16 +13,15 @@ pub const THRESHOLDS: [u64; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
 pub const FACTORS: [u64; 4] = [2, 4, 8, 16];
 
 /// Granularities, from the most launches to the fewest.
-pub const GRANULARITIES: [&str; 8] = [
-    "fire-and-forget",
-    "aggregate-warp",
-    "aggregate-block",
-    "aggregate-multiblock",
-    "aggregate-grid",
-    "aggregate-grid-host",
-    "aggregate-grid-stream",
-    SERIALIZE,
-];
+pub fn granularities() -> Vec<&'static str> {
+    let place = |rewrite: &&Rewrite| match rewrite.tunes {
+        Some(Axis::Granularity(place)) => Some(place),
+        _ => None,
+    };
+    let mut found: Vec<&Rewrite> = REWRITES.iter().filter(|rewrite| place(rewrite).is_some()).collect();
+    found.sort_by_key(place);
+    found.into_iter().map(|rewrite| rewrite.id).collect()
+}
 
 /// The child's work in the launching thread: there are no child grids left for the other axes to be about.
 const SERIALIZE: &str = "serialize";
@@ -110,7 +109,7 @@ impl Point {
 
 /// The granularity with this id.
 pub fn granularity(id: &str) -> Option<&'static str> {
-    GRANULARITIES.into_iter().find(|known| *known == id)
+    granularities().into_iter().find(|known| *known == id)
 }
 
 /// The point without any rewrite.
@@ -137,7 +136,7 @@ pub struct Space {
     pub thresholds: Vec<Option<u64>>,
     /// The same.
     pub factors: Vec<Option<u64>>,
-    /// In the order of [`GRANULARITIES`], `None` first.
+    /// In the order of [`granularities`], `None` first.
     pub granularities: Vec<Option<&'static str>>,
     /// Without and with combined atomic operations, as far as that is to be tried.
     pub combined: Vec<bool>,
@@ -160,7 +159,8 @@ impl Space {
             axis.sort_unstable();
             axis.dedup();
         }
-        granularities.sort_by_key(|id| GRANULARITIES.iter().position(|known| Some(*known) == *id));
+        let known = self::granularities();
+        granularities.sort_by_key(|id| known.iter().position(|known| Some(*known) == *id));
         granularities.dedup();
         combined.sort_unstable();
         combined.dedup();
