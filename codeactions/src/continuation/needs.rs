@@ -10,6 +10,7 @@ use gridfuse_analysis::span::{FileRange, Span};
 use gridfuse_analysis::summary::summary;
 use gridfuse_analysis::uniformity::Level;
 
+use super::addresses::hold_addresses;
 use super::{Around, Given, Runs, Tail};
 use crate::calls::{self, Library};
 use crate::child::copies_plainly;
@@ -344,6 +345,12 @@ impl Tail<'_, '_> {
                 || matches!(b.storage, Storage::Shared | Storage::ExternShared)
         }) || body.exprs.iter().any(|e| matches!(e.kind, ExprKind::AddrOf(_)))
             || !escapes(db, self.wait.function).is_empty();
+        if hold_addresses(db, self.wait.function, body).contains(&binding) {
+            return Err(self.at(
+                format!("`{name}` may hold the address of shared or local memory, which another kernel can't use"),
+                used,
+            ));
+        }
         let points = ty.pointers > 0 || !is_plain_type(&ty.base);
         if private && points {
             return Err(self.at(
