@@ -3,6 +3,7 @@
 //! Text goes through [`mask`] and [`parse`] to [`items`]; each function's body is lowered to [`hir`], and everything else is
 //! a query over that: [`uniformity`], [`launch`], [`dependence`]. Nothing here knows of LSP.
 
+pub mod assembly;
 pub mod budget;
 pub mod compile;
 pub mod db;
@@ -34,3 +35,4 @@ pub mod summary;
 pub mod suppress;
 mod tree_cache;
 pub mod uniformity;
+pub mod unseen;

@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
+use crate::assembly::assembly_may_have;
 use crate::budget::CALLEES;
 use crate::db::Db;
 use crate::flow::operands;
@@ -16,6 +17,7 @@ use crate::resolve::{Meaning, included_files, meaning, unqualified, visible};
 use crate::span::Span;
 use crate::uniformity::known::{Known, known};
 use crate::uniformity::memory::{MemoryClass, Places, Root};
+use crate::unseen::{Role, unseen};
 
 /// A set of CUDA's built-in variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, salsa::SalsaValue)]
@@ -335,6 +337,9 @@ pub fn direct<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Direct<'
     for (span, _) in &body.problems {
         scan.unknown("", *span);
     }
+    for name in unseen(db, function).iter().filter(|name| name.role != Role::Value) {
+        scan.unknown(&name.name, name.span);
+    }
     for hidden in hidden(db, function).iter() {
         scan.unknown(&hidden.what, hidden.span);
     }
@@ -519,13 +524,23 @@ impl<'db> Scan<'_, 'db> {
     fn stmt(&mut self, id: StmtId) {
         let stmt = self.body.stmt(id);
         match &stmt.kind {
-            StmtKind::Asm { mentions, .. } => {
+            StmtKind::Asm { text, mentions, .. } => {
                 let params: Vec<u32> = mentions.iter().filter_map(|b| self.param(*b)).collect();
                 self.found.written_params.extend(params);
                 let facts = &mut self.found.facts;
                 facts.asm.push(stmt.span);
-                let text = stmt.span.text(&self.function.text(self.db)).to_owned();
-                if ["bar", "sync"].iter().any(|w| text.contains(w)) || text.is_empty() {
+                let waits = [
+                    "bar",
+                    "barrier",
+                    "mbarrier",
+                    "warpsync",
+                    "sync",
+                    "aligned",
+                    "wait",
+                    "wait_group",
+                    "wait_all",
+                ];
+                if assembly_may_have(text.as_deref(), &waits) {
                     facts.barriers.push(stmt.span);
                 }
                 self.write(MemoryClass::Any, false, stmt.span);

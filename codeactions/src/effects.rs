@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use gridfuse_analysis::assembly::{assembly_may_have, assembly_text};
 use gridfuse_analysis::budget::MACRO_BYTES;
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hidden::hidden;
@@ -11,6 +12,7 @@ use gridfuse_analysis::hir::{ExprKind, Literal, StmtKind, Storage, body};
 use gridfuse_analysis::items::FunctionItem;
 use gridfuse_analysis::resolve::{Visible, declarations_of, functions_named, unqualified, visible, visible_names};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
+use gridfuse_analysis::unseen::{Role, unseen};
 
 use crate::calls::{self, Library};
 use crate::include::HEADER_NAME;
@@ -23,6 +25,22 @@ pub struct Found {
     pub what: String,
     /// Where.
     pub place: FileRange,
+}
+
+/// Inline assembly.
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
+pub struct Assembly {
+    /// See [`assembly_text`].
+    pub text: Option<String>,
+    /// Where: a macro's use, when it comes out of that.
+    pub place: FileRange,
+}
+
+impl Assembly {
+    /// It has one of these words, or may have it.
+    pub fn may_have(&self, wanted: &[&str]) -> bool {
+        assembly_may_have(self.text.as_deref(), wanted)
+    }
 }
 
 /// The result, with the places in the order in which they were met. Callees are included everywhere.
@@ -47,7 +65,7 @@ pub struct Effects {
     /// Memory that is set or copied in the order of a stream.
     pub operations: Vec<Found>,
     /// `asm`.
-    pub asm: Vec<Found>,
+    pub asm: Vec<Assembly>,
     /// Waiting for another thread: `while (atomicCAS(…))`.
     pub waits: Vec<Found>,
     /// Calls of functions of which nothing is known.
@@ -201,6 +219,15 @@ impl<'db> Scan<'db> {
         for (span, reason) in &lowered.problems {
             unknown(reason.clone(), *span);
         }
+        for name in unseen(db, function).iter() {
+            // What computes a value reads what stands beside it: in a body that moves that's given, in a function that is called it isn't.
+            if name.role != Role::Value || function != self.root {
+                unknown(
+                    format!("`{}`, of which no definition is in sight", name.name),
+                    name.span,
+                );
+            }
+        }
         for hidden in hidden(db, function).iter() {
             unknown(format!("{}, which isn't called by its name", hidden.what), hidden.span);
         }
@@ -261,10 +288,15 @@ impl<'db> Scan<'db> {
                     continue;
                 }
                 "asm" | "__asm__" | "__asm" => {
-                    self.found.asm.push(found("inline assembly"));
-                    if loads_read_only(code, &tokens, index) {
+                    let assembly = Assembly {
+                        text: assembly_text(code.get(token.start..).unwrap_or("")),
+                        place: place(token),
+                    };
+                    // Such loads go by way of a cache that doesn't see what is written meanwhile.
+                    if assembly.may_have(&["nc", "tex", "tld4"]) {
                         self.found.read_only.push(found("ld.global.nc"));
                     }
+                    self.found.asm.push(assembly);
                     continue;
                 }
                 "__func__" | "__FUNCTION__" | "__PRETTY_FUNCTION__" => {
@@ -496,15 +528,6 @@ fn qualified(code: &str, tokens: &[Token], index: usize) -> String {
         name = format!("{}::{name}", text(at));
     }
     name
-}
-
-/// The `asm` at `index` loads by way of a cache that doesn't see what is written meanwhile: `ld.global.nc.u32`, or may do so, as its text
-/// isn't seen.
-fn loads_read_only(code: &str, tokens: &[Token], index: usize) -> bool {
-    let statement = tokens.iter().skip(index + 1).take_while(|t| t.text(code) != ";");
-    let strings = statement.filter(|t| t.kind == TokenKind::Text).map(|t| t.text(code));
-    let mut strings = strings.peekable();
-    strings.peek().is_none() || strings.any(|text| [".nc", "tex.", "tld4."].iter().any(|part| text.contains(part)))
 }
 
 /// `while (…)` with an atomic exchange or a volatile load in its condition.

@@ -12,6 +12,7 @@ use crate::cluster::{Function, is_batch};
 use crate::effects::is_pure;
 use crate::include::HEADER_NAME;
 use crate::lex;
+use crate::moved::{self, Spot};
 use crate::site::Site;
 
 /// The operands directly inside an expression that is made of understood parts; `None` for the others.
@@ -257,11 +258,16 @@ impl Top<'_, '_> {
     /// of parameters that don't change, literals, constants and the built-in variables that are the same for a whole block, or
     /// for a whole grid, as the level says.
     pub fn holds(&self, expr: ExprId) -> bool {
+        let function = self.function;
+        self.is_made_of_known(expr) && moved::another_meaning(function, expr, Spot::top(function)).is_none()
+    }
+
+    fn is_made_of_known(&self, expr: ExprId) -> bool {
         let Function { db, file, body, .. } = self.function;
-        let all = |inner: &[ExprId]| inner.iter().all(|e| self.holds(*e));
+        let all = |inner: &[ExprId]| inner.iter().all(|e| self.is_made_of_known(*e));
         match &body.expr(expr).kind {
             ExprKind::Literal(Literal::Str) => false,
-            ExprKind::Literal(_) | ExprKind::SizeOf => names_nothing_local(self.function, expr),
+            ExprKind::Literal(_) | ExprKind::SizeOf => true,
             ExprKind::Name(Name::Local(binding)) => {
                 let index = body.params.iter().position(|p| p == binding);
                 index.is_some_and(|i| (self.has)(i)) && is_immutable_parameter(*db, self.function.item, body, *binding)
@@ -278,11 +284,11 @@ impl Top<'_, '_> {
                 Meaning::Unknown => self.function.item.signature(*db).template_names.contains(name),
                 _ => false,
             },
-            ExprKind::Paren(e) | ExprKind::Unary(_, e) => self.holds(*e),
-            ExprKind::Field { base, arrow: false, .. } => self.holds(*base),
+            ExprKind::Paren(e) | ExprKind::Unary(_, e) => self.is_made_of_known(*e),
+            ExprKind::Field { base, arrow: false, .. } => self.is_made_of_known(*base),
             // Where the launch isn't reached, the division isn't either.
             ExprKind::Binary(BinOp::Div | BinOp::Rem, a, b) => {
-                self.holds(*a)
+                self.is_made_of_known(*a)
                     && matches!(&body.expr(body.strip_parens(*b)).kind, ExprKind::Literal(Literal::Int(n)) if *n > 0)
             }
             ExprKind::Binary(_, a, b) => all(&[*a, *b]),
@@ -292,7 +298,7 @@ impl Top<'_, '_> {
                 ty,
                 operand,
                 reinterpret,
-            } => (!reinterpret && is_plain_type(ty)) && self.holds(*operand),
+            } => (!reinterpret && is_plain_type(ty)) && self.is_made_of_known(*operand),
             _ => false,
         }
     }
@@ -311,17 +317,4 @@ pub fn names_host_constant(function: &Function<'_>, expr: ExprId) -> bool {
         }
         _ => false,
     }
-}
-
-/// The words of an expression that isn't lowered into parts (`sizeof x`, a macro's name) name no variable of the function.
-fn names_nothing_local(function: &Function<'_>, expr: ExprId) -> bool {
-    !matches!(function.body.expr(expr).kind, ExprKind::SizeOf)
-        || crate::lex::identifiers(function.source(expr)).all(|word| {
-            word == "sizeof"
-                || !function
-                    .body
-                    .bindings
-                    .iter()
-                    .any(|b| b.name == word && b.storage != Storage::Param)
-        })
 }

@@ -6,9 +6,11 @@ use gridfuse_analysis::items::{FunctionItem, Signature};
 use gridfuse_analysis::resolve::visible_names;
 
 use crate::child::{Child, Param};
+use crate::cluster::Function;
 use crate::ctype;
 use crate::instance;
 use crate::lex;
+use crate::moved::{self, Spot};
 use crate::pure;
 use crate::site::{Refusals, Site};
 use crate::target;
@@ -95,7 +97,7 @@ impl<'a> Split<'a> {
                 let near = target::qualified(site, child, "").is_empty();
                 match wanted {
                     Some(None) => {}
-                    Some(Some(wanted)) if near || pure::is_plain_type(&wanted) => {
+                    Some(Some(wanted)) if pure::is_plain_type(&wanted) || near && same_type(site, child, param) => {
                         initialiser = format!("static_cast<{wanted}>({source})");
                     }
                     _ => refusals.add(
@@ -147,6 +149,14 @@ impl<'a> Split<'a> {
     pub fn uniform(&self) -> impl Iterator<Item = &Part<'a>> {
         self.parts.iter().filter(|p| p.uniform)
     }
+}
+
+/// Whether what a parameter's type names, beside the child's template parameters, is the same at the launch.
+fn same_type(site: &Site<'_>, child: &Child<'_>, param: &Param) -> bool {
+    let (parent, child) = (Function::new(site.db, site.parent), Function::new(site.db, child.item));
+    let own = &child.item.signature(site.db).template_names;
+    let to = Spot::within(&parent, site.launch.name_span);
+    moved::different(&param.ty.base, Spot::head(&child), to, own).is_none()
 }
 
 /// A type of the child as it is named outside of it, where its template parameters have these values: `typename T::type`. `None`

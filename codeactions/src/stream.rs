@@ -18,6 +18,7 @@ use crate::guard::Guard;
 use crate::in_launcher;
 use crate::launchpad::Listed;
 use crate::lex;
+use crate::moved::{self, Spot};
 use crate::names::{untaken, words_with_macros};
 use crate::outline::{self, Form};
 use crate::pure;
@@ -160,6 +161,12 @@ pub fn at_host(function: &Function<'_>, host: &Site<'_>, param: &Param, text: &s
     let signature = function.item.signature(function.db);
     let of_template = lex::identifiers(&own.base).any(|w| signature.template_names.iter().any(|n| n == w));
     if of_template && own.pointers == 0 {
+        return None;
+    }
+    // Nor does the host name a type that is another one there.
+    let caller = Function::new(host.db, host.parent);
+    let there = Spot::within(&caller, host.launch.name_span);
+    if own.pointers == 0 && moved::different(&own.base, Spot::head(function), there, &[]).is_some() {
         return None;
     }
     converted(own, &param.ty, target::flat(host.expr_source(arg)))

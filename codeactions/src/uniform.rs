@@ -10,6 +10,7 @@ use gridfuse_analysis::uniformity::Level;
 use crate::child::Child;
 use crate::cluster::{Cluster, Function, parameter};
 use crate::ctype;
+use crate::moved::{self, Spot};
 use crate::pure::{self, Top};
 use crate::split::{Split, may_be_passed_once};
 use crate::target;
@@ -91,6 +92,9 @@ impl<'a, 'db> Uniform<'a, 'db> {
             let constant = pure::names_host_constant(&self.cluster.functions[at], arg);
             let texts = self.texts(at, arg, &mut BTreeSet::new())?;
             for (kernel, text) in texts {
+                if constant && !self.has_same_type(kernel, *child, &param.ty.base) {
+                    return None;
+                }
                 let text = Split::at_top(site, param, text, constant);
                 if all.get(&kernel).is_some_and(|known| *known != text) {
                     return None;
@@ -99,6 +103,15 @@ impl<'a, 'db> Uniform<'a, 'db> {
             }
         }
         Some(all)
+    }
+
+    /// Whether a type that the child's head names is the same at the top of a kernel.
+    fn has_same_type(&self, kernel: usize, child: usize, ty: &str) -> bool {
+        let db = self.cluster.functions[kernel].db;
+        let child = Function::new(db, self.children[child].item);
+        let own = &child.item.signature(db).template_names;
+        let to = Spot::top(&self.cluster.functions[kernel]);
+        moved::different(ty, Spot::head(&child), to, own).is_none()
     }
 
     /// What an expression of a function is called in each kernel that reaches the function.
@@ -112,7 +125,13 @@ impl<'a, 'db> Uniform<'a, 'db> {
             let source = target::flat(function.source(expr));
             let kernels = (0..self.cluster.functions.len())
                 .filter(|k| self.cluster.functions[*k].is_kernel() && self.cluster.reached_from(*k).contains(&at));
-            return Some(kernels.map(|k| (k, source.clone())).collect());
+            return kernels
+                .map(|k| {
+                    let top = Spot::top(&self.cluster.functions[k]);
+                    let same = moved::another_meaning(function, expr, top).is_none();
+                    same.then(|| (k, source.clone()))
+                })
+                .collect();
         }
         // A parameter that is passed on as it is.
         let (index, binding) = parameter(&function.body, expr)?;

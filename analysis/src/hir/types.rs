@@ -1,5 +1,7 @@
 //! The data types of a lowered body.
 
+use std::collections::BTreeSet;
+
 use crate::span::Span;
 
 /// Index of an expression in [`Body::exprs`].
@@ -34,6 +36,10 @@ pub struct Body {
     /// An `#if` that isn't decided cuts through a construct: one of its branches is what the body shows, and another one may be what
     /// is compiled. What holds in any case isn't known then.
     pub cut: bool,
+    /// The names that the function declares for itself beside its variables: types, aliases, enumerators, what `using` brings in.
+    pub declared: BTreeSet<String>,
+    /// It opens a namespace (`using namespace n;`): from there on names may mean what stands in that.
+    pub opens_namespace: bool,
 }
 
 impl Body {
@@ -483,6 +489,8 @@ pub enum StmtKind {
     },
     /// `asm(…)`: may do anything to its operands.
     Asm {
+        /// See [`assembly_text`](crate::assembly::assembly_text).
+        text: Option<String>,
         /// Local variables that occur in it.
         mentions: Vec<BindingId>,
         /// Sub-expressions.

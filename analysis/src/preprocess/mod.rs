@@ -13,7 +13,7 @@ mod specifiers;
 mod token;
 mod walk;
 
-pub use function::{Expanded, FunctionMacros, expand_function, function_macros};
+pub use function::{Expanded, FunctionMacros, expand_function, function_macros, macro_at};
 pub(crate) use lines::{Line, lines_in_text};
 pub use specifiers::Specifiers;
 pub(crate) use specifiers::{SpecifierMacros, SpecifierUse, specifier_macros};

@@ -12,7 +12,6 @@ use crate::cluster::{Cluster, Function};
 use crate::ctype;
 use crate::edit::EditBuilder;
 use crate::effects::{Effects, effects};
-use crate::lex;
 use crate::order::{self, CreatedStream};
 use crate::outline::{self, Form};
 use crate::pure;
@@ -21,8 +20,8 @@ use crate::self_launch::is_builtin;
 use crate::site::{Refusals, Site};
 use crate::target;
 
-/// Refuses what would have to be written differently in the functions that take part: names of another namespace, and template
-/// arguments that mean something in one function alone.
+/// Refuses what would have to be written differently in the functions that take part: names of another
+/// namespace.
 pub fn refuse_other_scopes(cluster: &Cluster<'_>, refusals: &mut Refusals) {
     let scope = |name: &str| {
         name.rsplit_once("::")
@@ -39,21 +38,6 @@ pub fn refuse_other_scopes(cluster: &Cluster<'_>, refusals: &mut Refusals) {
             ),
             Some(function.name_place()),
         );
-    }
-    for (site, at) in cluster.sites.iter().zip(&cluster.site_of) {
-        let function = &cluster.functions[*at];
-        let names = &function.item.signature(function.db).template_names;
-        if let Some(span) = site.launch.template_args.filter(|_| !function.is_kernel())
-            && lex::identifiers(site.source(span)).any(|w| names.iter().any(|n| n == w))
-        {
-            refusals.add(
-                format!(
-                    "the template arguments of this launch depend on those of `{}`",
-                    function.name()
-                ),
-                Some(site.place(span)),
-            );
-        }
     }
 }
 
@@ -117,9 +101,7 @@ pub fn understand_stream(
         refusals.add(format!("the stream `{name}` can't be removed cleanly"), place);
         return None;
     }
-    if let Some(reason) = order::shared_stream(site, &stream, &name) {
-        edit.assume(reason);
-    }
+    order::shared_stream(site, &stream, &name, refusals, edit);
     Some(stream)
 }
 

@@ -13,6 +13,7 @@ use crate::include::Header;
 use crate::launch_bounds::{self, Needed};
 use crate::launchpad::Listed;
 use crate::lex;
+use crate::moved::{self, Spot};
 use crate::names::{Names, camel};
 use crate::outline::{self, Behind, Collecting, Form};
 use crate::room::{Collected, launches_at};
@@ -193,6 +194,39 @@ impl<'db> Plan<'_, 'db> {
         let template_args = site.launch.template_args.map_or("", |t| site.source(t));
         let template_args = if child.template.is_some() { template_args } else { "" };
         format!("{}{template_args}", target::qualified(site, child, &group.kernel))
+    }
+
+    /// Refuses names in the types of aggregators that mean something else where these are declared than where they are written.
+    pub fn refuse_other_meanings(&self, refusals: &mut Refusals) {
+        for (index, group) in self.groups.iter().enumerate() {
+            let (kernel, child) = (self.kernel(index), &self.children[group.child]);
+            let own = [group.kernel.clone()];
+            for (site, _) in &group.launches {
+                let (site, at) = (&self.cluster.sites[*site], self.cluster.site_of[*site]);
+                let from = Spot::within(&self.cluster.functions[at], site.launch.name_span);
+                let parents = self.cluster.functions.iter().enumerate();
+                for (_, parent) in parents.filter(|(k, f)| f.is_kernel() && self.cluster.reached_from(*k).contains(&at))
+                {
+                    if let Some(name) = moved::different(&kernel, from, Spot::top(parent), &own) {
+                        let function = &self.cluster.functions[at];
+                        let text = if function.item.signature(function.db).template_names.contains(&name) {
+                            format!(
+                                "the template arguments of this launch depend on those of `{}`",
+                                function.name()
+                            )
+                        } else {
+                            format!(
+                                "`{name}`, which this launch of `{}` names, isn't the same at the top of `{}`; give one of them \
+                                 another name",
+                                child.name,
+                                parent.name()
+                            )
+                        };
+                        refusals.add(text, Some(site.place(site.launch.name_span)));
+                    }
+                }
+            }
+        }
     }
 
     /// The type of a group's aggregator.

@@ -550,10 +550,7 @@ impl Device<'_, '_> {
             );
         }
         for asm in found.asm.iter().filter(|a| !runtime(a.place)) {
-            if lex::tokens(&text)
-                .iter()
-                .any(|t| t.kind == TokenKind::Text && t.text(&text).contains("call"))
-            {
+            if asm.may_have(&["call"]) {
                 refusals.add(
                     format!("the inline assembly of `{name}` may call functions"),
                     Some(asm.place),
