@@ -484,7 +484,8 @@ struct Pack<Head, Tail...> {
     Head head;
     Pack<Tail...> tail;
 
-    __device__ __forceinline__ explicit Pack(const Head& h, const Tail&... t) : head(h), tail(t...) {}
+    // By value: a reference to a pointer can't be bound to one that is __restrict__.
+    __device__ __forceinline__ explicit Pack(Head h, Tail... t) : head(h), tail(t...) {}
     template <class F, class... Before>
     __device__ __forceinline__ void apply(F&& f, const Before&... before) const {
         tail.apply(f, before..., head);

@@ -9,3 +9,4 @@ pub mod launch;
 pub mod streams;
 pub mod summary;
 pub mod uniformity;
+pub mod unseen;

@@ -8,14 +8,30 @@ use std::sync::Arc;
 use crate::base::budget::CALLEES;
 use crate::base::db::Db;
 use crate::base::span::Span;
-use crate::facts::callee::{Callee, by_name, callee};
+use crate::facts::callee::Callee;
+use crate::facts::callee::by_name;
+use crate::facts::callee::callee;
 use crate::facts::hidden::hidden;
-use crate::facts::uniformity::memory::{MemoryClass, Places, Root};
+use crate::facts::uniformity::memory::MemoryClass;
+use crate::facts::uniformity::memory::Places;
+use crate::facts::uniformity::memory::Root;
+use crate::facts::unseen::Role;
+use crate::facts::unseen::unseen;
+use crate::hir::Body;
+use crate::hir::Builtin;
+use crate::hir::ExprId;
+use crate::hir::ExprKind;
+use crate::hir::Name;
+use crate::hir::StmtId;
+use crate::hir::StmtKind;
+use crate::hir::Storage;
+use crate::hir::assembly::assembly_may_have;
+use crate::hir::body;
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
-use crate::hir::library::{Known, known};
+use crate::hir::library::Known;
+use crate::hir::library::known;
 use crate::hir::names::unqualified;
-use crate::hir::{Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, body};
 
 /// A set of CUDA's built-in variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, salsa::SalsaValue)]
@@ -185,6 +201,9 @@ pub fn direct<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Direct<'
     }
     for (span, _) in &body.problems {
         scan.unknown("", *span);
+    }
+    for name in unseen(db, function).iter().filter(|name| name.role != Role::Value) {
+        scan.unknown(&name.name, name.span);
     }
     for hidden in hidden(db, function).iter() {
         scan.unknown(&hidden.what, hidden.span);
@@ -370,13 +389,23 @@ impl<'db> Scan<'_, 'db> {
     fn stmt(&mut self, id: StmtId) {
         let stmt = self.body.stmt(id);
         match &stmt.kind {
-            StmtKind::Asm { mentions, .. } => {
+            StmtKind::Asm { text, mentions, .. } => {
                 let params: Vec<u32> = mentions.iter().filter_map(|b| self.param(*b)).collect();
                 self.found.written_params.extend(params);
                 let facts = &mut self.found.facts;
                 facts.asm.push(stmt.span);
-                let text = stmt.span.text(&self.function.text(self.db)).to_owned();
-                if ["bar", "sync"].iter().any(|w| text.contains(w)) || text.is_empty() {
+                let waits = [
+                    "bar",
+                    "barrier",
+                    "mbarrier",
+                    "warpsync",
+                    "sync",
+                    "aligned",
+                    "wait",
+                    "wait_group",
+                    "wait_all",
+                ];
+                if assembly_may_have(text.as_deref(), &waits) {
                     facts.barriers.push(stmt.span);
                 }
                 self.write(MemoryClass::Any, false, stmt.span);

@@ -10,6 +10,8 @@ use super::types::*;
 use crate::base::parse::parse_text;
 use crate::base::preprocess::Branch;
 use crate::base::span::Span;
+use crate::base::words::words;
+use crate::hir::assembly::assembly_text;
 
 impl Lowering<'_> {
     /// Lowers a statement; never fails.
@@ -156,6 +158,7 @@ impl Lowering<'_> {
                 let number = ty.is_some_and(|ty| matches!(ty.kind(), "primitive_type" | "sized_type_specifier"));
                 for declared in declared {
                     if let Some(name) = type_name(declared) {
+                        self.body.declared.insert(source.of(name).to_owned());
                         self.local_types.insert(source.of(name).to_owned(), !number);
                         let target = match node.kind() {
                             "alias_declaration" => node
@@ -172,14 +175,13 @@ impl Lowering<'_> {
                 }
                 StmtKind::Empty
             }
-            "using_declaration"
-            | "static_assert_declaration"
-            | "preproc_call"
-            | "preproc_def"
-            | "preproc_function_def"
-            | "namespace_alias_definition"
-            | "comment"
-            | ";" => StmtKind::Empty,
+            "using_declaration" | "namespace_alias_definition" => {
+                self.declare_using(source.of(node));
+                StmtKind::Empty
+            }
+            "static_assert_declaration" | "preproc_call" | "preproc_def" | "preproc_function_def" | "comment" | ";" => {
+                StmtKind::Empty
+            }
             "preproc_include" => {
                 self.problem(span, "an #include in a function");
                 self.body.cut = true;
@@ -227,7 +229,8 @@ impl Lowering<'_> {
         if inner.kind() == "gnu_asm_expression" {
             let parts = self.asm_operands(inner, source);
             let mentions = self.mentions(source.of(inner));
-            return self.add_stmt(StmtKind::Asm { mentions, parts }, span);
+            let text = assembly_text(source.of(inner));
+            return self.add_stmt(StmtKind::Asm { text, mentions, parts }, span);
         }
         let macro_name = match inner.kind() {
             "identifier" => Some(source.of(inner)),
@@ -394,8 +397,34 @@ impl Lowering<'_> {
         self.add_stmt(StmtKind::Preprocessor { branches }, span)
     }
 
-    /// Notes the name of a class or enum that the function defines.
+    /// Notes what `using n::x;`, `using namespace n;` and `namespace m = n;` do to names.
+    fn declare_using(&mut self, text: &str) {
+        match words(text).collect::<Vec<_>>().as_slice() {
+            ["namespace", name, ..] => {
+                self.body.declared.insert((*name).to_owned());
+            }
+            ["using", "namespace", ..] => self.body.opens_namespace = true,
+            names => self.body.declared.extend(names.last().map(|name| (*name).to_owned())),
+        }
+    }
+
+    /// Notes the name of a class or enum that the function defines, and an enum's enumerators.
     fn declare_type(&mut self, node: Node<'_>, source: Source<'_>) {
+        if let Some(list) = node
+            .child_by_field_name("body")
+            .filter(|_| node.kind() == "enum_specifier")
+        {
+            let mut cursor = list.walk();
+            let names = list
+                .named_children(&mut cursor)
+                .filter_map(|enumerator| enumerator.child_by_field_name("name"));
+            self.body.declared.extend(names.map(|name| source.of(name).to_owned()));
+        }
+        if let Some(name) = node.child_by_field_name("name")
+            && node.child_by_field_name("body").is_some()
+        {
+            self.body.declared.insert(source.of(name).to_owned());
+        }
         if let Some(name) = node.child_by_field_name("name")
             && node.child_by_field_name("body").is_some()
         {

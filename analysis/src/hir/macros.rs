@@ -100,6 +100,18 @@ pub fn function_macros<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Fun
     found
 }
 
+/// What is known of a name as a macro at an offset in a function. `None`: nothing in sight defines or undefines it before.
+pub fn macro_at<'db>(db: &'db dyn Db, function: FunctionItem<'db>, offset: u32, name: &str) -> Option<&'db MacroState> {
+    let states = preprocessed(db, function.file(db)).states.get(name)?;
+    let within = function.directives(db).partition_point(|directive| *directive < offset);
+    let index = function.directives_before(db) as usize + within;
+    let before = states.partition_point(|(from, _)| *from as usize <= index);
+    before
+        .checked_sub(1)
+        .and_then(|last| states.get(last))
+        .map(|(_, state)| state)
+}
+
 /// Number of directives in front of the first function.
 fn leading_directives(db: &dyn Db, file: SourceFile) -> u32 {
     let first = items(db, file).functions.first();

@@ -4,6 +4,7 @@
 //! analysis must treat as "may do anything".
 
 mod alias;
+pub mod assembly;
 mod casts;
 pub(crate) mod declarator;
 pub mod flow;

@@ -1,6 +1,7 @@
 //! The data types of a lowered body.
 
 use crate::base::span::Span;
+use std::collections::BTreeSet;
 
 /// Index of an expression in [`Body::exprs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue)]
@@ -34,6 +35,10 @@ pub struct Body {
     /// An `#if` that isn't decided cuts through a construct: one of its branches is what the body shows, and another one may be what
     /// is compiled. What holds in any case isn't known then.
     pub cut: bool,
+    /// The names that the function declares for itself beside its variables: types, aliases, enumerators, what `using` brings in.
+    pub declared: BTreeSet<String>,
+    /// It opens a namespace (`using namespace n;`): from there on names may mean what stands in that.
+    pub opens_namespace: bool,
 }
 
 impl Body {
@@ -483,6 +488,8 @@ pub enum StmtKind {
     },
     /// `asm(…)`: may do anything to its operands.
     Asm {
+        /// See [`assembly_text`](crate::hir::assembly::assembly_text).
+        text: Option<String>,
         /// Local variables that occur in it.
         mentions: Vec<BindingId>,
         /// Sub-expressions.

@@ -81,7 +81,7 @@ impl<'db> Parent<'db> {
                 Some(place(other)),
             );
         }
-        refuse_to_leave_unseen(db, name, effects, refusals);
+        refuse_to_leave_unseen(name, effects, refusals);
         // The runtime header has locals of many names, and knows no kernel of the user's.
         let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
         for mention in other_mentions(db, parent).into_iter().filter(of_user).take(3) {
@@ -245,15 +245,12 @@ impl<'db> Parent<'db> {
 }
 
 /// A thread that leaves by inline assembly isn't counted.
-pub fn refuse_to_leave_unseen(db: &dyn Db, name: &str, effects: &Effects, refusals: &mut Refusals) {
-    for asm in &effects.asm {
-        let text = asm.place.file.text(db);
-        let statement = text
-            .get(asm.place.range.start as usize..)
-            .and_then(|t| t.split(';').next());
-        if statement.is_none_or(|s| s.contains("exit") || !s.contains('"')) {
-            refusals.add(format!("`{name}` may leave by inline assembly"), Some(asm.place));
-        }
+pub fn refuse_to_leave_unseen(name: &str, effects: &Effects, refusals: &mut Refusals) {
+    for asm in effects.asm.iter().filter(|asm| asm.may_have(&["exit", "ret"])) {
+        refusals.add(
+            format!("`{name}` may leave by inline assembly; let its threads `return`, which is seen"),
+            Some(asm.place),
+        );
     }
 }
 

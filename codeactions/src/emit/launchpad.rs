@@ -5,7 +5,6 @@ use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::facts::child::Child;
-use crate::facts::pure;
 use crate::facts::room::stands_behind;
 use crate::facts::site::Site;
 
@@ -60,7 +59,7 @@ impl Listed<'_, '_> {
         let own = &self.launch.parent.signature(host.db).template_names;
         let elsewhere = scope(host) != scope(self.launch);
         let odd = lex::identifiers(self.template_args())
-            .any(|w| own.iter().any(|n| n == w) || elsewhere && !pure::is_plain_type(w));
+            .any(|w| own.iter().any(|n| n == w) || elsewhere && !crate::facts::calls::is_plain_type(w));
         if odd {
             refusals.add(
                 format!(

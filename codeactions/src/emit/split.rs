@@ -8,11 +8,14 @@ use gridfuse_analysis::hir::{ExprId, ExprKind, Literal};
 use crate::api::refusal::Refusals;
 use crate::edit::lex;
 use crate::emit::target;
-use crate::facts::child::{Child, Param};
+use crate::facts::child::Child;
+use crate::facts::child::Param;
+use crate::facts::cluster::Function;
 use crate::facts::ctype;
 use crate::facts::instance;
 use crate::facts::instance::written_values;
-use crate::facts::pure;
+use crate::facts::moved;
+use crate::facts::moved::Spot;
 use crate::facts::site::Site;
 
 /// The child's parameters: which are the same for all launches that are collected together, and which differ.
@@ -42,7 +45,7 @@ pub fn may_be_passed_once(site: &Site<'_>, param: &Param, arg: ExprId) -> bool {
     );
     let base = ctype::normalize(&param.ty.base);
     let named = site.expr_source(site.body.strip_parens(arg)) == "NULL";
-    !((number || named) && (param.ty.pointers > 0 || !pure::is_plain_type(&base)))
+    !((number || named) && (param.ty.pointers > 0 || !crate::facts::calls::is_plain_type(&base)))
 }
 
 impl<'a> Split<'a> {
@@ -75,7 +78,7 @@ impl<'a> Split<'a> {
             let Some(arg) = site.launch.args.get(index) else {
                 let value = target::plain_default(site.db, child.item, index).unwrap_or_default();
                 let ty = &param.ty;
-                let plain = ty.pointers == 0 && pure::is_plain_type(&ctype::normalize(&ty.base));
+                let plain = ty.pointers == 0 && crate::facts::calls::is_plain_type(&ctype::normalize(&ty.base));
                 parts.push(Part {
                     param,
                     arg: None,
@@ -97,7 +100,9 @@ impl<'a> Split<'a> {
                 let near = crate::facts::qualified::qualified(site, child, "").is_empty();
                 match wanted {
                     Some(None) => {}
-                    Some(Some(wanted)) if near || pure::is_plain_type(&wanted) => {
+                    Some(Some(wanted))
+                        if crate::facts::calls::is_plain_type(&wanted) || near && same_type(site, child, param) =>
+                    {
                         initialiser = format!("static_cast<{wanted}>({source})");
                     }
                     _ => refusals.add(
@@ -151,6 +156,14 @@ impl<'a> Split<'a> {
     }
 }
 
+/// Whether what a parameter's type names, beside the child's template parameters, is the same at the launch.
+fn same_type(site: &Site<'_>, child: &Child<'_>, param: &Param) -> bool {
+    let (parent, child) = (Function::new(site.db, site.parent), Function::new(site.db, child.item));
+    let own = &child.item.signature(site.db).template_names;
+    let to = Spot::within(&parent, site.launch.name_span);
+    moved::different(&param.ty.base, Spot::head(&child), to, own).is_none()
+}
+
 /// A type of the child as it is named outside of it, where its template parameters have these values: `typename T::type`. `None`
 /// where a value isn't known, or is an expression that could mean something else inside of the type.
 fn with_values(ty: &str, child: &Signature, values: &[(String, String)]) -> Option<String> {
@@ -191,13 +204,13 @@ fn narrowing(site: &Site<'_>, child: &Child<'_>, arg: ExprId, written: &str) -> 
         }
     }
     let is_class = names.types.contains(wanted.as_str())
-        || (pure::is_plain_type(&wanted) && crate::facts::calls::VECTORS.contains(&wanted.as_str()));
+        || (crate::facts::calls::is_plain_type(&wanted) && crate::facts::calls::VECTORS.contains(&wanted.as_str()));
     if is_class || ctype::literal_fits(site, arg, &wanted) {
         return None;
     }
     let fits = ctype::type_of(site, arg).is_some_and(|from| ctype::converts_in_braces(&from, &wanted));
     let near = crate::facts::qualified::qualified(site, child, "").is_empty();
-    let named = if near || !pure::is_plain_type(&wanted) {
+    let named = if near || !crate::facts::calls::is_plain_type(&wanted) {
         written
     } else {
         wanted.as_str()
@@ -231,7 +244,7 @@ fn template_arguments(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusal
     let visible = visible_names(site.db, site.file);
     let signature = site.parent.signature(site.db);
     for word in lex::identifiers(inner) {
-        let known = pure::is_plain_type(word)
+        let known = crate::facts::calls::is_plain_type(word)
             || matches!(word, "true" | "false" | "const" | "sizeof" | "std")
             || signature.template_names.iter().any(|n| n == word)
             || visible.types.contains(word)

@@ -7,11 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::ExprId;
 
-use crate::emit::split::{Split, may_be_passed_once};
+use crate::emit::split::Split;
+use crate::emit::split::may_be_passed_once;
 use crate::facts::child::Child;
-use crate::facts::cluster::{Cluster, Function, parameter};
+use crate::facts::cluster::Cluster;
+use crate::facts::cluster::Function;
+use crate::facts::cluster::parameter;
 use crate::facts::ctype;
-use crate::facts::pure::{self, Top};
+use crate::facts::moved;
+use crate::facts::moved::Spot;
+use crate::facts::pure;
+use crate::facts::pure::Top;
 
 /// What an expression is called at the top of kernels, by index.
 type Texts = BTreeMap<usize, String>;
@@ -90,6 +96,9 @@ impl<'a, 'db> Uniform<'a, 'db> {
             let constant = pure::names_host_constant(&self.cluster.functions[at], arg);
             let texts = self.texts(at, arg, &mut BTreeSet::new())?;
             for (kernel, text) in texts {
+                if constant && !self.has_same_type(kernel, *child, &param.ty.base) {
+                    return None;
+                }
                 let text = Split::at_top(site, param, text, constant);
                 if all.get(&kernel).is_some_and(|known| *known != text) {
                     return None;
@@ -98,6 +107,15 @@ impl<'a, 'db> Uniform<'a, 'db> {
             }
         }
         Some(all)
+    }
+
+    /// Whether a type that the child's head names is the same at the top of a kernel.
+    fn has_same_type(&self, kernel: usize, child: usize, ty: &str) -> bool {
+        let db = self.cluster.functions[kernel].db;
+        let child = Function::new(db, self.children[child].item);
+        let own = &child.item.signature(db).template_names;
+        let to = Spot::top(&self.cluster.functions[kernel]);
+        moved::different(ty, Spot::head(&child), to, own).is_none()
     }
 
     /// What an expression of a function is called in each kernel that reaches the function.
@@ -111,7 +129,13 @@ impl<'a, 'db> Uniform<'a, 'db> {
             let source = crate::edit::one_line::flat(function.source(expr));
             let kernels = (0..self.cluster.functions.len())
                 .filter(|k| self.cluster.functions[*k].is_kernel() && self.cluster.reached_from(*k).contains(&at));
-            return Some(kernels.map(|k| (k, source.clone())).collect());
+            return kernels
+                .map(|k| {
+                    let top = Spot::top(&self.cluster.functions[k]);
+                    let same = moved::another_meaning(function, expr, top).is_none();
+                    same.then(|| (k, source.clone()))
+                })
+                .collect();
         }
         // A parameter that is passed on as it is.
         let (index, binding) = parameter(&function.body, expr)?;

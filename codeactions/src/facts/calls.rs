@@ -457,6 +457,13 @@ pub fn is_keyword(word: &str) -> bool {
     )
 }
 
+/// Whether a type is one of the language's or CUDA's own.
+pub fn is_plain_type(ty: &str) -> bool {
+    let ty = ty.trim().trim_start_matches("const ").trim();
+    let ty = ty.strip_prefix("std::").unwrap_or(ty);
+    PLAIN_TYPES.contains(&ty) || VECTORS.contains(&ty)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,8 +18,8 @@ use crate::api::refusal::Refusals;
 use crate::edit::lex;
 use crate::edit::names::{Names, untaken, words_with_macros};
 use crate::edit::style;
+use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
-use crate::facts::pure::is_plain_type;
 use crate::facts::site::syntax_error;
 
 /// A parameter of the child.

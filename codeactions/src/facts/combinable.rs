@@ -46,12 +46,17 @@ pub fn refuse_order(db: &dyn Db, worker: FunctionItem<'_>, name: &str, refusals:
             &effects.fences,
             "has a fence, which orders what a thread writes before its own atomic operation",
         ),
-        (&effects.asm, "holds inline assembly, which may be a fence"),
         (&effects.unknown, "uses what may be a fence"),
     ] {
         if let Some(first) = list.first() {
             refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
         }
+    }
+    if let Some(asm) = effects.asm.first() {
+        refusals.add(
+            format!("`{name}` holds inline assembly, which may be a fence"),
+            Some(asm.place),
+        );
     }
 }
 

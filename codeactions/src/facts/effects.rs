@@ -5,13 +5,20 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use gridfuse_analysis::base::budget::MACRO_BYTES;
-use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::hidden::hidden;
+use gridfuse_analysis::facts::unseen::Role;
+use gridfuse_analysis::facts::unseen::unseen;
+use gridfuse_analysis::hir::assembly::assembly_may_have;
+use gridfuse_analysis::hir::assembly::assembly_text;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{declarations_of, functions_named};
+use gridfuse_analysis::hir::resolve::declarations_of;
+use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::visible::Visible;
 use gridfuse_analysis::hir::visible::visible;
 use gridfuse_analysis::hir::visible::visible_names;
@@ -28,6 +35,22 @@ pub struct Found {
     pub what: String,
     /// Where.
     pub place: FileRange,
+}
+
+/// Inline assembly.
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
+pub struct Assembly {
+    /// See [`assembly_text`].
+    pub text: Option<String>,
+    /// Where: a macro's use, when it comes out of that.
+    pub place: FileRange,
+}
+
+impl Assembly {
+    /// It has one of these words, or may have it.
+    pub fn may_have(&self, wanted: &[&str]) -> bool {
+        assembly_may_have(self.text.as_deref(), wanted)
+    }
 }
 
 /// The result, with the places in the order in which they were met. Callees are included everywhere.
@@ -52,7 +75,7 @@ pub struct Effects {
     /// Memory that is set or copied in the order of a stream.
     pub operations: Vec<Found>,
     /// `asm`.
-    pub asm: Vec<Found>,
+    pub asm: Vec<Assembly>,
     /// Waiting for another thread: `while (atomicCAS(…))`.
     pub waits: Vec<Found>,
     /// Calls of functions of which nothing is known.
@@ -206,6 +229,15 @@ impl<'db> Scan<'db> {
         for (span, reason) in &lowered.problems {
             unknown(reason.clone(), *span);
         }
+        for name in unseen(db, function).iter() {
+            // What computes a value reads what stands beside it: in a body that moves that's given, in a function that is called it isn't.
+            if name.role != Role::Value || function != self.root {
+                unknown(
+                    format!("`{}`, of which no definition is in sight", name.name),
+                    name.span,
+                );
+            }
+        }
         for hidden in hidden(db, function).iter() {
             unknown(format!("{}, which isn't called by its name", hidden.what), hidden.span);
         }
@@ -266,10 +298,15 @@ impl<'db> Scan<'db> {
                     continue;
                 }
                 "asm" | "__asm__" | "__asm" => {
-                    self.found.asm.push(found("inline assembly"));
-                    if loads_read_only(code, &tokens, index) {
+                    let assembly = Assembly {
+                        text: assembly_text(code.get(token.start..).unwrap_or("")),
+                        place: place(token),
+                    };
+                    // Such loads go by way of a cache that doesn't see what is written meanwhile.
+                    if assembly.may_have(&["nc", "tex", "tld4"]) {
                         self.found.read_only.push(found("ld.global.nc"));
                     }
+                    self.found.asm.push(assembly);
                     continue;
                 }
                 "__func__" | "__FUNCTION__" | "__PRETTY_FUNCTION__" => {
@@ -501,15 +538,6 @@ fn qualified(code: &str, tokens: &[Token], index: usize) -> String {
         name = format!("{}::{name}", text(at));
     }
     name
-}
-
-/// The `asm` at `index` loads by way of a cache that doesn't see what is written meanwhile: `ld.global.nc.u32`, or may do so, as its text
-/// isn't seen.
-fn loads_read_only(code: &str, tokens: &[Token], index: usize) -> bool {
-    let statement = tokens.iter().skip(index + 1).take_while(|t| t.text(code) != ";");
-    let strings = statement.filter(|t| t.kind == TokenKind::Text).map(|t| t.text(code));
-    let mut strings = strings.peekable();
-    strings.peek().is_none() || strings.any(|text| [".nc", "tex.", "tld4."].iter().any(|part| text.contains(part)))
 }
 
 /// `while (…)` with an atomic exchange or a volatile load in its condition.

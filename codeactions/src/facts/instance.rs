@@ -5,7 +5,6 @@ use gridfuse_analysis::hir::{ExprKind, Name};
 use crate::edit::lex;
 use crate::facts::child::Child;
 use crate::facts::ctype;
-use crate::facts::pure;
 use crate::facts::site::Site;
 use gridfuse_analysis::hir::items::FunctionItem;
 
@@ -45,14 +44,14 @@ pub fn deduced(site: &Site<'_>, child: &Child<'_>) -> Option<Vec<(String, String
                 return None;
             }
             if param.ty.is_value() {
-                return ctype::type_of(site, *arg).filter(|ty| pure::is_plain_type(ty));
+                return ctype::type_of(site, *arg).filter(|ty| crate::facts::calls::is_plain_type(ty));
             }
             let ExprKind::Name(Name::Local(binding)) = site.body.expr(site.body.strip_parens(*arg)).kind else {
                 return None;
             };
             let ty = &site.body.binding(binding).ty;
             let pointer = ty.pointers == 1 && param.ty.pointers == 1 && ty.array.is_empty();
-            if !pointer || ty.complex || ty.reference || !pure::is_plain_type(&ty.base) {
+            if !pointer || ty.complex || ty.reference || !crate::facts::calls::is_plain_type(&ty.base) {
                 return None;
             }
             let constant = ty.const_base && !param.ty.const_base;

@@ -12,7 +12,7 @@ use crate::api::refusal::Refusals;
 use crate::edit::lex::{self};
 use crate::edit::style;
 use crate::facts::child::Child;
-use crate::facts::effects::{BUILTINS, Effects};
+use crate::facts::effects::{Assembly, BUILTINS, Effects};
 
 /// Which built-in variables become parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +67,7 @@ pub fn refuse_to_outline_collecting(
             Some(unknown.place),
         );
     }
-    for asm in effects
-        .asm
-        .iter()
-        .filter(|a| form == Form::Thread || !is_plain_asm(child, a.place))
-    {
+    for asm in effects.asm.iter().filter(|a| form == Form::Thread || !is_plain_asm(a)) {
         refusals.add(format!("`{name}` holds inline assembly"), Some(asm.place));
     }
     for own_name in &effects.own_name {
@@ -123,7 +119,7 @@ fn moved_by_a_rewrite(child: &Child<'_>, place: FileRange) -> bool {
 }
 
 /// Inline assembly that computes, and asks for nothing that differs between a grid of its own and an aggregated one.
-pub fn is_plain_asm(child: &Child<'_>, place: FileRange) -> bool {
+pub fn is_plain_asm(asm: &Assembly) -> bool {
     const INSTRUCTIONS: [&str; 37] = [
         "abs", "add", "and", "atom", "bfe", "bfi", "brev", "clz", "cvt", "cvta", "div", "dp2a", "dp4a", "fence", "fma",
         "ld", "lop3", "mad", "max", "membar", "min", "mov", "mul", "neg", "not", "or", "popc", "prmt", "red", "selp",
@@ -140,32 +136,7 @@ pub fn is_plain_asm(child: &Child<'_>, place: FileRange) -> bool {
         "clock64",
         "globaltimer",
     ];
-    let text = place.file.text(child.db);
-    let rest = text.get(place.range.start as usize..).unwrap_or("");
-    let Some(open) = rest.find('(') else { return false };
-    let words: Vec<&str> = rest.get(..open).unwrap_or("").split_whitespace().collect();
-    // Where a macro hides it, something else stands there.
-    if !matches!(
-        words.as_slice(),
-        ["asm" | "__asm__" | "__asm"] | ["asm" | "__asm__" | "__asm", "volatile" | "__volatile__"]
-    ) {
-        return false;
-    }
-    // The strings in front of the first colon.
-    let mut code = String::new();
-    let mut at = rest.get(open + 1..).unwrap_or("").trim_start();
-    while let Some(string) = at.strip_prefix('"') {
-        let Some(end) = string.find('"') else { return false };
-        let (inner, behind) = string.split_at(end);
-        if inner.ends_with('\\') {
-            return false;
-        }
-        code.push_str(&inner.replace("\\n", " ").replace("\\t", " "));
-        at = behind.trim_start_matches('"').trim_start();
-    }
-    if !at.starts_with([':', ')']) {
-        return false;
-    }
+    let Some(code) = &asm.text else { return false };
     // Operands are numbers, everything else that begins with a percent sign is a register of the machine.
     let registers = code.replace("%%", "%").split('%').skip(1).all(|r| {
         let name = r.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");

@@ -1,7 +1,7 @@
 //! What a rewrite takes for granted about the order of child grids, given the stream that they are launched into.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::dependence::{Dependence, Kind, Order, Touch, order};
+use gridfuse_analysis::facts::dependence::{Dependence, Order, Touch, order};
 use gridfuse_analysis::facts::launch::{
     LaunchId, Launchers, Stream, launches, statement_places, stream_of, takes_flat_blocks,
 };
@@ -12,14 +12,43 @@ use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
-use crate::facts::cluster::{Function, callers};
-use crate::facts::effects::{Found, effects};
+use crate::facts::cluster::Function;
+use crate::facts::cluster::callers;
+use crate::facts::effects::Found;
+use crate::facts::effects::effects;
 use crate::facts::site::Site;
+use crate::facts::surface::surface_in_common;
 
 /// The assumptions under which the grids of this NULL-stream launch need no order among themselves and with others, but for
 /// what is proven. Launches of one block into the NULL stream run one after the other; blocks don't wait for each other.
-pub fn null_stream(site: &Site<'_>) -> Vec<Reason> {
-    assumptions(site).into_iter().map(|(reason, _)| reason).collect()
+/// What the code in sight contradicts isn't assumed, it is refused.
+pub fn null_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    for Assumption { reason, against } in assumptions(site) {
+        if against == Against::Contradicts {
+            refusals.add(reason.text, reason.place);
+        } else {
+            edit.assume(reason);
+        }
+    }
+}
+
+/// What accesses in sight say against an assumption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Against {
+    /// Nothing that is certain.
+    Open,
+    /// One grid reads what another one writes, though that may be meant to be read at any time.
+    Speaks,
+    /// It's wrong.
+    Contradicts,
+}
+
+/// What to do about it.
+const INSTEAD: &str = "use atomic operations, or give each grid memory of its own";
+
+struct Assumption {
+    reason: Reason,
+    against: Against,
 }
 
 /// Those assumptions of the launches of a function that the accesses which they name speak against for sure: one grid reads,
@@ -28,38 +57,50 @@ pub fn refuted<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Reason>
     let ids = (0..launches(db, function).len() as u32).map(|index| LaunchId { function, index });
     let sites = ids.filter_map(|id| Site::new(db, id).ok());
     let all = sites.filter(|site| site.facts.stream == Stream::Null);
-    let all: Vec<(Reason, bool)> = all.flat_map(|site| assumptions(&site)).collect();
-    all.into_iter()
-        .filter_map(|(reason, refuted)| refuted.then_some(reason))
+    all.flat_map(|site| assumptions(&site))
+        .filter(|assumption| assumption.against == Against::Speaks)
+        .map(|assumption| assumption.reason)
         .collect()
 }
 
-/// The order of the two shows in what is computed.
-fn shows(a: &Touch<'_>, b: &Touch<'_>) -> bool {
-    !matches!(
-        (a.kind, b.kind),
-        (Kind::Write(_), Kind::Write(_)) | (Kind::Atomic { .. }, Kind::Atomic { .. })
-    )
-}
-
-/// The assumptions, each with whether it is refuted.
-fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
+/// The assumptions.
+fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
     let child = site.child_name();
     let parent = site.parent_name();
     let known = known(site);
     let mut found = Vec::new();
-    let mut assume = |text: String, dependence: Option<&Dependence<'_>>| {
-        if !dependence.is_some_and(Dependence::is_none) {
-            let (text, refuted) = match dependence {
-                Some(Dependence::Conflict(a, b)) => (format!("{text}; {}", both(site, a, b)), shows(a, b)),
-                _ => (text, false),
-            };
-            let reason = Reason {
-                text,
-                place: Some(site.here()),
-            };
-            found.push((reason, refuted));
+    // Grids of one launch run the same code; what one launch writes for another one to read is ordered on purpose.
+    let mut assume = |text: String, dependence: Option<&Dependence<'_>>, same: bool| {
+        if dependence.is_some_and(Dependence::is_none) {
+            return;
         }
+        let wrong = |but: &str| {
+            let text = text.replacen("are independent", "aren't independent", 1);
+            format!("{text}: {but}; {INSTEAD}")
+        };
+        let surface = || surface_in_common(site).filter(|_| same);
+        let (text, against) = match dependence {
+            Some(conflict @ Dependence::Conflict(a, b)) => {
+                let but = both(site, a, b);
+                if conflict.accumulates() || !same && conflict.shows_for_sure() {
+                    (wrong(&but), Against::Contradicts)
+                } else {
+                    let speaks = if conflict.shows() {
+                        Against::Speaks
+                    } else {
+                        Against::Open
+                    };
+                    (format!("{text}; but {but}"), speaks)
+                }
+            }
+            _ => match surface() {
+                Some(surface) => (wrong(&surface), Against::Contradicts),
+                None => (text, Against::Open),
+            },
+        };
+        let place = Some(site.here());
+        let reason = Reason { text, place };
+        found.push(Assumption { reason, against });
     };
     let kernel = site.parent.signature(site.db).kernel;
     // Threads that take turns launch one each, one after the other.
@@ -70,16 +111,16 @@ fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
             "grids of `{child}` are independent of each other: those that different threads of a block launch (the NULL \
              stream runs them one after the other)"
         );
-        assume(text, known.map(|k| &k.threads));
+        assume(text, known.map(|k| &k.threads), true);
     } else if takes_flat_blocks(site.db, site.id) {
-        assume(flat_blocks(site).text, known.map(|k| &k.threads));
+        assume(flat_blocks(site).text, known.map(|k| &k.threads), false);
     }
     if repeats(site) {
         let text = format!(
             "grids of `{child}` are independent of each other: those that one thread launches in successive iterations (the \
              NULL stream runs them in order)"
         );
-        assume(text, known.and_then(|k| k.iterations.as_ref()));
+        assume(text, known.and_then(|k| k.iterations.as_ref()), true);
     }
     let calls = (!kernel).then(|| calls(site));
     if calls.is_some_and(|calls| calls.again) {
@@ -87,13 +128,13 @@ fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
             "grids of `{child}` are independent of each other: those that one thread launches in several calls of `{parent}` (the \
              NULL stream runs them in order)"
         );
-        assume(text, None);
+        assume(text, None, false);
     }
     if calls.is_some_and(|calls| calls.beside) {
         let text = format!(
             "grids of `{child}` are independent of other grids: of those that kernels which call `{parent}` launch into the NULL stream"
         );
-        assume(text, None);
+        assume(text, None, false);
     }
     let text = format!(
         "grids of `{child}` are independent of other grids: of those that `{parent}` launches into the NULL stream"
@@ -102,12 +143,12 @@ fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
     let effects = effects(site.db, site.parent);
     // Functions that the kernel calls launch, too.
     if effects.launches.len() > own.len() {
-        assume(text, None);
+        assume(text, None, false);
         return found;
     }
     if let Some(unknown) = effects.unknown.first() {
         let text = format!("{text}, if {}, does so, too", unknown.what);
-        assume(text, None);
+        assume(text, None, false);
     }
     let others = own.iter().enumerate().filter(|(index, facts)| {
         *index != site.id.index as usize && matches!(facts.stream, Stream::Null | Stream::Other)
@@ -122,7 +163,7 @@ fn assumptions(site: &Site<'_>) -> Vec<(Reason, bool)> {
     let conflict = others.iter().find(|d| matches!(d, Some(Dependence::Conflict(..))));
     let open = others.iter().find(|d| !d.is_some_and(Dependence::is_none));
     if let Some(dependence) = conflict.or(open) {
-        assume(text, *dependence);
+        assume(text, *dependence, false);
     }
     found
 }
@@ -243,9 +284,7 @@ pub fn other_stream(site: &Site<'_>, tail: &str, refusals: &mut Refusals, edit: 
     match &site.facts.stream {
         Stream::FireAndForget | Stream::Created(_) => {}
         Stream::Null => {
-            for reason in null_stream(site) {
-                edit.assume(reason);
-            }
+            null_stream(site, refusals, edit);
         }
         Stream::TailLaunch => refusals.add(tail, place),
         Stream::PerThread => refusals.add(
@@ -335,9 +374,9 @@ fn both(site: &Site<'_>, a: &Touch<'_>, b: &Touch<'_>) -> String {
         format!("{at} {} `{}`", touch.kind.verb(), code.join(" "))
     };
     if a == b {
-        format!("but {} in each of them", place(a))
+        format!("{} in each of them", place(a))
     } else {
-        format!("but {}, and {}", place(a), place(b))
+        format!("{}, and {}", place(a), place(b))
     }
 }
 
@@ -462,22 +501,37 @@ impl CreatedStream {
     }
 }
 
-/// The assumption for a stream that several launches share; none, when only iterations share it and they are proven independent.
-pub fn shared_stream(site: &Site<'_>, created: &CreatedStream, stream: &str) -> Option<Reason> {
+/// The assumption for a stream that several launches share; none, when only iterations share it and they are proven independent. What
+/// the code in sight contradicts is refused.
+pub fn shared_stream(
+    site: &Site<'_>,
+    created: &CreatedStream,
+    stream: &str,
+    refusals: &mut Refusals,
+    edit: &mut EditBuilder<'_>,
+) {
     let iterations = known(site).and_then(|k| k.iterations.as_ref());
     let only_iterations = created.create.len() == 1 && created.other.is_none();
     if created.one_launch() || only_iterations && iterations.is_some_and(Dependence::is_none) {
-        return None;
+        return;
     }
-    let text = format!(
-        "grids in `{stream}` are independent of each other: those that one thread launches (a stream runs them in order)"
-    );
-    let text = match iterations {
-        Some(Dependence::Conflict(a, b)) if only_iterations => format!("{text}; {}", both(site, a, b)),
-        _ => text,
-    };
-    Some(Reason {
-        text,
-        place: Some(site.here()),
-    })
+    let why = "independent of each other: those that one thread launches (a stream runs them in order)";
+    match iterations.filter(|_| only_iterations) {
+        Some(conflict @ Dependence::Conflict(a, b)) => {
+            let but = both(site, a, b);
+            if conflict.accumulates() {
+                let text = format!("grids in `{stream}` aren't {why}: {but}; {INSTEAD}");
+                refusals.add(text, Some(site.here()));
+                return;
+            }
+            edit.assume(Reason {
+                text: format!("grids in `{stream}` are {why}; but {but}"),
+                place: Some(site.here()),
+            });
+        }
+        _ => edit.assume(Reason {
+            text: format!("grids in `{stream}` are {why}"),
+            place: Some(site.here()),
+        }),
+    }
 }

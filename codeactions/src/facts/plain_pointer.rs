@@ -3,8 +3,8 @@
 
 use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Literal, Name};
 
+use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
-use crate::facts::pure::is_plain_type;
 
 /// A pointer variable or parameter, one that is moved by a number, the address of a plain place, or one of these cast to a pointer.
 pub fn is_pointer(body: &Body, expr: ExprId) -> bool {

@@ -10,9 +10,14 @@ use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, 
 
 use crate::edit::include::HEADER_NAME;
 use crate::edit::lex;
-use crate::facts::calls::{self, Library};
-use crate::facts::cluster::{Function, is_batch};
+use crate::facts::calls;
+use crate::facts::calls::Library;
+use crate::facts::calls::is_plain_type;
+use crate::facts::cluster::Function;
+use crate::facts::cluster::is_batch;
 use crate::facts::effects::is_pure;
+use crate::facts::moved;
+use crate::facts::moved::Spot;
 use crate::facts::site::Site;
 
 /// The operands directly inside an expression that is made of understood parts; `None` for the others.
@@ -102,13 +107,6 @@ fn is_field_of_object(site: &Site<'_>, field: &str) -> bool {
     let fields = files.flat_map(|file| items(site.db, *file).types.iter().flat_map(|class| &class.fields));
     let mut named = fields.filter(|(_, declarator)| lex::identifiers(declarator).next() == Some(field));
     named.any(|(ty, _)| may_run_unseen(site.db, site.parent, ty))
-}
-
-/// Whether a type is one of the language's or CUDA's own.
-pub fn is_plain_type(ty: &str) -> bool {
-    let ty = ty.trim().trim_start_matches("const ").trim();
-    let ty = ty.strip_prefix("std::").unwrap_or(ty);
-    calls::PLAIN_TYPES.contains(&ty) || calls::VECTORS.contains(&ty)
 }
 
 /// Whether evaluating `expr` changes a variable.
@@ -258,11 +256,16 @@ impl Top<'_, '_> {
     /// of parameters that don't change, literals, constants and the built-in variables that are the same for a whole block, or
     /// for a whole grid, as the level says.
     pub fn holds(&self, expr: ExprId) -> bool {
+        let function = self.function;
+        self.is_made_of_known(expr) && moved::another_meaning(function, expr, Spot::top(function)).is_none()
+    }
+
+    fn is_made_of_known(&self, expr: ExprId) -> bool {
         let Function { db, file, body, .. } = self.function;
-        let all = |inner: &[ExprId]| inner.iter().all(|e| self.holds(*e));
+        let all = |inner: &[ExprId]| inner.iter().all(|e| self.is_made_of_known(*e));
         match &body.expr(expr).kind {
             ExprKind::Literal(Literal::Str) => false,
-            ExprKind::Literal(_) | ExprKind::SizeOf => names_nothing_local(self.function, expr),
+            ExprKind::Literal(_) | ExprKind::SizeOf => true,
             ExprKind::Name(Name::Local(binding)) => {
                 let index = body.params.iter().position(|p| p == binding);
                 index.is_some_and(|i| (self.has)(i)) && is_immutable_parameter(*db, self.function.item, body, *binding)
@@ -279,11 +282,11 @@ impl Top<'_, '_> {
                 Meaning::Unknown => self.function.item.signature(*db).template_names.contains(name),
                 _ => false,
             },
-            ExprKind::Paren(e) | ExprKind::Unary(_, e) => self.holds(*e),
-            ExprKind::Field { base, arrow: false, .. } => self.holds(*base),
+            ExprKind::Paren(e) | ExprKind::Unary(_, e) => self.is_made_of_known(*e),
+            ExprKind::Field { base, arrow: false, .. } => self.is_made_of_known(*base),
             // Where the launch isn't reached, the division isn't either.
             ExprKind::Binary(BinOp::Div | BinOp::Rem, a, b) => {
-                self.holds(*a)
+                self.is_made_of_known(*a)
                     && matches!(&body.expr(body.strip_parens(*b)).kind, ExprKind::Literal(Literal::Int(n)) if *n > 0)
             }
             ExprKind::Binary(_, a, b) => all(&[*a, *b]),
@@ -293,7 +296,7 @@ impl Top<'_, '_> {
                 ty,
                 operand,
                 reinterpret,
-            } => (!reinterpret && is_plain_type(ty)) && self.holds(*operand),
+            } => (!reinterpret && is_plain_type(ty)) && self.is_made_of_known(*operand),
             _ => false,
         }
     }
@@ -312,17 +315,4 @@ pub fn names_host_constant(function: &Function<'_>, expr: ExprId) -> bool {
         }
         _ => false,
     }
-}
-
-/// The words of an expression that isn't lowered into parts (`sizeof x`, a macro's name) name no variable of the function.
-fn names_nothing_local(function: &Function<'_>, expr: ExprId) -> bool {
-    !matches!(function.body.expr(expr).kind, ExprKind::SizeOf)
-        || crate::edit::lex::identifiers(function.source(expr)).all(|word| {
-            word == "sizeof"
-                || !function
-                    .body
-                    .bindings
-                    .iter()
-                    .any(|b| b.name == word && b.storage != Storage::Param)
-        })
 }

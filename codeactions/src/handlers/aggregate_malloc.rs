@@ -26,9 +26,9 @@ use crate::edit::builder::finish;
 use crate::edit::include::{HEADER_NAME, Header};
 use crate::edit::lex::{self, TokenKind};
 use crate::facts::allocations::{Allocator, Call, calls};
+use crate::facts::calls::is_plain_type;
 use crate::facts::effects::effects;
 use crate::facts::program;
-use crate::facts::pure::is_plain_type;
 use crate::facts::site::Site;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -483,10 +483,7 @@ impl Device<'_, '_> {
             );
         }
         for asm in found.asm.iter().filter(|a| !runtime(a.place)) {
-            if lex::tokens(&text)
-                .iter()
-                .any(|t| t.kind == TokenKind::Text && t.text(&text).contains("call"))
-            {
+            if asm.may_have(&["call"]) {
                 refusals.add(
                     format!("the inline assembly of `{name}` may call functions"),
                     Some(asm.place),

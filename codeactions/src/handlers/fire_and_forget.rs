@@ -107,12 +107,10 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     let mut edit = EditBuilder::new(db);
     if site.facts.stream == Stream::Null {
         order::stream_operations(&site, &mut refusals, &mut edit);
+        order::null_stream(&site, &mut refusals, &mut edit);
     }
     refusals.check()?;
 
-    for reason in order::null_stream(&site) {
-        edit.assume(reason);
-    }
     let config = &site.launch.config;
     let last = config.last().map_or(site.facts.span, |c| site.body.expr(*c).span);
     let end = last.shift(site.start).end;

@@ -490,7 +490,7 @@ fn launch_bounds_that_leave_too_few_registers() {
 /// The parent changes its last parameter by `code`, of type `ty`, before it launches, and hands it on.
 fn changed_before_the_launch(types: &str, ty: &str, code: &str) -> String {
     format!(
-        "{types}\n__global__ void child(int* out, int count, {ty} what) {{\n    if (threadIdx.x < count) out[threadIdx.x] += 1;\n}}\n\n\
+        "{types}\n__global__ void child(int* out, int count, {ty} what) {{\n    if (threadIdx.x < count) out[threadIdx.x] = threadIdx.x + 1;\n}}\n\n\
          __global__ void parent(int* out, const int* row, {ty} other, {ty} what) {{\n    \
          int v = blockIdx.x * blockDim.x + threadIdx.x;\n    int count = row[v];\n    {code}\n    \
          if (count > 0) child<<<(count + 31) / 32, 32>>>(out, count, what);\n}}\n\n\
@@ -569,7 +569,7 @@ fn a_constant_that_an_operator_changes_is_none() {
     let text = |code: &str| {
         format!(
             "struct Reader {{ int n; }};\nstruct Ref {{ int& x; }};\n__device__ Reader& operator>>(Reader& r, int& x) {{ x = ++r.n; return r; }}\n\
-             __global__ void child(int* out) {{\n    out[threadIdx.x] += 1;\n}}\n\n\
+             __global__ void child(int* out) {{\n    out[threadIdx.x] = threadIdx.x + 1;\n}}\n\n\
              __global__ void parent(int* out, int other) {{\n    int threads = 96;\n    Reader reader = {{64}};\n    {code}\n    \
              child<<<1, threads>>>(out);\n}}\n\nvoid run(int* out) {{ parent<<<1, 32>>>(out, 1); }}\n"
         )

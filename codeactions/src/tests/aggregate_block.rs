@@ -357,6 +357,43 @@ fn refusals_because_of_the_launch() {
 }
 
 #[test]
+fn threads_that_leave_by_inline_assembly() {
+    const LAUNCH: &str = "child<<<1, 32>>>(out, begin, count);";
+    let before = |definitions: &str, code: &str| {
+        program(&format!("{code}\n    $0{LAUNCH}")).replace(
+            "\n__global__ void parent",
+            &format!("\n{definitions}\n__global__ void parent"),
+        )
+    };
+    for (definitions, code) in [
+        (
+            "",
+            "asm(\"{ .reg .pred p; setp.ne.s32 p, %0, 0; @p exit; }\" :: \"r\"(v));",
+        ),
+        ("", "asm volatile (\"ret;\");"),
+        ("", "asm(\"mov.u32 %0, 1; ret.uni;\" : \"=r\"(v));"),
+        ("", "asm(\"ex\" \"it;\");"),
+        ("", "asm(\"// it;\\n@!p ex\" /* it; */\n        \"it;\");"),
+        ("", "__asm__ __volatile__(R\"(mov.u32 %0, 1; exit;)\" : \"=r\"(v));"),
+        ("#define LEAVE asm(\"bar.arrive 1, 64; exit;\")", "if (v) LEAVE;"),
+        ("#define NAME \"it\"", "asm(\"ex\" NAME \";\");"),
+        ("#define DO(x) asm(#x \";\")", "DO(exit);"),
+        ("__device__ void leave() { asm(\"mov.u32 %r, 1; exit;\"); }", "leave();"),
+    ] {
+        for id in ["aggregate-warp", "aggregate-block", "aggregate-grid"] {
+            refuses(id, &before(definitions, code), "may leave by inline assembly");
+        }
+    }
+    for (definitions, code) in [
+        ("", "asm(\"mov.u32 %0, %%laneid; add.u32 %0, %0, 1;\" : \"=r\"(v));"),
+        ("", "asm(\"/* no exit; */ mov.u32 %0, 1; // ret\" : \"=r\"(v));"),
+        ("#define LANE(x) asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x))", "LANE(v);"),
+    ] {
+        rewrite(ID, &before(definitions, code));
+    }
+}
+
+#[test]
 fn refusals_because_of_the_child() {
     let refuse = |body: &str, reason: &str| {
         let child = format!("__global__ void child(int* out, int begin, int count) {{\n    {body}\n}}\n");

@@ -22,14 +22,14 @@ fn threshold_then_aggregate() {
         "child_thread(threadIdx, blockIdx, gridDim, blockDim, out, args.begin, args.count);",
         "childs(arena, out);",
     ]);
-    assert_eq!(both.text().matches("out[begin + i] += 1;").count(), 1);
+    assert_eq!(both.text().matches("out[begin + i] = count;").count(), 1);
     assert_eq!(both.text().matches("#include").count(), 1);
 }
 
 #[test]
 fn atomics_of_the_header_are_not_those_of_the_program() {
     let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);")
-        .replace("out[begin + i] += 1;", "atomicAdd(&out[begin + i], 1);");
+        .replace("out[begin + i] = count;", "atomicAdd(&out[begin + i], 1);");
     let first = rewrite("threshold", &text);
     let source = mark(first.text(), "child<<<");
     let Some(header) = first.files.get("gridfuse.cuh") else {
@@ -64,7 +64,7 @@ fn a_launch_beside_an_aggregator() {
         "struct child_args2 { int* out; int count; };",
         "gridfuse::arena_for((n + 127) / 128, 128, 0, 64, 2)",
     ]);
-    assert_eq!(both.text().matches("out[begin + i] += 1;").count(), 1);
+    assert_eq!(both.text().matches("out[begin + i] = count;").count(), 1);
     refuses("threshold", &mark(&added, "child<<<2"), "apply `threshold` first");
 }
 
@@ -148,7 +148,7 @@ fn coarsen_then_aggregate() {
             "struct child_coarsened_args { dim3 grid; int begin; int count; };",
             "childs.launch(gridfuse::coarsened((count + 31) / 32, kChildCoarsening), 32,",
         ]);
-        assert_eq!(both.text().matches("out[begin + i] += 1;").count(), 1);
+        assert_eq!(both.text().matches("out[begin + i] = count;").count(), 1);
     }
     refuses(
         "threshold",
@@ -167,7 +167,7 @@ fn threshold_then_coarsen_then_aggregate() {
     ]);
     let third = again("aggregate-grid", &second, "child_coarsened<<<");
     third.has(&["if (count < kChildThreshold)", "childs.launch("]);
-    assert_eq!(third.text().matches("out[begin + i] += 1;").count(), 1);
+    assert_eq!(third.text().matches("out[begin + i] = count;").count(), 1);
 }
 
 #[test]

@@ -429,3 +429,53 @@ fn a_statement_stays_where_one_has_to() {
         becomes(&format!("    child<<<1, 32>>>(out, n);\n    {wait}"), "1, 1", &[left]);
     }
 }
+
+#[test]
+fn other_tails_that_would_run_before() {
+    let one = "1, 1";
+    let rest = "    sums[0] = out[3] + 1;";
+    for before in [
+        "    other<<<1, 32, 0, cudaStreamTailLaunch>>>(out, sums, n);",
+        "    if (n > 1) parent<<<1, 1, 0, cudaStreamTailLaunch>>>(out, sums, row, n - 1);",
+        "    for (int k = 0; k < n; ++k) other<<<1, 32, 0, cudaStreamTailLaunch>>>(out, sums, k);",
+        "    cudaStream_t s = n > 3 ? cudaStreamTailLaunch : 0;\n    other<<<1, 32, 0, s>>>(out, sums, n);",
+        "    cudaMemsetAsync(sums, 0, 4, cudaStreamTailLaunch);",
+    ] {
+        let body = format!("{before}\n    child<<<1, 32>>>(out, n);\n    {WAIT}\n{rest}");
+        refused(&body, one, "goes into the tail of the grid");
+    }
+    // Another thread does.
+    let body = format!(
+        "    if (threadIdx.x == 1) other<<<1, 32, 0, cudaStreamTailLaunch>>>(out, sums, n);\n    \
+         if (threadIdx.x == 0) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n        sums[0] = out[3] + 1;\n    }}"
+    );
+    refused(&body, "1, 32", "goes into the tail of the grid");
+    // What follows the wait launches it.
+    let behind = "    other<<<1, 32, 0, cudaStreamTailLaunch>>>(out, sums, n);";
+    let body = format!("    child<<<1, 32>>>(out, n);\n    {WAIT}\n{rest}\n{behind}");
+    becomes(&body, one, &["parent_after_child"]);
+}
+
+#[test]
+fn addresses_in_numbers() {
+    let with = |value: &str| {
+        format!(
+            "    int x[4] = {{n}};\n    {value}\n    child<<<1, 32>>>(out, n);\n    {WAIT}\n    sums[0] = out[3] + *(int*)p;"
+        )
+    };
+    for value in [
+        "size_t p = (size_t)&n;",
+        "size_t p = (size_t)x;",
+        "unsigned long long p = reinterpret_cast<unsigned long long>(&x[1]);",
+        "size_t p = 0; p = size_t(&x[1]);",
+        "size_t q = (size_t)x; size_t p = q + 8;",
+        "int* y = x; size_t p = (size_t)y;",
+        "size_t p = (size_t)(x + 1) | 0;",
+        "uintptr_t p = n ? (uintptr_t)x : 0;",
+    ] {
+        refused(&with(value), "1, 1", "may hold the address of shared or local memory");
+    }
+    for value in ["size_t p = (size_t)out;", "size_t p = n * 8;"] {
+        becomes(&with(value), "1, 1", &["parent_after_child"]);
+    }
+}

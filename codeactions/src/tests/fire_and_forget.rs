@@ -1,6 +1,6 @@
 //! `fire-and-forget`
 
-use super::{program, refuses, rewrite};
+use super::{program, refuses, rewrite, rewrite_files};
 
 const ID: &str = "fire-and-forget";
 
@@ -62,7 +62,7 @@ fn assumptions() {
 
 #[test]
 fn a_single_launch_of_a_block_needs_no_assumption() {
-    let text = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
+    let text = "__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }\n\
         __global__ void parent(int* out) {\n    if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
     let launched = |text: &str, block: &str| {
         format!("{text}void run(int* out, int n, dim3 block) {{ parent<<<4, {block}>>>(out); }}\n")
@@ -87,14 +87,14 @@ fn a_single_launch_of_a_block_needs_no_assumption() {
         two.iter().any(|a| a.contains("different threads of a block")),
         "{two:?}"
     );
-    let looped = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
+    let looped = "__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }\n\
         __global__ void parent(int* out) {\n    for (int i = 0; i < 3; ++i)\n        if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
     assert_eq!(rewrite(ID, &launched(looped, "64")).assumes.len(), 1);
-    let device = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
+    let device = "__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }\n\
         __device__ void helper(int* out) {\n    if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
     // Who calls it isn't in sight, so nothing is known of what else they launch.
     assert_eq!(rewrite(ID, device).assumes.len(), 3);
-    let callee = "__global__ void child(int* out) { out[threadIdx.x] += 1; }\n\
+    let callee = "__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }\n\
         __device__ void helper(int* out) { child<<<1, 32>>>(out); }\n\
         __global__ void parent(int* out) {\n    if (threadIdx.x == 0) { $0child<<<1, 32>>>(out); helper(out); }\n}\n";
     assert_eq!(rewrite(ID, &launched(callee, "64")).assumes.len(), 1);
@@ -111,9 +111,11 @@ fn threads_that_take_turns() {
              void run(int* out, int n) {{ parent<<<64, 32>>>(out, n, 3); }}\n"
         )
     };
+    // They write in the same places, so it is refused where they are seen to be several.
     let by_threads = |place: &str, inside: &str| {
-        let assumes = rewrite(ID, &program(place, inside)).assumes;
-        assumes.iter().any(|a| a.contains("different threads of a block"))
+        let result = rewrite_files(ID, &[("a.cu", &program(place, inside))], &[]);
+        let said = result.map_or_else(|refused| refused, |rewritten| rewritten.assumes);
+        said.iter().any(|a| a.contains("different threads of a block"))
     };
     for inside in [
         "threadIdx.x == k",

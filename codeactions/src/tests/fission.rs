@@ -120,7 +120,7 @@ fn control_flow_around_barriers() {
         __syncthreads();
         rounds--;
     } while (rounds > 0); // done
-    out[threadIdx.x] = mine;
+    out[begin + threadIdx.x] = mine;
 ";
     split(body, "child<<<1, 64, 64 * sizeof(float)>>>(out, begin, count);").has(&[
         "/* extern __shared__ */ alignas(16) float tile[64];\n",

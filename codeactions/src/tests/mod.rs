@@ -9,6 +9,7 @@ mod aggregate_grid_stream;
 mod aggregate_malloc;
 mod coarsen;
 mod compose;
+mod contradicted;
 mod device_sync;
 mod docs;
 mod effects;
@@ -20,6 +21,7 @@ mod flatten_recursion;
 mod heads;
 mod hidden;
 mod launch_errors;
+mod moved;
 mod nesting;
 mod optimize;
 mod outcome;
@@ -30,6 +32,7 @@ mod stream_order;
 mod threshold;
 mod undo;
 mod unknown;
+mod unseen;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -194,7 +197,7 @@ pub fn refuses_files(id: &str, files: &[(&str, &str)], reason: &str) {
 pub fn program(launch: &str) -> String {
     with_child(
         "__global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-         if (i < count) out[begin + i] += 1;\n}\n",
+         if (i < count) out[begin + i] = count;\n}\n",
         launch,
     )
 }

@@ -59,14 +59,14 @@ fn without_a_known_count_the_whole_grid_is_compared() {
     .has(whole);
     // Something is done outside of the guard.
     let child = "__global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-                 if (i < count) out[begin + i] += 1;\n    else out[0] = 1;\n}\n";
+                 if (i < count) out[begin + i] = count;\n    else out[0] = 1;\n}\n";
     rewrite(
         ID,
         &with_child(child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
     )
     .has(whole);
     let unsigned = "__global__ void child(int* out, int begin, int count) {\n    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-                    if (i < count) out[begin + i] += 1;\n}\n";
+                    if (i < count) out[begin + i] = count;\n}\n";
     rewrite(
         ID,
         &with_child(unsigned, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
@@ -77,7 +77,7 @@ fn without_a_known_count_the_whole_grid_is_compared() {
 #[test]
 fn an_early_return_is_a_guard() {
     let child = "__global__ void child(int* out, int begin, int count) {\n    const int i = threadIdx.x + blockDim.x * blockIdx.x;\n    \
-                 if (count <= i) { return; }\n    out[begin + i] += 1;\n}\n";
+                 if (count <= i) { return; }\n    out[begin + i] = count;\n}\n";
     rewrite(
         ID,
         &with_child(child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
@@ -104,16 +104,16 @@ fn a_guard_may_have_further_conditions() {
         "gridfuse::for_each_thread(grid, block, count, [&]",
     ];
     let whole = &["gridfuse::below_threshold("];
-    with("if (i < count && out[i] > 0 && begin) out[begin + i] += 1;").has(counted);
-    with("if ((count > i && begin) && out[i]) out[begin + i] += 1;").has(counted);
-    with("if (i >= count || out[i] > 0 || begin) return;\n    out[begin + i] += 1;").has(counted);
+    with("if (i < count && out[i] > 0 && begin) out[begin + i] = count;").has(counted);
+    with("if ((count > i && begin) && out[i]) out[begin + i] = count;").has(counted);
+    with("if (i >= count || out[i] > 0 || begin) return;\n    out[begin + i] = count;").has(counted);
     // What stands first, or decides by itself, is evaluated by every thread.
-    with("if (out[i]++ > 0 && i < count) out[begin + i] += 1;").has(whole);
-    with("if (i < count || begin) out[begin + i] += 1;").has(whole);
-    with("if (i < count && begin || out[0]) out[begin + i] += 1;").has(whole);
-    with("if ((i < count || begin) && out[0]) out[begin + i] += 1;").has(whole);
-    with("if (i >= count && begin) return;\n    out[begin + i] += 1;").has(whole);
-    with("if (i < count && begin) out[begin + i] += 1;\n    else out[0] = 1;").has(whole);
+    with("if ((out[i] = 2) > 0 && i < count) out[begin + i] = count;").has(whole);
+    with("if (i < count || begin) out[begin + i] = count;").has(whole);
+    with("if (i < count && begin || out[0]) out[begin + i] = count;").has(whole);
+    with("if ((i < count || begin) && out[0]) out[begin + i] = count;").has(whole);
+    with("if (i >= count && begin) return;\n    out[begin + i] = count;").has(whole);
+    with("if (i < count && begin) out[begin + i] = count;\n    else out[0] = 1;").has(whole);
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn restrict_comes_back() {
 
 #[test]
 fn combined_atomics_are_taken_back() {
-    let text = program(LAUNCH).replace("out[begin + i] += 1;", "atomicAdd(&out[begin], i);");
+    let text = program(LAUNCH).replace("out[begin + i] = count;", "atomicAdd(&out[begin], i);");
     for ids in [
         &["aggregate-atomics"][..],
         &["aggregate-atomics", "aggregate-grid-stream"],
@@ -152,9 +152,9 @@ fn what_was_edited_is_left_alone() {
         assert!(fits || from.starts_with("childs("), "{to}");
     }
     // The body may have been edited, and everything around.
-    let text = there.replace("out[begin + i] += 1;", "out[begin + i] += 2;");
+    let text = there.replace("out[begin + i] = count;", "out[begin + i] += 2;");
     let (back, _) = fix("revert", &marked(&text), &[]).unwrap_or_default();
-    assert_eq!(back, program(LAUNCH).replace("+= 1;", "+= 2;"));
+    assert_eq!(back, program(LAUNCH).replace("= count;\n}", "+= 2;\n}"));
     assert!(fix("revert", &marked(&program(LAUNCH)), &[]).is_err());
 }
 
@@ -238,7 +238,7 @@ fn what_follows_a_parent_is_taken_back() {
         program(&format!("{LAUNCH}\n    else other<<<1, 32>>>(out, begin);")).replace("__global__ void parent", other);
     round_trip(&two, &["aggregate-grid-stream"]);
     let shared = "__shared__ int first;\n    if (i == 0) first = begin;\n    __syncthreads();\n    if (i < count) out[first + i] += 1;";
-    let barrier = program(LAUNCH).replace("if (i < count) out[begin + i] += 1;", shared);
+    let barrier = program(LAUNCH).replace("if (i < count) out[begin + i] = count;", shared);
     round_trip(&barrier, &["aggregate-grid-stream"]);
     // More than one launch of a thread.
     let thrice = program("for (int k = 0; k < 3; ++k) child<<<1, 32>>>(out, begin + k, count);");

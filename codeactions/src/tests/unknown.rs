@@ -135,7 +135,7 @@ fn what_a_namespace_has_is_not_what_the_file_has() {
 fn a_kernel_that_others_may_launch_has_no_known_size() {
     let program = |rest: &str| {
         format!(
-            "__global__ void child(int *data, int n) {{ if (threadIdx.x < n) data[threadIdx.x] += 1; }}\n\
+            "__global__ void child(int *data, int n) {{ if (threadIdx.x < n) data[threadIdx.x] = threadIdx.x; }}\n\
              __global__ void parent(int *data, int n) {{\n  if (threadIdx.x == 0) {{\n    \
              child<<<4, 64>>>(data + blockIdx.x * 64, n);\n    $0cudaDeviceSynchronize();\n    \
              data[blockIdx.x] = data[blockIdx.x * 64] + gridDim.x;\n  }}\n}}\n{rest}\n\
@@ -162,7 +162,7 @@ fn a_kernel_that_others_may_launch_has_no_known_size() {
 
 #[test]
 fn a_header_that_many_include() {
-    let parent = "__global__ void child(int *data, int n) { if (threadIdx.x < n) data[threadIdx.x] += 1; }\n\
+    let parent = "__global__ void child(int *data, int n) { if (threadIdx.x < n) data[threadIdx.x] = threadIdx.x; }\n\
                   __global__ void parent(int *data, int n) { child<<<1, 64>>>(data + 64 * blockIdx.x, n); }\n";
     let main = "#include \"parent.cuh\"\nint main() { parent<<<64, 1>>>(nullptr, 64); }\n";
     let assumed = |includers: usize| {

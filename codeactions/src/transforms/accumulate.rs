@@ -10,12 +10,13 @@ use crate::edit::lex;
 use crate::edit::names::{is_macro, words_with_macros};
 use crate::edit::style;
 use crate::emit::outline;
+use crate::facts::calls::is_plain_type;
 use crate::facts::child::{Child, copies_plainly};
 use crate::facts::combinable::NAMESPACE;
 use crate::facts::combinable::Operation;
 use crate::facts::combinable::on_one_place;
 use crate::facts::ctype;
-use crate::facts::pure::{is_immutable_parameter, is_plain_type};
+use crate::facts::pure::is_immutable_parameter;
 use crate::facts::uses::{all_exprs, all_in_expr, all_stmts};
 
 /// What stands in the code that runs a grid's threads one after the other.

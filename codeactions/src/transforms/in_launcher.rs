@@ -184,9 +184,7 @@ fn refuse_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilde
     if let Stream::Created(binding) = site.facts.stream {
         let created = order::created_stream(site, binding);
         let name = site.facts.stream_operand.as_ref().map_or("", |o| site.source(o.span));
-        if let Some(reason) = order::shared_stream(site, &created, name) {
-            edit.assume(reason);
-        }
+        order::shared_stream(site, &created, name, refusals, edit);
     }
 }
 

@@ -12,19 +12,25 @@ use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
-use crate::edit::names::{untaken, words_with_macros};
-use crate::edit::style::{self, Style};
+use crate::edit::names::untaken;
+use crate::edit::names::words_with_macros;
+use crate::edit::style;
+use crate::edit::style::Style;
 use crate::emit::arena::Parent;
 use crate::emit::launchpad::Listed;
 use crate::emit::split::Split;
 use crate::facts::barriers;
-use crate::facts::child::{Child, Param};
-use crate::facts::cluster::{Cluster, Function};
+use crate::facts::child::Child;
+use crate::facts::child::Param;
+use crate::facts::cluster::Cluster;
+use crate::facts::cluster::Function;
 use crate::facts::ctype;
 use crate::facts::effects::effects;
 use crate::facts::guard::Guard;
 use crate::facts::movable;
 use crate::facts::movable::Form;
+use crate::facts::moved;
+use crate::facts::moved::Spot;
 use crate::facts::pure;
 use crate::facts::site::Site;
 use crate::transforms::in_launcher;
@@ -164,6 +170,12 @@ pub fn at_host(function: &Function<'_>, host: &Site<'_>, param: &Param, text: &s
     if of_template && own.pointers == 0 {
         return None;
     }
+    // Nor does the host name a type that is another one there.
+    let caller = Function::new(host.db, host.parent);
+    let there = Spot::within(&caller, host.launch.name_span);
+    if own.pointers == 0 && moved::different(&own.base, Spot::head(function), there, &[]).is_some() {
+        return None;
+    }
     converted(own, &param.ty, crate::edit::one_line::flat(host.expr_source(arg)))
 }
 
@@ -174,7 +186,7 @@ pub fn converted(own: &Type, wanted: &Type, source: String) -> Option<String> {
     if own.pointers == wanted.pointers && base(own) == base(wanted) {
         return Some(source);
     }
-    let plain = own.pointers == 0 && pure::is_plain_type(&base(own));
+    let plain = own.pointers == 0 && crate::facts::calls::is_plain_type(&base(own));
     plain.then(|| format!("static_cast<{}>({source})", own.base))
 }
 

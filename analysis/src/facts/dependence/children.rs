@@ -80,6 +80,14 @@ pub fn order<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Order<'db
     found
 }
 
+/// What isn't known may be worse than what is, but for a conflict in sight.
+fn unless_gap<'db>(footprints: &[&Footprint<'db>], known: Dependence<'db>) -> Dependence<'db> {
+    match first_gap(footprints) {
+        Some(gap) if !known.shows_for_sure() => gap,
+        _ => known,
+    }
+}
+
 fn first_gap<'db>(footprints: &[&Footprint<'db>]) -> Option<Dependence<'db>> {
     let gap = footprints.iter().find_map(|f| f.gaps.first())?;
     Some(Dependence::gap(gap))
@@ -101,10 +109,7 @@ fn threads<'db>(
     if function.signature(db).kernel && !facts.in_lambda && comparison.single(&guards) {
         return Dependence::None(Independence::Single);
     }
-    if let Some(gap) = first_gap(&[own]) {
-        return gap;
-    }
-    comparison.all(&own.accesses, &own.accesses)
+    unless_gap(&[own], comparison.all(&own.accesses, &own.accesses))
 }
 
 /// Any grid of the one launch, and any of the other.
@@ -114,11 +119,9 @@ fn apart<'db>(
     own: &Footprint<'db>,
     theirs: &Footprint<'db>,
 ) -> Dependence<'db> {
-    if let Some(gap) = first_gap(&[own, theirs]) {
-        return gap;
-    }
     let executions = Executions::Block;
-    Comparison::new(db, function, &executions, [&own.ranges, &theirs.ranges]).all(&own.accesses, &theirs.accesses)
+    let comparison = Comparison::new(db, function, &executions, [&own.ranges, &theirs.ranges]);
+    unless_gap(&[own, theirs], comparison.all(&own.accesses, &theirs.accesses))
 }
 
 /// What a function puts into streams beside launches, and how a grid that it launches depends on each.
@@ -178,9 +181,6 @@ fn iterations<'db>(
     flow: &Flow,
     loops: &Loops,
 ) -> Dependence<'db> {
-    if let Some(gap) = first_gap(&[own]) {
-        return gap;
-    }
     let body = evaluator.body;
     let jumps = body.stmts.iter().any(|s| matches!(s.kind, StmtKind::Goto(_)));
     let stable = |symbol: &Symbol| once(body, flow, loops, symbol);
@@ -199,7 +199,8 @@ fn iterations<'db>(
         stable: &stable,
         counters: &counters,
     };
-    Comparison::new(db, function, &executions, [&ranges, &ranges]).all(&own.accesses, &own.accesses)
+    let comparison = Comparison::new(db, function, &executions, [&ranges, &ranges]);
+    unless_gap(&[own], comparison.all(&own.accesses, &own.accesses))
 }
 
 /// A value that a thread computes once.

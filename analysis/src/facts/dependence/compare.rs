@@ -24,11 +24,14 @@ pub struct Touch<'db> {
     pub span: Span,
     /// What it does.
     pub kind: Kind,
+    /// There are executions of which both accesses are to the same place, for sure.
+    pub meets: bool,
 }
 
 impl<'db> Touch<'db> {
-    pub(super) fn of(access: &Access<'db>) -> Touch<'db> {
+    pub(super) fn of(access: &Access<'db>, meets: bool) -> Touch<'db> {
         Touch {
+            meets,
             function: access.function,
             span: access.span,
             kind: access.kind,
@@ -84,6 +87,35 @@ impl<'db> Dependence<'db> {
         Dependence::unknown(gap.reason.clone(), Some((gap.function, gap.span)))
     }
 
+    /// A conflict whose order shows in what is computed: not two that only write, or only update atomically.
+    pub fn shows(&self) -> bool {
+        match self {
+            Dependence::Conflict(a, b) => !matches!(
+                (a.kind, b.kind),
+                (Kind::Write(_), Kind::Write(_)) | (Kind::Atomic { .. }, Kind::Atomic { .. })
+            ),
+            _ => false,
+        }
+    }
+
+    /// The same for places that are the same for sure, whatever the numbers are.
+    pub fn shows_for_sure(&self) -> bool {
+        self.shows() && matches!(self, Dependence::Conflict(a, _) if a.meets)
+    }
+
+    /// A conflict for sure of grids that run the same code: what one of them computes and writes, another one reads. A flag that is
+    /// set, or something that is updated atomically, may be meant to be read at any time.
+    pub fn accumulates(&self) -> bool {
+        let changes = |kind: Kind| matches!(kind, Kind::Update { .. } | Kind::Write(None) | Kind::Free);
+        let reads = |kind: Kind| matches!(kind, Kind::Update { .. } | Kind::Read);
+        match self {
+            Dependence::Conflict(a, b) if a.meets => {
+                changes(a.kind) && reads(b.kind) || reads(a.kind) && changes(b.kind) || a.kind == Kind::Free
+            }
+            _ => false,
+        }
+    }
+
     /// It is proven that there is none.
     pub fn is_none(&self) -> bool {
         matches!(self, Dependence::None(_))
@@ -92,6 +124,11 @@ impl<'db> Dependence<'db> {
     /// The worse of two.
     pub(super) fn or(self, other: Dependence<'db>) -> Dependence<'db> {
         match (self, other) {
+            // The conflict that says most.
+            (a @ Dependence::Conflict(..), b @ Dependence::Conflict(..)) => {
+                let weight = |d: &Dependence<'_>| (d.accumulates(), d.shows());
+                if weight(&b) > weight(&a) { b } else { a }
+            }
             (c @ Dependence::Conflict(..), _) | (_, c @ Dependence::Conflict(..)) => c,
             (u @ Dependence::Unknown(_), _) | (_, u @ Dependence::Unknown(_)) => u,
             (Dependence::None(a), Dependence::None(b)) => Dependence::None(a.max(b)),
@@ -400,12 +437,34 @@ impl<'a, 'db> Comparison<'a, 'db> {
         })
     }
 
+    /// Two executions get to both accesses at the same place, whatever the numbers are: the subscripts are the same for one thread of
+    /// two grids, and what differs between the executions isn't in them.
+    fn meet(&self, a: &Access<'db>, b: &Access<'db>) -> bool {
+        let alike = |symbol: &Symbol| match symbol {
+            Symbol::Index(_) => true,
+            // Any two threads may also be one thread.
+            Symbol::Builtin(..) => !matches!(self.executions, Executions::Threads) || self.shared(symbol),
+            _ => self.shared(symbol),
+        };
+        let equal = |guard: &Guard| !guard.zero || guard.value.symbols().all(alike);
+        let (Some(x), Some(y)) = (&a.offset, &b.offset) else {
+            return false;
+        };
+        a.root == b.root
+            && a.guards.iter().chain(&b.guards).all(equal)
+            && x.polynomial.symbols().chain(y.polynomial.symbols()).all(alike)
+            && x.polynomial.minus(&y.polynomial) == Some(Polynomial::constant(0))
+    }
+
     /// Compares two accesses.
     pub fn pair(&self, a: &Access<'db>, b: &Access<'db>) -> Dependence<'db> {
         if a.kind.reads_only() && b.kind.reads_only() {
             return Dependence::None(Independence::ReadOnly);
         }
-        let touches = || (Touch::of(a), Touch::of(b));
+        let touches = || {
+            let meets = self.meet(a, b);
+            (Touch::of(a, meets), Touch::of(b, meets))
+        };
         let doubt = |reason: String| {
             Dependence::Unknown(Doubt {
                 reason,
@@ -468,7 +527,7 @@ impl<'a, 'db> Comparison<'a, 'db> {
                 }
                 self.db.unwind_if_revision_cancelled();
                 worst = worst.or(self.pair(x, y));
-                if matches!(worst, Dependence::Conflict(..)) {
+                if worst.accumulates() {
                     return worst;
                 }
             }

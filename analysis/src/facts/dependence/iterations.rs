@@ -91,6 +91,7 @@ impl<'db> Inside<'_, 'db> {
 
     fn touch(&self, e: ExprId, kind: Kind) -> Touch<'db> {
         Touch {
+            meets: false,
             function: self.function,
             span: self.body.expr(e).span,
             kind,
@@ -236,9 +237,11 @@ impl<'db> Inside<'_, 'db> {
                     _ => None,
                 };
                 let next = match (pair, collects) {
-                    (Dependence::None(Independence::Commuting), Some(op)) => Iterations::Reduction(op, Touch::of(x)),
+                    (Dependence::None(Independence::Commuting), Some(op)) => {
+                        Iterations::Reduction(op, Touch::of(x, false))
+                    }
                     (Dependence::Conflict(..) | Dependence::Unknown(_), Some(op)) => {
-                        Iterations::Reduction(op, Touch::of(x))
+                        Iterations::Reduction(op, Touch::of(x, false))
                     }
                     (pair, _) => of(pair),
                 };

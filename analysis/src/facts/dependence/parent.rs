@@ -82,8 +82,8 @@ pub fn after<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<After<'db
             for theirs in &child.accesses {
                 let pair = comparison.pair(theirs, ours);
                 let meeting = || Meeting {
-                    child: Touch::of(theirs),
-                    parent: Touch::of(ours),
+                    child: Touch::of(theirs, false),
+                    parent: Touch::of(ours, false),
                     at: ours.at,
                     later_iteration: !forward.contains(&ours.at),
                 };

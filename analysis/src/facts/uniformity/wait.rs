@@ -7,6 +7,7 @@ use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
+use crate::hir::assembly::assembly_may_have;
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::Known;
@@ -20,7 +21,7 @@ pub(crate) fn waiting_loops(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span
     let suspicious: Vec<bool> = (0..body.exprs.len() as u32)
         .map(|i| others_decide(db, function, &body, ExprId(i), true))
         .collect();
-    let asking = asking_assembly(db, function, &body);
+    let asking = asking_assembly(&body);
     let any = suspicious.iter().any(|s| *s) || !asking.is_empty();
     let sources = Sources::of(&body);
     for (i, stmt) in body.stmts.iter().enumerate() {
@@ -65,27 +66,19 @@ fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId
 fn asks_others<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
     let body = body(db, function);
     (0..body.exprs.len() as u32).any(|i| others_decide(db, function, &body, ExprId(i), false))
-        || !asking_assembly(db, function, &body).is_empty()
+        || !asking_assembly(&body).is_empty()
 }
 
 /// Inline assembly that may load what another thread writes, with the variables that occur in it.
-fn asking_assembly(db: &dyn Db, function: FunctionItem<'_>, body: &Body) -> Vec<(StmtId, HashSet<BindingId>)> {
-    let text = function.text(db);
-    let asks = |code: &str| {
-        // What comes out of a macro isn't seen.
-        !code.contains("asm")
-            || code
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .any(|word| matches!(word, "ld" | "nld" | "tld" | "atom" | "natom" | "tatom" | "mbarrier"))
-    };
+fn asking_assembly(body: &Body) -> Vec<(StmtId, HashSet<BindingId>)> {
     let stmts = body.stmts.iter().enumerate();
     stmts
         .filter_map(|(i, stmt)| {
-            let StmtKind::Asm { mentions, .. } = &stmt.kind else {
+            let StmtKind::Asm { text, mentions, .. } = &stmt.kind else {
                 return None;
             };
-            let code = text.get(stmt.span.start as usize..stmt.span.end as usize).unwrap_or("");
-            asks(code).then(|| (StmtId(i as u32), mentions.iter().copied().collect()))
+            let asks = assembly_may_have(text.as_deref(), &["ld", "atom", "mbarrier"]);
+            asks.then(|| (StmtId(i as u32), mentions.iter().copied().collect()))
         })
         .collect()
 }

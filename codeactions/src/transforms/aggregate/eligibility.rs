@@ -10,21 +10,23 @@ use super::Granularity;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
-use crate::edit::lex;
 use crate::emit::target;
 use crate::facts::child::Child;
-use crate::facts::cluster::{Cluster, Function};
+use crate::facts::cluster::Cluster;
+use crate::facts::cluster::Function;
 use crate::facts::ctype;
-use crate::facts::effects::{Effects, effects};
+use crate::facts::effects::Effects;
+use crate::facts::effects::effects;
 use crate::facts::movable;
 use crate::facts::movable::Form;
-use crate::facts::order::{self, CreatedStream};
+use crate::facts::order;
+use crate::facts::order::CreatedStream;
 use crate::facts::pure;
 use crate::facts::site::Site;
 use crate::transforms::self_launch::is_builtin;
 
-/// Refuses what would have to be written differently in the functions that take part: names of another namespace, and template
-/// arguments that mean something in one function alone.
+/// Refuses what would have to be written differently in the functions that take part: names of another
+/// namespace.
 pub fn refuse_other_scopes(cluster: &Cluster<'_>, refusals: &mut Refusals) {
     let scope = |name: &str| {
         name.rsplit_once("::")
@@ -41,21 +43,6 @@ pub fn refuse_other_scopes(cluster: &Cluster<'_>, refusals: &mut Refusals) {
             ),
             Some(function.name_place()),
         );
-    }
-    for (site, at) in cluster.sites.iter().zip(&cluster.site_of) {
-        let function = &cluster.functions[*at];
-        let names = &function.item.signature(function.db).template_names;
-        if let Some(span) = site.launch.template_args.filter(|_| !function.is_kernel())
-            && lex::identifiers(site.source(span)).any(|w| names.iter().any(|n| n == w))
-        {
-            refusals.add(
-                format!(
-                    "the template arguments of this launch depend on those of `{}`",
-                    function.name()
-                ),
-                Some(site.place(span)),
-            );
-        }
     }
 }
 
@@ -119,9 +106,7 @@ pub fn understand_stream(
         refusals.add(format!("the stream `{name}` can't be removed cleanly"), place);
         return None;
     }
-    if let Some(reason) = order::shared_stream(site, &stream, &name) {
-        edit.assume(reason);
-    }
+    order::shared_stream(site, &stream, &name, refusals, edit);
     Some(stream)
 }
 

@@ -9,18 +9,28 @@ use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::edit::include::Header;
 use crate::edit::lex;
-use crate::edit::names::{Names, camel};
-use crate::edit::style::{self, Style};
+use crate::edit::names::Names;
+use crate::edit::names::camel;
+use crate::edit::style;
+use crate::edit::style::Style;
 use crate::emit::arena::Parent;
-use crate::emit::launch_bounds::{self, Needed};
+use crate::emit::launch_bounds;
+use crate::emit::launch_bounds::Needed;
 use crate::emit::launchpad::Listed;
-use crate::emit::outline::{self, Behind, Collecting};
+use crate::emit::outline;
+use crate::emit::outline::Behind;
+use crate::emit::outline::Collecting;
 use crate::emit::split::Split;
 use crate::emit::target;
 use crate::facts::child::Child;
-use crate::facts::cluster::{self, Cluster, Function};
+use crate::facts::cluster;
+use crate::facts::cluster::Cluster;
+use crate::facts::cluster::Function;
 use crate::facts::movable::Form;
-use crate::facts::room::{Collected, launches_at};
+use crate::facts::moved;
+use crate::facts::moved::Spot;
+use crate::facts::room::Collected;
+use crate::facts::room::launches_at;
 use crate::facts::site::Site;
 use crate::transforms::in_launcher;
 use crate::transforms::stream;
@@ -199,6 +209,39 @@ impl<'db> Plan<'_, 'db> {
             "{}{template_args}",
             crate::facts::qualified::qualified(site, child, &group.kernel)
         )
+    }
+
+    /// Refuses names in the types of aggregators that mean something else where these are declared than where they are written.
+    pub fn refuse_other_meanings(&self, refusals: &mut Refusals) {
+        for (index, group) in self.groups.iter().enumerate() {
+            let (kernel, child) = (self.kernel(index), &self.children[group.child]);
+            let own = [group.kernel.clone()];
+            for (site, _) in &group.launches {
+                let (site, at) = (&self.cluster.sites[*site], self.cluster.site_of[*site]);
+                let from = Spot::within(&self.cluster.functions[at], site.launch.name_span);
+                let parents = self.cluster.functions.iter().enumerate();
+                for (_, parent) in parents.filter(|(k, f)| f.is_kernel() && self.cluster.reached_from(*k).contains(&at))
+                {
+                    if let Some(name) = moved::different(&kernel, from, Spot::top(parent), &own) {
+                        let function = &self.cluster.functions[at];
+                        let text = if function.item.signature(function.db).template_names.contains(&name) {
+                            format!(
+                                "the template arguments of this launch depend on those of `{}`",
+                                function.name()
+                            )
+                        } else {
+                            format!(
+                                "`{name}`, which this launch of `{}` names, isn't the same at the top of `{}`; give one of them \
+                                 another name",
+                                child.name,
+                                parent.name()
+                            )
+                        };
+                        refusals.add(text, Some(site.place(site.launch.name_span)));
+                    }
+                }
+            }
+        }
     }
 
     /// The type of a group's aggregator.

@@ -225,7 +225,7 @@ pub fn aggregate<'db>(
         refuse_what_needs_its_children(&cluster, function, &effects, &mut refusals);
         launch_errors::assume_none(function.name(), &effects, &mut edit);
         if function.batch().is_some() {
-            refuse_to_leave_unseen(db, function.name(), &effects, &mut refusals);
+            refuse_to_leave_unseen(function.name(), &effects, &mut refusals);
         } else {
             let parent = Parent::find(&cluster, function, &effects, &mut refusals);
             for file in parent.files(function) {
@@ -273,6 +273,7 @@ pub fn aggregate<'db>(
         granularity,
         arena: names.fresh("arena"),
     };
+    plan.refuse_other_meanings(&mut refusals);
     for (index, place) in shared {
         let bytes = granularity.shared_bytes() * plan.needs(index).len() as u32;
         if bytes != 0

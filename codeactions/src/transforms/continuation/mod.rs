@@ -5,8 +5,10 @@
 //! handed over where it's the same for all threads, and computed again where it is a function of the thread's place in the grid and
 //! of memory that nothing writes.
 
+mod addresses;
 mod emit;
 mod needs;
+mod order;
 pub mod wait;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -186,6 +188,7 @@ impl<'a, 'db> Tail<'a, 'db> {
                 tail.moved.push(body.stmt(*first).span.cover(body.stmt(*last).span));
             }
         }
+        tail.refuse_other_tails()?;
         tail.runs = tail.who_runs();
         Ok(tail)
     }

@@ -12,13 +12,15 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning};
 use gridfuse_analysis::hir::{BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
+use super::addresses::hold_addresses;
 use super::{Around, Given, Runs, Tail};
 use crate::api::refusal::Reason;
 use crate::edit::lex;
+use crate::facts::calls::is_plain_type;
 use crate::facts::calls::{self, Library};
 use crate::facts::child::copies_plainly;
 use crate::facts::effects::{effects, is_pure};
-use crate::facts::pure::{assignments, is_plain_type, only_assigned};
+use crate::facts::pure::{assignments, only_assigned};
 use crate::facts::uses::all_stmts;
 
 impl Tail<'_, '_> {
@@ -345,6 +347,12 @@ impl Tail<'_, '_> {
                 || matches!(b.storage, Storage::Shared | Storage::ExternShared)
         }) || body.exprs.iter().any(|e| matches!(e.kind, ExprKind::AddrOf(_)))
             || !escapes(db, self.wait.function).is_empty();
+        if hold_addresses(db, self.wait.function, body).contains(&binding) {
+            return Err(self.at(
+                format!("`{name}` may hold the address of shared or local memory, which another kernel can't use"),
+                used,
+            ));
+        }
         let points = ty.pointers > 0 || !is_plain_type(&ty.base);
         if private && points {
             return Err(self.at(

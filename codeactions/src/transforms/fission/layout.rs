@@ -180,7 +180,7 @@ impl Layout {
                 ty,
                 operand,
                 reinterpret: false,
-            } => pure::is_plain_type(ty) && self.is_cheap(child, *operand, block),
+            } => crate::facts::calls::is_plain_type(ty) && self.is_cheap(child, *operand, block),
             ExprKind::Call {
                 name: Some(name), args, ..
             } => matches!(name.as_str(), "min" | "max") && all(args.clone()),

@@ -9,10 +9,11 @@ use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Literal
 
 use super::{Reason, reason};
 use crate::edit::lex;
+use crate::facts::calls::is_plain_type;
 use crate::facts::calls::{self, Library};
 use crate::facts::child::Child;
 use crate::facts::effects::is_pure;
-use crate::facts::pure::{assignments, is_plain_type, only_assigned};
+use crate::facts::pure::{assignments, only_assigned};
 use crate::facts::uses::{all_exprs, all_stmts, named, parts, root};
 
 /// A part of the body.

@@ -7,9 +7,9 @@ use super::Iteration;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
+use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
 use crate::facts::effects::Effects;
-use crate::facts::pure::is_plain_type;
 use crate::facts::read_only::all_restrict;
 
 /// Refuses such loads where iterations may pass on what they have written. The kernel's own parameters aren't `__restrict__` any

@@ -335,10 +335,10 @@ fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
             Some(unknown.place),
         );
     }
-    for asm in effects.asm.iter().filter(|a| !movable::is_plain_asm(kernel, a.place)) {
+    for asm in effects.asm.iter().filter(|a| !movable::is_plain_asm(a)) {
         refusals.add(format!("`{name}` holds inline assembly"), Some(asm.place));
     }
-    refuse_to_leave_unseen(db, name, effects, refusals);
+    refuse_to_leave_unseen(name, effects, refusals);
     for found in effects
         .own_name
         .iter()

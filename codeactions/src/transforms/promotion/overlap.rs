@@ -12,7 +12,8 @@ use super::marker::{assumption, contradiction, marker_of};
 use super::memory::{accesses_in, gaps_in, writes_before};
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
-use crate::facts::pure::{self, is_plain_type};
+use crate::facts::calls::is_plain_type;
+use crate::facts::pure;
 use crate::facts::uses::{all_exprs, all_stmts};
 
 /// A split of the kernel.

@@ -1,0 +1,134 @@
+//! What the code in sight contradicts isn't assumed: it is refused, with the place that says so.
+
+use super::{refuses, rewrite};
+
+const REWRITES: [&str; 5] = [
+    "fire-and-forget",
+    "aggregate-block",
+    "aggregate-grid",
+    "threshold",
+    "serialize",
+];
+
+/// A child that does this, launched by all threads of a parent with these arguments.
+fn program(before: &str, params: &str, code: &str, args: &str) -> String {
+    format!(
+        "{before}\n__global__ void child({params}) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {code}\n}}\n\
+         __global__ void parent(int* out, int n, cudaSurfaceObject_t s) {{\n    int t = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+         child<<<2, 32>>>({args});\n}}\n\
+         void run(int* out, cudaSurfaceObject_t s) {{ parent<<<2, 32>>>(out, 64, s); }}\n"
+    )
+}
+
+#[test]
+fn children_that_accumulate() {
+    let total = "__device__ int total;";
+    for (before, code) in [
+        ("", "if (i == 0) out[0] = out[0] * 3 + n;"),
+        ("", "out[0] = out[0] * 3 + n;"),
+        ("", "out[i] = out[i] * 3 + n;"),
+        ("", "out[i] += n;"),
+        ("", "++out[0];"),
+        ("", "int old = out[i]; out[i] = old + n;"),
+        ("", "*out = max(*out, n);"),
+        (total, "total += n;"),
+        (total, "if (i == 0) total = total + 1;"),
+        (
+            "__device__ void add(int* p, int n) { p[3] = p[3] * 2 + n; }",
+            "add(out, n);",
+        ),
+        // What isn't known beside it makes it no better.
+        ("__device__ int f(int i);", "out[0] = out[0] * 3 + n; f(i);"),
+    ] {
+        for id in REWRITES
+            .iter()
+            .filter(|id| !before.contains("f(int") || **id == "fire-and-forget")
+        {
+            refuses(
+                id,
+                &program(before, "int* out, int n", code, "out, t"),
+                "aren't independent of each other",
+            );
+        }
+    }
+}
+
+#[test]
+fn children_that_may_accumulate() {
+    for (before, code, args) in [
+        ("", "out[0] = n;", "out, t"),
+        ("", "if (i < n) out[0] = 1;", "out, t"),
+        ("", "if (out[0] == 0) out[0] = 1;", "out, t"),
+        ("", "atomicAdd(out, n);", "out, t"),
+        ("", "out[i] += n;", "out + 64 * t, n"),
+        ("", "out[n * 64 + i] += n;", "out, t"),
+        ("", "out[out[i]] += n;", "out, t"),
+        ("", "if (out[0] < n) atomicMax(&out[0], n);", "out, t"),
+    ] {
+        for id in REWRITES {
+            rewrite(id, &program(before, "int* out, int n", code, args));
+        }
+    }
+}
+
+#[test]
+fn launches_that_hand_on() {
+    let program = |first: &str, second: &str| {
+        format!(
+            "__global__ void make(int* tmp, int n) {{ tmp[threadIdx.x] = {first}; }}\n\
+             __global__ void use(const int* tmp, int* out) {{ out[threadIdx.x] = {second}; }}\n\
+             __global__ void parent(int* tmp, int* out, int n) {{\n    if (threadIdx.x != 0) return;\n    \
+             $0make<<<1, 32>>>(tmp, n);\n    use<<<1, 32>>>(tmp, out);\n}}\n\
+             void run(int* tmp, int* out) {{ parent<<<1, 32>>>(tmp, out, 3); }}\n"
+        )
+    };
+    refuses(
+        "fire-and-forget",
+        &program("n", "tmp[threadIdx.x] + 1"),
+        "aren't independent of other grids",
+    );
+    let assumes = rewrite("fire-and-forget", &program("n", "1")).assumes;
+    assert!(assumes.iter().all(|a| !a.contains("but line")), "{assumes:?}");
+}
+
+#[test]
+fn surfaces() {
+    let child = |code: &str| program("", "cudaSurfaceObject_t s, int n", code, "s, t");
+    for code in [
+        "int v; surf2Dread(&v, s, i * 4, 0); surf2Dwrite(v * 2 + n, s, i * 4, 0);",
+        "int v = surf2Dread<int>(s, threadIdx.x * 4, 1); surf2Dwrite<int>(v + n, s, threadIdx.x * 4, 1);",
+        "int v = surf1Dread<int>(s, 0); surf1Dwrite(v + 1, s, 0);",
+    ] {
+        for id in ["fire-and-forget", "threshold"] {
+            refuses(id, &child(code), "reads and writes the surface `s` at the same places");
+        }
+    }
+    for code in [
+        "surf2Dwrite(n, s, i * 4, 0);",
+        "int v; surf2Dread(&v, s, i * 4, n); surf2Dwrite(v * 2 + n, s, i * 4, n);",
+    ] {
+        let assumes = rewrite("fire-and-forget", &child(code)).assumes;
+        assert!(!assumes.is_empty());
+    }
+}
+
+#[test]
+fn streams_that_iterations_share() {
+    let program = |code: &str| {
+        format!(
+            "__global__ void child(int* out, int n) {{\n    int i = threadIdx.x;\n    {code}\n}}\n\
+             __global__ void parent(int* out, int n) {{\n    int t = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+             cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    \
+             for (int k = 0; k < n; ++k) child<<<1, 32, 0, s>>>(out + 32 * t, k);\n    cudaStreamDestroy(s);\n}}\n\
+             void run(int* out) {{ parent<<<2, 32>>>(out, 64); }}\n"
+        )
+    };
+    for id in ["aggregate-block", "threshold"] {
+        refuses(
+            id,
+            &program("out[i] = out[i] * 3 + n;"),
+            "aren't independent of each other",
+        );
+        rewrite(id, &program("out[i] = n;"));
+    }
+}

@@ -1,0 +1,106 @@
+//! What a header that isn't found defines may do anything: classes, macros, operators, as functions.
+
+use super::{refuses, rewrite};
+
+/// A child with these includes and definitions before it, and this code in it.
+fn program(before: &str, code: &str) -> String {
+    format!(
+        "{before}\n__global__ void child(int* out, int n) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {code}\n    \
+         if (i < n) out[i] += i;\n}}\n\
+         __global__ void parent(int* out, int n) {{\n    int t = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+         child<<<2, 32>>>(out + 64 * t, n);\n}}\nvoid run(int* out) {{ parent<<<2, 32>>>(out, 64); }}\n"
+    )
+}
+
+const REWRITES: [&str; 5] = [
+    "aggregate-block",
+    "aggregate-grid-stream",
+    "threshold",
+    "serialize",
+    "coarsen",
+];
+
+#[test]
+fn what_is_not_seen_is_not_moved() {
+    let guard = "#include \"guard.h\"";
+    for (before, code, name) in [
+        (guard, "Guard guard;", "Guard"),
+        (guard, "Guard guard(out);", "Guard"),
+        (guard, "Guard guard{out};", "Guard"),
+        (guard, "const Guard guard = out;", "Guard"),
+        (guard, "Guard<int> guard(out);", "Guard"),
+        (guard, "util::Guard guard(out);", "util::Guard"),
+        (guard, "Guard guards[4];", "Guard"),
+        (guard, "Guard{out};", "Guard"),
+        (guard, "Guard(out);", "Guard"),
+        (guard, "auto guard = Guard{out};", "Guard"),
+        (guard, "i = (int)Guard(out);", "Guard"),
+        (guard, "static_cast<Guard>(out);", "Guard"),
+        (guard, "BARRIER;", "BARRIER"),
+        (guard, "if (n > 3) BARRIER;", "BARRIER"),
+        ("", "BARRIER;", "BARRIER"),
+        (guard, "BARRIER();", "BARRIER"),
+        (guard, "Guard& g = *(Guard*)out; g += 3;", "Guard"),
+        (guard, "Guard* g = (Guard*)out; g[i] = g[i + 1];", "Guard"),
+        (
+            "#include \"guard.h\"\nstruct Mine { Guard g; int x; };",
+            "Mine m;",
+            "Mine",
+        ),
+        (
+            "#include \"guard.h\"\nstruct Mine : public Guard { int x; };",
+            "Mine m;",
+            "Mine",
+        ),
+        ("#include \"guard.h\"\nusing Mine = Guard;", "Mine m;", "Mine"),
+        ("#include <lib/guard.h>", "Guard guard;", "Guard"),
+        (
+            "#include \"guard.h\"\n__device__ int index() { return GLOBAL_ID; }",
+            "i = index();",
+            "GLOBAL_ID",
+        ),
+        (
+            "#include \"guard.h\"\n__device__ int index(int i) { Guard g; return i; }",
+            "i = index(i);",
+            "Guard",
+        ),
+    ] {
+        for id in REWRITES {
+            refuses(id, &program(before, code), &format!("`{name}"));
+        }
+        let assumes = rewrite("fire-and-forget", &program(before, code)).assumes;
+        let value = name == "GLOBAL_ID";
+        assert!(value || !assumes.is_empty(), "{code}: {assumes:?}");
+    }
+}
+
+#[test]
+fn what_is_harmless_is_moved() {
+    for (before, code) in [
+        ("#include \"sizes.h\"", "if (i >= BLOCK_SIZE * 4) return;"),
+        (
+            "#include \"sizes.h\"",
+            "float f = FLT_MAX; if (f < i || INT_MAX < i) return;",
+        ),
+        (
+            "#include <vector>\n#include <cuda_runtime.h>\n#include <cub/cub.cuh>\n#include <cstdint>",
+            "size_t big = SIZE_MAX; uint32_t f = 3; if (i > big || f < 0) return;",
+        ),
+        (
+            "#include \"node.h\"",
+            "Node* p = (Node*)out; if (p->next == nullptr) return;",
+        ),
+        (
+            "#include \"vec.h\"\nstruct Pair { int a, b; };\nenum Kind { kOne, kTwo };\nusing Number = unsigned;",
+            "Pair p{1, 2}; Kind k = kOne; const Number m = 3; float4 f = make_float4(0, 0, 0, 0); if (p.a + m < k + f.x) return;",
+        ),
+        (
+            "#include \"vec.h\"\nclass Timer { Clock clock; };",
+            "struct Local { int x; }; Local l{3}; typedef int Mine; Mine m = l.x; if (m < i) return;",
+        ),
+    ] {
+        for id in REWRITES {
+            rewrite(id, &program(before, code));
+        }
+    }
+}
