@@ -3745,6 +3745,7 @@ struct alignas(16) Part {
 };
 
 constexpr std::size_t kMostTogether = std::size_t(1) << 40;   // no heap is that large
+constexpr std::size_t kNoPart = ~std::size_t(0);              // by a thread that comes along and wants nothing
 
 /// What a part of this size takes, with what stands in front of it.
 __device__ __forceinline__ unsigned long long part_bytes(std::size_t bytes) { return sizeof(Part) + (bytes + 15) / 16 * 16; }
@@ -3773,11 +3774,11 @@ __device__ __forceinline__ void* allocate_alone(std::size_t bytes) {
 
 /// malloc() for device code. The threads of a warp that happen to be here together allocate once. The
 /// memory is aligned to 16 bytes and must be given back with free_together(), by any thread of any kernel.
-/// nullptr if there is no memory for it, and for 0 bytes.
+/// nullptr if there is no memory for it. For 0 bytes it is a place of its own, as malloc() gives one on a GPU.
 __device__ inline void* malloc_together(std::size_t bytes) {
     const unsigned together = __activemask();
     const unsigned leader = __ffs(together) - 1, lane = detail::lane_of(detail::linear_thread());
-    const bool takes_part = bytes - 1 < detail::kMostTogether;
+    const bool takes_part = bytes <= detail::kMostTogether;
     const unsigned long long own = takes_part ? detail::part_bytes(bytes) : 0;
     unsigned long long before = 0, all = 0;
     for (unsigned rest = together; rest != 0; rest &= rest - 1) {
@@ -3801,7 +3802,7 @@ __device__ inline void* malloc_together_in_block(std::size_t bytes) {
     constexpr unsigned kSizeBits = 53;   // for the bytes of all parts; 11 for the number of up to 1024 parts
     __shared__ unsigned long long cursor;   // number of parts, and their bytes
     __shared__ detail::Together* whole;
-    const bool takes_part = bytes - 1 < detail::kMostTogether;
+    const bool takes_part = bytes <= detail::kMostTogether;
     const unsigned long long own = takes_part ? (1ull << kSizeBits) + detail::part_bytes(bytes) : 0;
     cursor = 0;   // by all of them: no thread is known to be left
     __syncthreads();
@@ -3837,18 +3838,32 @@ __device__ inline void free_together(const void* memory) {
     }
 }
 
+namespace detail {
+
+/// What a cudaMalloc() of a device fails with: it leaves the place as it is, and cudaGetLastError() tells of it. Who asks for nothing,
+/// or has no place, is told so.
+template <class T>
+__device__ __forceinline__ cudaError_t given(T** place, void* memory, bool asks) {
+    if (!asks) return cudaMalloc(place, std::size_t(0));
+    if (memory == nullptr) return cudaMalloc(place, kMostTogether);
+    *place = static_cast<T*>(memory);
+    return cudaSuccess;
+}
+
+}   // namespace detail
+
 /// cudaMalloc() for device code, to be given back with cuda_free_together().
 template <class T>
 __device__ __forceinline__ cudaError_t cuda_malloc_together(T** place, std::size_t bytes) {
-    *place = static_cast<T*>(malloc_together(bytes));
-    return *place != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+    const bool asks = place != nullptr && bytes != 0;
+    return detail::given(place, malloc_together(asks ? bytes : detail::kNoPart), asks);
 }
 
 /// The same for a whole block.
 template <class T>
 __device__ __forceinline__ cudaError_t cuda_malloc_together_in_block(T** place, std::size_t bytes) {
-    *place = static_cast<T*>(malloc_together_in_block(bytes));
-    return *place != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
+    const bool asks = place != nullptr && bytes != 0;
+    return detail::given(place, malloc_together_in_block(asks ? bytes : detail::kNoPart), asks);
 }
 
 /// cudaFree() for memory that cuda_malloc_together() gave.
@@ -3875,7 +3890,7 @@ __device__ __forceinline__ T* new_together_in_block(std::size_t count) {
                   "new_together_in_block constructs nothing");
     static_assert(alignof(T) <= 16, "over-aligned type");
     const bool possible = count <= detail::kMostTogether / sizeof(T);   // all threads must come to the barriers
-    return static_cast<T*>(malloc_together_in_block(possible ? count * sizeof(T) : 0));
+    return static_cast<T*>(malloc_together_in_block(possible ? count * sizeof(T) : detail::kNoPart));
 }
 
 }   // namespace gridfuse

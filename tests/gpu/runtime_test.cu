@@ -932,6 +932,10 @@ __global__ void take(const unsigned* words, unsigned** parts, Way way, int n, un
     const size_t count = words[t] == kHuge ? size_t(1) << 36 : words[t] == kEndless ? ~size_t(0) / 4 : words[t];
     unsigned* part = nullptr;
     cudaError_t error = cudaSuccess;
+    const bool cuda = way == kCuda || way == kCudaInBlock;
+    // Errors leave the place as it is.
+    unsigned* const before = cuda ? reinterpret_cast<unsigned*>(parts) : nullptr;
+    part = before;
     switch (way) {
         case kMalloc: part = static_cast<unsigned*>(gridfuse::malloc_together(count * sizeof(unsigned))); break;
         case kNew: part = gridfuse::new_together<unsigned>(count); break;
@@ -940,8 +944,12 @@ __global__ void take(const unsigned* words, unsigned** parts, Way way, int n, un
         case kNewInBlock: part = gridfuse::new_together_in_block<unsigned>(count); break;
         case kCudaInBlock: error = gridfuse::cuda_malloc_together_in_block(&part, count * sizeof(unsigned)); break;
     }
-    const bool possible = words[t] != 0 && words[t] < kEndless;
-    if ((part != nullptr) != possible || (error == cudaSuccess) != (part != nullptr) && (way == kCuda || way == kCudaInBlock)) atomicAdd(errors, 1);
+    // malloc and new give for nothing a place of its own, cudaMalloc an error.
+    const bool possible = words[t] < kEndless && (words[t] != 0 || !cuda);
+    const cudaError_t wanted = possible ? cudaSuccess : words[t] == 0 ? cudaErrorInvalidValue : cudaErrorMemoryAllocation;
+    if ((part != before) != possible) atomicAdd(errors, 1);
+    if (cuda && (error != wanted || cudaGetLastError() != wanted)) atomicAdd(errors, 1);
+    if (part == before) part = nullptr;
     if (reinterpret_cast<uintptr_t>(part) % 16 != 0) atomicAdd(errors, 1);
     if (part != nullptr) fill_words(part, words[t], t);
     parts[t] = part;

@@ -9,6 +9,7 @@
 #include "scheduler.hpp"
 #include "stream.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -33,7 +34,8 @@ void check_shared_total(const Block& block) {
 
 void* heap_allocate(std::size_t bytes, Site site) {
     resolve_same_value();
-    if (bytes == 0 || heap_bytes + bytes > heap_limit) return nullptr;
+    bytes = std::max(bytes, std::size_t(1));   // a place of its own, as on an H100
+    if (bytes > heap_limit || heap_bytes + bytes > heap_limit) return nullptr;
     Allocation* const made = allocate(Allocation::Kind::Heap, bytes, 16);
     if (made == nullptr) return nullptr;
     heap_bytes += bytes;

@@ -304,9 +304,12 @@ cudaError_t cudaMemGetInfo(std::size_t* available, std::size_t* total) {
 }
 
 cudaError_t cudaMalloc(void** address, std::size_t bytes) {
-    if (current != nullptr) {   // the same as malloc there
-        *address = rt::device_malloc(bytes);
-        return *address == nullptr && bytes != 0 ? fail(cudaErrorMemoryAllocation) : cudaSuccess;
+    if (current != nullptr) {   // malloc there, but for its errors: they leave the place as it is (H100, CUDA 13.0)
+        if (address == nullptr || bytes == 0) return fail(cudaErrorInvalidValue);
+        void* const made = rt::device_malloc(bytes);
+        if (made == nullptr) return fail(cudaErrorMemoryAllocation);
+        *address = made;
+        return cudaSuccess;
     }
     const HostLock lock;
     return make_memory(address, bytes, Allocation::Kind::Device, SITE);

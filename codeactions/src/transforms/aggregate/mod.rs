@@ -312,7 +312,11 @@ pub fn aggregate<'db>(
         };
         let nested = plan.is_nested();
         let needed = needs.iter().map(|g| plan.registers(*g, nested)).reduce(Needed::and);
-        let launches = parent.all_launches(function).filter(|_| !plan.is_outlined_now(*index));
+        // A kernel whose body moves launches nothing itself.
+        let launches = match plan.is_outlined_now(*index) {
+            true => Some(&[][..]),
+            false => parent.all_launches(function),
+        };
         if let Some(needed) = needed {
             launch_bounds::keep(function, launches, needed, &mut refusals, &mut edit);
         }

@@ -127,6 +127,7 @@ impl Generator {
             launches_left: 6,
             locals: Vec::new(),
             own_slots: Vec::new(),
+            others: Vec::new(),
         }
     }
 

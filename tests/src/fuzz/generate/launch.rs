@@ -30,6 +30,8 @@ pub(super) struct Context {
     pub locals: Vec<String>,
     /// Slots of this thread that may be written: the element and its type.
     pub own_slots: Vec<(Expr, &'static str)>,
+    /// Constants whose names mean something else outside of the function.
+    pub others: Vec<Value>,
 }
 
 impl Context {
@@ -807,6 +809,7 @@ impl Generator {
     ) -> Expr {
         let uniform = uniform_values(context, parent);
         let value = match self.random.below(10) {
+            0 if !context.others.is_empty() => clamped(self.random.pick(&context.others).clone(), low, high),
             0..=2 if !uniform.is_empty() => clamped(self.random.pick(&uniform).clone(), low, high),
             3 | 4 => Value::literal(self.random.range(low, high)),
             5 => clamped(

@@ -8,6 +8,7 @@
 mod child;
 mod host;
 mod launch;
+mod names;
 mod ordered;
 mod parent;
 mod plan;

@@ -53,6 +53,9 @@ impl Generator {
         if self.random.chance(30) {
             self.change_parameter(&mut context, &spec, "parent changes a parameter", &mut inner);
         }
+        if self.random.chance(8) {
+            inner.extend(self.another_meaning(&mut context));
+        }
         let who = self.random.weighted(&[66, 16, 7, 6, 5]);
         let mut reduced = Vec::new();
         let sites = spec.launches.clone();
