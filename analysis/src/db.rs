@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,7 +15,8 @@ use crate::compile::CompileCommand;
 use crate::items::IncludeItem;
 use crate::mask::directives;
 use crate::outline::Outline;
-use crate::parse::{Parsed, parse};
+use crate::parse::LastTrees;
+use crate::patch::Patched;
 use crate::preprocess::Line;
 use crate::settings::Settings;
 use crate::settled::{SettledRest, Settling};
@@ -34,9 +36,12 @@ pub struct SourceFile {
     /// change: so they are kept apart from the text, which does with every edit.
     #[returns(clone)]
     pub includes: Arc<Vec<IncludeItem>>,
-    /// An earlier text as it was parsed, for incremental parsing.
-    #[returns(clone)]
-    pub previous: Option<Parsed>,
+    /// What the text says, where that is known without reading it. See [`crate::patch`].
+    #[returns(ref)]
+    pub(crate) patched: Option<Arc<Patched>>,
+    /// For incremental parsing, where it is being edited.
+    #[returns(ref)]
+    pub(crate) last_trees: Option<LastTrees>,
     /// What its directives say; `None`: the text is asked. See [`crate::settled`].
     #[returns(ref)]
     pub(crate) settled_lines: Option<Arc<Vec<Line>>>,
@@ -191,10 +196,10 @@ impl Host {
             return file;
         }
         let includes = includes_in(&text);
-        let file = SourceFile::builder(path.to_path_buf(), text, includes, None, None, None, None)
+        let file = SourceFile::builder(path.to_path_buf(), text, includes, None, None, None, None, None)
             .durability(Durability::HIGH)
             .text_durability(Durability::LOW)
-            .previous_durability(Durability::LOW)
+            .patched_durability(Durability::LOW)
             .new(&self.db);
         let workspace = Workspace::get(&self.db);
         let mut files = workspace.files(&self.db).as_ref().clone();
@@ -211,11 +216,20 @@ impl Host {
         file
     }
 
+    /// From now on the trees of a file are made from those before.
+    pub(crate) fn keep_trees(&mut self, file: SourceFile) {
+        if file.last_trees(&self.db).is_none() {
+            file.set_last_trees(&mut self.db)
+                .with_durability(Durability::HIGH)
+                .to(Some(LastTrees::default()));
+        }
+    }
+
     /// `durability`: what was found out from files that hardly ever change isn't looked at again when others do.
     fn set_text(&mut self, file: SourceFile, text: Arc<str>, durability: Durability) {
         if file.text(&self.db) != text {
             self.set_includes(file, includes_in(&text));
-            file.set_previous(&mut self.db).with_durability(durability).to(None);
+            file.set_patched(&mut self.db).with_durability(durability).to(None);
             file.set_text(&mut self.db).with_durability(durability).to(text);
         }
     }
@@ -243,7 +257,7 @@ impl Host {
                 }
                 Entry::Vacant(free) => {
                     let includes = includes_in(&text);
-                    let file = SourceFile::builder(free.key().clone(), text, includes, None, None, None, None)
+                    let file = SourceFile::builder(free.key().clone(), text, includes, None, None, None, None, None)
                         .durability(Durability::HIGH)
                         .new(&self.db);
                     free.insert(file);
@@ -270,13 +284,16 @@ impl Host {
         }
         self.begin_settling(file);
         let new: Arc<str> = [head, insert, tail].concat().into();
-        let parsed = parse(&self.db, file);
-        if may_touch_includes(head, &old[start..end], insert, tail) {
+        self.keep_trees(file);
+        // A panic of a query is that of the next one who asks.
+        let patched = catch_unwind(AssertUnwindSafe(|| Patched::after(&self.db, file, start, end, insert)));
+        let patched = patched.ok().flatten().map(Arc::new);
+        if patched.is_none() && may_touch_includes(head, &old[start..end], insert, tail) {
             self.set_includes(file, includes_in(&new));
         }
-        file.set_previous(&mut self.db)
+        file.set_patched(&mut self.db)
             .with_durability(Durability::LOW)
-            .to(Some(parsed));
+            .to(patched);
         file.set_text(&mut self.db).with_durability(Durability::LOW).to(new);
         self.settle();
     }

@@ -12,8 +12,8 @@ use tree_sitter::Node;
 
 use crate::db::{Db, SourceFile};
 use crate::mentions::WordSet;
-use crate::outline::{errors_outside, outline_in_text};
-use crate::parse::parse;
+use crate::outline::{item_tree, outline_in_text};
+use crate::parse::masked;
 use crate::settled::EditedFunction;
 use crate::span::{Span, TextRange};
 use crate::special_members::Constructors;
@@ -310,14 +310,15 @@ fn starts<'db>(db: &'db dyn Db, file: SourceFile) -> HashMap<FunctionItem<'db>, 
 /// Places of a file's includes and syntax errors.
 #[salsa::tracked]
 pub fn places(db: &dyn Db, file: SourceFile) -> ItemPlaces {
-    let parsed = parse(db, file);
+    let (tree, _) = item_tree(db, file);
+    let masked = masked(db, file);
     let mut includes = Vec::new();
-    let mut cursor = parsed.tree().walk();
-    let mut stack: Vec<Node<'_>> = vec![parsed.tree().root_node()];
+    let mut cursor = tree.walk();
+    let mut stack: Vec<Node<'_>> = vec![tree.root_node()];
     while let Some(node) = stack.pop() {
         match node.kind() {
             "preproc_include" => {
-                let text = &parsed.masked().text;
+                let text = &masked.text;
                 let line = text.get(node.byte_range()).unwrap_or("").trim_end();
                 includes.push(TextRange::new(
                     node.start_byte() as u32,
@@ -333,6 +334,6 @@ pub fn places(db: &dyn Db, file: SourceFile) -> ItemPlaces {
     includes.sort_unstable();
     ItemPlaces {
         includes,
-        errors: errors_outside(&parsed),
+        errors: outline_in_text(db, file).errors.clone(),
     }
 }

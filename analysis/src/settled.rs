@@ -97,6 +97,7 @@ impl Host {
     pub(crate) fn begin_settling(&mut self, file: SourceFile) {
         if !self.settling.files.contains(&file) && file.text(&self.db).len() <= MOST {
             self.settling.files.push(file);
+            self.keep_trees(file);
             self.settle();
         }
     }
@@ -111,6 +112,9 @@ impl Host {
         self.set_lines(file, None);
         self.set_outline(file, None);
         self.set_rest(file, None);
+        file.set_last_trees(&mut self.db)
+            .with_durability(Durability::HIGH)
+            .to(None);
         self.free_unused();
     }
 

@@ -6,7 +6,7 @@ use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::{Body, Builtin, ExprKind, Name, StmtKind, Type, body};
 use gridfuse_analysis::items::{FunctionItem, TypeItem, items};
 use gridfuse_analysis::mentions::anchor;
-use gridfuse_analysis::parse::parse;
+use gridfuse_analysis::parse::masked;
 use gridfuse_analysis::resolve::{functions_named, included_files, unqualified, visible_names};
 use gridfuse_analysis::span::{FileRange, Span, TextRange};
 
@@ -385,8 +385,8 @@ impl Head {
     /// Understands the words in front of a kernel's name, or gives the one that it doesn't know.
     fn read(db: &dyn Db, file: SourceFile, text: &str, offset: u32) -> Result<Head, String> {
         let mut head = Head::default();
-        let parsed = parse(db, file);
-        let macros = &parsed.masked().specifiers;
+        let masked = masked(db, file);
+        let macros = &masked.specifiers;
         let tokens = lex::code_tokens(text);
         let mut at = 0;
         while let Some(token) = tokens.get(at) {

@@ -7,7 +7,7 @@
 
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::Type;
-use gridfuse_analysis::parse::parse;
+use gridfuse_analysis::parse::masked;
 use gridfuse_analysis::resolve::{Meaning, meaning};
 use gridfuse_analysis::span::FileRange;
 
@@ -190,8 +190,8 @@ fn head<'a>(function: &'a Function<'_>) -> &'a str {
 }
 
 fn bounds(db: &dyn Db, file: SourceFile, head: &str, offset: u32) -> Bounds {
-    let parsed = parse(db, file);
-    let macros = &parsed.masked().specifiers;
+    let masked = masked(db, file);
+    let macros = &masked.specifiers;
     let bounding = |text: &str| text.contains("launch_bounds") || text.contains("maxnreg");
     let tokens = lex::code_tokens(head);
     for (index, token) in tokens.iter().enumerate() {

@@ -5,7 +5,7 @@ use crate::db::{Db, SourceFile};
 use crate::diagnostic::{Diagnostic, Finding, Kind, Severity};
 use crate::hir::body;
 use crate::items::{FunctionItem, items};
-use crate::parse::parse;
+use crate::parse::large_ranges;
 use crate::span::{FileRange, TextRange};
 use crate::summary::leads_too_far;
 use crate::uniformity::{MAY_TAKE_LONG, uniformity};
@@ -90,8 +90,7 @@ fn too_large_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
 
 /// What is too large outside of functions, with this severity.
 pub(super) fn too_large_in_file(db: &dyn Db, file: SourceFile, severity: Severity) -> Vec<Diagnostic> {
-    let parsed = parse(db, file);
-    let large = &parsed.masked().large;
+    let large = &large_ranges(db, file);
     if large.is_empty() {
         return Vec::new();
     }

@@ -7,6 +7,7 @@ use tree_sitter::Node;
 use super::lower::{Lowering, words};
 use super::lower_expr::without_template_arguments;
 use super::types::Type;
+use crate::fields;
 use crate::resolve::also_stands_for;
 
 /// So many names that stand for each other are followed; what more of them hide isn't known.
@@ -18,7 +19,7 @@ pub(crate) fn typedef_target<'a>(
     declarator: Node<'_>,
     text: impl Fn(Node<'_>) -> &'a str,
 ) -> String {
-    let ty = typedef.child_by_field_name("type").map_or("", &text);
+    let ty = typedef.child_by_field_id(fields::TYPE.id()).map_or("", &text);
     let mut cursor = typedef.walk();
     let volatile = typedef
         .children(&mut cursor)

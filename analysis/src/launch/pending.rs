@@ -7,7 +7,7 @@ use super::count::PENDING_LAUNCHES;
 use crate::db::{Db, SourceFile, Workspace};
 use crate::hir::{ExprKind, Name, body};
 use crate::items::items;
-use crate::parse::parse;
+use crate::parse::masked;
 use crate::settings::settings;
 
 const LIMIT: &str = "cudaLimitDevRuntimePendingLaunchCount";
@@ -54,7 +54,7 @@ pub(crate) fn limits_set_in_text(db: &dyn Db, file: SourceFile) -> Arc<Vec<Optio
     let mut found = Vec::new();
     // What was blanked may set it.
     let text = file.text(db);
-    let mut large = parse(db, file).masked().large.clone().into_iter();
+    let mut large = masked(db, file).large.clone().into_iter();
     if large.any(|range| range.text(&text).contains(LIMIT)) {
         found.push(None);
     }

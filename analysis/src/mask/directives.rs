@@ -41,7 +41,10 @@ impl Directive {
 /// All directives of a file, in order.
 #[salsa::tracked(returns(clone))]
 pub fn file_directives(db: &dyn Db, file: SourceFile) -> Arc<Vec<Directive>> {
-    Arc::new(directives(&file.text(db)))
+    match file.patched(db) {
+        Some(patched) => patched.directives.clone(),
+        None => Arc::new(directives(&file.text(db))),
+    }
 }
 
 /// All directives of a text, in order.

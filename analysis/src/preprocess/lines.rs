@@ -40,6 +40,9 @@ pub(super) fn lines(db: &dyn Db, file: SourceFile) -> &[Line] {
 /// The same as the text says now.
 #[salsa::tracked]
 pub(crate) fn lines_in_text(db: &dyn Db, file: SourceFile) -> Arc<Vec<Line>> {
+    if let Some(patched) = file.patched(db) {
+        return patched.lines.clone();
+    }
     let text = file.text(db);
     let directives = file_directives(db, file);
     let lines = directives.iter().map(|d| line(&d.name, d.rest(&text)));

@@ -18,8 +18,8 @@ pub(crate) use lines::{Line, lines_in_text};
 pub use specifiers::Specifiers;
 pub(crate) use specifiers::{SpecifierMacros, SpecifierUse, specifier_macros};
 pub(crate) use token::{Lexeme, TokenKind, lex};
-pub(crate) use walk::branches;
 pub use walk::{Branch, Preprocessed, preprocessed};
+pub(crate) use walk::{branches, gave_up};
 
 use crate::items::MacroItem;
 

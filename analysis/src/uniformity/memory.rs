@@ -543,7 +543,10 @@ pub(crate) fn constant_values(db: &dyn Db, file: SourceFile) -> &BTreeSet<String
 /// The same as the text says now.
 #[salsa::tracked]
 pub(crate) fn constant_values_in_text(db: &dyn Db, file: SourceFile) -> Arc<BTreeSet<String>> {
-    let text = crate::parse::parse(db, file).masked().text.clone();
+    if let Some(patched) = file.patched(db) {
+        return patched.constants.clone();
+    }
+    let text = crate::parse::masked(db, file).text.clone();
     let mut names = BTreeSet::new();
     for (at, word) in text.match_indices("__constant__") {
         let rest = &text[at + word.len()..];

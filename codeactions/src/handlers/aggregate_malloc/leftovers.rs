@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use gridfuse_analysis::db::{Db, SourceFile};
 use gridfuse_analysis::hir::body;
 use gridfuse_analysis::items::{FunctionItem, items};
-use gridfuse_analysis::parse::parse;
+use gridfuse_analysis::parse::masked;
 use gridfuse_analysis::preprocess::{MacroState, preprocessed};
 use gridfuse_analysis::span::{FileRange, TextRange};
 
@@ -151,8 +151,7 @@ impl Scan<'_> {
         let db = self.db;
         let text = file.text(db);
         let tokens = without_directives(&text, lex::code_tokens_of(db, file));
-        let parsed = parse(db, file);
-        let masked = parsed.masked();
+        let masked = masked(db, file);
         for (index, token) in tokens.iter().enumerate() {
             let word = token.text(&text);
             let named = self.words.contains(&word) && may_be_meant(&text, &tokens, index);
