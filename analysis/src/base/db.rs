@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::base::command::CompileCommand;
-use crate::base::parsed::Parsed;
+use crate::base::mask::Directive;
+use crate::base::parsed::LastTrees;
 use crate::base::preprocess::IncludeItem;
 use crate::base::preprocess::Line;
 use crate::base::settings::Settings;
@@ -28,12 +29,24 @@ pub struct SourceFile {
     /// change: so they are kept apart from the text, which does with every edit.
     #[returns(clone)]
     pub includes: Arc<Vec<IncludeItem>>,
-    /// An earlier text as it was parsed, for incremental parsing.
-    #[returns(clone)]
-    pub previous: Option<Parsed>,
+    /// What the text says, where that is known without reading it.
+    #[returns(ref)]
+    pub(crate) patched: Option<Arc<PatchedText>>,
+    /// For incremental parsing, where it is being edited.
+    #[returns(ref)]
+    pub(crate) last_trees: Option<LastTrees>,
     /// What its directives say; `None`: the text is asked. See [`crate::host`].
     #[returns(ref)]
     pub(crate) settled_lines: Option<Arc<Vec<Line>>>,
+}
+
+/// What a text says, where it differs from an earlier one inside one body alone.
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
+pub struct PatchedText {
+    /// Its directives.
+    pub(crate) directives: Arc<Vec<Directive>>,
+    /// What these say.
+    pub(crate) lines: Arc<Vec<Line>>,
 }
 
 /// The files of the workspace and the settings that analyses read.

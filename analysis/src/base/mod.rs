@@ -4,6 +4,7 @@ pub mod budget;
 pub mod command;
 pub mod compile;
 pub mod db;
+pub(crate) mod fields;
 pub mod file_settings;
 pub mod include;
 pub mod limits;

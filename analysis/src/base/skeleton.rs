@@ -1,16 +1,41 @@
 //! A file without the insides of its functions: what is broken in one of them then hides none of the items around it.
 
-use crate::base::preprocess::{Lexeme, TokenKind, lex};
+use crate::base::preprocess::Lexeme;
+use crate::base::preprocess::TokenKind;
+use crate::base::preprocess::lex;
+use crate::base::span::TextRange;
 
-/// The text with the bodies of functions blanked: same length, same lines.
-pub(crate) fn without_bodies(text: &str) -> String {
+/// A text whose functions' bodies are blanked: same length, same lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Skeleton {
+    /// The text.
+    pub text: String,
+    /// The bodies that were blanked, their braces included, in order.
+    pub bodies: Vec<TextRange>,
+}
+
+/// Which bodies are blanked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blank {
+    /// Those of functions that stand in no class: what a class is depends on what its members do.
+    OutsideOfClasses,
+    /// All.
+    All,
+}
+
+/// The text with the bodies of functions blanked.
+pub(crate) fn skeleton(text: &str, blank: Blank) -> Skeleton {
     let mut out = text.as_bytes().to_vec();
+    let mut bodies = Vec::new();
     let lexemes = lex(text, true);
     let word = |index: usize| lexemes.get(index).and_then(|l| text.get(l.start..l.end)).unwrap_or("");
     // Where the declaration begins whose head is being read, and whether a parameter list closed in it.
     let mut head = 0;
     let mut parameters = false;
     let mut depth = 0u32;
+    // For each brace around: whether it is that of a class.
+    let mut scopes: Vec<bool> = Vec::new();
+    let mut classes = 0;
     let mut at = 0;
     while let Some(lexeme) = lexemes.get(at) {
         match (lexeme.kind, word(at)) {
@@ -26,6 +51,7 @@ pub(crate) fn without_bodies(text: &str) -> String {
             }
             (_, "}") => {
                 (head, parameters, depth) = (at + 1, false, 0);
+                classes -= usize::from(scopes.pop() == Some(true));
             }
             (_, "{") if depth == 0 => {
                 let last = at.checked_sub(1).map_or("", word);
@@ -41,21 +67,35 @@ pub(crate) fn without_bodies(text: &str) -> String {
                 };
                 if let Some(close) = close {
                     let (from, to) = (lexeme.end, lexemes.get(close).map_or(lexeme.end, |l| l.start));
-                    for byte in out.get_mut(from..to).unwrap_or_default() {
-                        if !matches!(*byte, b'\n' | b'\r') {
-                            *byte = b' ';
+                    if classes == 0 || blank == Blank::All {
+                        for byte in out.get_mut(from..to).unwrap_or_default() {
+                            if !matches!(*byte, b'\n' | b'\r') {
+                                *byte = b' ';
+                            }
                         }
+                        bodies.push(TextRange::new(lexeme.start as u32, to as u32 + 1));
                     }
                     at = close;
+                } else {
+                    let is_class = (head..at).any(|index| matches!(word(index), "struct" | "class" | "union"));
+                    scopes.push(is_class);
+                    classes += usize::from(is_class);
                 }
                 (head, parameters) = (at + 1, false);
             }
+            (_, "{") => scopes.push(false),
             _ => {}
         }
         at += 1;
     }
     // Whole tokens were blanked, and what is between them.
-    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+    match String::from_utf8(out) {
+        Ok(text) => Skeleton { text, bodies },
+        Err(_) => Skeleton {
+            text: text.to_owned(),
+            bodies: Vec::new(),
+        },
+    }
 }
 
 /// The first word of a declaration, its template header left out.
@@ -111,7 +151,7 @@ fn closing<'t>(text: &str, lexemes: &[Lexeme], word: &impl Fn(usize) -> &'t str,
 
 #[cfg(test)]
 mod tests {
-    use super::without_bodies;
+    use super::{Blank, skeleton};
 
     #[test]
     fn bodies_of_functions_are_blanked() {
@@ -145,7 +185,7 @@ mod tests {
             ),
             ("void f() {\n {\n}\nint a;", "void f() {\n  \n}\nint a;"),
         ] {
-            let found = without_bodies(text);
+            let found = skeleton(text, Blank::All).text;
             assert_eq!(found, expected);
             assert_eq!(found.len(), text.len());
         }

@@ -2,7 +2,7 @@
 
 use crate::base::budget::{CALLEES, FILE_BYTES, FUNCTION_BYTES, GOTOS, LAUNCHES, TOO_LARGE};
 use crate::base::db::{Db, SourceFile};
-use crate::base::parse::parse;
+use crate::base::parse::large_ranges;
 use crate::base::place::FileRange;
 use crate::base::severity::Severity;
 use crate::base::span::TextRange;
@@ -10,7 +10,8 @@ use crate::diagnostics::diagnostic::{Diagnostic, Finding, Kind};
 use crate::facts::summary::leads_too_far;
 use crate::facts::uniformity::{MAY_TAKE_LONG, uniformity};
 use crate::hir::body;
-use crate::hir::items::{FunctionItem, items};
+use crate::hir::items::FunctionItem;
+use crate::hir::items::items;
 
 pub(super) const KIND: Kind = Kind {
     id: "too-large",
@@ -92,8 +93,7 @@ fn too_large_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
 
 /// What is too large outside of functions, with this severity.
 pub(super) fn too_large_in_file(db: &dyn Db, file: SourceFile, severity: Severity) -> Vec<Diagnostic> {
-    let parsed = parse(db, file);
-    let large = &parsed.masked().large;
+    let large = &large_ranges(db, file);
     if large.is_empty() {
         return Vec::new();
     }

@@ -2,7 +2,7 @@
 //!
 //! [`direct`] looks at one body; [`summary`] and [`effects`] walk the graph of calls (and, for memory, of launches) over it.
 
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::base::budget::CALLEES;
@@ -32,6 +32,7 @@ use crate::hir::items::FunctionItem;
 use crate::hir::library::Known;
 use crate::hir::library::known;
 use crate::hir::names::unqualified;
+use rustc_hash::FxHashSet;
 
 /// A set of CUDA's built-in variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, salsa::SalsaValue)]
@@ -438,7 +439,8 @@ impl<'db> Scan<'_, 'db> {
 
 /// What runs while a function does.
 struct Reached<'db> {
-    /// Functions that may run, the function itself included, each with the call (in it) that leads there.
+    /// Functions that may run, the function itself included, each with the call (in it) that leads there; the function alone when there
+    /// are more than are looked at.
     all: Vec<(FunctionItem<'db>, Option<Span>)>,
     /// The calls that lead to a kernel that isn't known, or to more functions than are looked at.
     unknown: Vec<Span>,
@@ -448,16 +450,13 @@ struct Reached<'db> {
 
 /// Functions that `function` may run; with `launches`, also the kernels that these launch.
 fn reached<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launches: bool) -> Reached<'db> {
-    let mut seen = HashSet::from([function]);
+    let mut seen = FxHashSet::from_iter([function]);
     let mut queue = VecDeque::from([(function, None)]);
     let mut all = Vec::new();
     let mut unknown = Vec::new();
     let mut cut = false;
-    while let Some((f, root)) = queue.pop_front() {
+    'functions: while let Some((f, root)) = queue.pop_front() {
         all.push((f, root));
-        if cut {
-            continue;
-        }
         let direct = direct(db, f);
         let launched = direct.launches.iter().filter(|_| launches);
         for site in direct.calls.iter().chain(launched) {
@@ -468,6 +467,7 @@ fn reached<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launches: bool) ->
             for f in &site.candidates {
                 if !seen.contains(f) && seen.len() >= CALLEES {
                     cut = true;
+                    break 'functions;
                 } else if seen.insert(*f) {
                     queue.push_back((*f, root));
                 }
@@ -475,7 +475,9 @@ fn reached<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launches: bool) ->
         }
     }
     if cut {
-        // Who leads to what isn't looked at isn't known: each call may.
+        // Who leads to what isn't looked at isn't known: each call may. So nothing is gained by what others do.
+        all = vec![(function, None)];
+        unknown.clear();
         let direct = direct(db, function);
         let launched = direct.launches.iter().filter(|_| launches);
         unknown.extend(direct.calls.iter().chain(launched).map(|site| site.span));
@@ -537,6 +539,7 @@ pub struct Effects {
 
 /// Whether a function, by calls and launches, leads to more functions than are looked at. What follows calls from function to function
 /// asks this first: its answer is that of something unknown, and chains and circles of calls stay short.
+#[salsa::tracked(returns(copy))]
 pub fn leads_too_far<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
     effects(db, function).cut
 }

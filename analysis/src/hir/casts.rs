@@ -9,9 +9,11 @@ use super::literal;
 use super::lower::{Lowering, MAX_DEPTH, Source};
 use super::lower_expr::{binary_operator, builtin, has_syntax_error, single_child};
 use super::types::*;
+use crate::base::fields;
 use crate::hir::included::included_files;
 use crate::hir::items::items;
-use crate::hir::library::{constant, vector_fields};
+use crate::hir::library::constant;
+use crate::hir::library::vector_fields;
 use crate::hir::names::unqualified;
 use crate::hir::names::without_template_arguments;
 use crate::hir::visible::visible;
@@ -143,7 +145,7 @@ impl Lowering<'_> {
     /// `(T)(x)`, which the parser takes for a call of `T`.
     pub(super) fn cast_like_a_call(&mut self, call: Node<'_>, source: Source<'_>) -> Option<ExprId> {
         let name = self.type_called(call, source)?;
-        let arguments = call.child_by_field_name("arguments")?;
+        let arguments = call.child_by_field_id(fields::ARGUMENTS.id())?;
         if self.unwrapped.contains(&call.id()) {
             return Some(self.expr(arguments, source));
         }
@@ -166,10 +168,10 @@ impl Lowering<'_> {
         let mut inner = node;
         let call = loop {
             inner = match inner.kind() {
-                "field_expression" | "subscript_expression" => inner.child_by_field_name("argument")?,
-                "call_expression" => inner.child_by_field_name("function")?,
+                "field_expression" | "subscript_expression" => inner.child_by_field_id(fields::ARGUMENT.id())?,
+                "call_expression" => inner.child_by_field_id(fields::FUNCTION.id())?,
                 "update_expression" => inner
-                    .child_by_field_name("argument")
+                    .child_by_field_id(fields::ARGUMENT.id())
                     .filter(|argument| argument.start_byte() == inner.start_byte())?,
                 _ => return None,
             };
@@ -190,7 +192,7 @@ impl Lowering<'_> {
     /// The name of the type that alone stands in parentheses where the callee of a call does.
     fn type_called<'t>(&self, call: Node<'t>, source: Source<'_>) -> Option<Node<'t>> {
         let function = call
-            .child_by_field_name("function")
+            .child_by_field_id(fields::FUNCTION.id())
             .filter(|_| call.kind() == "call_expression")?;
         parenthesised_name(function).filter(|name| self.sense_of(*name, source) == Sense::Type)
     }
@@ -294,10 +296,14 @@ impl Lowering<'_> {
         let inner = self.expr(name, source);
         let mut inner = self.add_expr_between(ExprKind::Paren(inner), first, operand.last, source);
         for prefix in operand.prefixes.iter().rev() {
-            let operator = prefix.child_by_field_name("operator").map_or("", |o| source.of(o));
+            let operator = prefix
+                .child_by_field_id(fields::OPERATOR.id())
+                .map_or("", |o| source.of(o));
             let kind = match (prefix.kind(), operator) {
                 ("cast_expression", _) => {
-                    let ty = prefix.child_by_field_name("type").map_or("", |ty| source.of(ty));
+                    let ty = prefix
+                        .child_by_field_id(fields::TYPE.id())
+                        .map_or("", |ty| source.of(ty));
                     ExprKind::Cast {
                         ty: ty.to_owned(),
                         operand: inner,
@@ -350,9 +356,9 @@ impl Lowering<'_> {
                 Item::Node(node) => node,
             };
             let parts = (
-                node.child_by_field_name("left"),
-                node.child_by_field_name("operator"),
-                node.child_by_field_name("right"),
+                node.child_by_field_id(fields::LEFT.id()),
+                node.child_by_field_id(fields::OPERATOR.id()),
+                node.child_by_field_id(fields::RIGHT.id()),
             );
             if let (Some(left), Some(operator), Some(right)) = parts
                 && node.kind() == "binary_expression"
@@ -482,10 +488,10 @@ impl Lowering<'_> {
             // `(A)(T)` of `(A)(T)*p`
             if inner.kind() == "call_expression" {
                 let is_cast = inner
-                    .child_by_field_name("function")
+                    .child_by_field_id(fields::FUNCTION.id())
                     .and_then(|f| self.sense_of_parenthesised(f, source))
                     .is_some_and(|sense| sense != Sense::Value);
-                let arguments = inner.child_by_field_name("arguments").filter(|_| is_cast);
+                let arguments = inner.child_by_field_id(fields::ARGUMENTS.id()).filter(|_| is_cast);
                 return arguments
                     .and_then(single_child)
                     .filter(|name| is_name(*name))
@@ -577,9 +583,9 @@ fn cast_parts(node: Node<'_>) -> Option<CastParts<'_>> {
     if node.kind() != "cast_expression" || has_syntax_error(node) {
         return None;
     }
-    let name = single_child(node.child_by_field_name("type")?).filter(|name| is_name(*name))?;
-    let value = node.child_by_field_name("value")?;
-    let operator = value.child_by_field_name("operator")?;
+    let name = single_child(node.child_by_field_id(fields::TYPE.id())?).filter(|name| is_name(*name))?;
+    let value = node.child_by_field_id(fields::VALUE.id())?;
+    let operator = value.child_by_field_id(fields::OPERATOR.id())?;
     if !matches!(value.kind(), "unary_expression" | "pointer_expression")
         || !matches!(operator.kind(), "*" | "&" | "bitand" | "+" | "-")
         || has_syntax_error(value)
@@ -589,7 +595,7 @@ fn cast_parts(node: Node<'_>) -> Option<CastParts<'_>> {
     let mut cursor = node.walk();
     let open = node.children(&mut cursor).find(|c| c.kind() == "(")?;
     let close = node.children(&mut cursor).find(|c| c.kind() == ")")?;
-    let argument = value.child_by_field_name("argument")?;
+    let argument = value.child_by_field_id(fields::ARGUMENT.id())?;
     Some(CastParts {
         open,
         name,
@@ -614,12 +620,12 @@ pub(super) fn parenthesised_name(node: Node<'_>) -> Option<Node<'_>> {
 /// What an expression ends in, where something stands in front of it.
 fn operand_behind(node: Node<'_>) -> Option<Node<'_>> {
     match node.kind() {
-        "unary_expression" | "pointer_expression" => node.child_by_field_name("argument"),
+        "unary_expression" | "pointer_expression" => node.child_by_field_id(fields::ARGUMENT.id()),
         "update_expression" => node
-            .child_by_field_name("argument")
+            .child_by_field_id(fields::ARGUMENT.id())
             .filter(|argument| argument.end_byte() == node.end_byte()),
-        "cast_expression" => node.child_by_field_name("value"),
-        "binary_expression" => node.child_by_field_name("right"),
+        "cast_expression" => node.child_by_field_id(fields::VALUE.id()),
+        "binary_expression" => node.child_by_field_id(fields::RIGHT.id()),
         _ => None,
     }
 }

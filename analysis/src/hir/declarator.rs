@@ -1,5 +1,6 @@
 //! Types and declarators.
 
+use crate::base::fields;
 use tree_sitter::Node;
 
 use super::types::Type;
@@ -28,7 +29,7 @@ pub(super) fn declarator<'t>(node: Node<'t>, text: &str) -> Declarator<'t> {
     let mut next = Some(node);
     let mut inside_parens = false;
     while let Some(node) = next {
-        next = node.child_by_field_name("declarator");
+        next = node.child_by_field_id(fields::DECLARATOR.id());
         match node.kind() {
             "identifier" | "field_identifier" | "type_identifier" => {
                 found.name = Some(node);
@@ -65,10 +66,10 @@ pub(super) fn declarator<'t>(node: Node<'t>, text: &str) -> Declarator<'t> {
                     .find(|c| c.kind() != "comment" && c.kind() != "type_qualifier");
             }
             "array_declarator" | "abstract_array_declarator" => {
-                found.sizes.insert(0, node.child_by_field_name("size"));
+                found.sizes.insert(0, node.child_by_field_id(fields::SIZE.id()));
             }
             "function_declarator" => {
-                found.call = node.child_by_field_name("parameters");
+                found.call = node.child_by_field_id(fields::PARAMETERS.id());
                 if inside_parens || next.is_some_and(|n| n.kind() != "identifier") {
                     found.complex = true;
                 }
@@ -98,19 +99,19 @@ pub(super) fn base_type(node: Node<'_>, text: &str) -> Type {
     let mut ty = Type::default();
     let mut words: Vec<&str> = Vec::new();
     let mut cursor = node.walk();
-    let type_node = node.child_by_field_name("type");
+    let type_node = node.child_by_field_id(fields::TYPE.id());
     for child in node.children(&mut cursor) {
         let word = &text[child.byte_range()];
         if Some(child) == type_node {
             ty.base = match child.kind() {
                 // `struct S x` and local struct definitions: the name alone.
                 "struct_specifier" | "class_specifier" | "enum_specifier" | "union_specifier" => child
-                    .child_by_field_name("name")
+                    .child_by_field_id(fields::NAME.id())
                     .map_or(word, |n| &text[n.byte_range()]),
                 _ => word,
             }
             .to_owned();
-            words.push(if child.child_by_field_name("body").is_some() {
+            words.push(if child.child_by_field_id(fields::BODY.id()).is_some() {
                 ""
             } else {
                 word
@@ -176,7 +177,7 @@ pub(crate) fn typedef_target<'a>(
     declarator: Node<'_>,
     text: impl Fn(Node<'_>) -> &'a str,
 ) -> String {
-    let ty = typedef.child_by_field_name("type").map_or("", &text);
+    let ty = typedef.child_by_field_id(fields::TYPE.id()).map_or("", &text);
     let mut cursor = typedef.walk();
     let volatile = typedef
         .children(&mut cursor)

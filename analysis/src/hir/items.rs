@@ -11,11 +11,15 @@ use std::sync::Arc;
 
 use tree_sitter::Node;
 
-use crate::base::db::{Db, SourceFile};
-use crate::base::parse::parse;
-use crate::base::span::{Span, TextRange};
-use crate::hir::outline::{errors_outside, outline_in_text};
-use crate::hir::settled::{EditedFunction, settled_outline};
+use crate::base::db::Db;
+use crate::base::db::SourceFile;
+use crate::base::parse::masked;
+use crate::base::span::Span;
+use crate::base::span::TextRange;
+use crate::hir::outline::item_tree;
+use crate::hir::outline::outline_in_text;
+use crate::hir::settled::EditedFunction;
+use crate::hir::settled::settled_outline;
 use crate::hir::special_members::Constructors;
 use crate::hir::word::WordSet;
 
@@ -276,14 +280,15 @@ fn starts<'db>(db: &'db dyn Db, file: SourceFile) -> HashMap<FunctionItem<'db>, 
 /// Places of a file's includes and syntax errors.
 #[salsa::tracked]
 pub fn places(db: &dyn Db, file: SourceFile) -> ItemPlaces {
-    let parsed = parse(db, file);
+    let (tree, _) = item_tree(db, file);
+    let masked = masked(db, file);
     let mut includes = Vec::new();
-    let mut cursor = parsed.tree().walk();
-    let mut stack: Vec<Node<'_>> = vec![parsed.tree().root_node()];
+    let mut cursor = tree.walk();
+    let mut stack: Vec<Node<'_>> = vec![tree.root_node()];
     while let Some(node) = stack.pop() {
         match node.kind() {
             "preproc_include" => {
-                let text = &parsed.masked().text;
+                let text = &masked.text;
                 let line = text.get(node.byte_range()).unwrap_or("").trim_end();
                 includes.push(TextRange::new(
                     node.start_byte() as u32,
@@ -299,6 +304,6 @@ pub fn places(db: &dyn Db, file: SourceFile) -> ItemPlaces {
     includes.sort_unstable();
     ItemPlaces {
         includes,
-        errors: errors_outside(&parsed),
+        errors: outline_in_text(db, file).errors.clone(),
     }
 }

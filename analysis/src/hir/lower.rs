@@ -10,12 +10,16 @@ use super::alias::casts_const_away;
 use super::declarator::{base_type, declarator};
 use super::types::*;
 use crate::base::budget;
-use crate::base::db::{Db, SourceFile};
+use crate::base::db::Db;
+use crate::base::db::SourceFile;
+use crate::base::fields;
 use crate::base::parse::parse_text;
 use crate::base::preprocess::Branch;
 use crate::base::span::Span;
 use crate::hir::included::included_files;
-use crate::hir::items::{FunctionItem, FunctionText, items};
+use crate::hir::items::FunctionItem;
+use crate::hir::items::FunctionText;
+use crate::hir::items::items;
 use crate::hir::macros::Expanded;
 use crate::hir::macros::expand_function;
 use crate::hir::macros::function_macros;
@@ -163,7 +167,7 @@ fn find_function(root: Node<'_>) -> Option<Node<'_>> {
     let mut queue = vec![root];
     while let Some(node) = queue.pop() {
         if node.kind() == "function_definition"
-            || (node.kind() == "declaration" && node.child_by_field_name("declarator").is_some())
+            || (node.kind() == "declaration" && node.child_by_field_id(fields::DECLARATOR.id()).is_some())
         {
             return Some(node);
         }
@@ -273,14 +277,14 @@ impl Lowering<'_> {
 
     /// Lowers the parameters of a function.
     fn head(&mut self, definition: Node<'_>, source: Source<'_>) {
-        let mut next = definition.child_by_field_name("declarator");
+        let mut next = definition.child_by_field_id(fields::DECLARATOR.id());
         let mut parameters = None;
         while let Some(node) = next {
             if node.kind() == "function_declarator" {
-                parameters = node.child_by_field_name("parameters");
+                parameters = node.child_by_field_id(fields::PARAMETERS.id());
                 break;
             }
-            next = node.child_by_field_name("declarator").or_else(|| {
+            next = node.child_by_field_id(fields::DECLARATOR.id()).or_else(|| {
                 let mut cursor = node.walk();
                 node.named_children(&mut cursor)
                     .find(|c| c.kind() == "function_declarator")
@@ -305,7 +309,7 @@ impl Lowering<'_> {
                 self.problem(span, "this part of the function is not understood");
             }
         }
-        if let Some(block) = definition.child_by_field_name("body") {
+        if let Some(block) = definition.child_by_field_id(fields::BODY.id()) {
             let root = self.stmt(block, source);
             self.body.root = Some(root);
             // They are done before the body, and see the parameters but not its variables.
@@ -402,7 +406,7 @@ impl Lowering<'_> {
                 "parameter_declaration" | "optional_parameter_declaration" => {
                     let base = base_type(child, source.text);
                     // `(void)`
-                    let written = child.child_by_field_name("declarator");
+                    let written = child.child_by_field_id(fields::DECLARATOR.id());
                     if written.is_none() && base.base == "void" {
                         continue;
                     }
@@ -414,7 +418,9 @@ impl Lowering<'_> {
                     ty.array = found.sizes.iter().map(|_| None).collect();
                     let span = source.span(found.name.or(written).unwrap_or(child));
                     let name = found.name.map(|n| source.of(n).to_owned()).unwrap_or_default();
-                    let default = child.child_by_field_name("default_value").map(|d| source.span(d));
+                    let default = child
+                        .child_by_field_id(fields::DEFAULT_VALUE.id())
+                        .map(|d| source.span(d));
                     let decl_span = source.span(child);
                     params.push(self.declare(Binding {
                         name,

@@ -1,5 +1,6 @@
 //! Lowering of expressions, macro expansion included.
 
+use crate::base::fields;
 use tree_sitter::Node;
 
 use super::literal;
@@ -295,7 +296,7 @@ impl Lowering<'_> {
 
     /// What is called or launched.
     fn callee(&mut self, function: Node<'_>, source: Source<'_>) -> ExprId {
-        match (function.kind(), function.child_by_field_name("name")) {
+        match (function.kind(), function.child_by_field_id(fields::NAME.id())) {
             ("template_function", Some(name)) => self.name(name, source),
             ("qualified_identifier", _) => {
                 let name = without_template_arguments(source.of(function));
@@ -364,8 +365,8 @@ impl Lowering<'_> {
             return self.launch(node, config, source);
         }
         let (Some(function), Some(arguments)) = (
-            node.child_by_field_name("function"),
-            node.child_by_field_name("arguments"),
+            node.child_by_field_id(fields::FUNCTION.id()),
+            node.child_by_field_id(fields::ARGUMENTS.id()),
         ) else {
             return self.unknown(node, source, Vec::new());
         };
@@ -375,12 +376,12 @@ impl Lowering<'_> {
         let callee_text = source.of(function);
         // Casts that look like calls.
         if function.kind() == "template_function"
-            && let Some(name) = function.child_by_field_name("name").map(|n| source.of(n))
+            && let Some(name) = function.child_by_field_id(fields::NAME.id()).map(|n| source.of(n))
             && matches!(name, "static_cast" | "const_cast" | "reinterpret_cast" | "dynamic_cast")
         {
             let args = self.list(arguments, source);
             let ty = function
-                .child_by_field_name("arguments")
+                .child_by_field_id(fields::ARGUMENTS.id())
                 .map(|a| {
                     source
                         .of(a)
@@ -448,7 +449,7 @@ impl Lowering<'_> {
         };
         // `a < b && c > (d)` looks like a call of `a<b && c>`.
         if function.kind() == "template_function"
-            && let Some(variable) = function.child_by_field_name("name")
+            && let Some(variable) = function.child_by_field_id(fields::NAME.id())
             && self.lookup(source.of(variable)).is_some()
         {
             let mut parts = self.list(arguments, source);
@@ -477,8 +478,8 @@ impl Lowering<'_> {
     fn launch(&mut self, node: Node<'_>, config: Node<'_>, source: Source<'_>) -> ExprId {
         let span = source.span(node);
         let (Some(function), Some(arguments)) = (
-            node.child_by_field_name("function"),
-            node.child_by_field_name("arguments"),
+            node.child_by_field_id(fields::FUNCTION.id()),
+            node.child_by_field_id(fields::ARGUMENTS.id()),
         ) else {
             let parts = self.parts(node, source);
             return self.unknown(node, source, parts);
@@ -535,12 +536,12 @@ impl Lowering<'_> {
         self.scopes.push(Default::default());
         self.lambdas += 1;
         if let Some(list) = node
-            .child_by_field_name("declarator")
-            .and_then(|d| d.child_by_field_name("parameters"))
+            .child_by_field_id(fields::DECLARATOR.id())
+            .and_then(|d| d.child_by_field_id(fields::PARAMETERS.id()))
         {
             self.parameters(list, source);
         }
-        let body = node.child_by_field_name("body").map(|b| self.stmt(b, source));
+        let body = node.child_by_field_id(fields::BODY.id()).map(|b| self.stmt(b, source));
         self.lambdas -= 1;
         self.scopes.pop();
         self.add_expr(ExprKind::Lambda { mentions, body }, node, source)
@@ -598,8 +599,8 @@ fn last_named_child(node: Node<'_>) -> Option<Node<'_>> {
 /// The template arguments of a callee: `f<T>`, `ns::f<T>`.
 fn template_arguments(node: Node<'_>) -> Option<Node<'_>> {
     match node.kind() {
-        "template_function" => node.child_by_field_name("arguments"),
-        "qualified_identifier" => node.child_by_field_name("name").and_then(template_arguments),
+        "template_function" => node.child_by_field_id(fields::ARGUMENTS.id()),
+        "qualified_identifier" => node.child_by_field_id(fields::NAME.id()).and_then(template_arguments),
         _ => None,
     }
 }

@@ -7,6 +7,7 @@ use super::declarator::{base_type, declarator};
 use super::lower::{Lowering, MAX_DEPTH, Source, on_a_large_stack};
 use super::lower_expr::has_syntax_error;
 use super::types::*;
+use crate::base::fields;
 use crate::base::parse::parse_text;
 use crate::base::preprocess::Branch;
 use crate::base::span::Span;
@@ -149,10 +150,10 @@ impl Lowering<'_> {
                 let mut cursor = node.walk();
                 let declared: Vec<_> = node
                     .children_by_field_name("declarator", &mut cursor)
-                    .chain(node.child_by_field_name("name"))
+                    .chain(node.child_by_field_id(fields::NAME.id()))
                     .collect();
-                let ty = node.child_by_field_name("type").map(|ty| match ty.kind() {
-                    "type_descriptor" => ty.child_by_field_name("type").unwrap_or(ty),
+                let ty = node.child_by_field_id(fields::TYPE.id()).map(|ty| match ty.kind() {
+                    "type_descriptor" => ty.child_by_field_id(fields::TYPE.id()).unwrap_or(ty),
                     _ => ty,
                 });
                 let number = ty.is_some_and(|ty| matches!(ty.kind(), "primitive_type" | "sized_type_specifier"));
@@ -162,7 +163,7 @@ impl Lowering<'_> {
                         self.local_types.insert(source.of(name).to_owned(), !number);
                         let target = match node.kind() {
                             "alias_declaration" => node
-                                .child_by_field_name("type")
+                                .child_by_field_id(fields::TYPE.id())
                                 .map_or("", |ty| source.of(ty))
                                 .to_owned(),
                             _ => typedef_target(node, declared, |node| source.of(node)),
@@ -170,7 +171,7 @@ impl Lowering<'_> {
                         self.declare_alias(source.of(name), &target);
                     }
                 }
-                if let Some(ty) = node.child_by_field_name("type") {
+                if let Some(ty) = node.child_by_field_id(fields::TYPE.id()) {
                     self.declare_type(ty, source);
                 }
                 StmtKind::Empty
@@ -234,7 +235,7 @@ impl Lowering<'_> {
         }
         let macro_name = match inner.kind() {
             "identifier" => Some(source.of(inner)),
-            "call_expression" => inner.child_by_field_name("function").map(|f| source.of(f)),
+            "call_expression" => inner.child_by_field_id(fields::FUNCTION.id()).map(|f| source.of(f)),
             _ => None,
         };
         // A macro that could not be expanded. What an expansion calls is no macro any more.
@@ -267,7 +268,7 @@ impl Lowering<'_> {
             let mut cursor = list.walk();
             let values: Vec<_> = list
                 .named_children(&mut cursor)
-                .filter_map(|o| o.child_by_field_name("value"))
+                .filter_map(|o| o.child_by_field_id(fields::VALUE.id()))
                 .collect();
             found.extend(values.into_iter().map(|v| self.expr(v, source)));
         }
@@ -279,10 +280,10 @@ impl Lowering<'_> {
         let mut cursor = node.walk();
         let constexpr = node.children(&mut cursor).any(|c| c.kind() == "constexpr");
         self.scopes.push(Default::default());
-        let (init, cond) = self.condition(node.child_by_field_name("condition"), source);
-        let then = self.stmt_or_missing(node.child_by_field_name("consequence"), node, source);
+        let (init, cond) = self.condition(node.child_by_field_id(fields::CONDITION.id()), source);
+        let then = self.stmt_or_missing(node.child_by_field_id(fields::CONSEQUENCE.id()), node, source);
         let otherwise = node
-            .child_by_field_name("alternative")
+            .child_by_field_id(fields::ALTERNATIVE.id())
             .map(|n| self.stmt_or_missing(Some(n), node, source));
         self.scopes.pop();
         self.add_stmt(
@@ -303,8 +304,10 @@ impl Lowering<'_> {
         if node.kind() != "condition_clause" {
             return (None, Some(self.expr(node, source)));
         }
-        let init = node.child_by_field_name("initializer").map(|n| self.stmt(n, source));
-        match node.child_by_field_name("value") {
+        let init = node
+            .child_by_field_id(fields::INITIALIZER.id())
+            .map(|n| self.stmt(n, source));
+        match node.child_by_field_id(fields::VALUE.id()) {
             Some(value) if value.kind() == "declaration" => {
                 let declared = self.condition_declaration(value, source);
                 match init {
@@ -325,8 +328,8 @@ impl Lowering<'_> {
     fn condition_declaration(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
         let span = source.span(node);
         let base = base_type(node, source.text);
-        let init = node.child_by_field_name("value").map(|v| self.expr(v, source));
-        let Some(written) = node.child_by_field_name("declarator") else {
+        let init = node.child_by_field_id(fields::VALUE.id()).map(|v| self.expr(v, source));
+        let Some(written) = node.child_by_field_id(fields::DECLARATOR.id()) else {
             return self.unknown_stmt(node, source, Vec::new(), init.into_iter().collect());
         };
         let binding = self.local(written, base, Storage::Local, span, source);
@@ -344,13 +347,13 @@ impl Lowering<'_> {
     fn range_for(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
         let span = source.span(node);
         self.scopes.push(Default::default());
-        let range = node.child_by_field_name("right").map(|n| self.expr(n, source));
+        let range = node.child_by_field_id(fields::RIGHT.id()).map(|n| self.expr(n, source));
         let base = base_type(node, source.text);
-        let declared = node.child_by_field_name("declarator");
+        let declared = node.child_by_field_id(fields::DECLARATOR.id());
         let result = match (range, declared) {
             (Some(range), Some(declared)) => {
                 let binding = self.local(declared, base, Storage::Local, span, source);
-                let body = self.stmt_or_missing(node.child_by_field_name("body"), node, source);
+                let body = self.stmt_or_missing(node.child_by_field_id(fields::BODY.id()), node, source);
                 self.add_stmt(StmtKind::RangeFor { binding, range, body }, span)
             }
             (range, _) => self.unknown_stmt(node, source, Vec::new(), range.into_iter().collect()),
@@ -366,7 +369,7 @@ impl Lowering<'_> {
         let mut live = false;
         let mut next = Some(node);
         while let Some(part) = next {
-            let alternative = part.child_by_field_name("alternative");
+            let alternative = part.child_by_field_id(fields::ALTERNATIVE.id());
             next = alternative;
             let known = self.branches.get(&source.span(part).start).copied().unwrap_or_default();
             exhaustive |= part.kind() == "preproc_else";
@@ -374,8 +377,8 @@ impl Lowering<'_> {
                 continue;
             }
             let skip = [
-                part.child_by_field_name("condition"),
-                part.child_by_field_name("name"),
+                part.child_by_field_id(fields::CONDITION.id()),
+                part.child_by_field_id(fields::NAME.id()),
                 alternative,
             ];
             let mut cursor = part.walk();
@@ -411,22 +414,22 @@ impl Lowering<'_> {
     /// Notes the name of a class or enum that the function defines, and an enum's enumerators.
     fn declare_type(&mut self, node: Node<'_>, source: Source<'_>) {
         if let Some(list) = node
-            .child_by_field_name("body")
+            .child_by_field_id(fields::BODY.id())
             .filter(|_| node.kind() == "enum_specifier")
         {
             let mut cursor = list.walk();
             let names = list
                 .named_children(&mut cursor)
-                .filter_map(|enumerator| enumerator.child_by_field_name("name"));
+                .filter_map(|enumerator| enumerator.child_by_field_id(fields::NAME.id()));
             self.body.declared.extend(names.map(|name| source.of(name).to_owned()));
         }
-        if let Some(name) = node.child_by_field_name("name")
-            && node.child_by_field_name("body").is_some()
+        if let Some(name) = node.child_by_field_id(fields::NAME.id())
+            && node.child_by_field_id(fields::BODY.id()).is_some()
         {
             self.body.declared.insert(source.of(name).to_owned());
         }
-        if let Some(name) = node.child_by_field_name("name")
-            && node.child_by_field_name("body").is_some()
+        if let Some(name) = node.child_by_field_id(fields::NAME.id())
+            && node.child_by_field_id(fields::BODY.id()).is_some()
         {
             self.local_types.insert(source.of(name).to_owned(), true);
         }
@@ -434,7 +437,7 @@ impl Lowering<'_> {
 
     fn declaration(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
         let span = source.span(node);
-        if let Some(ty) = node.child_by_field_name("type") {
+        if let Some(ty) = node.child_by_field_id(fields::TYPE.id()) {
             self.declare_type(ty, source);
         }
         let base = base_type(node, source.text);
@@ -465,14 +468,14 @@ impl Lowering<'_> {
         for written in declarators {
             if written.kind() == "structured_binding_declarator"
                 || written
-                    .child_by_field_name("declarator")
+                    .child_by_field_id(fields::DECLARATOR.id())
                     .is_some_and(|d| d.kind() == "structured_binding_declarator")
             {
                 decls.extend(self.structured_binding(written, source, span));
                 continue;
             }
             let value = if written.kind() == "init_declarator" {
-                written.child_by_field_name("value")
+                written.child_by_field_id(fields::VALUE.id())
             } else {
                 None
             };
@@ -480,7 +483,7 @@ impl Lowering<'_> {
             // undefined behaviour and not worth modelling.
             let init = value.map(|v| self.initializer(v, &base, source));
             let inner = written
-                .child_by_field_name("declarator")
+                .child_by_field_id(fields::DECLARATOR.id())
                 .filter(|_| written.kind() == "init_declarator");
             let parts = declarator(inner.unwrap_or(written), source.text);
             let init = match (init, parts.call) {
@@ -528,11 +531,11 @@ impl Lowering<'_> {
         let args = tree
             .root_node()
             .named_child(0)
-            .and_then(|f| f.child_by_field_name("body"))
+            .and_then(|f| f.child_by_field_id(fields::BODY.id()))
             .and_then(|b| b.named_child(0))
             .and_then(|s| s.named_child(0))
             .filter(|c| c.kind() == "call_expression")
-            .and_then(|c| c.child_by_field_name("arguments"));
+            .and_then(|c| c.child_by_field_id(fields::ARGUMENTS.id()));
         let inner = Source {
             text: &text,
             shift: list.start_byte() as i64 + source.shift - PREFIX.len() as i64,
@@ -582,9 +585,9 @@ impl Lowering<'_> {
 
     /// `auto [a, b] = e;`: each name is a reference into something that isn't modelled.
     fn structured_binding(&mut self, written: Node<'_>, source: Source<'_>, decl_span: Span) -> Vec<LocalDecl> {
-        let value = written.child_by_field_name("value");
+        let value = written.child_by_field_id(fields::VALUE.id());
         let init = value.map(|v| self.expr(v, source));
-        let list = written.child_by_field_name("declarator").unwrap_or(written);
+        let list = written.child_by_field_id(fields::DECLARATOR.id()).unwrap_or(written);
         let mut cursor = list.walk();
         let names: Vec<_> = list
             .named_children(&mut cursor)

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use tree_sitter::{Node, Tree};
 
 use crate::base::db::{Db, SourceFile, Workspace};
-use crate::base::parse::{parse, parse_text};
+use crate::base::parse::{masked, parse_text};
 use crate::base::place::FileRange;
 use crate::base::preprocess::{MacroState, TokenKind, lex};
 use crate::base::span::{Span, TextRange};
@@ -20,7 +20,8 @@ use crate::base::words::words;
 use crate::hir::items::{FunctionItem, FunctionText, items};
 use crate::hir::macros::function_macros;
 use crate::hir::names::unqualified;
-use crate::hir::settled::settled_rest;
+use crate::hir::outline::item_tree;
+use crate::hir::settled::{patched_items, settled_rest};
 use crate::hir::word::{CountsOutside, Word, WordMap, WordSet};
 
 /// The words of a function's code and of the macros that it uses, sorted.
@@ -77,8 +78,7 @@ fn words_outside(db: &dyn Db, file: SourceFile) -> Box<[Word]> {
         found.extend(code_words(gap.text(&text)).map(Word::new));
     }
     // What is blanked in functions.
-    let parsed = parse(db, file);
-    let masked = parsed.masked();
+    let masked = masked(db, file);
     let specifiers = masked.specifiers.iter().map(|s| TextRange::new(s.start, s.end));
     for blanked in masked.inactive.iter().copied().chain(specifiers) {
         found.extend(words(blanked.text(&text)).map(Word::new));
@@ -318,10 +318,11 @@ fn mentions_inside<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashMap
 /// The same for what stands outside of a file's functions, by offset in the file.
 #[salsa::tracked]
 fn mentions_outside(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mention>> {
-    let parsed = parse(db, file);
+    let masked = masked(db, file);
+    let (tree, bodies) = item_tree(db, file);
     let original = file.text(db);
     let mut found = HashMap::new();
-    for inactive in &parsed.masked().inactive {
+    for inactive in &masked.inactive {
         let span = Span::new(inactive.start, inactive.end);
         note_words(&mut found, inactive.text(&original), span);
     }
@@ -330,7 +331,15 @@ fn mentions_outside(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mentio
         .iter()
         .map(|f| TextRange::new(f.start(db), f.start(db) + f.text(db).len() as u32))
         .collect();
-    walk(&parsed.masked().text, parsed.tree(), &functions, &mut found);
+    walk(&masked.text, &tree, &functions, &mut found);
+    // What was taken for the body of a function, and none was found there.
+    for body in &bodies {
+        let before = functions.partition_point(|function| function.start <= body.start);
+        let around = before.checked_sub(1).and_then(|last| functions.get(last));
+        if !around.is_some_and(|function| function.contains(*body)) {
+            note_words(&mut found, body.text(&masked.text), Span::new(body.start, body.end));
+        }
+    }
     found
 }
 
@@ -344,6 +353,9 @@ fn counts_outside(db: &dyn Db, file: SourceFile) -> &CountsOutside {
 /// The same as the text says now.
 #[salsa::tracked]
 pub(crate) fn counts_outside_in_text(db: &dyn Db, file: SourceFile) -> Arc<CountsOutside> {
+    if let Some(patched) = patched_items(db, file) {
+        return patched.outside.clone();
+    }
     let mut found = CountsOutside::default();
     for (word, places) in mentions_outside(db, file) {
         let entry = found.entry(Word::new(word)).or_default();

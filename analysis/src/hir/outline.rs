@@ -5,17 +5,30 @@ use std::sync::Arc;
 
 use tree_sitter::{Node, Tree};
 
-use crate::base::db::{Db, SourceFile};
-use crate::base::parse::{parse, parse_text};
-use crate::base::parsed::Parsed;
+use crate::base::db::Db;
+use crate::base::db::SourceFile;
+use crate::base::fields;
+use crate::base::mask::Masked;
+use crate::base::parse::masked;
+use crate::base::parse::parse;
+use crate::base::parse::parse_bare;
+use crate::base::parse::parse_barest;
 use crate::base::preprocess::IncludeItem;
 use crate::base::preprocess::Specifiers;
 use crate::base::preprocess::file_directives;
-use crate::base::skeleton::without_bodies;
-use crate::base::span::{Span, TextRange};
+use crate::base::preprocess::gave_up;
+use crate::base::span::Span;
+use crate::base::span::TextRange;
 use crate::hir::declarator::typedef_target;
-use crate::hir::items::{Blanked, FunctionText, GlobalItem, Signature, TypeItem, Written};
-use crate::hir::special_members::{Constructors, special_members};
+use crate::hir::items::Blanked;
+use crate::hir::items::FunctionText;
+use crate::hir::items::GlobalItem;
+use crate::hir::items::Signature;
+use crate::hir::items::TypeItem;
+use crate::hir::items::Written;
+use crate::hir::settled::patched_items;
+use crate::hir::special_members::Constructors;
+use crate::hir::special_members::special_members;
 use crate::hir::word::Word;
 
 /// The items of a file, but for where they stand.
@@ -57,28 +70,76 @@ pub(crate) struct OutlineInText {
     pub outline: Arc<Outline>,
     /// Where the functions begin.
     pub starts: Vec<u32>,
+    /// Places of syntax errors outside of functions.
+    pub errors: Vec<TextRange>,
+    /// Which tree the items were found in.
+    pub form: Form,
+}
+
+/// A tree in which items are looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, salsa::SalsaValue)]
+pub(crate) enum Form {
+    /// That of the text without what functions do outside of classes.
+    #[default]
+    Bare,
+    /// That of the text without what any function does: something is broken outside of those.
+    Barest,
+    /// That of the whole text: what looks like a function's body isn't one.
+    Whole,
 }
 
 /// The items of a file as its text says now.
 #[salsa::tracked]
 pub(crate) fn outline_in_text(db: &dyn Db, file: SourceFile) -> OutlineInText {
-    let parsed = parse(db, file);
-    let mut collector = Collector::of(&parsed);
+    if let Some(patched) = patched_items(db, file) {
+        return patched.outline.clone();
+    }
+    let masked = masked(db, file);
     let directives = file_directives(db, file);
-    collector.directives = directives.iter().map(|directive| directive.start as u32).collect();
-    collector.walk(&item_tree(&parsed), true);
+    let directives: Vec<u32> = directives.iter().map(|directive| directive.start as u32).collect();
+    // Where it isn't known what macros stand for, something is nearly always broken: that is asked first.
+    let hopeless = gave_up(db, file) && parse_barest(db, file).tree().root_node().has_error();
+    let bare = (!hopeless).then(|| parse_bare(db, file));
+    let (whole, barest);
+    let mut found = None;
+    if let Some(bare) = &bare {
+        let collector = Collector::found(&masked, &directives, bare.bodies(), bare.tree());
+        if !collector.is_sure() {
+            whole = parse(db, file);
+            if !whole.tree().root_node().has_error() {
+                found = Some((Form::Whole, Collector::found(&masked, &directives, &[], whole.tree())));
+            }
+        } else if !bare.tree().root_node().has_error() {
+            // What was blanked are bodies of functions, and each of these was found: nothing else looks another way without them.
+            found = Some((Form::Bare, collector));
+        }
+    }
+    let (form, collector) = match found {
+        Some(found) => found,
+        None => {
+            barest = parse_barest(db, file);
+            let collector = Collector::found(&masked, &directives, barest.bodies(), barest.tree());
+            (Form::Barest, collector)
+        }
+    };
+    let errors = collector.errors;
     // Only template headers and what was lost in front of a function make the order another one than that of the tree.
     let mut functions = collector.functions;
     functions.sort_by_key(|(start, _)| *start);
     let mut outline = collector.items;
-    outline.blanked = Blanked::of(&file.text(db), &parsed.masked().large, &functions);
+    outline.blanked = Blanked::of(&file.text(db), &masked.large, &functions);
     let mut starts = Vec::with_capacity(functions.len());
     for (start, function) in functions {
         starts.push(start);
         outline.functions.push(function);
     }
     let outline = Arc::new(outline);
-    OutlineInText { outline, starts }
+    OutlineInText {
+        outline,
+        starts,
+        errors,
+        form,
+    }
 }
 
 impl Blanked {
@@ -110,26 +171,26 @@ impl Blanked {
     }
 }
 
-/// Places of syntax errors outside of functions.
-pub(crate) fn errors_outside(parsed: &Parsed) -> Vec<TextRange> {
-    let mut collector = Collector::of(parsed);
-    collector.walk(&item_tree(parsed), false);
-    collector.errors
-}
-
-/// The tree in which items are looked for: where something is broken, that of the text without the insides of functions.
-fn item_tree(parsed: &Parsed) -> Tree {
-    if parsed.tree().root_node().has_error() {
-        parse_text(&without_bodies(&parsed.masked().text), None)
-    } else {
-        parsed.tree().clone()
-    }
+/// The tree in which the items of a file were found, and the bodies that were blanked for it.
+pub(crate) fn item_tree(db: &dyn Db, file: SourceFile) -> (Tree, Vec<TextRange>) {
+    let bare = match outline_in_text(db, file).form {
+        Form::Whole => return (parse(db, file).tree().clone(), Vec::new()),
+        Form::Bare => parse_bare(db, file),
+        Form::Barest => parse_barest(db, file),
+    };
+    (bare.tree().clone(), bare.bodies().to_vec())
 }
 
 struct Collector<'a> {
-    parsed: &'a Parsed,
+    masked: &'a Masked,
     /// Where the directives of the file begin.
-    directives: Vec<u32>,
+    directives: &'a [u32],
+    /// The bodies that were blanked, in order.
+    bodies: &'a [TextRange],
+    /// How many of these are bodies of the functions that were found.
+    found_bodies: usize,
+    /// Something was blanked in a class.
+    blanked_class: bool,
     /// Functions with where they begin.
     functions: Vec<(u32, OutlinedFunction)>,
     /// All other items.
@@ -155,23 +216,40 @@ struct Context<'t> {
 }
 
 impl<'a> Collector<'a> {
-    fn of(parsed: &'a Parsed) -> Self {
-        Collector {
-            parsed,
-            directives: Vec::new(),
+    /// What is found in a tree in which `bodies` were blanked.
+    fn found(masked: &'a Masked, directives: &'a [u32], bodies: &'a [TextRange], tree: &Tree) -> Self {
+        let mut collector = Collector {
+            masked,
+            directives,
+            bodies,
+            found_bodies: 0,
+            blanked_class: false,
             functions: Vec::new(),
             items: Outline::default(),
             errors: Vec::new(),
-        }
+        };
+        collector.walk(tree);
+        collector
+    }
+
+    /// Whether all that was blanked are bodies of functions outside of classes.
+    fn is_sure(&self) -> bool {
+        self.found_bodies == self.bodies.len() && !self.blanked_class
+    }
+
+    /// The first blanked body that begins at `start` or behind it.
+    fn body_from(&self, start: usize) -> Option<TextRange> {
+        let first = self.bodies.partition_point(|body| (body.start as usize) < start);
+        self.bodies.get(first).copied()
     }
 
     fn text(&self, node: Node<'_>) -> &'a str {
-        self.parsed.masked().text.get(node.byte_range()).unwrap_or("")
+        self.masked.text.get(node.byte_range()).unwrap_or("")
     }
 
     /// Where an item at `start` begins when macros in front of it that masking blanked belong to it.
     fn start_with_specifiers(&self, mut start: usize) -> usize {
-        let masked = self.parsed.masked();
+        let masked = self.masked;
         let before = masked.specifiers.partition_point(|s| (s.start as usize) < start);
         for macros in masked.specifiers.iter().take(before).rev() {
             let between = masked.text.get(macros.start as usize..start).unwrap_or("x");
@@ -188,18 +266,14 @@ impl<'a> Collector<'a> {
     fn lost_specifiers(&self, function: Node<'_>, broken: Option<Node<'_>>) -> Option<usize> {
         let broken = broken?;
         let text = self.text(broken);
-        let between = self
-            .parsed
-            .masked()
-            .text
-            .get(broken.end_byte()..function.start_byte())?;
+        let between = self.masked.text.get(broken.end_byte()..function.start_byte())?;
         let found = SPECIFIERS.iter().filter_map(|word| text.find(word)).min()?;
         between.trim().is_empty().then(|| broken.start_byte() + found)
     }
 
     /// Whether something in a node was blanked because it is too large.
     fn is_partly_blanked(&self, node: Node<'_>) -> bool {
-        let large = &self.parsed.masked().large;
+        let large = &self.masked.large;
         let first = large.partition_point(|range| (range.end as usize) <= node.start_byte());
         large
             .get(first)
@@ -208,33 +282,29 @@ impl<'a> Collector<'a> {
 
     /// The macros that masking blanked in a range.
     fn specifiers(&self, start: usize, end: usize) -> &'a [Specifiers] {
-        let all = &self.parsed.masked().specifiers;
+        let all = &self.masked.specifiers;
         let first = all.partition_point(|s| (s.start as usize) < start);
         let last = all.partition_point(|s| (s.start as usize) < end);
         all.get(first..last).unwrap_or_default()
     }
 
-    /// Visits all item-level nodes. `create`: make the items (only inside the `items` query); else only errors are noted.
-    fn walk(&mut self, tree: &Tree, create: bool) {
+    /// Visits all item-level nodes.
+    fn walk(&mut self, tree: &Tree) {
         let root = tree.root_node();
         let mut stack = vec![(root, Context::default())];
         while let Some((node, context)) = stack.pop() {
             let mut inner = context.clone();
             match node.kind() {
                 "function_definition" => {
-                    if create {
-                        self.function(node, &context);
-                    }
+                    self.function(node, &context);
                     continue;
                 }
                 "declaration" | "field_declaration" => {
-                    if create {
-                        self.declaration(node, &context);
-                    }
+                    self.declaration(node, &context);
                     // A class defined in a declaration: `struct S { … } s;`
                     if let Some(ty) = node
-                        .child_by_field_name("type")
-                        .filter(|t| t.child_by_field_name("body").is_some())
+                        .child_by_field_id(fields::TYPE.id())
+                        .filter(|t| t.child_by_field_id(fields::BODY.id()).is_some())
                     {
                         stack.push((ty, context));
                     }
@@ -246,23 +316,21 @@ impl<'a> Collector<'a> {
                     // An include guard is no alternative.
                     let guard = node.kind() == "preproc_ifdef"
                         && context.top
-                        && node.child_by_field_name("alternative").is_none();
+                        && node.child_by_field_id(fields::ALTERNATIVE.id()).is_none();
                     inner.conditional |= !guard;
                 }
                 "namespace_definition" => {
-                    if let Some(name) = node.child_by_field_name("name") {
+                    if let Some(name) = node.child_by_field_id(fields::NAME.id()) {
                         inner.prefix = format!("{}{}::", context.prefix, self.text(name));
                     }
                 }
                 "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
-                    if create {
-                        self.type_item(node);
-                    }
-                    let name = node.child_by_field_name("name").map_or("", |n| self.text(n));
+                    self.type_item(node);
+                    let name = node.child_by_field_id(fields::NAME.id()).map_or("", |n| self.text(n));
                     inner.prefix = format!("{}{name}::", context.prefix);
                     inner.in_class = true;
                     inner.template = None;
-                    match node.child_by_field_name("body") {
+                    match node.child_by_field_id(fields::BODY.id()) {
                         Some(body) if node.kind() != "enum_specifier" => stack.push((body, inner)),
                         _ => {}
                     }
@@ -281,7 +349,7 @@ impl<'a> Collector<'a> {
                 }
                 "translation_unit" | "declaration_list" | "field_declaration_list" => {}
                 "preproc_include" => {
-                    if let Some(path) = node.child_by_field_name("path") {
+                    if let Some(path) = node.child_by_field_id(fields::PATH.id()) {
                         let text = self.text(path);
                         let written = text.trim_matches(['"', '<', '>']).to_owned();
                         self.items.includes.push(IncludeItem {
@@ -292,8 +360,10 @@ impl<'a> Collector<'a> {
                     continue;
                 }
                 "alias_declaration" => {
-                    if let (Some(name), Some(ty)) = (node.child_by_field_name("name"), node.child_by_field_name("type"))
-                    {
+                    if let (Some(name), Some(ty)) = (
+                        node.child_by_field_id(fields::NAME.id()),
+                        node.child_by_field_id(fields::TYPE.id()),
+                    ) {
                         self.items
                             .aliases
                             .push((self.text(name).to_owned(), self.text(ty).to_owned()));
@@ -301,7 +371,7 @@ impl<'a> Collector<'a> {
                     continue;
                 }
                 "type_definition" => {
-                    let ty = node.child_by_field_name("type");
+                    let ty = node.child_by_field_id(fields::TYPE.id());
                     let mut cursor = node.walk();
                     for name in node.children_by_field_name("declarator", &mut cursor) {
                         let words = self.text(name).trim_matches(['*', ' ', '&']).to_owned();
@@ -309,7 +379,7 @@ impl<'a> Collector<'a> {
                             .aliases
                             .push((words, typedef_target(node, name, |n| self.text(n))));
                     }
-                    if let Some(ty) = ty.filter(|t| t.child_by_field_name("body").is_some()) {
+                    if let Some(ty) = ty.filter(|t| t.child_by_field_id(fields::BODY.id()).is_some()) {
                         stack.push((ty, context));
                     }
                     continue;
@@ -342,12 +412,12 @@ impl<'a> Collector<'a> {
 
     /// The `function_declarator` of a definition or declaration.
     fn function_declarator<'t>(node: Node<'t>) -> Option<Node<'t>> {
-        let mut next = node.child_by_field_name("declarator");
+        let mut next = node.child_by_field_id(fields::DECLARATOR.id());
         while let Some(current) = next {
             if current.kind() == "function_declarator" {
                 return Some(current);
             }
-            next = current.child_by_field_name("declarator").or_else(|| {
+            next = current.child_by_field_id(fields::DECLARATOR.id()).or_else(|| {
                 let mut cursor = current.walk();
                 current
                     .named_children(&mut cursor)
@@ -362,8 +432,8 @@ impl<'a> Collector<'a> {
             return;
         };
         let (Some(name), Some(params)) = (
-            declarator.child_by_field_name("declarator"),
-            declarator.child_by_field_name("parameters"),
+            declarator.child_by_field_id(fields::DECLARATOR.id()),
+            declarator.child_by_field_id(fields::PARAMETERS.id()),
         ) else {
             return;
         };
@@ -372,12 +442,12 @@ impl<'a> Collector<'a> {
             return;
         }
         let whole = context.template.unwrap_or(node);
-        let masked = self.parsed.masked();
+        let masked = self.masked;
         let lost = self.lost_specifiers(whole, context.broken);
         let start = lost.unwrap_or_else(|| self.start_with_specifiers(whole.start_byte()));
         let end = whole.end_byte();
         let relative = |n: Node<'_>| Span::new((n.start_byte() - start) as u32, (n.end_byte() - start) as u32);
-        let body = node.child_by_field_name("body");
+        let body = node.child_by_field_id(fields::BODY.id());
         let mut signature = Signature {
             extern_c: context.extern_c,
             conditional: context.conditional,
@@ -422,7 +492,7 @@ impl<'a> Collector<'a> {
             .start_byte()
             .min(if context.template.is_some() { usize::MAX } else { start });
         if let Some(template) = context.template
-            && let Some(list) = template.child_by_field_name("parameters")
+            && let Some(list) = template.child_by_field_id(fields::PARAMETERS.id())
         {
             signature.template_params = Some(relative(list));
             let mut cursor = list.walk();
@@ -430,13 +500,13 @@ impl<'a> Collector<'a> {
                 let is_type = parameter.kind().contains("type_parameter");
                 let name = if is_type {
                     let mut cursor = parameter.walk();
-                    parameter.child_by_field_name("name").or_else(|| {
+                    parameter.child_by_field_id(fields::NAME.id()).or_else(|| {
                         parameter
                             .named_children(&mut cursor)
                             .find(|c| c.kind() == "type_identifier")
                     })
                 } else {
-                    parameter.child_by_field_name("declarator")
+                    parameter.child_by_field_id(fields::DECLARATOR.id())
                 };
                 let Some(name) = name.map(|n| self.text(n).to_owned()) else {
                     continue;
@@ -479,6 +549,13 @@ impl<'a> Collector<'a> {
             directives_before: first as u32,
             source: FunctionText::Kept(Arc::new(written)),
         };
+        if let Some(body) = body
+            && self.body_from(body.start_byte()).is_some_and(|blanked| {
+                (blanked.start as usize, blanked.end as usize) == (body.start_byte(), body.end_byte())
+            })
+        {
+            self.found_bodies += 1;
+        }
         self.functions.push((start as u32, function));
     }
 
@@ -488,7 +565,7 @@ impl<'a> Collector<'a> {
         if let [only] = declarators.as_slice()
             && only.kind() != "init_declarator"
             && Self::function_declarator(node).is_some_and(|f| {
-                f.child_by_field_name("declarator")
+                f.child_by_field_id(fields::DECLARATOR.id())
                     .is_some_and(|d| d.kind() != "parenthesized_declarator")
             })
         {
@@ -520,14 +597,19 @@ impl<'a> Collector<'a> {
                     current.kind(),
                     "pointer_declarator" | "reference_declarator" | "function_declarator"
                 );
-                name = current.child_by_field_name("declarator");
+                name = current.child_by_field_id(fields::DECLARATOR.id());
             }
             let Some(name) = name else { continue };
-            let init = written.child_by_field_name("value").map(|v| self.text(v).to_owned());
+            let init = written
+                .child_by_field_id(fields::VALUE.id())
+                .map(|v| self.text(v).to_owned());
             self.items.globals.push(GlobalItem {
                 name: self.text(name).to_owned(),
                 scopes: BTreeSet::from([context.prefix.clone()]),
-                base: node.child_by_field_name("type").map_or("", |t| self.text(t)).to_owned(),
+                base: node
+                    .child_by_field_id(fields::TYPE.id())
+                    .map_or("", |t| self.text(t))
+                    .to_owned(),
                 pointer,
                 dims,
                 constant: !pointer && words.iter().any(|w| matches!(*w, "const" | "constexpr")),
@@ -541,12 +623,17 @@ impl<'a> Collector<'a> {
     }
 
     fn type_item(&mut self, node: Node<'_>) {
-        let Some(name) = node.child_by_field_name("name").map(|n| self.text(n).to_owned()) else {
+        let Some(name) = node
+            .child_by_field_id(fields::NAME.id())
+            .map(|n| self.text(n).to_owned())
+        else {
             return;
         };
-        let Some(body) = node.child_by_field_name("body") else {
+        let Some(body) = node.child_by_field_id(fields::BODY.id()) else {
             return;
         };
+        let blanked = self.body_from(body.start_byte());
+        self.blanked_class |= blanked.is_some_and(|blanked| (blanked.start as usize) < body.end_byte());
         let is_enum = node.kind() == "enum_specifier";
         let mut item = TypeItem {
             name,
@@ -569,13 +656,13 @@ impl<'a> Collector<'a> {
         for child in body.named_children(&mut cursor) {
             match child.kind() {
                 "enumerator" => {
-                    if let Some(name) = child.child_by_field_name("name") {
+                    if let Some(name) = child.child_by_field_id(fields::NAME.id()) {
                         item.enumerators.push(self.text(name).to_owned());
                     }
                 }
                 "field_declaration" => {
                     let text = self.text(child);
-                    let ty = child.child_by_field_name("type").map_or("", |t| self.text(t));
+                    let ty = child.child_by_field_id(fields::TYPE.id()).map_or("", |t| self.text(t));
                     let head = text.split(['=', '{', ';']).next().unwrap_or("");
                     let is = |word: &str| crate::base::words::words(head).any(|w| w == word);
                     let variable = !head.contains(['(', '*', '&']);
@@ -605,7 +692,7 @@ impl<'a> Collector<'a> {
                 .filter(|(_, declarator)| crate::hir::declarator::is_array(declarator))
                 .map(|(_, declarator)| crate::hir::declarator::declared_name(declarator))
                 .collect();
-            let special = special_members(body, &item.name, &declared, &arrays, &self.parsed.masked().text);
+            let special = special_members(body, &item.name, &declared, &arrays, &self.masked.text);
             item.nontrivial |= special.nontrivial;
             item.constructors = special.constructors;
             item.hidden = special.hidden;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::base::db::{Db, SourceFile};
 use crate::hir::Parameter;
 use crate::hir::items::Written;
-use crate::hir::outline::Outline;
+use crate::hir::outline::{Outline, OutlineInText};
 use crate::hir::word::CountsOutside;
 use crate::hir::word::Word;
 
@@ -32,6 +32,20 @@ pub struct SettledFile {
     /// All else that other functions hang on.
     #[returns(ref)]
     pub rest: Option<Arc<SettledRest>>,
+    /// What the text says now, where that is known without reading it.
+    #[returns(ref)]
+    pub patched: Option<Arc<PatchedItems>>,
+}
+
+/// What a text says, where it differs from an earlier one inside one body alone.
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
+pub struct PatchedItems {
+    /// Its items.
+    pub(crate) outline: OutlineInText,
+    /// How often words stand outside of functions.
+    pub(crate) outside: Arc<CountsOutside>,
+    /// Its `__constant__` variables that hold their values themselves.
+    pub(crate) constants: Arc<BTreeSet<String>>,
 }
 
 /// What is settled of a file.
@@ -43,6 +57,11 @@ pub(crate) fn settled(db: &dyn Db, file: SourceFile) -> Option<SettledFile> {
 /// The settled items of a file.
 pub(crate) fn settled_outline(db: &dyn Db, file: SourceFile) -> Option<&Arc<Outline>> {
     settled(db, file)?.outline(db).as_ref()
+}
+
+/// What is known of a file's items without reading its text.
+pub(crate) fn patched_items(db: &dyn Db, file: SourceFile) -> Option<&Arc<PatchedItems>> {
+    settled(db, file)?.patched(db).as_ref()
 }
 
 /// All else that is settled of a file.

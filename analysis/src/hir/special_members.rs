@@ -2,7 +2,9 @@
 
 use tree_sitter::Node;
 
-use crate::hir::library::{Known, known};
+use crate::base::fields;
+use crate::hir::library::Known;
+use crate::hir::library::known;
 
 /// What the constructors of a class do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, salsa::SalsaValue)]
@@ -87,12 +89,12 @@ impl Reader<'_> {
 
     /// A member function, declared or defined; or a field.
     fn function(&self, node: Node<'_>, template: bool, found: &mut SpecialMembers) {
-        let body = node.child_by_field_name("body");
+        let body = node.child_by_field_id(fields::BODY.id());
         let head = self
             .source
             .get(node.start_byte()..body.map_or(node.end_byte(), |b| b.start_byte()));
         found.nontrivial |= crate::base::words::words(head.unwrap_or("")).any(|word| word == "virtual");
-        let mut declarator = node.child_by_field_name("declarator");
+        let mut declarator = node.child_by_field_id(fields::DECLARATOR.id());
         if declarator.is_some_and(|d| d.kind() == "operator_cast") {
             if !body.is_some_and(|body| self.returns(body)) {
                 found.hidden = Some("a conversion");
@@ -107,13 +109,13 @@ impl Reader<'_> {
         while let Some(inner) = declarator.filter(|d| d.kind() != "function_declarator") {
             // `T& operator=(const T&)` holds the function's declarator without a field name.
             let mut cursor = inner.walk();
-            declarator = inner.child_by_field_name("declarator").or_else(|| {
+            declarator = inner.child_by_field_id(fields::DECLARATOR.id()).or_else(|| {
                 let mut all = inner.named_children(&mut cursor);
                 all.find(|c| c.kind() == "function_declarator")
             });
         }
         let Some(declarator) = declarator else { return };
-        let name = declarator.child_by_field_name("declarator");
+        let name = declarator.child_by_field_id(fields::DECLARATOR.id());
         let mut cursor = node.walk();
         let defaulted = node.children(&mut cursor).any(|c| c.kind() == "default_method_clause");
         let mut cursor = node.walk();
@@ -154,7 +156,7 @@ impl Reader<'_> {
 
     /// Whether a constructor may be the one that copies or moves: its only needed parameter is a reference to what may be the class.
     fn may_copy(&self, declarator: Node<'_>) -> bool {
-        let Some(list) = declarator.child_by_field_name("parameters") else {
+        let Some(list) = declarator.child_by_field_id(fields::PARAMETERS.id()) else {
             return true;
         };
         let mut cursor = list.walk();
@@ -169,7 +171,7 @@ impl Reader<'_> {
         }
         let needed = all.iter().filter(|p| p.kind() == "parameter_declaration").count();
         let primitive = first
-            .child_by_field_name("type")
+            .child_by_field_id(fields::TYPE.id())
             .is_some_and(|t| t.kind() == "primitive_type");
         needed <= 1 && self.text(*first).contains('&') && !primitive
     }
@@ -177,13 +179,13 @@ impl Reader<'_> {
     /// Whether a constructor sets fields to what its arguments decide, and does nothing else.
     fn sets_fields(&self, node: Node<'_>, declarator: Node<'_>) -> bool {
         let Some(body) = node
-            .child_by_field_name("body")
+            .child_by_field_id(fields::BODY.id())
             .filter(|b| b.kind() == "compound_statement")
         else {
             return false;
         };
         // With an unknown word in front of it the rest is read in other ways.
-        if node.child_by_field_name("type").is_some() {
+        if node.child_by_field_id(fields::TYPE.id()).is_some() {
             return false;
         }
         // Where a file has a syntax error its items are read without what functions do.
@@ -192,13 +194,13 @@ impl Reader<'_> {
             return false;
         }
         let mut parameters = Vec::new();
-        if let Some(list) = declarator.child_by_field_name("parameters") {
+        if let Some(list) = declarator.child_by_field_id(fields::PARAMETERS.id()) {
             let mut cursor = list.walk();
             for parameter in list.named_children(&mut cursor) {
-                let mut name = parameter.child_by_field_name("declarator");
+                let mut name = parameter.child_by_field_id(fields::DECLARATOR.id());
                 while let Some(inner) = name.filter(|n| n.kind() != "identifier") {
                     let mut cursor = inner.walk();
-                    name = inner.child_by_field_name("declarator").or_else(|| {
+                    name = inner.child_by_field_id(fields::DECLARATOR.id()).or_else(|| {
                         let mut all = inner.named_children(&mut cursor);
                         all.find(|c| c.kind() == "identifier")
                     });
@@ -206,7 +208,7 @@ impl Reader<'_> {
                 if let Some(name) = name {
                     parameters.push(self.text(name));
                 }
-                let default = parameter.child_by_field_name("default_value");
+                let default = parameter.child_by_field_id(fields::DEFAULT_VALUE.id());
                 if default.is_some_and(|value| !self.computes(value, &[])) {
                     return false;
                 }
@@ -266,9 +268,9 @@ impl Reader<'_> {
         };
         let plain = assignment.kind() == "assignment_expression"
             && assignment
-                .child_by_field_name("operator")
+                .child_by_field_id(fields::OPERATOR.id())
                 .is_none_or(|o| o.kind() == "=");
-        let Some(left) = assignment.child_by_field_name("left").filter(|_| plain) else {
+        let Some(left) = assignment.child_by_field_id(fields::LEFT.id()).filter(|_| plain) else {
             return false;
         };
         let own = match left.kind() {
@@ -278,34 +280,33 @@ impl Reader<'_> {
             "subscript_expression" => self.own_element(left, parameters),
             _ => false,
         };
-        let value = assignment.child_by_field_name("right");
+        let value = assignment.child_by_field_id(fields::RIGHT.id());
         own && value.is_some_and(|value| self.computes(value, parameters))
     }
 
     /// `this->field`
     fn own_field(&self, node: Node<'_>) -> bool {
-        node.child_by_field_name("argument").is_some_and(|a| a.kind() == "this")
+        node.child_by_field_id(fields::ARGUMENT.id())
+            .is_some_and(|a| a.kind() == "this")
             && node
-                .child_by_field_name("field")
+                .child_by_field_id(fields::FIELD.id())
                 .is_some_and(|f| self.fields.contains(&self.text(f)))
     }
 
     /// `array[i]`, `this->array[i]`
     fn own_element(&self, node: Node<'_>, parameters: &[&str]) -> bool {
-        let Some(array) = node.child_by_field_name("argument") else {
+        let Some(array) = node.child_by_field_id(fields::ARGUMENT.id()) else {
             return false;
         };
         let own = match array.kind() {
             "identifier" => self.arrays.contains(&self.text(array)) && !parameters.contains(&self.text(array)),
             "field_expression" => {
-                let field = array.child_by_field_name("field").map_or("", |f| self.text(f));
+                let field = array.child_by_field_id(fields::FIELD.id()).map_or("", |f| self.text(f));
                 self.own_field(array) && self.arrays.contains(&field)
             }
             _ => false,
         };
-        let index = node
-            .child_by_field_name("indices")
-            .or_else(|| node.child_by_field_name("index"));
+        let index = node.child_by_field_id(fields::INDICES.id());
         own && index.is_some_and(|index| self.computes(index, parameters))
     }
 
@@ -325,22 +326,31 @@ impl Reader<'_> {
             }
             "field_expression" => {
                 // What a pointer points to may be something else later.
-                let by_value = node.child_by_field_name("operator").is_some_and(|o| o.kind() == ".");
-                let base = node.child_by_field_name("argument");
+                let by_value = node
+                    .child_by_field_id(fields::OPERATOR.id())
+                    .is_some_and(|o| o.kind() == ".");
+                let base = node.child_by_field_id(fields::ARGUMENT.id());
                 self.own_field(node) || by_value && base.is_some_and(|base| self.computes(base, parameters))
             }
-            "unary_expression" => inner() && node.child_by_field_name("operator").is_some_and(|o| o.kind() != "*"),
+            "unary_expression" => {
+                inner()
+                    && node
+                        .child_by_field_id(fields::OPERATOR.id())
+                        .is_some_and(|o| o.kind() != "*")
+            }
             "cast_expression" => {
-                let ty = node.child_by_field_name("type").map_or("", |t| self.text(t));
-                let value = node.child_by_field_name("value");
+                let ty = node.child_by_field_id(fields::TYPE.id()).map_or("", |t| self.text(t));
+                let value = node.child_by_field_id(fields::VALUE.id());
                 crate::base::words::words(ty).all(is_number_type)
                     && value.is_some_and(|value| self.computes(value, parameters))
             }
             // `make_float2(x, y)`, `int(x)`, `min(x, y)`
             "call_expression" => {
-                let called = node.child_by_field_name("function").map_or("", |f| self.text(f));
+                let called = node
+                    .child_by_field_id(fields::FUNCTION.id())
+                    .map_or("", |f| self.text(f));
                 let pure = is_number_type(called) || matches!(known(called), Some(Known::Pure));
-                let arguments = node.child_by_field_name("arguments");
+                let arguments = node.child_by_field_id(fields::ARGUMENTS.id());
                 pure && arguments.is_some_and(|arguments| self.computes(arguments, parameters))
             }
             "binary_expression"
@@ -373,7 +383,7 @@ mod tests {
         let tree = parser.parse(&source, None);
         let found = tree.as_ref().and_then(|tree| {
             let class = tree.root_node().named_child(0)?;
-            let body = class.child_by_field_name("body")?;
+            let body = class.child_by_field_id(fields::BODY.id())?;
             Some(special_members(body, "S", &["x", "y", "v"], &["v"], &source))
         });
         found.unwrap_or_default()

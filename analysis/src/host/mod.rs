@@ -1,9 +1,11 @@
 //! The host: it owns the database, adds, changes and removes files, and says what projects say about themselves.
 
+mod patch;
 mod settling;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,11 +15,12 @@ use salsa::{Durability, Setter};
 use crate::base::command::CompileCommand;
 use crate::base::db::{Database, SourceFile, Workspace};
 use crate::base::mask::directives;
-use crate::base::parse::parse;
+use crate::base::parsed::LastTrees;
 use crate::base::preprocess::IncludeItem;
 use crate::base::settings::Settings;
 use crate::base::span::TextRange;
 use crate::hir::settled::SettledFiles;
+use patch::Patch;
 use settling::Settling;
 
 /// Every `#include` in a text.
@@ -102,10 +105,10 @@ impl Host {
             return file;
         }
         let includes = includes_in(&text);
-        let file = SourceFile::builder(path.to_path_buf(), text, includes, None, None)
+        let file = SourceFile::builder(path.to_path_buf(), text, includes, None, None, None)
             .durability(Durability::HIGH)
             .text_durability(Durability::LOW)
-            .previous_durability(Durability::LOW)
+            .patched_durability(Durability::LOW)
             .new(&self.db);
         let workspace = Workspace::get(&self.db);
         let mut files = workspace.files(&self.db).as_ref().clone();
@@ -122,11 +125,21 @@ impl Host {
         file
     }
 
+    /// From now on the trees of a file are made from those before.
+    pub(crate) fn keep_trees(&mut self, file: SourceFile) {
+        if file.last_trees(&self.db).is_none() {
+            file.set_last_trees(&mut self.db)
+                .with_durability(Durability::HIGH)
+                .to(Some(LastTrees::default()));
+        }
+    }
+
     /// `durability`: what was found out from files that hardly ever change isn't looked at again when others do.
     fn set_text(&mut self, file: SourceFile, text: Arc<str>, durability: Durability) {
         if file.text(&self.db) != text {
             self.set_includes(file, includes_in(&text));
-            file.set_previous(&mut self.db).with_durability(durability).to(None);
+            file.set_patched(&mut self.db).with_durability(durability).to(None);
+            self.set_patched_items(file, None);
             file.set_text(&mut self.db).with_durability(durability).to(text);
         }
     }
@@ -154,7 +167,7 @@ impl Host {
                 }
                 Entry::Vacant(free) => {
                     let includes = includes_in(&text);
-                    let file = SourceFile::builder(free.key().clone(), text, includes, None, None)
+                    let file = SourceFile::builder(free.key().clone(), text, includes, None, None, None)
                         .durability(Durability::HIGH)
                         .new(&self.db);
                     free.insert(file);
@@ -181,13 +194,20 @@ impl Host {
         }
         self.begin_settling(file);
         let new: Arc<str> = [head, insert, tail].concat().into();
-        let parsed = parse(&self.db, file);
-        if may_touch_includes(head, &old[start..end], insert, tail) {
+        self.keep_trees(file);
+        // A panic of a query is that of the next one who asks.
+        let patch = catch_unwind(AssertUnwindSafe(|| Patch::after(&self.db, file, start, end, insert)));
+        let (patched, items) = match patch.ok().flatten() {
+            Some(patch) => (Some(Arc::new(patch.text)), Some(Arc::new(patch.items))),
+            None => (None, None),
+        };
+        if patched.is_none() && may_touch_includes(head, &old[start..end], insert, tail) {
             self.set_includes(file, includes_in(&new));
         }
-        file.set_previous(&mut self.db)
+        file.set_patched(&mut self.db)
             .with_durability(Durability::LOW)
-            .to(Some(parsed));
+            .to(patched);
+        self.set_patched_items(file, items);
         file.set_text(&mut self.db).with_durability(Durability::LOW).to(new);
         self.settle();
     }

@@ -26,7 +26,8 @@ use crate::hir::outline::{Outline, OutlinedFunction, outline_in_text};
 use crate::hir::parameters_in_text;
 use crate::hir::resolve::launched_in_text;
 use crate::hir::settled::{
-    EditedFunction, FunctionFacts, SettledFile, SettledFiles, SettledRest, settled, settled_outline, settled_rest,
+    EditedFunction, FunctionFacts, PatchedItems, SettledFile, SettledFiles, SettledRest, settled, settled_outline,
+    settled_rest,
 };
 
 /// How many functions have a text of their own. One moves between a few; what hangs on them is looked at again after each change.
@@ -60,11 +61,13 @@ impl Host {
             self.settling.files.push(file);
             let kept = match self.settling.spare.pop() {
                 Some(kept) => kept,
-                None => SettledFile::builder(None, None)
+                None => SettledFile::builder(None, None, None)
                     .durability(Durability::HIGH)
+                    .patched_durability(Durability::LOW)
                     .new(&self.db),
             };
             self.keep_files(|files| files.insert(file, kept));
+            self.keep_trees(file);
             self.settle();
         }
     }
@@ -79,6 +82,10 @@ impl Host {
         self.set_lines(file, None);
         self.set_outline(file, None);
         self.set_rest(file, None);
+        file.set_last_trees(&mut self.db)
+            .with_durability(Durability::HIGH)
+            .to(None);
+        self.set_patched_items(file, None);
         if let Some(kept) = settled(&self.db, file) {
             self.settling.spare.push(kept);
         }
@@ -313,6 +320,17 @@ impl Host {
     fn set_rest(&mut self, file: SourceFile, rest: Option<Arc<SettledRest>>) {
         if let Some(kept) = settled(&self.db, file) {
             kept.set_rest(&mut self.db).with_durability(Durability::HIGH).to(rest);
+        }
+    }
+
+    /// What is known of a file's items without reading its text; for a file that isn't settled, nothing.
+    pub(super) fn set_patched_items(&mut self, file: SourceFile, items: Option<Arc<PatchedItems>>) {
+        if let Some(kept) = settled(&self.db, file)
+            && *kept.patched(&self.db) != items
+        {
+            kept.set_patched(&mut self.db)
+                .with_durability(Durability::LOW)
+                .to(items);
         }
     }
 

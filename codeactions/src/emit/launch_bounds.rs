@@ -6,10 +6,11 @@
 //! launch fails ("too many resources requested").
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::parse::masked;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::Type;
-use gridfuse_analysis::hir::resolve::{Meaning, meaning};
+use gridfuse_analysis::hir::resolve::Meaning;
+use gridfuse_analysis::hir::resolve::meaning;
 
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
@@ -205,8 +206,8 @@ fn head<'a>(function: &'a Function<'_>) -> &'a str {
 }
 
 fn bounds(db: &dyn Db, file: SourceFile, head: &str, offset: u32) -> Bounds {
-    let parsed = parse(db, file);
-    let macros = &parsed.masked().specifiers;
+    let masked = masked(db, file);
+    let macros = &masked.specifiers;
     let bounding = |text: &str| text.contains("launch_bounds") || text.contains("maxnreg");
     let tokens = lex::code_tokens(head);
     for (index, token) in tokens.iter().enumerate() {

@@ -2,8 +2,17 @@
 
 use std::sync::Arc;
 
+use crate::api::refusal::Refusals;
+use crate::edit::lex;
+use crate::edit::names::Names;
+use crate::edit::names::untaken;
+use crate::edit::names::words_with_macros;
+use crate::edit::style;
+use crate::facts::calls::is_plain_type;
+use crate::facts::ctype;
+use crate::facts::site::syntax_error;
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::parse::masked;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::hir::included::included_files;
@@ -13,14 +22,6 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{Body, Builtin, ExprKind, Name, StmtKind, Type, body};
-
-use crate::api::refusal::Refusals;
-use crate::edit::lex;
-use crate::edit::names::{Names, untaken, words_with_macros};
-use crate::edit::style;
-use crate::facts::calls::is_plain_type;
-use crate::facts::ctype;
-use crate::facts::site::syntax_error;
 
 /// A parameter of the child.
 #[derive(Clone, Debug)]
@@ -389,8 +390,8 @@ impl Head {
     /// Understands the words in front of a kernel's name, or gives the one that it doesn't know.
     fn read(db: &dyn Db, file: SourceFile, text: &str, offset: u32) -> Result<Head, String> {
         let mut head = Head::default();
-        let parsed = parse(db, file);
-        let macros = &parsed.masked().specifiers;
+        let masked = masked(db, file);
+        let macros = &masked.specifiers;
         let tokens = lex::code_tokens(text);
         let mut at = 0;
         while let Some(token) = tokens.get(at) {

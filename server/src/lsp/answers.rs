@@ -13,7 +13,7 @@ const MOST_WAIT: Duration = Duration::from_secs(2);
 pub struct Answers {
     /// Queries that run.
     running: watch::Sender<usize>,
-    /// The last change, by number, whose diagnostics have been published.
+    /// The last change, by number, whose diagnostics the client has.
     published: watch::Sender<u64>,
 }
 
@@ -43,19 +43,17 @@ impl Answers {
         RunningQuery(self)
     }
 
-    /// Notes that all open documents have the diagnostics of their texts after this change.
+    /// Notes that all open documents have the diagnostics of their texts after this change, or those of one were asked for.
     pub fn published(&self, change: u64) {
         self.published.send_modify(|last| *last = change.max(*last));
     }
 
-    /// Waits until no query runs and, if the client is `pushed` diagnostics, those of `change` are published; for two seconds at most.
-    pub async fn wait(&self, change: u64, pushed: bool) {
+    /// Waits until no query runs and the diagnostics of `change` are published, or were asked for; for two seconds at most.
+    pub async fn wait(&self, change: u64) {
         let (mut running, mut published) = (self.running.subscribe(), self.published.subscribe());
         let calm = async {
-            if pushed {
-                // The senders live as long as `self`: there is no error.
-                let _ = published.wait_for(|last| *last >= change).await;
-            }
+            // The senders live as long as `self`: there is no error.
+            let _ = published.wait_for(|last| *last >= change).await;
             let _ = running.wait_for(|running| *running == 0).await;
         };
         // Late is as good as calm.
@@ -71,11 +69,11 @@ mod tests {
     use super::*;
 
     /// Starts to wait in a paused clock, in which time passes only when nothing else can be done.
-    fn waiting(answers: &Arc<Answers>, change: u64, pushed: bool) -> (Arc<AtomicBool>, tokio::task::JoinHandle<()>) {
+    fn waiting(answers: &Arc<Answers>, change: u64) -> (Arc<AtomicBool>, tokio::task::JoinHandle<()>) {
         let done = Arc::new(AtomicBool::new(false));
         let (answers, flag) = (answers.clone(), done.clone());
         let task = tokio::spawn(async move {
-            answers.wait(change, pushed).await;
+            answers.wait(change).await;
             flag.store(true, Ordering::Relaxed);
         });
         (done, task)
@@ -90,15 +88,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_asked_is_calm() {
         let begin = tokio::time::Instant::now();
-        Answers::new().wait(0, true).await;
-        Answers::new().wait(3, false).await;
+        Answers::new().wait(0).await;
         assert_eq!(begin.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
     async fn diagnostics_and_queries_come_first() {
         let answers = Arc::new(Answers::new());
-        let (done, task) = waiting(&answers, 2, true);
+        let (done, task) = waiting(&answers, 2);
         settle().await;
         answers.published(1);
         settle().await;
@@ -119,7 +116,7 @@ mod tests {
         let answers = Answers::new();
         let begin = tokio::time::Instant::now();
         let _query = answers.query();
-        answers.wait(0, true).await;
+        answers.wait(0).await;
         assert!(begin.elapsed() >= MOST_WAIT);
     }
 }

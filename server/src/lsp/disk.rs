@@ -110,7 +110,7 @@ async fn perform(state: &Arc<State>, job: Job, found: bool) -> Result<usize, Joi
     let count = reading.texts.len();
     if found {
         let change = state.lock().last_change();
-        state.answers.wait(change, !state.session().pull_diagnostics).await;
+        state.answers.wait(change).await;
     }
     let state = state.clone();
     tokio::task::spawn_blocking(move || apply(&state, reading)).await?;
@@ -182,6 +182,7 @@ mod tests {
     use tower_lsp_server::LspService;
 
     use super::super::Allowed;
+    use super::super::capabilities::Session;
     use super::super::server::Backend;
     use super::*;
 
@@ -213,6 +214,27 @@ mod tests {
         assert!(!done_within(&mut job, Duration::from_millis(500)).await);
         assert!(!known(), "it interrupts the query");
         drop(running);
+        assert!(matches!(job.await, Ok(1)));
+        assert!(known());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_found_waits_for_a_client_that_asks() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("found.cu");
+        std::fs::write(&path, "__global__ void k() {}\n").unwrap();
+        let state = state();
+        let session = Session {
+            pull_diagnostics: true,
+            ..Session::default()
+        };
+        assert!(state.session.set(session).is_ok());
+        let change = state.lock().next_change();
+        let known = || state.lock().host.file(&path).is_some();
+        let mut job = pin!(perform(&state, Job::Folder(folder.path().into()), true));
+        assert!(!done_within(&mut job, Duration::from_millis(500)).await);
+        assert!(!known(), "the client hasn't asked yet");
+        state.answers.published(change);
         assert!(matches!(job.await, Ok(1)));
         assert!(known());
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::db::Workspace;
 use gridfuse_analysis::diagnostics::diagnostics;
 use tower_lsp_server::ls_types::{Diagnostic, Uri};
@@ -42,6 +43,7 @@ pub async fn run(state: Arc<State>) {
     let mut tried = HashSet::new();
     let mut directories = IncludeDirs::default();
     let mut last: Option<Instant> = None;
+    let mut warmed = None;
     loop {
         state.changed.notified().await;
         loop {
@@ -51,7 +53,11 @@ pub async fn run(state: Arc<State>) {
             last = Some(Instant::now());
             forget_includes(&state, &mut tried, &mut directories);
             load_includes(&state, &mut tried).await;
-            if state.session().pull_diagnostics || round(&state, &mut told).await {
+            let done = match state.session().pull_diagnostics {
+                true => warm(&state, &mut warmed).await,
+                false => round(&state, &mut told).await,
+            };
+            if done {
                 break;
             }
         }
@@ -99,6 +105,35 @@ async fn load_includes(state: &State, tried: &mut HashSet<PathBuf>) {
         // The receiver lives as long as the server.
         let _ = state.disk.send(Job::Reload(missing));
     }
+}
+
+/// The files of a workspace.
+type Files = Arc<BTreeMap<PathBuf, SourceFile>>;
+
+/// Finds out what a client that asks for diagnostics will ask for, when the workspace isn't the one that was `warmed`: it waits for less
+/// then. `false`: the texts changed meanwhile.
+async fn warm(state: &State, warmed: &mut Option<Files>) -> bool {
+    let (files, open) = {
+        let shared = state.lock();
+        let db = shared.host.db();
+        let open: Vec<PathBuf> = shared.documents.keys().cloned().collect();
+        (Workspace::get(db).files(db), open)
+    };
+    if warmed.as_ref().is_some_and(|warmed| Arc::ptr_eq(warmed, &files)) {
+        return true;
+    }
+    for path in open {
+        let asked = state.query(move |snapshot: &Snapshot| {
+            if let Some(file) = snapshot.file(&path) {
+                diagnostics(&snapshot.db, file);
+            }
+        });
+        if let Err(Stopped::Changed) = asked.await {
+            return false;
+        }
+    }
+    *warmed = Some(files);
+    true
 }
 
 /// One pass over the open documents, the last changed first. `false`: the texts changed meanwhile.

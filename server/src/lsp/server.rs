@@ -388,12 +388,16 @@ impl LanguageServer for Backend {
 
     async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
         let path = path_of(&params.text_document.uri);
+        let change = self.state.lock().last_change();
         let items = match self
             .state
             .query(move |snapshot| publish::of_file(snapshot, &path))
             .await
         {
-            Ok(items) => items,
+            Ok(items) => {
+                self.state.answers.published(change);
+                items
+            }
             Err(Stopped::Changed) => {
                 return Err(Error {
                     code: ErrorCode::ServerError(SERVER_CANCELLED),

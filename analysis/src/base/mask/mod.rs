@@ -67,6 +67,12 @@ const WORDS: &[&str] = &[
     "__inline_hint__",
 ];
 
+/// Whether something becomes of a word when a text is masked, macros aside.
+pub(crate) fn is_masked_word(word: &str) -> bool {
+    let space = matches!(word, "__global__" | "__device__" | "__host__" | "__launch_bounds__");
+    space || WORDS.contains(&word) || WITH_ARGUMENTS.contains(&word)
+}
+
 /// Masks one text of which no macros are known. `branches`: for each of its [`directives`] what becomes of the text behind it; those
 /// that are missing aren't known.
 pub fn mask(text: &str, branches: &[Branch]) -> Masked {

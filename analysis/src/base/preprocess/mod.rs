@@ -24,8 +24,10 @@ pub use specifiers::Specifiers;
 pub(crate) use specifiers::{SpecifierMacros, SpecifierUse};
 pub(crate) use specifiers_of_file::specifier_macros;
 pub(crate) use token::{Lexeme, TokenKind, lex};
+pub use walk::Preprocessed;
 pub(crate) use walk::branches;
-pub use walk::{Preprocessed, preprocessed};
+pub(crate) use walk::gave_up;
+pub use walk::preprocessed;
 
 /// A `#define`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]

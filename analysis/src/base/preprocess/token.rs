@@ -110,6 +110,11 @@ pub(crate) fn lex(text: &str, directives: bool) -> Vec<Lexeme> {
                     _ => TokenKind::Word,
                 }
             }
+            // Most of them, and none begins an operator of several characters.
+            b'(' | b')' | b'{' | b'}' | b'[' | b']' | b';' | b',' | b'?' | b'~' => {
+                at += 1;
+                TokenKind::Punctuation
+            }
             _ => {
                 let rest = text.get(at..).unwrap_or("");
                 let operator = OPERATORS.iter().find(|o| rest.starts_with(**o));

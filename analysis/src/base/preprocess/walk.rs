@@ -1,7 +1,6 @@
 //! Reading a file as the preprocessor does: which branches are compiled, and what macros mean where.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -43,12 +42,20 @@ pub struct Preprocessed {
     pub host: Vec<Branch>,
     /// What names mean: by name, from which number of directives on.
     pub states: BTreeMap<String, Vec<(u32, MacroState)>>,
+    /// A pass didn't come to the end: it would have to read too much.
+    pub gave_up: bool,
 }
 
 /// What becomes of the branches of a file.
 #[salsa::tracked]
 pub(crate) fn branches(db: &dyn Db, file: SourceFile) -> Vec<Branch> {
     preprocessed(db, file).branches.clone()
+}
+
+/// Whether a file includes more than is read.
+#[salsa::tracked(returns(copy))]
+pub(crate) fn gave_up(db: &dyn Db, file: SourceFile) -> bool {
+    preprocessed(db, file).gave_up
 }
 
 /// Preprocesses a file.
@@ -95,26 +102,23 @@ pub fn preprocessed(db: &dyn Db, file: SourceFile) -> Preprocessed {
         Origin::Own => build_switches(db),
         _ => &BTreeSet::new(),
     };
+    // What a file begins with is read once for all that begin with it.
+    let shared = match lines(db, file).first() {
+        Some(Line::Include(Some(item))) if compiled.commands.is_empty() => resolve_with(db, file, item, &[]),
+        _ => None,
+    };
     let pass = |command: Option<&CompileCommand>, target: Target| {
-        let mut walk = Walk {
-            db,
-            include_dirs: &include_dirs,
-            switches: if command.is_some() { Some(switches) } else { None },
-            states: FxHashMap::default(),
-            log: Vec::new(),
-            timeline: Vec::new(),
-            index: 0,
-            branches: vec![None; lines(db, file).len()],
-            once: FxHashSet::default(),
-            stack: Vec::new(),
-            left: MAX_LINES,
-            includes_left: MAX_INCLUDES,
-            targets: FxHashMap::default(),
-            nesting: 0,
-            in_main_file: false,
-        };
-        walk.predefine(command, target, settings.cuda);
-        walk.file(file);
+        let switches = if command.is_some() { Some(switches) } else { None };
+        let mut walk = Walk::new(db, &include_dirs, switches);
+        walk.branches = vec![None; lines(db, file).len()];
+        let begun = shared.map(|header| begun_with(db, header, target, settings.cuda));
+        match begun.filter(|begun| !begun.read.contains(&file)) {
+            Some(begun) => walk.go_on(begun, file),
+            None => {
+                walk.predefine(command, target, settings.cuda);
+                walk.file(file, 0);
+            }
+        }
         walk
     };
     let (mut hosts, mut devices) = (Vec::new(), Vec::new());
@@ -132,6 +136,37 @@ pub fn preprocessed(db: &dyn Db, file: SourceFile) -> Preprocessed {
         device: agreed(count, &devices),
         host: agreed(count, &hosts),
         states: joined(&all),
+        gave_up: all.iter().any(|walk| walk.left == 0),
+    }
+}
+
+/// What is known behind an `#include` on the first line of a file, for which no command is known.
+struct Begun {
+    states: FxHashMap<Arc<str>, Arc<MacroState>>,
+    timeline: Vec<(u32, Arc<str>, Arc<MacroState>)>,
+    once: FxHashSet<SourceFile>,
+    left: usize,
+    includes_left: usize,
+    /// The files that were read. One that begins with this and is among them would not be read.
+    read: FxHashSet<SourceFile>,
+}
+
+#[salsa::tracked(returns(ref), no_eq, unsafe(non_salsa_values))]
+fn begun_with(db: &dyn Db, header: SourceFile, target: Target, cuda: Option<(u32, u32)>) -> Begun {
+    let mut walk = Walk::new(db, &[], None);
+    walk.predefine(None, target, cuda);
+    // The line itself.
+    walk.left -= 1;
+    walk.index = 1;
+    walk.stack.push(header);
+    walk.included(header);
+    Begun {
+        states: walk.states,
+        timeline: walk.timeline,
+        once: walk.once,
+        left: walk.left,
+        includes_left: walk.includes_left,
+        read: walk.read,
     }
 }
 
@@ -202,7 +237,7 @@ fn joined(passes: &[&Walk<'_, '_>]) -> BTreeMap<String, Vec<(u32, MacroState)>> 
 }
 
 /// What a pass compiles for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Target {
     Host,
     Device(Option<u32>),
@@ -213,10 +248,10 @@ struct Walk<'w, 'db> {
     include_dirs: &'w [std::path::PathBuf],
     /// `None`: which macros a command sets isn't known.
     switches: Option<&'w BTreeSet<String>>,
-    states: FxHashMap<Rc<str>, Arc<MacroState>>,
+    states: FxHashMap<Arc<str>, Arc<MacroState>>,
     /// Names that changed, with what was known before.
-    log: Vec<(Rc<str>, Option<Arc<MacroState>>)>,
-    timeline: Vec<(u32, Rc<str>, Arc<MacroState>)>,
+    log: Vec<(Arc<str>, Option<Arc<MacroState>>)>,
+    timeline: Vec<(u32, Arc<str>, Arc<MacroState>)>,
     /// Number of directives of the main file that were read.
     index: u32,
     branches: Vec<Option<Branch>>,
@@ -229,9 +264,42 @@ struct Walk<'w, 'db> {
     nesting: u32,
     /// Forced includes are behind.
     in_main_file: bool,
+    /// The included files that were read.
+    read: FxHashSet<SourceFile>,
 }
 
-impl Walk<'_, '_> {
+impl<'w, 'db> Walk<'w, 'db> {
+    fn new(db: &'db dyn Db, include_dirs: &'w [std::path::PathBuf], switches: Option<&'w BTreeSet<String>>) -> Self {
+        Walk {
+            db,
+            include_dirs,
+            switches,
+            states: FxHashMap::default(),
+            log: Vec::new(),
+            timeline: Vec::new(),
+            index: 0,
+            branches: Vec::new(),
+            once: FxHashSet::default(),
+            stack: Vec::new(),
+            left: MAX_LINES,
+            includes_left: MAX_INCLUDES,
+            targets: FxHashMap::default(),
+            nesting: 0,
+            in_main_file: false,
+            read: FxHashSet::default(),
+        }
+    }
+
+    /// Reads the main file from the second line on.
+    fn go_on(&mut self, begun: &Begun, file: SourceFile) {
+        self.states.clone_from(&begun.states);
+        self.timeline.clone_from(&begun.timeline);
+        self.once.clone_from(&begun.once);
+        (self.left, self.includes_left) = (begun.left, begun.includes_left);
+        self.index = 1;
+        self.file(file, 1);
+    }
+
     fn state(&self, name: &str) -> MacroState {
         match self.states.get(name) {
             Some(state) => state.as_ref().clone(),
@@ -246,14 +314,14 @@ impl Walk<'_, '_> {
 
     fn set_shared(&mut self, name: &str, state: &Arc<MacroState>) {
         let known = self.states.get_key_value(name).map(|(name, _)| name.clone());
-        let name = known.unwrap_or_else(|| Rc::from(name));
+        let name = known.unwrap_or_else(|| Arc::from(name));
         let before = self.states.insert(name.clone(), state.clone());
         self.log.push((name.clone(), before));
         self.timeline.push((self.index, name, state.clone()));
     }
 
     /// Takes back what was set since `mark`; gives what it was.
-    fn undo(&mut self, mark: usize) -> FxHashMap<Rc<str>, Arc<MacroState>> {
+    fn undo(&mut self, mark: usize) -> FxHashMap<Arc<str>, Arc<MacroState>> {
         let mut taken = FxHashMap::default();
         while self.log.len() > mark {
             let Some((name, before)) = self.log.pop() else { break };
@@ -330,12 +398,12 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Reads the main file.
-    fn file(&mut self, file: SourceFile) {
+    /// Reads the main file from a line on.
+    fn file(&mut self, file: SourceFile, from: usize) {
         self.stack.push(file);
         self.in_main_file = true;
         let read = lines(self.db, file);
-        self.run(file, read, &shape(self.db, file).next, 0, read.len());
+        self.run(file, read, &shape(self.db, file).next, from, read.len());
         if self.left == 0 {
             // Not to the end: nothing is certain.
             for branch in self.branches.iter_mut() {
@@ -367,6 +435,7 @@ impl Walk<'_, '_> {
         }
         self.nesting += 1;
         self.includes_left -= 1;
+        self.read.insert(file);
         let read = lines(self.db, file);
         self.run(file, read, &shape(self.db, file).next, 0, read.len());
         self.nesting -= 1;
@@ -457,7 +526,7 @@ impl Walk<'_, '_> {
             return end + 1;
         }
         let decisions = self.decisions(read, &heads, end);
-        let mut outcomes: Vec<FxHashMap<Rc<str>, Arc<MacroState>>> = Vec::new();
+        let mut outcomes: Vec<FxHashMap<Arc<str>, Arc<MacroState>>> = Vec::new();
         let exhaustive = decisions.exhaustive;
         for (position, (&head, &branch)) in heads.iter().zip(&decisions.branches).enumerate() {
             self.at(head);
@@ -483,11 +552,11 @@ impl Walk<'_, '_> {
                 if let (Line::If(condition), true) = (&read[first], heads.len() == 1)
                     && let Some(name) = undefined_name(condition)
                 {
-                    nothing.insert(Rc::from(name), Arc::new(MacroState::DefinedSomehow));
+                    nothing.insert(Arc::from(name), Arc::new(MacroState::DefinedSomehow));
                 }
                 outcomes.push(nothing);
             }
-            let names: BTreeSet<Rc<str>> = outcomes.iter().flat_map(|o| o.keys().cloned()).collect();
+            let names: BTreeSet<Arc<str>> = outcomes.iter().flat_map(|o| o.keys().cloned()).collect();
             // What changes in each branch is looked at in all: not where a ladder of many is long.
             let many = names.len().saturating_mul(outcomes.len()) > MAX_OUTCOMES;
             for name in names {

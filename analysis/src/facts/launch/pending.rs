@@ -6,7 +6,7 @@ use super::config::constant_value;
 use crate::base::db::{Db, SourceFile, Workspace};
 use crate::base::file_settings::settings;
 use crate::base::limits::PENDING_LAUNCHES;
-use crate::base::parse::parse;
+use crate::base::parse::masked;
 use crate::hir::items::items;
 use crate::hir::settled::settled_rest;
 use crate::hir::{ExprKind, Name, body};
@@ -55,7 +55,7 @@ pub(crate) fn limits_set_in_text(db: &dyn Db, file: SourceFile) -> Arc<Vec<Optio
     let mut found = Vec::new();
     // What was blanked may set it.
     let text = file.text(db);
-    let mut large = parse(db, file).masked().large.clone().into_iter();
+    let mut large = masked(db, file).large.clone().into_iter();
     if large.any(|range| range.text(&text).contains(LIMIT)) {
         found.push(None);
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::base::budget::CALLEES;
 use crate::base::db::Db;
+use crate::facts::summary::leads_too_far;
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::functions_named;
 use crate::hir::{ExprKind, body};
@@ -36,6 +37,10 @@ fn callees<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Vec<Func
 /// Whether code reached from `from` (by launches and calls, any depth) may launch or call one of `targets`: where more is reached
 /// than is looked at, or something of which nothing is known, it may.
 pub(super) fn reaches<'db>(db: &'db dyn Db, from: FunctionItem<'db>, targets: &[FunctionItem<'db>]) -> bool {
+    // The same is asked of everything else that it runs: found out once.
+    if leads_too_far(db, from) {
+        return true;
+    }
     let mut seen = HashSet::from([from]);
     let mut todo = vec![from];
     while let Some(function) = todo.pop() {

@@ -10,7 +10,7 @@ use crate::hir::items::items;
 use crate::hir::library::vector_fields;
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, meaning};
-use crate::hir::settled::settled_rest;
+use crate::hir::settled::{patched_items, settled_rest};
 use crate::hir::special_members::Constructors;
 use crate::hir::visible::visible_names;
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, Storage};
@@ -533,7 +533,10 @@ pub(crate) fn constant_values(db: &dyn Db, file: SourceFile) -> &BTreeSet<String
 /// The same as the text says now.
 #[salsa::tracked]
 pub(crate) fn constant_values_in_text(db: &dyn Db, file: SourceFile) -> Arc<BTreeSet<String>> {
-    let text = crate::base::parse::parse(db, file).masked().text.clone();
+    if let Some(patched) = patched_items(db, file) {
+        return patched.constants.clone();
+    }
+    let text = crate::base::parse::masked(db, file).text.clone();
     let mut names = BTreeSet::new();
     for (at, word) in text.match_indices("__constant__") {
         let rest = &text[at + word.len()..];

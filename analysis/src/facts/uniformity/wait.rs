@@ -18,6 +18,17 @@ use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, body
 pub(crate) fn waiting_loops(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span> {
     let body = body(db, function);
     let mut found = Vec::new();
+    let goes_back = |kind: &StmtKind| {
+        let a_loop = matches!(
+            kind,
+            StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::For { .. }
+        );
+        a_loop || matches!(kind, StmtKind::Goto(_))
+    };
+    // What calls mean is the dear part.
+    if !body.stmts.iter().any(|stmt| goes_back(&stmt.kind)) {
+        return found;
+    }
     let suspicious: Vec<bool> = (0..body.exprs.len() as u32)
         .map(|i| others_decide(db, function, &body, ExprId(i), true))
         .collect();

@@ -4,12 +4,13 @@
 use std::collections::{HashMap, HashSet};
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::parse::parse;
+use gridfuse_analysis::base::parse::masked;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::body;
-use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::items::items;
 
 use super::{Allocator, calls};
 use crate::api::refusal::Refusals;
@@ -130,8 +131,7 @@ impl Scan<'_> {
         let db = self.db;
         let text = file.text(db);
         let tokens = without_directives(&text, lex::code_tokens_of(db, file));
-        let parsed = parse(db, file);
-        let masked = parsed.masked();
+        let masked = masked(db, file);
         for (index, token) in tokens.iter().enumerate() {
             let word = token.text(&text);
             let named = self.words.contains(&word) && may_be_meant(&text, &tokens, index);
