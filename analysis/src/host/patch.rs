@@ -260,14 +260,35 @@ mod tests {
         };
         let path = Path::new("/a.cu");
         let mut known = 0;
-        for _ in 0..60 {
+        for _ in 0..150 {
             let mut host = Host::new();
             let file = host.open_file(path, TEXT);
-            for _ in 0..12 {
-                let length = file.text(host.db()).len();
-                let start = random(length + 1);
-                let end = (start + random(3) * random(4)).min(length);
-                let piece = PIECES[random(PIECES.len())];
+            for _ in 0..5 {
+                let text = file.text(host.db());
+                // Mostly behind what may be a statement, and mostly what leaves a body whole.
+                let places: Vec<usize> = text.match_indices([';', '{']).map(|(at, _)| at + 1).collect();
+                let tame = random(4) > 0 && !places.is_empty();
+                let (start, end, piece) = match tame {
+                    true => {
+                        let at = places[random(places.len())];
+                        let closed = [
+                            " x;",
+                            "f(1);",
+                            " if (x) { y; }",
+                            "k<<<1, 2>>>(3);",
+                            "// a\n",
+                            "\n",
+                            "{ } ",
+                            " KERNEL;",
+                        ];
+                        (at, at, closed[random(closed.len())])
+                    }
+                    false => {
+                        let start = random(text.len() + 1);
+                        let end = (start + random(3) * random(4)).min(text.len());
+                        (start, end, PIECES[random(PIECES.len())])
+                    }
+                };
                 host.edit_file(path, TextRange::new(start as u32, end as u32), piece);
                 let text = file.text(host.db());
                 let mut fresh = Host::new();
