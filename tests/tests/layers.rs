@@ -52,6 +52,8 @@ struct Uses {
     exports: BTreeMap<Name, Name>,
     /// The modules within it.
     children: BTreeSet<String>,
+    /// What it defines itself.
+    defined: BTreeSet<String>,
 }
 
 impl Uses {
@@ -62,9 +64,21 @@ impl Uses {
             ..Uses::default()
         };
         for item in &file.items {
-            if let Item::Mod(child) = item {
-                found.children.insert(child.ident.to_string());
-            }
+            let name = match item {
+                Item::Const(item) => &item.ident,
+                Item::Enum(item) => &item.ident,
+                Item::Fn(item) => &item.sig.ident,
+                Item::Static(item) => &item.ident,
+                Item::Struct(item) => &item.ident,
+                Item::Trait(item) => &item.ident,
+                Item::Type(item) => &item.ident,
+                Item::Mod(child) => {
+                    found.children.insert(child.ident.to_string());
+                    continue;
+                }
+                _ => continue,
+            };
+            found.defined.insert(name.to_string());
         }
         found.visit_file(&file);
         found
@@ -104,7 +118,8 @@ impl Uses {
             }
             UseTree::Name(name) => (name.ident.to_string(), name.ident.to_string()),
             UseTree::Rename(rename) => (rename.ident.to_string(), rename.rename.to_string()),
-            UseTree::Glob(_) => ("*".to_owned(), "*".to_owned()),
+            // The module itself is what is meant.
+            UseTree::Glob(_) => ("self".to_owned(), "*".to_owned()),
         };
         let mut path = prefix.clone();
         if last != "self" {
@@ -179,13 +194,19 @@ impl Crate {
             .rev()
             .find_map(|length| self.files.get_key_value(&name[..length]))?;
         let rest = &name[module.len()..];
-        if let Some(next) = rest.first().filter(|_| steps > 0) {
-            let mut known = module.clone();
-            known.push(next.clone());
-            if let Some(target) = uses.exports.get(&known) {
-                let mut target = target.clone();
-                target.extend_from_slice(&rest[1..]);
+        let next = rest.first().filter(|next| steps > 0 && !uses.defined.contains(*next));
+        if let Some(next) = next {
+            let known_as = |name: &str| {
+                let mut known = module.clone();
+                known.push(name.to_owned());
+                known
+            };
+            if let Some(target) = uses.exports.get(&known_as(next)) {
+                let target = [target, &rest[1..]].concat();
                 return self.file_of(&target, steps - 1);
+            }
+            if let Some(target) = uses.exports.get(&known_as("*")) {
+                return self.file_of(&[target, rest].concat(), steps - 1);
             }
         }
         Some(module)
@@ -332,8 +353,12 @@ fn planted_arrows_are_found() {
     }
 
     let circle = Crate::new(&text(&[
-        ("facts/mod.rs", "mod a; mod b; mod c; pub use b::Of;"),
-        ("facts/a.rs", "use crate::facts::Of;"),
+        (
+            "facts/mod.rs",
+            "mod a; mod b; mod c; mod d; pub use b::Of; pub use d::*; fn own() {}",
+        ),
+        ("facts/d.rs", "pub struct Plain;"),
+        ("facts/a.rs", "use crate::facts::{Of, Plain};"),
         ("facts/b.rs", "fn f() { super::c::g() }"),
         ("facts/c.rs", "use super::a::x;"),
     ]));
