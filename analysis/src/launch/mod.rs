@@ -18,7 +18,7 @@ use crate::settings::file_settings;
 use crate::span::Span;
 use crate::uniformity::{FunctionUniformity, Level, Uniformity, calls_of, only_known_calls, uniformity};
 
-pub(crate) use config::single_definition;
+pub(crate) use config::{constant_extent, single_definition};
 pub use config::{constant_value, depends_on_thread_index, is_scalar};
 pub use count::{Amount, Bound, GridSize, LaunchCount, PENDING_LAUNCHES, Recursion, WARP, launch_counts};
 pub use iterations::iteration_divergence;

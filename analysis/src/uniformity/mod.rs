@@ -16,6 +16,7 @@ mod level;
 pub(crate) mod memory;
 mod methods;
 mod operators;
+mod rows;
 mod shared;
 mod value;
 mod vars;
