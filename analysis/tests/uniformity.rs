@@ -171,3 +171,39 @@ fn what_takes_too_many_steps_is_unknown_and_says_so() {
         assert!(!large || !said.contains(&"divergent-barrier"), "{said:?}");
     }
 }
+
+#[test]
+fn warps_that_wrap_around_rows() {
+    let level = |launches: &str| {
+        let source = format!(
+            "void run(int* p, int n) {{ {launches} }}\n__global__ void k(int* p) {{ int w = threadIdx.x / 32; p[w] = w; }}\n"
+        );
+        let mut host = Host::new();
+        let file = host.set_file(Path::new("/a.cu"), source);
+        let db = host.db();
+        let function = *items(db, file).functions.iter().find(|f| f.name(db) == "k").unwrap();
+        let body = body(db, function);
+        let found = uniformity(db, function);
+        let text = function.text(db);
+        let at = (0..body.exprs.len() as u32).map(ExprId);
+        let mut at = at.filter(|e| body.expr(*e).span.text(&text) == "threadIdx.x / 32");
+        found.exprs[&at.next().unwrap()].level
+    };
+    for wraps in [
+        "k<<<1, dim3(48, 4)>>>(p);",
+        "dim3 b(16, 16); k<<<1, b>>>(p);",
+        "const int x = 24; k<<<1, dim3(x, 1, 2)>>>(p);",
+        "k<<<1, 64>>>(p); k<<<1, dim3(8, 8)>>>(p);",
+    ] {
+        assert_eq!(level(wraps), Level::Varying, "{wraps}");
+    }
+    for fits in [
+        "",
+        "k<<<1, 48>>>(p);",
+        "k<<<1, dim3(64, 4)>>>(p);",
+        "k<<<1, dim3(48, 1)>>>(p);",
+        "k<<<1, dim3(n, 4)>>>(p);",
+    ] {
+        assert_eq!(level(fits), Level::Warp, "{fits}");
+    }
+}

@@ -310,7 +310,7 @@ fn is_of_standard(name: &str) -> bool {
 
 /// Whether a file, or one that includes it, includes a header of a project that isn't found.
 #[salsa::tracked(returns(copy))]
-pub fn misses_header<'db>(db: &'db dyn Db, file: SourceFile) -> bool {
+pub fn misses_header(db: &dyn Db, file: SourceFile) -> bool {
     let misses = |file: &SourceFile| {
         let includes = &items(db, *file).includes;
         let mut missing = includes.iter().filter(|include| !is_of_toolkit(include));

@@ -120,7 +120,7 @@ pub fn different(code: &str, from: Spot<'_, '_>, to: Spot<'_, '_>, known: &[Stri
 }
 
 fn first_different(code: &str, from: Spot<'_, '_>, to: Spot<'_, '_>, known: &HashSet<&str>) -> Option<String> {
-    let mut seen: HashSet<String> = HashSet::new();
+    let mut seen: HashSet<(String, bool)> = HashSet::new();
     // Names by themselves, and whether they stand behind `::`, `.` or `->`.
     let names = |code: &str| {
         let tokens = lex::code_tokens(code);
@@ -135,18 +135,18 @@ fn first_different(code: &str, from: Spot<'_, '_>, to: Spot<'_, '_>, known: &Has
     let mut todo = names(code);
     todo.reverse();
     while let Some((name, member)) = todo.pop() {
-        if calls::is_keyword(&name) || !seen.insert(name.clone()) {
+        if calls::is_keyword(&name) || !seen.insert((name.clone(), member)) {
             continue;
         }
         match (from.macro_state(&name), to.macro_state(&name)) {
             (None, None) => {}
-            // What nobody in sight knows is what it is, as long as nothing in between says otherwise.
             (Some(MacroState::Defined(here)), Some(MacroState::Defined(there))) if here == there => {
                 let params = here.params.as_deref().unwrap_or_default();
                 let inner = names(&here.body);
                 todo.extend(inner.into_iter().filter(|(name, _)| !params.contains(name)));
                 continue;
             }
+            // Whatever it is, nothing in between says that it's another one.
             (Some(here), Some(there)) if std::ptr::eq(here, there) => continue,
             _ => return Some(name),
         }

@@ -136,6 +136,23 @@ fn values_that_are_others_at_the_top() {
             local("namespace a { constexpr int Wide = 6; }", "namespace q = a;", "q::Wide"),
         ),
         ("N", local("constexpr int N = 2;", "constexpr int N = 5;", "N")),
+        (
+            "+ K",
+            local(
+                "struct Pair { int K; };\nenum { K = 1 };",
+                "enum { K = 5 };\n    Pair p = {3};",
+                "p.K + K",
+            ),
+        ),
+        (
+            "+ K",
+            called(
+                "struct Pair { int K; };\nenum { K = 1 };\n__constant__ Pair p;",
+                &go("p.K + K"),
+                "",
+                &parent("K"),
+            ),
+        ),
     ] {
         for id in [
             "aggregate-warp",

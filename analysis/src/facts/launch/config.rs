@@ -504,7 +504,7 @@ fn evaluate(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId, 
 }
 
 /// x, y, z when all are constant and positive.
-pub(super) fn constant_extent(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> Option<[u64; 3]> {
+pub(crate) fn constant_extent(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> Option<[u64; 3]> {
     let components = components(db, function, body, expr)?;
     let mut out = [1; 3];
     for (slot, component) in out.iter_mut().zip(components) {

@@ -19,7 +19,7 @@ use crate::hir::resolve::resolve_kernel;
 pub use crate::hir::resolve::{Child, LaunchId};
 use crate::hir::{Body, ExprId, ExprKind, Launch, Name, StmtKind, body};
 
-pub(crate) use config::single_definition;
+pub(crate) use config::{constant_extent, single_definition};
 pub use config::{constant_value, depends_on_thread_index, is_scalar};
 pub use count::{Amount, Bound, GridSize, LaunchCount, Recursion, launch_counts};
 pub use iterations::iteration_divergence;

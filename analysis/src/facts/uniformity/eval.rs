@@ -5,6 +5,7 @@ use super::level::{Cause, Level};
 use super::memory::{Class, MemoryClass, Root, is_constant_value};
 use super::methods::methods;
 use super::operators::result_may_differ;
+use super::rows::wraps_warps;
 use super::value::Value;
 use super::vars::At;
 use super::written::{Origins, origins};
@@ -151,7 +152,8 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             body.expr(body.strip_parens(*base)).kind,
             ExprKind::Name(Name::Builtin(Builtin::ThreadIdx))
         );
-        if !fits || !thread || field != "x" {
+        // What a launch in sight contradicts isn't assumed.
+        if !fits || !thread || field != "x" || wraps_warps(self.db, self.function) {
             return None;
         }
         let span = body.expr(a).span;

@@ -16,6 +16,7 @@ pub(crate) mod memory;
 mod methods;
 mod objects;
 mod operators;
+mod rows;
 mod shared;
 mod value;
 mod vars;

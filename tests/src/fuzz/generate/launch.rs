@@ -809,7 +809,7 @@ impl Generator {
     ) -> Expr {
         let uniform = uniform_values(context, parent);
         let value = match self.random.below(10) {
-            0 if !context.others.is_empty() => clamped(self.random.pick(&context.others).clone(), low, high),
+            0..=4 if !context.others.is_empty() => clamped(self.random.pick(&context.others).clone(), low, high),
             0..=2 if !uniform.is_empty() => clamped(self.random.pick(&uniform).clone(), low, high),
             3 | 4 => Value::literal(self.random.range(low, high)),
             5 => clamped(

@@ -9,8 +9,8 @@ impl Generator {
     /// A constant, a type or a macro of the file that is another one from here on.
     pub fn another_meaning(&mut self, context: &mut Context) -> Vec<Stmt> {
         self.feature("names with another meaning inside of a kernel");
-        let word = ["kWide", "Rec", "Real", "STEP"][self.random.below(4)];
-        let name = self.fresh(word);
+        let wanted = *self.random.pick(&["kWide", "Rec", "Real", "STEP"]);
+        let name = self.fresh(wanted);
         let size = |name: &str| cast("int", atom(format!("sizeof({name})")));
         let (file, here, expr, value) = match self.random.below(6) {
             0 => (
