@@ -575,7 +575,8 @@ fn what_is_known_to_be_wrong_is_not_offered() {
     let (check, explain) = text(ROUNDS);
     assert!(!check.contains("--apply") && !check.contains("assumes"), "{check}");
     assert!(
-        explain.contains("│ aggregate-grid        ┆ ineligible") && explain.contains("aren't independent of other grids"),
+        explain.contains("│ aggregate-grid        ┆ ineligible")
+            && explain.contains("aren't independent of other grids"),
         "{explain}"
     );
     // Sums alone come out the same but for rounding, and the last of several writes may be any of them.

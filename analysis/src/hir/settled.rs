@@ -48,10 +48,15 @@ pub struct PatchedItems {
     pub(crate) constants: Arc<BTreeSet<String>>,
 }
 
-/// What is settled of a file.
-#[salsa::tracked(returns(copy))]
-pub(crate) fn settled(db: &dyn Db, file: SourceFile) -> Option<SettledFile> {
+/// What is settled of a file, as the host asks for it: it may do so while a query of another database runs.
+pub(crate) fn kept_of(db: &dyn Db, file: SourceFile) -> Option<SettledFile> {
     SettledFiles::try_get(db)?.files(db).get(&file).copied()
+}
+
+/// What is settled of a file: the same for a file as long as another one begins to be settled.
+#[salsa::tracked(returns(copy))]
+fn settled(db: &dyn Db, file: SourceFile) -> Option<SettledFile> {
+    kept_of(db, file)
 }
 
 /// The settled items of a file.

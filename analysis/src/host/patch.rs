@@ -32,7 +32,7 @@ use crate::hir::outline::Form;
 use crate::hir::outline::Outline;
 use crate::hir::outline::OutlineInText;
 use crate::hir::outline::outline_in_text;
-use crate::hir::settled::{PatchedItems, settled};
+use crate::hir::settled::{PatchedItems, kept_of};
 
 /// Bytes of a body that is looked at like this: it is far from any limit.
 const MOST: usize = 64 << 10;
@@ -50,7 +50,7 @@ impl Patch {
     /// What the file will say when the bytes from `start` to `end` are `insert`. `None`: it has to be read.
     pub fn after(db: &dyn Db, file: SourceFile, start: usize, end: usize, insert: &str) -> Option<Patch> {
         // Where the items are kept that are known like this.
-        settled(db, file)?;
+        kept_of(db, file)?;
         let before = outline_in_text(db, file);
         if before.form != Form::Bare || !before.errors.is_empty() {
             return None;

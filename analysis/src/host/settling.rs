@@ -26,7 +26,7 @@ use crate::hir::outline::{Outline, OutlinedFunction, outline_in_text};
 use crate::hir::parameters_in_text;
 use crate::hir::resolve::launched_in_text;
 use crate::hir::settled::{
-    EditedFunction, FunctionFacts, PatchedItems, SettledFile, SettledFiles, SettledRest, settled, settled_outline,
+    EditedFunction, FunctionFacts, PatchedItems, SettledFile, SettledFiles, SettledRest, kept_of, settled_outline,
     settled_rest,
 };
 
@@ -86,7 +86,7 @@ impl Host {
             .with_durability(Durability::HIGH)
             .to(None);
         self.set_patched_items(file, None);
-        if let Some(kept) = settled(&self.db, file) {
+        if let Some(kept) = kept_of(&self.db, file) {
             self.settling.spare.push(kept);
         }
         self.keep_files(|files| files.remove(&file));
@@ -310,7 +310,7 @@ impl Host {
     }
 
     fn set_outline(&mut self, file: SourceFile, outline: Option<Arc<Outline>>) {
-        if let Some(kept) = settled(&self.db, file) {
+        if let Some(kept) = kept_of(&self.db, file) {
             kept.set_outline(&mut self.db)
                 .with_durability(Durability::HIGH)
                 .to(outline);
@@ -318,14 +318,14 @@ impl Host {
     }
 
     fn set_rest(&mut self, file: SourceFile, rest: Option<Arc<SettledRest>>) {
-        if let Some(kept) = settled(&self.db, file) {
+        if let Some(kept) = kept_of(&self.db, file) {
             kept.set_rest(&mut self.db).with_durability(Durability::HIGH).to(rest);
         }
     }
 
     /// What is known of a file's items without reading its text; for a file that isn't settled, nothing.
     pub(super) fn set_patched_items(&mut self, file: SourceFile, items: Option<Arc<PatchedItems>>) {
-        if let Some(kept) = settled(&self.db, file)
+        if let Some(kept) = kept_of(&self.db, file)
             && *kept.patched(&self.db) != items
         {
             kept.set_patched(&mut self.db)
