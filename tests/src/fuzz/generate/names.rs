@@ -16,7 +16,7 @@ impl Generator {
             0 => (
                 format!("enum {{ {name} = 3 }};"),
                 vec![format!("enum {{ {name} = 1 }};")],
-                atom(name.clone()),
+                cast("int", atom(name.clone())),
                 1,
             ),
             1 => (
