@@ -215,7 +215,7 @@ impl Rewritten {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "__global__ void child(int* out, int count) { if (threadIdx.x < count) out[threadIdx.x] += 1; }\n\
+    const TEXT: &str = "__global__ void child(int* out, int count) { if (threadIdx.x < count) atomicAdd(&out[threadIdx.x], 1); }\n\
                         __global__ void parent(int* out, int n) {\n    if (threadIdx.x < n) child<<<1, 32>>>(out, threadIdx.x);\n}\n\
                         int main() { parent<<<1, 32>>>(nullptr, 5); }\n";
 
