@@ -133,7 +133,7 @@ pub fn keep(
             place,
         }),
         (Bounds::Nothing, Some(_)) => {
-            let Some(threads) = largest_possible(launches) else {
+            let Some(threads) = launches.and_then(largest_block) else {
                 return;
             };
             let left = REGISTERS / threads.max(1);
@@ -152,7 +152,7 @@ pub fn keep(
 /// be: its parameters stay as they are, so it may be launched in other ways than `launches`, which aren't seen.
 pub fn keep_with_more_code(function: &Function<'_>, launches: Option<&[Site<'_>]>, edit: &mut EditBuilder<'_>) {
     let bounds = bounds(function.db, function.file, head(function), function.start);
-    let Some(threads) = largest_possible(launches) else {
+    let Some(threads) = launches.and_then(largest_block) else {
         return;
     };
     if bounds == Bounds::Nothing && threads <= 1024 && may_take_too_many(threads) {
@@ -162,9 +162,9 @@ pub fn keep_with_more_code(function: &Function<'_>, launches: Option<&[Site<'_>]
 }
 
 /// `__launch_bounds__` for a kernel that takes the place of a child which has none: it takes some registers more than the child, and a
-/// block of so many threads may leave it too few. `None`: any number fits. Blocks of which the size isn't known may be the largest.
+/// block of so many threads may leave it too few. `None`: any number fits, or how large the blocks of these launches are isn't known.
 pub fn of_generated<'a, 'db: 'a>(launches: impl IntoIterator<Item = &'a Site<'db>>) -> Option<String> {
-    let threads = largest_block(launches).unwrap_or(MOST_THREADS);
+    let threads = largest_block(launches)?;
     (threads <= 1024 && may_take_too_many(threads)).then(|| format!("__launch_bounds__({threads})"))
 }
 
@@ -172,20 +172,6 @@ pub fn of_generated<'a, 'db: 'a>(launches: impl IntoIterator<Item = &'a Site<'db
 /// warps, eight at a time.
 fn may_take_too_many(threads: u64) -> bool {
     threads.div_ceil(32) * 32 * MOST_REGISTERS.next_multiple_of(8) > REGISTERS
-}
-
-/// The most threads that a block can have.
-const MOST_THREADS: u64 = 1024;
-
-/// The number of threads of the largest block of a kernel that these launch, `None` for a kernel that nothing launches. What isn't known
-/// may be as large as a block can be.
-fn largest_possible(launches: Option<&[Site<'_>]>) -> Option<u64> {
-    let launches = match launches {
-        Some([]) => return None,
-        Some(launches) => launches,
-        None => return Some(MOST_THREADS),
-    };
-    Some(largest_block(launches).unwrap_or(MOST_THREADS))
 }
 
 /// The number of threads of the largest block, if all are constant.

@@ -581,8 +581,7 @@ fn a_block_that_is_handed_on_is_the_first_kernels() {
              void run(int* out) {{ walk<<<4, 96>>>(out, 7); }}\n"
         )
     };
-    rewrite(ID, &recursive("blockDim"))
-        .has(&["struct walk_args {};\n\n__global__ void __launch_bounds__(1024) walk_aggregated("]);
+    rewrite(ID, &recursive("blockDim")).has(&["struct walk_args {};\n\n__global__ void walk_aggregated("]);
     rewrite("aggregate-grid", &recursive("dim3(blockDim.x)"));
     // What doesn't fit into a line goes on with the indentation of the kernel's body.
     let long = recursive("blockDim").replace("out", "the_numbers_of_all_vertices_that_somebody_has_come_to");

@@ -292,7 +292,7 @@ fn large_blocks_get_launch_bounds() {
         ("512", "__launch_bounds__(512) "),
         ("dim3(32, 32)", "__launch_bounds__(1024) "),
         ("256", ""),
-        ("count", "__launch_bounds__(1024) "),
+        ("count", ""),
         ("2048", ""),
     ] {
         rewrite(ID, &with(block)).has(&[&format!("__global__ void {bounds}child_coarsened(")]);

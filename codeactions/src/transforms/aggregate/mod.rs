@@ -312,11 +312,7 @@ pub fn aggregate<'db>(
         };
         let nested = plan.is_nested();
         let needed = needs.iter().map(|g| plan.registers(*g, nested)).reduce(Needed::and);
-        // A kernel whose body moves launches nothing itself.
-        let launches = match plan.is_outlined_now(*index) {
-            true => Some(&[][..]),
-            false => parent.all_launches(function),
-        };
+        let launches = parent.all_launches(function).filter(|_| !plan.is_outlined_now(*index));
         if let Some(needed) = needed {
             launch_bounds::keep(function, launches, needed, &mut refusals, &mut edit);
         }
