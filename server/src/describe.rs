@@ -185,6 +185,15 @@ impl<'a> Describe<'a> {
 
     /// Everything about a launch site.
     pub fn launch(&self, site: &Site<'_>) -> schema::Launch {
+        let mut launch = self.launch_without_rewrites(site);
+        if site.device_side() {
+            launch.rewrites = self.verdicts(site);
+        }
+        launch
+    }
+
+    /// What is known about a launch site without asking the rewrites, which takes longest.
+    pub fn launch_without_rewrites(&self, site: &Site<'_>) -> schema::Launch {
         let function = site.id.function;
         let facts = site.facts;
         let who = who_launches(self.db, site.id);
@@ -255,11 +264,7 @@ impl<'a> Describe<'a> {
             }),
             args: facts.args.iter().map(|arg| self.operand(site, who, arg)).collect(),
             dependences: site.device_side().then(|| self.dependences(site)),
-            rewrites: if site.device_side() {
-                self.verdicts(site)
-            } else {
-                Vec::new()
-            },
+            rewrites: Vec::new(),
         }
     }
 

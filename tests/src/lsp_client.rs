@@ -486,6 +486,16 @@ pub(crate) fn read_body(reader: &mut impl BufRead) -> Result<Option<Vec<u8>>, St
     Ok(Some(body))
 }
 
+/// The environment variable that says after how many milliseconds a server answers with what it knows.
+pub const ANSWER_WITHIN: &str = "GRIDFUSE_ANSWER_WITHIN_MS";
+
+/// Whether a progress only says that the server works: such a one may come at any time.
+pub fn is_working(progress: &Value) -> bool {
+    progress["token"]
+        .as_str()
+        .is_some_and(|token| token.starts_with("gridfuse/working/"))
+}
+
 /// A client with a running server.
 ///
 /// Methods that wait panic after the timeout. Dropping the client ends the server.
@@ -515,6 +525,10 @@ impl Client {
 
     /// Starts a prepared command, for tests that set the directory or the environment.
     pub fn spawn_command(mut command: Command) -> Client {
+        if !command.get_envs().any(|(name, _)| name == ANSWER_WITHIN) {
+            // However busy the machine is, tests see whole answers.
+            command.env(ANSWER_WITHIN, "600000");
+        }
         let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use gridfuse_tests::cli::{Directory, directory, in_parallel};
-use gridfuse_tests::hostile::measure::{Limits, cost, run};
+use gridfuse_tests::hostile::measure::{Limits, cost, first_answer, run};
 use gridfuse_tests::hostile::{Files, Hostile, all, launch_line};
 use gridfuse_tests::lsp_client::{Capabilities, Client};
 use gridfuse_tests::workspace::gridfuse_bin;
@@ -87,6 +87,20 @@ fn said(hostile: &Hostile) -> Vec<(String, String)> {
     let text = |diagnostic: &Value, field: &str| diagnostic[field].as_str().unwrap_or_default().to_owned();
     let all = found["findings"].as_array().expect("findings");
     all.iter().map(|d| (text(d, "id"), text(d, "message"))).collect()
+}
+
+#[test]
+fn a_server_answers_what_it_knows_after_a_second() {
+    for name in OPEN {
+        let files = (named(name).make)(1);
+        let directory = written(&files);
+        let text = String::from_utf8(files[0].1.clone()).expect("a text");
+        let first = first_answer(gridfuse_bin(), directory.path(), &directory.file("hostile.cu"), &text);
+        // A second of patience, fifty milliseconds for what is known, and as much again as a busy machine takes.
+        assert!(first.unfinished || first.wall < 1.0, "{name}: {first:?}");
+        assert!(first.wall < 1.05 * 10.0, "{name}: {first:?}");
+        assert!(first.cost.memory < MEMORY, "{name}: {first:?}");
+    }
 }
 
 #[test]

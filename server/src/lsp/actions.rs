@@ -105,6 +105,22 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
     actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
 }
 
+/// What the menu says while the verdicts are still being worked out.
+pub fn unfinished(snapshot: &Snapshot) -> Vec<CodeActionOrCommand> {
+    let action = CodeAction {
+        title: "gridfuse is still reading this code".to_owned(),
+        kind: Some(CodeActionKind::REFACTOR_REWRITE),
+        disabled: Some(CodeActionDisabled {
+            reason: "Open the menu again in a moment.".to_owned(),
+        }),
+        ..CodeAction::default()
+    };
+    match snapshot.session.disabled_actions {
+        true => vec![CodeActionOrCommand::CodeAction(action)],
+        false => Vec::new(),
+    }
+}
+
 /// Measuring the launches in the selection, or those of the function whose name is there.
 fn run_on_gpu(
     snapshot: &Snapshot,

@@ -43,6 +43,11 @@ impl Answers {
         RunningQuery(self)
     }
 
+    /// How many queries run.
+    pub fn running(&self) -> watch::Receiver<usize> {
+        self.running.subscribe()
+    }
+
     /// Notes that all open documents have the diagnostics of their texts after this change, or those of one were asked for.
     pub fn published(&self, change: u64) {
         self.published.send_modify(|last| *last = change.max(*last));

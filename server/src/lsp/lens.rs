@@ -108,11 +108,6 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
     }
     let sites = launches_in(snapshot, function);
     let usable = usable_rewrites(snapshot, &sites);
-    let count = |n: usize, one: &str| match n {
-        0 => format!("no {one}"),
-        1 => format!("1 {one}"),
-        n => format!("{n} {one}{}", if one.ends_with("ch") { "es" } else { "s" }),
-    };
     let title = format!("{} · {}", count(sites.len(), "launch"), count(usable, "rewrite"));
     let at = lens.range.start;
     lens.command = Some(if snapshot.session.shows_launches {
@@ -131,6 +126,44 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
         commands::explain(title, &data.uri, at)
     });
     Ok(lens)
+}
+
+/// A lens that says how many launches there are, while it isn't known what can be done with them.
+pub fn known(snapshot: &Snapshot, lens: CodeLens) -> CodeLens {
+    let data = serde_json::from_value(lens.data.clone().unwrap_or_default());
+    let launches = data.ok().and_then(|data: Data| {
+        let path = path_of(&data.uri);
+        let file = snapshot
+            .file(&path)
+            .filter(|_| snapshot.version(&path) == data.version)?;
+        Some(launches_in(snapshot, function_named_at(snapshot, file, data.offset)?).len())
+    });
+    match launches {
+        Some(launches) => titled(lens, format!("{} · …", count(launches, "launch"))),
+        None => unknown(lens),
+    }
+}
+
+/// A lens whose function is still being read.
+pub fn unknown(lens: CodeLens) -> CodeLens {
+    titled(lens, "gridfuse is still reading this function".to_owned())
+}
+
+/// A lens that does nothing when it's clicked.
+fn titled(mut lens: CodeLens, title: String) -> CodeLens {
+    lens.command = Some(Command {
+        title,
+        ..Command::default()
+    });
+    lens
+}
+
+fn count(n: usize, one: &str) -> String {
+    match n {
+        0 => format!("no {one}"),
+        1 => format!("1 {one}"),
+        n => format!("{n} {one}{}", if one.ends_with("ch") { "es" } else { "s" }),
+    }
 }
 
 /// How many different rewrites can be applied to one of the launches at least.

@@ -12,6 +12,7 @@ mod hierarchy;
 mod hints;
 mod hover;
 mod input;
+mod late;
 mod lens;
 mod markdown;
 mod measure;

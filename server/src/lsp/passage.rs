@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 use tower_lsp_server::jsonrpc::Request;
 use tower_lsp_server::{ClientSocket, Loopback};
 
+use super::late::is_working;
+
 /// A client that reads nothing any more doesn't care for the order.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -62,7 +64,9 @@ impl Stream for Passage {
         let polled = Pin::new(&mut self.messages).poll_next(context);
         if let Poll::Ready(Some(message)) = &polled
             && message.method() == "$/progress"
-            && message.params().is_some_and(|params| params["value"]["kind"] == "end")
+            && message
+                .params()
+                .is_some_and(|params| params["value"]["kind"] == "end" && !is_working(&params["token"]))
         {
             // The transport asks for the next message when it has taken this one over.
             self.ends.0.notify_one();

@@ -16,6 +16,7 @@ use super::capabilities::{Session, folders};
 use super::config::{Config, SECTION};
 use super::convert::{path_of, text_range};
 use super::disk::{self, Job};
+use super::late::{self, Answer};
 use super::state::{Document, Shared, State, Stopped};
 use super::{actions, commands, hierarchy, hints, hover, lens, measure, project, publish};
 use crate::files::is_source;
@@ -189,6 +190,7 @@ impl LanguageServer for Backend {
         let session = self.state.session();
         tokio::spawn(disk::run(self.state.clone()));
         tokio::spawn(publish::run(self.state.clone()));
+        tokio::spawn(late::run(self.state.clone()));
         let folders = self.state.lock().project.folders.clone();
         for folder in folders {
             self.disk(Job::Folder(folder));
@@ -320,9 +322,14 @@ impl LanguageServer for Backend {
     }
 
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
-        self.state
-            .request(move |snapshot| Ok(hover::hover(snapshot, &params)))
-            .await
+        let at = params.clone();
+        let answer = late::request(
+            &self.state,
+            move |snapshot| Ok(hover::hover(snapshot, &params)),
+            move |snapshot| hover::known(snapshot, &at),
+            || Some(hover::unknown()),
+        );
+        Ok(answer.await?.now())
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
@@ -332,9 +339,26 @@ impl LanguageServer for Backend {
     }
 
     async fn code_lens_resolve(&self, lens: CodeLens) -> Result<CodeLens> {
-        self.state
-            .request(move |snapshot| lens::resolve(snapshot, lens.clone()))
-            .await
+        let (known, unknown) = (lens.clone(), lens.clone());
+        let answer = late::request(
+            &self.state,
+            move |snapshot| lens::resolve(snapshot, lens.clone()),
+            move |snapshot| lens::known(snapshot, known.clone()),
+            || lens::unknown(unknown),
+        );
+        match answer.await? {
+            Answer::Whole(lens) => Ok(lens),
+            Answer::Late(lens, whole) => {
+                let state = self.state.clone();
+                tokio::spawn(async move {
+                    if matches!(whole.await, Ok(Ok(_))) && state.session().refresh_lenses {
+                        // A client that can't is none that says that it can.
+                        let _ = state.client.code_lens_refresh().await;
+                    }
+                });
+                Ok(lens)
+            }
+        }
     }
 
     async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
@@ -375,9 +399,13 @@ impl LanguageServer for Backend {
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
-        self.state
-            .request(move |snapshot| Ok(Some(actions::code_actions(snapshot, &params))))
-            .await
+        let answer = late::request(
+            &self.state,
+            move |snapshot| Ok(Some(actions::code_actions(snapshot, &params))),
+            |snapshot| Some(actions::unfinished(snapshot)),
+            || None,
+        );
+        Ok(answer.await?.now())
     }
 
     async fn code_action_resolve(&self, action: CodeAction) -> Result<CodeAction> {

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use gridfuse_analysis::base::db::{Database, SourceFile, Workspace};
 use gridfuse_analysis::host::Host;
@@ -20,6 +21,7 @@ use super::build_errors::BuildErrors;
 use super::capabilities::Session;
 use super::disk;
 use super::input::Progress;
+use super::late;
 use super::measure::Running;
 use super::pages::Pages;
 use super::passage::ProgressEnds;
@@ -102,6 +104,8 @@ pub struct State {
     pub trust: Trust,
     /// Told of the end of each progress.
     pub progress_ends: Arc<ProgressEnds>,
+    /// How long a request may take before it is answered with what is known.
+    pub patience: Duration,
     pages: Arc<Pages>,
     shared: Mutex<Shared>,
     initialized: AtomicBool,
@@ -169,6 +173,11 @@ impl Snapshot {
         Hints::default().with(project).with(self.client_hints)
     }
 
+    /// Number of the last change that it knows.
+    pub fn number(&self) -> u64 {
+        self.changes
+    }
+
     /// Version of an open document.
     pub fn version(&self, path: &Path) -> Option<i32> {
         self.documents.get(path).map(|document| document.version)
@@ -219,6 +228,7 @@ impl State {
             allowed,
             trust: Trust::default(),
             progress_ends: Arc::default(),
+            patience: late::patience(),
             pages: Arc::new(Pages::new(allowed.disk)),
             shared: Mutex::new(Shared::new()),
             initialized: AtomicBool::new(false),
@@ -275,9 +285,17 @@ impl State {
         &self,
         query: impl Fn(&Snapshot) -> T + Send + Sync + 'static,
     ) -> std::result::Result<T, Stopped> {
+        self.query_in(self.snapshot(), query).await
+    }
+
+    /// The same with a snapshot that was taken before.
+    pub async fn query_in<T: Send + 'static>(
+        &self,
+        mut snapshot: Snapshot,
+        query: impl Fn(&Snapshot) -> T + Send + Sync + 'static,
+    ) -> std::result::Result<T, Stopped> {
         let _running = self.answers.query();
         let query = Arc::new(query);
-        let mut snapshot = self.snapshot();
         let asked = snapshot.changes;
         let mut others_failed = 0;
         loop {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Parser;
 use gridfuse_tests::cli::directory;
-use gridfuse_tests::hostile::measure::{Limits, run};
+use gridfuse_tests::hostile::measure::{Limits, first_answer, run};
 use gridfuse_tests::hostile::{all, launch_line};
 use gridfuse_tests::workspace::gridfuse_bin;
 use serde_json::json;
@@ -59,6 +59,17 @@ fn main() -> anyhow::Result<()> {
             let ended = if ran.ended { "ended" } else { "" };
             print!(" {command} {:6.2} s {:5} MB {ended:5}", ran.cost.cpu, ran.cost.memory);
             row[command] = json!({ "cpu_s": ran.cost.cpu, "peak_mb": ran.cost.memory, "ended": ran.ended });
+        }
+        if let Some((path, text)) = files.first().map(|(path, text)| (path, String::from_utf8_lossy(text))) {
+            let first = first_answer(&program, directory.path(), &directory.file(path), &text);
+            let unfinished = if first.unfinished { "unfinished" } else { "" };
+            print!(
+                " hover {:6.2} s on the clock {:5} MB {unfinished:10}",
+                first.wall, first.cost.memory
+            );
+            row["hover"] = json!({
+                "wall_s": first.wall, "cpu_s": first.cost.cpu, "peak_mb": first.cost.memory, "unfinished": first.unfinished,
+            });
         }
         println!();
         rows.push(row);

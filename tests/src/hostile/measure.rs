@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crate::lsp_client::{ANSWER_WITHIN, Capabilities, Client};
 
 /// Limits of a run; what is beyond is ended.
 #[derive(Clone, Copy, Debug)]
@@ -129,5 +131,37 @@ mod tests {
             (false, Some(3), "done\n")
         );
         assert!(cost(std::process::id()).unwrap().memory > 0);
+    }
+}
+
+/// The first answer of a server that has just been started on a project.
+#[derive(Clone, Debug)]
+pub struct FirstAnswer {
+    /// From the request to the answer, in seconds on the clock.
+    pub wall: f64,
+    /// It says that the code is still being read, or what of it.
+    pub unfinished: bool,
+    /// What the server took until then.
+    pub cost: Cost,
+}
+
+/// Opens the first file of a project, whose text is `text`, in a server of users who wait for a second, and points at its last launch.
+pub fn first_answer(program: &Path, directory: &Path, path: &Path, text: &str) -> FirstAnswer {
+    let mut command = Command::new(program);
+    command.arg("lsp").env(ANSWER_WITHIN, "1000");
+    let mut client = Client::spawn_command(command);
+    client.set_timeout(Duration::from_secs(300));
+    client.initialize(Some(directory), &Capabilities::minimal());
+    client.open(path, text);
+    let asked = Instant::now();
+    let hover = client.hover(path, text.rfind("child<<<").unwrap_or(0));
+    let wall = asked.elapsed().as_secs_f64();
+    let said = hover["contents"]["value"].as_str().unwrap_or_default();
+    let cost = client.process_id().and_then(cost).unwrap_or_default();
+    // It ends with the client: nobody waits for the rest.
+    FirstAnswer {
+        wall,
+        unfinished: said.contains("in a moment"),
+        cost,
     }
 }

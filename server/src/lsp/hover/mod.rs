@@ -34,6 +34,39 @@ pub fn hover(snapshot: &Snapshot, params: &HoverParams) -> Option<Hover> {
     })
 }
 
+/// What can be shown of a launch before the verdicts of the rewrites are worked out.
+pub fn known(snapshot: &Snapshot, params: &HoverParams) -> Option<Hover> {
+    let at = &params.text_document_position_params;
+    let file = snapshot.file(&path_of(&at.text_document.uri))?;
+    let offset = snapshot.offset(file, at.position);
+    let here = overlapping(&snapshot.db, file, TextRange::empty(offset));
+    let Some(site) = here.iter().find(|site| site.device_side()) else {
+        return Some(unknown());
+    };
+    let mut text = describe(snapshot, |describe| {
+        launch::markdown(&describe.launch_without_rewrites(site), snapshot)
+    });
+    text.push_str("\nThe verdicts of the rewrites are still being worked out: point here again in a moment.\n");
+    Some(Hover {
+        contents: HoverContents::Markup(MarkupContent {
+            kind: MarkupKind::Markdown,
+            value: for_client(snapshot, text),
+        }),
+        range: Some(snapshot.range(site.place)),
+    })
+}
+
+/// What is shown while nothing is known yet.
+pub fn unknown() -> Hover {
+    Hover {
+        contents: HoverContents::Markup(MarkupContent {
+            kind: MarkupKind::Markdown,
+            value: "gridfuse is still reading this code: point here again in a moment.".to_owned(),
+        }),
+        range: None,
+    }
+}
+
 /// The text as the client can show it.
 pub fn for_client(snapshot: &Snapshot, text: String) -> String {
     if snapshot.session.aligned_tables {
