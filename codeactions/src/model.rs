@@ -41,7 +41,7 @@ use gridfuse_analysis::facts::launch::{Child, GridSize, LaunchCount, LaunchFacts
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning};
+use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning_in};
 use gridfuse_analysis::hir::{ExprKind, StmtKind, body};
 
 use crate::facts::allocations::allocates;
@@ -266,7 +266,7 @@ fn takes_long<'db>(
         let ExprKind::Call { name: Some(name), .. } = &expr.kind else {
             return None;
         };
-        match meaning(db, function.file(db), name) {
+        match meaning_in(db, function, name) {
             Meaning::Functions(callees) => callees.into_iter().find_map(|callee| takes_long(db, callee, seen)),
             _ => {
                 let plain = unqualified(name);

@@ -7,6 +7,7 @@ use crate::facts::launch::{Launchers, single_threaded, statement_places, who_exe
 use crate::facts::uniformity::uniformity;
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::scope::hides;
 use crate::hir::{ExprId, ExprKind, body};
 
 pub(super) const KIND: Kind = Kind {
@@ -68,7 +69,7 @@ fn device_malloc<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Findi
         let name = match &expr.kind {
             ExprKind::Call { name: Some(name), .. } => {
                 let plain = name.trim_start_matches("::");
-                let own = meaning(db, function.file(db), name) != Meaning::Unknown;
+                let own = hides(db, function, name) || meaning(db, function.file(db), name) != Meaning::Unknown;
                 match plain {
                     "malloc" | "cudaMalloc" if !own => plain,
                     _ => continue,

@@ -80,7 +80,7 @@ fn grid_barrier_occupancy<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
     let body = body(db, function);
     let places = Places {
         db,
-        file: function.file(db),
+        function,
         body: &body,
     };
     let counters: Vec<Root> = body

@@ -7,6 +7,7 @@ use crate::hir::items::FunctionItem;
 use crate::hir::library::{Known, known};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::scope::hides;
 use crate::hir::visible::visible;
 use crate::hir::word::Word;
 use crate::hir::{Body, ExprId, ExprKind, Name, Type};
@@ -50,6 +51,10 @@ pub(crate) fn callee<'db>(
 pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str, args: &[ExprId]) -> Callee<'db> {
     if function.signature(db).template_names.iter().any(|t| t == name) {
         return Callee::Type(name.to_owned());
+    }
+    // A function that a template parameter stands for, a member that can be called: never the library's.
+    if hides(db, function, name) {
+        return Callee::Unknown;
     }
     // The runtime header's, of a warp for all its threads, do what CUDA's do.
     if let Some(atomic) = name.strip_prefix("gridfuse::together::").and_then(known) {

@@ -15,7 +15,7 @@ use crate::facts::uniformity::memory::{Class, Places, Root};
 use crate::hir::flow::{BlockId, Dominators, Flow, Step};
 use crate::hir::items::FunctionItem;
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtKind, Storage, body, parameters};
 
 /// Memory that a child grid cannot access.
@@ -80,7 +80,7 @@ pub fn escapes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Escape<
         body: &body,
         places: Places {
             db,
-            file: function.file(db),
+            function,
             body: &body,
         },
         unknown: changed_elsewhere(db, function, &body),
@@ -440,7 +440,7 @@ impl<'db> Analysis<'_, 'db> {
                 let targets = state.get(&(b, String::new())).cloned();
                 return Value::from([(String::new(), targets.unwrap_or_default())]);
             }
-            Root::Global(name) => match meaning(self.db, self.function.file(self.db), &name) {
+            Root::Global(name) => match meaning_in(self.db, self.function, &name) {
                 Meaning::Global(global) if global.shared => {
                     Target::Private(Private::SharedGlobal(unqualified(&name).to_owned()), block.0)
                 }

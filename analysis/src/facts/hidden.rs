@@ -17,7 +17,7 @@ use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::{Known, known};
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, functions_named, meaning};
+use crate::hir::resolve::{Meaning, functions_in, functions_named, meaning_in};
 use crate::hir::word::Word;
 use crate::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtKind, Storage, UnOp, body, parameters};
 
@@ -218,9 +218,7 @@ fn touches(db: &dyn Db, function: FunctionItem<'_>, body: &Body, classes: &BTree
         _ => None,
     });
     let called: BTreeSet<&String> = called.collect();
-    let mut heads = called
-        .into_iter()
-        .flat_map(|name| functions_named(db, function.file(db), name));
+    let mut heads = called.into_iter().flat_map(|name| functions_in(db, function, name));
     heads.find_map(|callee| {
         let signature = callee.signature(db);
         let text = callee.text(db);
@@ -318,7 +316,7 @@ impl<'a> Types<'a> {
             db,
             file,
             body,
-            places: Places { db, file, body },
+            places: Places { db, function, body },
             templates: &function.signature(db).template_types,
             template_names: &function.signature(db).template_names,
             class: class_of(db, function),
@@ -353,7 +351,7 @@ impl<'a> Types<'a> {
             ExprKind::Cast { ty, .. } | ExprKind::Construct { ty, .. } => ty.contains('*') || self.names_plain(ty),
             ExprKind::Call { name: Some(name), .. } => self.returns_plain(name),
             ExprKind::Name(Name::Other(name)) if self.template_names.contains(name) => !self.templates.contains(name),
-            ExprKind::Name(Name::Other(name)) => match meaning(self.db, self.file, name) {
+            ExprKind::Name(Name::Other(name)) => match meaning_in(self.db, self.places.function, name) {
                 _ if self.is_plain_field(name) => true,
                 Meaning::Global(global) => global.pointer || global.dims > 0 || self.names_plain(&global.base),
                 Meaning::Enumerator => true,
@@ -394,9 +392,9 @@ impl<'a> Types<'a> {
 
     /// Whether all functions of this name return numbers or pointers.
     fn returns_plain(&self, name: &str) -> bool {
-        let functions = functions_named(self.db, self.file, name);
+        let functions = functions_in(self.db, self.places.function, name);
         if functions.is_empty() {
-            let number = match meaning(self.db, self.file, name) {
+            let number = match meaning_in(self.db, self.places.function, name) {
                 Meaning::Type => return self.names_plain(name),
                 _ => known(name).is_some(),
             };
@@ -451,9 +449,8 @@ fn only_computes(db: &dyn Db, function: FunctionItem<'_>, symbol: &str, depth: u
         .collect();
     let reading = Reading {
         db,
-        file,
         body,
-        places: Places { db, file, body },
+        places: Places { db, function, body },
         fields,
         assigns,
         reads,
@@ -467,7 +464,6 @@ const MAX_DEPTH: u32 = 4;
 
 struct Reading<'a> {
     db: &'a dyn Db,
-    file: SourceFile,
     body: &'a Body,
     places: Places<'a>,
     /// Of the class that it is a member of, each with whether it is an array.
@@ -541,7 +537,7 @@ impl Reading<'_> {
             _ => false,
         });
         called
-            || match meaning(self.db, self.file, name) {
+            || match meaning_in(self.db, self.places.function, name) {
                 Meaning::Global(global) => global.constant && !global.pointer,
                 Meaning::Enumerator | Meaning::Type => true,
                 _ => false,
@@ -549,9 +545,9 @@ impl Reading<'_> {
     }
 
     fn harmless_call(&self, name: &str) -> bool {
-        let functions = functions_named(self.db, self.file, name);
+        let functions = functions_in(self.db, self.places.function, name);
         // What classes do when their objects are made is seen to by name.
-        let constructs = matches!(meaning(self.db, self.file, name), Meaning::Type)
+        let constructs = matches!(meaning_in(self.db, self.places.function, name), Meaning::Type)
             || functions.iter().any(|f| class_of(self.db, *f) == unqualified(name));
         if functions.is_empty() || constructs {
             return constructs || matches!(known(name), Some(Known::Pure));

@@ -181,7 +181,7 @@ pub fn direct<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Direct<'
         function,
         places: Places {
             db,
-            file: function.file(db),
+            function,
             body: &body,
         },
         body: &body,

@@ -24,8 +24,8 @@ use crate::hir::items::FunctionItem;
 use crate::hir::items::items;
 use crate::hir::library::known;
 use crate::hir::names::unqualified;
-use crate::hir::resolve::Meaning;
-use crate::hir::resolve::meaning;
+use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::scope::hides;
 use crate::hir::visible::visible;
 use crate::hir::visible::visible_names;
 use crate::hir::word::Word;
@@ -80,7 +80,7 @@ pub fn unseen<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Unse
         return Arc::new(found);
     }
     let signature = function.signature(db);
-    let own = |name: &str| signature.template_names.iter().any(|n| n == name) || body.declared.contains(name);
+    let own = |name: &str| hides(db, function, name);
     for binding in body.bindings.iter().filter(|b| b.storage != Storage::Param) {
         let ty = &binding.ty;
         if ty.pointers == 0 && !ty.reference && !own(last_word(&ty.base)) && is_unseen_type(db, file, &ty.base) {
@@ -91,7 +91,7 @@ pub fn unseen<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Unse
             });
         }
     }
-    let places = Places { db, file, body };
+    let places = Places { db, function, body };
     for expr in &body.exprs {
         let unseen = |ty: &str| !ty.contains(['*', '&']) && !own(last_word(ty)) && is_unseen_type(db, file, ty);
         let name = match &expr.kind {

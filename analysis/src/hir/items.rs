@@ -139,6 +139,8 @@ pub struct Signature {
     pub template_names: Vec<String>,
     /// The template parameters that are types (`class T`, `typename T`), by name.
     pub template_types: Vec<String>,
+    /// Names of the template parameters of the function and of all that is around it, in whichever form they are declared.
+    pub scope_names: Vec<String>,
     /// It is a member of a class, or defined with a qualified name.
     pub member: bool,
     /// Span of the whole declarator name (`ns::f`).
@@ -203,6 +205,8 @@ pub struct TypeItem {
     pub fields: Vec<(String, String)>,
     /// Names of its static constants.
     pub constants: Vec<String>,
+    /// Names of its members that are no functions: fields, constants, types, aliases, enumerators.
+    pub members: BTreeSet<String>,
 }
 
 /// All items of one file. Presentation data (where they stand) is in [`ItemPlaces`].

@@ -21,6 +21,7 @@ pub mod names;
 pub(crate) mod outline;
 pub mod related;
 pub mod resolve;
+pub mod scope;
 pub(crate) mod settled;
 pub mod special_members;
 pub mod stream_ordered;

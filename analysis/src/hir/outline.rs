@@ -210,6 +210,8 @@ struct Context<'t> {
     top: bool,
     prefix: String,
     template: Option<Node<'t>>,
+    /// The parameters of the templates around the node.
+    scope_names: Vec<String>,
     extern_c: bool,
     conditional: bool,
     in_class: bool,
@@ -310,7 +312,10 @@ impl<'a> Collector<'a> {
                     }
                     continue;
                 }
-                "template_declaration" => inner.template = Some(node),
+                "template_declaration" => {
+                    inner.template = Some(node);
+                    inner.scope_names.extend(self.template_parameters(node));
+                }
                 "linkage_specification" => inner.extern_c = true,
                 "preproc_if" | "preproc_ifdef" | "preproc_else" | "preproc_elif" => {
                     // An include guard is no alternative.
@@ -518,6 +523,7 @@ impl<'a> Collector<'a> {
             }
             head_start = node.start_byte();
         }
+        signature.scope_names.clone_from(&context.scope_names);
         signature.head_span = Span::new((head_start - start) as u32, (head_end - start) as u32);
         let within = |ranges: &[TextRange]| -> Vec<Span> {
             let inside = ranges
@@ -622,6 +628,93 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// The names in a template's parameter list, without those in defaults.
+    fn template_parameters(&self, template: Node<'_>) -> Vec<String> {
+        let Some(list) = template.child_by_field_id(fields::PARAMETERS.id()) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        let mut cursor = list.walk();
+        for parameter in list.named_children(&mut cursor) {
+            // The declarator of a pointer to a function has the types of its parameters, too: more names are no mistake.
+            let declared = match parameter.child_by_field_id(fields::DECLARATOR.id()) {
+                Some(declarator) => self.text(declarator),
+                None => self.text(parameter),
+            };
+            let declared = declared.split('=').next().unwrap_or_default();
+            let names = crate::base::words::words(declared);
+            found.extend(
+                names
+                    .filter(|word| !matches!(*word, "class" | "typename" | "template"))
+                    .map(str::to_owned),
+            );
+        }
+        found
+    }
+
+    /// Notes what a part of a class's body declares beside functions.
+    fn note_members(&self, part: Node<'_>, members: &mut BTreeSet<String>) {
+        let declared = |node: Node<'_>| crate::hir::declarator::declared_name(self.text(node)).to_owned();
+        match part.kind() {
+            "comment" | "access_specifier" | "friend_declaration" | "static_assert_declaration" => {}
+            // A function: the file's functions of that name are looked at together with it.
+            "function_definition" | "declaration" => {}
+            "field_declaration" => {
+                let mut cursor = part.walk();
+                for declarator in part.children_by_field_name("declarator", &mut cursor) {
+                    match declarator.kind() {
+                        "function_declarator" if !self.text(declarator).trim_start().starts_with('(') => {}
+                        // `int (*f)(int)`
+                        _ if self.text(declarator).contains('(') => {
+                            members.extend(crate::base::words::words(self.text(declarator)).map(str::to_owned));
+                        }
+                        _ => {
+                            members.insert(declared(declarator));
+                        }
+                    }
+                }
+                if let Some(ty) = part.child_by_field_id(fields::TYPE.id()) {
+                    self.note_type(ty, members);
+                }
+            }
+            "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
+                self.note_type(part, members);
+            }
+            "template_declaration" => {
+                let mut cursor = part.walk();
+                for inner in part.named_children(&mut cursor) {
+                    if inner.kind() != "template_parameter_list" {
+                        self.note_members(inner, members);
+                    }
+                }
+            }
+            "alias_declaration" | "type_definition" | "enumerator" => {
+                let mut cursor = part.walk();
+                let names = part.children_by_field_name("declarator", &mut cursor);
+                members.extend(names.map(declared));
+                members.extend(part.child_by_field_id(fields::NAME.id()).map(declared));
+            }
+            // Branches of `#if`, `using Base::member;`, what isn't understood: any of its words.
+            _ => members.extend(crate::base::words::words(self.text(part)).map(str::to_owned)),
+        }
+    }
+
+    /// Notes the name of a class or enum that is defined here, and an enum's enumerators.
+    fn note_type(&self, ty: Node<'_>, members: &mut BTreeSet<String>) {
+        let Some(body) = ty.child_by_field_id(fields::BODY.id()) else {
+            return;
+        };
+        let name = ty.child_by_field_id(fields::NAME.id());
+        members.extend(name.map(|name| self.text(name).to_owned()));
+        // The members of a class without a name are those of the class around it.
+        if ty.kind() == "enum_specifier" || name.is_none() {
+            let mut cursor = body.walk();
+            for inner in body.named_children(&mut cursor) {
+                self.note_members(inner, members);
+            }
+        }
+    }
+
     fn type_item(&mut self, node: Node<'_>) {
         let Some(name) = node
             .child_by_field_id(fields::NAME.id())
@@ -645,6 +738,7 @@ impl<'a> Collector<'a> {
             bases: String::new(),
             fields: Vec::new(),
             constants: Vec::new(),
+            members: BTreeSet::new(),
         };
         let mut cursor = node.walk();
         let bases = node
@@ -654,6 +748,7 @@ impl<'a> Collector<'a> {
         item.bases = bases.map_or("", |bases| self.text(bases)).to_owned();
         let mut cursor = body.walk();
         for child in body.named_children(&mut cursor) {
+            self.note_members(child, &mut item.members);
             match child.kind() {
                 "enumerator" => {
                     if let Some(name) = child.child_by_field_id(fields::NAME.id()) {

@@ -16,6 +16,7 @@ use crate::hir::items::{FunctionItem, FunctionText, GlobalItem, items};
 use crate::hir::macros::function_macros;
 use crate::hir::mentions::{count_mentions, files_mentioning, functions_mentioning, may_declare, places_of};
 use crate::hir::names::unqualified;
+use crate::hir::scope::hides;
 use crate::hir::visible::{Visible, visible, visible_names};
 use crate::hir::word::Word;
 use crate::hir::{Expr, ExprKind, Name, body, parameters};
@@ -80,6 +81,22 @@ pub fn meaning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Meaning<'d
         return Meaning::Type;
     }
     Meaning::Unknown
+}
+
+/// Looks up `name` as it is written in `function`: what its own scope has isn't told apart.
+pub fn meaning_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> Meaning<'db> {
+    match hides(db, function, name) {
+        true => Meaning::Unknown,
+        false => meaning(db, function.file(db), name),
+    }
+}
+
+/// The functions that `name`, as it is written in `function`, may mean; none where its own scope has something by that name.
+pub fn functions_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> Vec<FunctionItem<'db>> {
+    match hides(db, function, name) {
+        true => Vec::new(),
+        false => functions_named(db, function.file(db), name),
+    }
 }
 
 /// Functions (definitions and declarations) that `name`, as written in `file`, may mean. A declaration whose definition
@@ -240,9 +257,9 @@ pub enum Child<'db> {
     Unknown,
 }
 
-/// The kernel that a launch of `name` with `args` arguments in `file` means.
-pub fn resolve_kernel<'db>(db: &'db dyn Db, file: SourceFile, name: &str, args: usize) -> Child<'db> {
-    let mut candidates: Vec<FunctionItem<'db>> = functions_named(db, file, name)
+/// The kernel that a launch of `name` with `args` arguments in `function` means.
+pub fn resolve_kernel<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str, args: usize) -> Child<'db> {
+    let mut candidates: Vec<FunctionItem<'db>> = functions_in(db, function, name)
         .into_iter()
         .filter(|f| f.has_body(db) && f.signature(db).kernel)
         .collect();
@@ -349,7 +366,7 @@ pub fn launch_sites_of<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<L
                 return false;
             };
             let name = launch.kernel.as_deref().unwrap_or("");
-            match resolve_kernel(db, id.function.file(db), name, launch.args.len()) {
+            match resolve_kernel(db, id.function, name, launch.args.len()) {
                 Child::Kernel(child) => child == kernel,
                 Child::Ambiguous(children) => children.contains(&kernel),
                 Child::Unknown => false,

@@ -391,7 +391,7 @@ fn refuse_changed_config(host: &Site<'_>, refusals: &mut Refusals) {
             ExprKind::Call { name, args, .. } => args.iter().enumerate().any(|(index, a)| {
                 let known = |name: &str| {
                     calls::library(name).is_some_and(|l| l == Library::Pure)
-                        || pure::takes_by_value(db, host.file, name, index)
+                        || pure::takes_by_value(db, host.parent, name, index)
                 };
                 named.contains(host.expr_source(*a)) && !name.as_deref().is_some_and(known)
             }),

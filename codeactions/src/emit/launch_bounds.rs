@@ -5,12 +5,12 @@
 //! more than its launch bounds leave. Without launch bounds a kernel of large blocks may come to need more than there are: then its
 //! launch fails ("too many resources requested").
 
-use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::parse::masked;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::Type;
-use gridfuse_analysis::hir::resolve::Meaning;
-use gridfuse_analysis::hir::resolve::meaning;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
@@ -120,7 +120,7 @@ pub fn keep(
             });
         }
     };
-    match (bounds(function.db, function.file, head(function), function.start), needed.optimized) {
+    match (bounds(function.db, function.item, head(function), function.start), needed.optimized) {
         (Bounds::Registers(Some(left)), Some(needed)) if left < needed => refusals.add(
             format!("the launch bounds of `{title}` leave {left} registers for a thread, and what launches needs up to {needed}"),
             place,
@@ -151,7 +151,7 @@ pub fn keep(
 /// large that there might not be as many. With launch bounds of its own it keeps to these. They are for the largest block that there can
 /// be: its parameters stay as they are, so it may be launched in other ways than `launches`, which aren't seen.
 pub fn keep_with_more_code(function: &Function<'_>, launches: Option<&[Site<'_>]>, edit: &mut EditBuilder<'_>) {
-    let bounds = bounds(function.db, function.file, head(function), function.start);
+    let bounds = bounds(function.db, function.item, head(function), function.start);
     let Some(threads) = launches.and_then(largest_block) else {
         return;
     };
@@ -191,8 +191,8 @@ fn head<'a>(function: &'a Function<'_>) -> &'a str {
     head.unwrap_or("")
 }
 
-fn bounds(db: &dyn Db, file: SourceFile, head: &str, offset: u32) -> Bounds {
-    let masked = masked(db, file);
+fn bounds(db: &dyn Db, item: FunctionItem<'_>, head: &str, offset: u32) -> Bounds {
+    let masked = masked(db, item.file(db));
     let macros = &masked.specifiers;
     let bounding = |text: &str| text.contains("launch_bounds") || text.contains("maxnreg");
     let tokens = lex::code_tokens(head);
@@ -200,7 +200,7 @@ fn bounds(db: &dyn Db, file: SourceFile, head: &str, offset: u32) -> Bounds {
         let word = token.text(head);
         if matches!(word, "__launch_bounds__" | "__maxnreg__") {
             let arguments: Option<Vec<Option<u64>>> = arguments(head, &tokens, index + 1)
-                .map(|list| list.iter().map(|argument| number(db, file, argument)).collect());
+                .map(|list| list.iter().map(|argument| number(db, item, argument)).collect());
             return Bounds::Registers(arguments.and_then(|list| registers(word, &list)));
         }
         let meaning = macros.iter().find(|used| used.start == offset + token.start as u32);
@@ -251,9 +251,9 @@ fn arguments<'a>(text: &'a str, tokens: &[lex::Token], open: usize) -> Option<Ve
 }
 
 /// A literal, or a constant that is one.
-fn number(db: &dyn Db, file: SourceFile, text: &str) -> Option<u64> {
+fn number(db: &dyn Db, item: FunctionItem<'_>, text: &str) -> Option<u64> {
     let literal = |text: &str| text.trim_end_matches(['u', 'U', 'l', 'L']).parse().ok();
-    literal(text).or_else(|| match meaning(db, file, text) {
+    literal(text).or_else(|| match meaning_in(db, item, text) {
         Meaning::Global(global) if global.constant => literal(global.init.as_deref()?.trim()),
         _ => None,
     })

@@ -2,6 +2,7 @@
 //! how the others are written down.
 
 use gridfuse_analysis::hir::items::Signature;
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal};
 
@@ -198,7 +199,11 @@ fn narrowing(site: &Site<'_>, child: &Child<'_>, arg: ExprId, written: &str) -> 
     // What an alias of a number stands for can be named everywhere.
     let mut wanted = ctype::normalize(written);
     for _ in 0..8 {
-        match names.aliases.get(wanted.as_str()) {
+        match names
+            .aliases
+            .get(wanted.as_str())
+            .filter(|_| !hides(site.db, child.item, &wanted))
+        {
             Some(target) if !target.contains(['(', '*']) => wanted = ctype::normalize(target),
             _ => break,
         }

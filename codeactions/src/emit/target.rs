@@ -7,7 +7,7 @@ use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::Places;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::mentions::anchor;
-use gridfuse_analysis::hir::resolve::{Meaning, meaning};
+use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use crate::api::refusal::Refusals;
@@ -118,7 +118,7 @@ fn refuse_args_that_change_config(site: &Site<'_>, refusals: &mut Refusals) {
     let changes = |e: ExprId| match &body.expr(e).kind {
         ExprKind::Name(Name::Local(b)) => !pure::only_assigned(site.db, site.parent, body, *b),
         ExprKind::Name(Name::Other(name)) => {
-            matches!(meaning(site.db, site.file, name), Meaning::Global(global) if !global.constant)
+            matches!(meaning_in(site.db, site.parent, name), Meaning::Global(global) if !global.constant)
         }
         _ => false,
     };

@@ -3,6 +3,7 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{ExprId, ExprKind, body};
 
 use crate::edit::lex::{self, Token, TokenKind};
@@ -95,9 +96,10 @@ pub fn calls<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Call> {
 pub fn may_be_users(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
     let whole = name.trim_start_matches("::");
     let exact = name.starts_with("::") || whole.starts_with("std::");
-    functions_named(db, function.file(db), name)
-        .iter()
-        .any(|f| !exact || f.name(db) == whole)
+    hides(db, function, name)
+        || functions_named(db, function.file(db), name)
+            .iter()
+            .any(|f| !exact || f.name(db) == whole)
 }
 
 /// `new (place) T`, which allocates nothing.

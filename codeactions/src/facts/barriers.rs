@@ -8,7 +8,7 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::statement_places;
 use gridfuse_analysis::facts::uniformity::{Level, settled_uniformity, uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
 
 use crate::api::refusal::Reason;
@@ -102,7 +102,7 @@ impl<'db> Search<'db> {
                 Some(_) => continue,
                 None => {
                     let mut needed = Level::Varying;
-                    for callee in functions_named(db, file, name).into_iter().filter(|f| f.has_body(db)) {
+                    for callee in functions_in(db, function, name).into_iter().filter(|f| f.has_body(db)) {
                         let inner = effects(db, callee);
                         if !inner.barriers.is_empty() {
                             needed = needed.min(Level::Block);

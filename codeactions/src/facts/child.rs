@@ -19,7 +19,8 @@ use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, TypeItem, items};
 use gridfuse_analysis::hir::mentions::anchor;
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::resolve::{functions_in, functions_named};
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{Body, Builtin, ExprKind, Name, StmtKind, Type, body};
 
@@ -448,6 +449,9 @@ pub(crate) fn copies_plainly(db: &dyn Db, function: FunctionItem<'_>, ty: &Type,
     if function.signature(db).template_types.contains(&ty.base) {
         return Ok(());
     }
+    if hides(db, function, ty.base.trim_start_matches("struct ").trim()) {
+        return Err(format!("has the type `{}`, which isn't known", ty.base));
+    }
     plain_base(db, function.file(db), &ty.base, depth)
 }
 
@@ -570,9 +574,7 @@ fn already_outlined<'db>(
     if !same || lex::code_words(written) != lex::code_words(template_args) {
         return None;
     }
-    let mut bodies = functions_named(db, item.file(db), name)
-        .into_iter()
-        .filter(|f| f.has_body(db));
+    let mut bodies = functions_in(db, item, name).into_iter().filter(|f| f.has_body(db));
     let function = bodies.next()?;
     (bodies.next().is_none() && function.signature(db).device).then(|| Outlined {
         function,

@@ -15,7 +15,9 @@ use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::{Child, LaunchId, launches, statement_places};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, may_launch, other_mentions};
+use gridfuse_analysis::hir::resolve::{
+    declarations_of, functions_in, functions_named, launch_sites_of, may_launch, other_mentions,
+};
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, body};
 
 use crate::api::refusal::Refusals;
@@ -283,7 +285,7 @@ fn launching_callees<'db>(db: &'db dyn Db, from: FunctionItem<'db>) -> Vec<Funct
             let ExprKind::Call { name: Some(name), .. } = &expr.kind else {
                 continue;
             };
-            for callee in functions_named(db, item.file(db), name) {
+            for callee in functions_in(db, item, name) {
                 let ours = callee.file(db).path(db).file_name().is_some_and(|n| n == HEADER_NAME);
                 if ours || !callee.has_body(db) || callee.signature(db).kernel || !seen.insert(callee) {
                     continue;
@@ -374,7 +376,7 @@ pub fn callers<'db>(function: &Function<'db>, refusals: &mut Refusals) -> Vec<(F
                     return false;
                 };
                 let at = caller.body.expr(*callee);
-                let means = functions_named(db, caller.file, called);
+                let means = functions_in(db, caller.item, called);
                 !expr.from_macro
                     && !at.from_macro
                     && at.span.shift(caller.start).contains(mention.range)

@@ -6,6 +6,7 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::{Launchers, who_gets_to};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtId, StmtKind, body};
 
 use crate::api::refusal::Refusals;
@@ -113,7 +114,11 @@ pub fn on_one_place(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Operation> {
         let [pointer, value] = args.as_slice() else { continue };
         let known = match name.strip_prefix(NAMESPACE) {
             Some(plain) => OPERATIONS.contains(&plain),
-            None => OPERATIONS.contains(&name.as_str()) && functions_named(db, file, name).is_empty(),
+            None => {
+                OPERATIONS.contains(&name.as_str())
+                    && !hides(db, function, name)
+                    && functions_named(db, file, name).is_empty()
+            }
         };
         let place = is_pointer(&body, *pointer) && is_same_for_all(db, function, &body, *pointer);
         // Where one thread comes, for example because all others have returned, there is nothing to combine.

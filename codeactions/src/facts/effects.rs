@@ -17,8 +17,8 @@ use gridfuse_analysis::hir::assembly::assembly_may_have;
 use gridfuse_analysis::hir::assembly::assembly_text;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::declarations_of;
-use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::resolve::{declarations_of, functions_in, functions_named};
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::Visible;
 use gridfuse_analysis::hir::visible::visible;
 use gridfuse_analysis::hir::visible::visible_names;
@@ -375,7 +375,7 @@ impl<'db> Scan<'db> {
                 }
                 continue;
             }
-            if calls::is_keyword(word) || context.template_names.iter().any(|n| n == word) {
+            if calls::is_keyword(word) || qualified == word && context.template_names.iter().any(|n| n == word) {
                 continue;
             }
             self.name(&qualified, called, place(token), context, macros);
@@ -394,6 +394,12 @@ impl<'db> Scan<'db> {
         let db = self.db;
         let names = visible_names(db, context.file);
         let last = unqualified(name);
+        // A function or class that only the template's arguments, or the function's own declarations, tell.
+        if called && hides(db, context.function, name) {
+            let what = format!("`{name}`, of which no definition is in sight");
+            self.found.unknown.push(Found { what, place });
+            return;
+        }
         if names.ambiguous_macros.contains(last) {
             let what = format!("`{last}`, a macro whose definition is not certain");
             self.found.unknown.push(Found { what, place });
@@ -586,8 +592,8 @@ pub fn is_pure<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) ->
     let exprs = body.exprs.iter().all(|expr| match &expr.kind {
         ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => own(&body, *place),
         ExprKind::Call { name: Some(name), .. } => {
-            calls::library(name) == Some(Library::Pure) || {
-                let functions = functions_named(db, function.file(db), name);
+            !hides(db, function, name) && calls::library(name) == Some(Library::Pure) || {
+                let functions = functions_in(db, function, name);
                 !functions.is_empty()
                     && functions
                         .iter()

@@ -5,7 +5,7 @@ use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{Meaning, meaning};
+use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::{
     BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage,
 };
@@ -185,7 +185,7 @@ fn is_plain(child: &Child<'_>, expr: ExprId) -> bool {
             let ty = &body.binding(*b).ty;
             !ty.complex && is_plain_type(&ty.base)
         }
-        ExprKind::Name(Name::Other(name)) => match meaning(child.db, child.file, name) {
+        ExprKind::Name(Name::Other(name)) => match meaning_in(child.db, child.item, name) {
             Meaning::Enumerator => true,
             Meaning::Global(global) => is_plain_type(&global.base),
             Meaning::Unknown => child.item.signature(child.db).template_names.contains(name),

@@ -5,7 +5,8 @@ use gridfuse_analysis::facts::hidden::{Hidden, hidden, may_run_unseen};
 use gridfuse_analysis::facts::uniformity::{Level, class_changes, variables_of_place};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
-use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning};
+use gridfuse_analysis::hir::resolve::{Meaning, functions_in, functions_named, meaning_in};
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, Storage, body};
 
 use crate::edit::include::HEADER_NAME;
@@ -51,6 +52,9 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
     match &body.expr(expr).kind {
         ExprKind::Call { name, .. } => {
             let pure = name.as_deref().is_some_and(|name| {
+                if hides(site.db, site.parent, name) {
+                    return false;
+                }
                 if calls::library(name) == Some(Library::Pure) {
                     return true;
                 }
@@ -93,7 +97,7 @@ fn is_object(site: &Site<'_>, expr: ExprId) -> bool {
             let ty = &site.body.binding(*binding).ty;
             ty.pointers == 0 && may_run_unseen(site.db, site.parent, &ty.base)
         }
-        ExprKind::Name(Name::Other(name)) => match meaning(site.db, site.file, name) {
+        ExprKind::Name(Name::Other(name)) => match meaning_in(site.db, site.parent, name) {
             Meaning::Global(global) => !global.pointer && may_run_unseen(site.db, site.parent, &global.base),
             _ => false,
         },
@@ -162,11 +166,10 @@ pub fn keeps_first_value(db: &dyn Db, function: FunctionItem<'_>, body: &Body, b
 
 /// The assignments to a variable, to all of it or to a part.
 pub fn assignments(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> Vec<ExprId> {
-    let file = function.file(db);
     let all = (0..body.exprs.len() as u32).map(ExprId);
     let own = all.filter(|e| match &body.expr(*e).kind {
         ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => {
-            variables_of_place(db, file, body, *place).contains(&binding)
+            variables_of_place(db, function, body, *place).contains(&binding)
         }
         _ => false,
     });
@@ -175,7 +178,6 @@ pub fn assignments(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding
 
 /// Whether nothing but assignments, which can be seen, changes a variable behind its declaration.
 pub fn only_assigned(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
-    let file = function.file(db);
     let variable = body.binding(binding);
     if class_changes(db, function).contains(&binding) {
         return false;
@@ -188,7 +190,7 @@ pub fn only_assigned(db: &dyn Db, function: FunctionItem<'_>, body: &Body, bindi
     {
         return false;
     }
-    let root = |place: ExprId| variables_of_place(db, file, body, place).contains(&binding);
+    let root = |place: ExprId| variables_of_place(db, function, body, place).contains(&binding);
     let value = variable.ty.is_value();
     // What a kernel that an earlier rewrite has made does in the lambda that it passes to for_each_block is seen.
     let first = body.params.first().map(|p| &body.binding(*p).ty.base);
@@ -202,7 +204,7 @@ pub fn only_assigned(db: &dyn Db, function: FunctionItem<'_>, body: &Body, bindi
                 || name
                     .as_deref()
                     .is_some_and(|n| !n.ends_with("swap") && calls::library(n).is_some());
-            let by_value = |index: usize| name.as_deref().is_some_and(|n| takes_by_value(db, file, n, index));
+            let by_value = |index: usize| name.as_deref().is_some_and(|n| takes_by_value(db, function, n, index));
             (method && !variable.ty.const_base)
                 || (!harmless && args.iter().enumerate().any(|(i, a)| root(*a) && !by_value(i)))
         }
@@ -227,8 +229,8 @@ pub fn only_assigned(db: &dyn Db, function: FunctionItem<'_>, body: &Body, bindi
 }
 
 /// Every function that `name` may mean has its parameter `index` by value.
-pub fn takes_by_value(db: &dyn Db, file: SourceFile, name: &str, index: usize) -> bool {
-    let functions = functions_named(db, file, name);
+pub fn takes_by_value(db: &dyn Db, function: FunctionItem<'_>, name: &str, index: usize) -> bool {
+    let functions = functions_in(db, function, name);
     !functions.is_empty()
         && functions.iter().all(|f| {
             let body = body(db, *f);
@@ -261,7 +263,7 @@ impl Top<'_, '_> {
     }
 
     fn is_made_of_known(&self, expr: ExprId) -> bool {
-        let Function { db, file, body, .. } = self.function;
+        let Function { db, body, .. } = self.function;
         let all = |inner: &[ExprId]| inner.iter().all(|e| self.is_made_of_known(*e));
         match &body.expr(expr).kind {
             ExprKind::Literal(Literal::Str) => false,
@@ -276,7 +278,7 @@ impl Top<'_, '_> {
                 Builtin::WarpSize => true,
                 _ => self.builtins,
             },
-            ExprKind::Name(Name::Other(name)) => match meaning(*db, *file, name) {
+            ExprKind::Name(Name::Other(name)) => match meaning_in(*db, self.function.item, name) {
                 Meaning::Enumerator => true,
                 Meaning::Global(global) => (global.constant && !global.shared) || global.constant_memory,
                 Meaning::Unknown => self.function.item.signature(*db).template_names.contains(name),
@@ -311,7 +313,7 @@ pub fn names_host_constant(function: &Function<'_>, expr: ExprId) -> bool {
             names_host_constant(function, *then) || names_host_constant(function, *otherwise)
         }
         ExprKind::Name(Name::Other(name)) => {
-            matches!(meaning(function.db, function.file, name), Meaning::Global(g) if !g.constant_memory && !g.device)
+            matches!(meaning_in(function.db, function.item, name), Meaning::Global(g) if !g.constant_memory && !g.device)
         }
         _ => false,
     }

@@ -9,7 +9,7 @@ use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches, statement_places};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_named};
+use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_in};
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Launch, StmtId, StmtKind, body};
 
 use crate::api::refusal::Ineligible;
@@ -196,7 +196,7 @@ impl<'db> Site<'db> {
             let pointer = self.source(self.launch.name_span);
             return (format!("which kernel `{pointer}` points to isn't known"), here);
         };
-        let functions = functions_named(db, self.file, written);
+        let functions = functions_in(db, self.parent, written);
         if let Some(function) = functions.iter().find(|f| f.has_body(db)) {
             let place = FileRange {
                 file: function.file(db),

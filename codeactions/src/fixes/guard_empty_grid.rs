@@ -2,7 +2,7 @@
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, body};
 
 use crate::api::fix::Fix;
@@ -262,7 +262,7 @@ fn calls_less_one(site: &Site<'_>, expr: ExprId) -> bool {
     let ExprKind::Call { name: Some(name), .. } = &site.body.expr(bare(&site.body, expr)).kind else {
         return false;
     };
-    functions_named(site.db, site.file, name).iter().any(|function| {
+    functions_in(site.db, site.parent, name).iter().any(|function| {
         let body = body(site.db, *function);
         body.exprs.iter().any(|expr| match expr.kind {
             ExprKind::Binary(BinOp::Div, numerator, _) => match body.expr(bare(&body, numerator)).kind {

@@ -20,7 +20,7 @@ use crate::facts::uniformity::memory::MemoryClass;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Known, known};
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{
     BinOp, Body, Builtin, ExprId, ExprKind, Launch, Literal, Name, Parameter, StmtKind, Storage, UnOp, body, parameters,
 };
@@ -432,7 +432,7 @@ impl<'db> Scan<'_, 'db> {
             {
                 return;
             }
-            ExprKind::Name(Name::Other(name)) => match meaning(self.db, self.function.file(self.db), name) {
+            ExprKind::Name(Name::Other(name)) => match meaning_in(self.db, self.function, name) {
                 Meaning::Global(g) if !g.constant && !g.constant_memory => {}
                 _ => return,
             },

@@ -7,7 +7,7 @@ use super::integer::{Integer, integer, unit};
 use super::subscript::{Evaluator, Value};
 use crate::facts::uniformity::memory::{Shape, element, written};
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{BinOp, BindingId, ExprId, ExprKind, Name, Storage};
 
 /// Whose memory it is.
@@ -235,7 +235,7 @@ impl Evaluator<'_, '_> {
 
     /// A variable at namespace scope that holds its value itself.
     fn global(&self, name: &str) -> Option<Root> {
-        match meaning(self.db, self.function.file(self.db), name) {
+        match meaning_in(self.db, self.function, name) {
             // A reference stands for another variable.
             Meaning::Global(global) if !global.pointer => Some(Root::Global(unqualified(name).to_owned())),
             _ => None,

@@ -37,4 +37,5 @@ pub use parent::{After, Meeting, after};
 pub use polynomial::{Interval, Polynomial, Symbol};
 pub use prefix::{Prefix, prefixes};
 pub use subscript::{Fit, Value};
+pub(crate) use variables::exposed;
 pub use wait::{Waited, behind_wait, unchanged};

@@ -11,7 +11,7 @@ use crate::base::db::Db;
 use crate::facts::launch::constant_value;
 use crate::facts::uniformity::memory::{Places, Shape, is_constant_value, written};
 use crate::hir::items::FunctionItem;
-use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, Storage, UnOp};
 
 /// A condition under which integer arithmetic computes what the polynomial says.
@@ -129,7 +129,7 @@ impl<'a, 'db> Evaluator<'a, 'db> {
     {
         let places = Places {
             db,
-            file: function.file(db),
+            function: function,
             body,
         };
         let mut parents = HashMap::new();
@@ -380,7 +380,7 @@ impl<'a, 'db> Evaluator<'a, 'db> {
         }
         let file = self.function.file(self.db);
         let shared = |range| Some(self.symbol(Symbol::Named(name.to_owned()), Integer::ANY, range));
-        match meaning(self.db, file, name) {
+        match meaning_in(self.db, self.function, name) {
             Meaning::Enumerator => shared(Interval::ALL),
             // A template parameter that is a value: types have no place in an expression.
             Meaning::Unknown

@@ -37,37 +37,63 @@ pub(super) struct Variables {
     pub counters: HashMap<BindingId, Vec<Counter>>,
 }
 
+/// The local variables that may change in a way that no assignment to them shows: by a reference, a pointer, a lambda, a function, a
+/// class that keeps a reference, as one of two places.
+pub(crate) fn exposed<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    places: &Places<'_>,
+) -> HashSet<BindingId> {
+    let mut exposed = changed_elsewhere(db, function, body);
+    let templates = &function.signature(db).template_types;
+    let object = |e: ExprId| object(places, e);
+    for expr in &body.exprs {
+        match &expr.kind {
+            // A constructor may take references.
+            ExprKind::Construct { ty, args } if places.is_opaque(ty, templates) => {
+                exposed.extend(args.iter().filter_map(|a| object(*a)));
+            }
+            ExprKind::New(args) => exposed.extend(args.iter().filter_map(|a| object(*a))),
+            ExprKind::Cast { ty, operand, .. } if ty.contains('&') => exposed.extend(object(*operand)),
+            // `(c ? a : b) = 1`
+            ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } if object(*place).is_none() => {
+                let whole = body.strip_parens(*place);
+                if matches!(
+                    body.expr(whole).kind,
+                    ExprKind::Conditional { .. } | ExprKind::Cast { .. }
+                ) {
+                    exposed.extend(named(body, whole));
+                }
+            }
+            _ => {}
+        }
+    }
+    let decls = body.stmts.iter().filter_map(|stmt| match &stmt.kind {
+        StmtKind::Decl(decls) => Some(decls),
+        _ => None,
+    });
+    for d in decls.flatten() {
+        // A list may initialise a class that keeps references.
+        if let Some(init) = d.init
+            && let ExprKind::InitList(items) = &body.expr(init).kind
+            && places.class_kind(&body.binding(d.binding).ty.base, templates) == Class::Opaque
+        {
+            exposed.extend(items.iter().filter_map(|a| object(*a)));
+        }
+    }
+    exposed
+}
+
 impl Variables {
     pub fn of<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, places: &Places<'_>) -> Variables {
-        let mut exposed = changed_elsewhere(db, function, body);
-        let templates = &function.signature(db).template_types;
+        let exposed = exposed(db, function, body, places);
         let object = |e: ExprId| object(places, e);
-        for expr in &body.exprs {
-            match &expr.kind {
-                // A constructor may take references.
-                ExprKind::Construct { ty, args } if places.is_opaque(ty, templates) => {
-                    exposed.extend(args.iter().filter_map(|a| object(*a)));
-                }
-                ExprKind::New(args) => exposed.extend(args.iter().filter_map(|a| object(*a))),
-                ExprKind::Cast { ty, operand, .. } if ty.contains('&') => exposed.extend(object(*operand)),
-                _ => {}
-            }
-        }
         let mut assigned: HashMap<BindingId, Vec<ExprId>> = HashMap::new();
         for (i, expr) in body.exprs.iter().enumerate() {
             if let ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } = &expr.kind {
-                match object(*place) {
-                    Some(b) => assigned.entry(b).or_default().push(ExprId(i as u32)),
-                    // `(c ? a : b) = 1`
-                    None => {
-                        let whole = body.strip_parens(*place);
-                        if matches!(
-                            body.expr(whole).kind,
-                            ExprKind::Conditional { .. } | ExprKind::Cast { .. }
-                        ) {
-                            exposed.extend(named(body, whole));
-                        }
-                    }
+                if let Some(b) = object(*place) {
+                    assigned.entry(b).or_default().push(ExprId(i as u32));
                 }
             }
         }
@@ -77,13 +103,6 @@ impl Variables {
                 StmtKind::Decl(decls) => {
                     for d in decls {
                         declared.entry(d.binding).or_default().push(d.init);
-                        // A list may initialise a class that keeps references.
-                        if let Some(init) = d.init
-                            && let ExprKind::InitList(items) = &body.expr(init).kind
-                            && places.class_kind(&body.binding(d.binding).ty.base, templates) == Class::Opaque
-                        {
-                            exposed.extend(items.iter().filter_map(|a| object(*a)));
-                        }
                     }
                 }
                 StmtKind::RangeFor { binding, .. } => {

@@ -6,6 +6,8 @@ use super::Stream;
 use super::places::operands;
 use crate::base::command::DefaultStream;
 use crate::base::db::{Db, SourceFile};
+use crate::base::span::Span;
+use crate::facts::dependence::{Interval, integer};
 use crate::facts::hidden::{symbol, symbol_of, unary};
 use crate::facts::uniformity::class_changes;
 use crate::facts::uniformity::memory::Places;
@@ -13,9 +15,9 @@ use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::{Known, known, vector_fields};
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::visible::visible_names;
-use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, UnOp};
+use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, Storage, UnOp};
 
 /// The initialiser of a local variable that is never changed after its declaration, so that the variable stands for it.
 /// `None` for parameters, references, arrays, and whatever may be written elsewhere.
@@ -304,7 +306,7 @@ pub fn is_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: Exp
 fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> Option<bool> {
     let own = |e: ExprId| numeric(db, function, body, e);
     let file = function.file(db);
-    let places = Places { db, file, body };
+    let places = Places { db, function, body };
     let number = |ty: &str| {
         let name = places.alias(ty.trim_start_matches("const ").trim());
         let name = name.strip_prefix("std::").unwrap_or(&name);
@@ -364,7 +366,7 @@ fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -
             (Some(false), _) | (_, Some(false)) => Some(false),
             _ => None,
         },
-        ExprKind::Call { name: Some(name), .. } => match meaning(db, file, name) {
+        ExprKind::Call { name: Some(name), .. } => match meaning_in(db, function, name) {
             Meaning::Functions(functions) => {
                 let all: Vec<bool> = functions.iter().map(|f| returns_number(db, *f)).collect();
                 all.iter().all(|n| *n).then_some(true)
@@ -374,7 +376,7 @@ fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -
             _ if harmless(name) || known(name) == Some(Known::Pure) => Some(true),
             _ => number(name),
         },
-        ExprKind::Name(Name::Other(name)) => match meaning(db, file, name) {
+        ExprKind::Name(Name::Other(name)) => match meaning_in(db, function, name) {
             Meaning::Enumerator => Some(true),
             Meaning::Global(global) => {
                 let literal = global
@@ -447,6 +449,46 @@ pub fn constant_value(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr
     evaluate(db, function, body, expr, 0)
 }
 
+/// A value as a variable of a type holds it; `None` where the type isn't known to hold it.
+fn held(db: &dyn Db, function: FunctionItem<'_>, body: &Body, ty: &str, value: i128) -> Option<i128> {
+    let places = Places { db, function, body };
+    let plain = ty.trim().trim_start_matches("const ").trim();
+    if plain == "auto" {
+        return Some(value);
+    }
+    let (_, range, _) = integer(&places.alias(plain))?;
+    Interval::new(value, value).within(range).then_some(value)
+}
+
+/// Whether an expression is of a signed type, so that a negative number stays one.
+pub(super) fn is_signed(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
+    let signed = |ty: &str| {
+        let places = Places { db, function, body };
+        let plain = ty.trim().trim_start_matches("const ").trim();
+        integer(&places.alias(plain)).is_some_and(|(ty, _, _)| !ty.unsigned)
+    };
+    let own = |e: ExprId| is_signed(db, function, body, e);
+    let kind = body.expr(expr);
+    match &kind.kind {
+        // The text of what a macro stands for isn't here.
+        ExprKind::Literal(Literal::Int(_)) => {
+            let text = function.text(db);
+            !kind.from_macro && !kind.span.text(&text).contains(['u', 'U'])
+        }
+        ExprKind::Literal(Literal::Bool(_)) => true,
+        ExprKind::Cast { ty, .. } => signed(ty),
+        ExprKind::Paren(e) | ExprKind::Unary(UnOp::Plus | UnOp::Neg, e) => own(*e),
+        // The left operand alone decides.
+        ExprKind::Binary(BinOp::Shl | BinOp::Shr, a, _) => own(*a),
+        ExprKind::Binary(_, a, b) => own(*a) && own(*b),
+        ExprKind::Name(Name::Local(binding)) => signed(&body.binding(*binding).ty.base),
+        ExprKind::Name(Name::Other(name)) => {
+            matches!(meaning_in(db, function, name), Meaning::Global(global) if signed(&global.base))
+        }
+        _ => false,
+    }
+}
+
 fn evaluate(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId, depth: u32) -> Option<i128> {
     if depth > 64 {
         return None;
@@ -457,21 +499,17 @@ fn evaluate(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId, 
         ExprKind::Literal(Literal::Bool(b)) => Some(i128::from(*b)),
         ExprKind::Paren(e) => value(*e),
         ExprKind::Cast { ty, operand, .. } => {
-            let v = value(*operand)?;
             // Only conversions that keep the value.
-            let fits = match ty.as_str() {
-                "int" | "int32_t" => i32::try_from(v).is_ok(),
-                "unsigned" | "unsigned int" | "uint32_t" => u32::try_from(v).is_ok(),
-                "size_t" | "unsigned long" | "unsigned long long" | "uint64_t" => u64::try_from(v).is_ok(),
-                "long" | "long long" | "int64_t" => i64::try_from(v).is_ok(),
-                _ => false,
-            };
-            fits.then_some(v)
+            held(db, function, body, ty, value(*operand)?)
         }
         ExprKind::Unary(UnOp::Plus, e) => value(*e),
-        ExprKind::Unary(UnOp::Neg, e) => value(*e)?.checked_neg(),
+        ExprKind::Unary(UnOp::Neg, e) => {
+            let v = value(*e)?;
+            (v == 0 || is_signed(db, function, body, *e)).then_some(-v)
+        }
         ExprKind::Binary(op, a, b) => {
-            let (a, b) = (value(*a)?, value(*b)?);
+            let (left, right) = (*a, *b);
+            let (a, b) = (value(left)?, value(right)?);
             let result = match op {
                 BinOp::Add => a.checked_add(b),
                 BinOp::Sub => a.checked_sub(b),
@@ -485,17 +523,23 @@ fn evaluate(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId, 
                 BinOp::BitXor => Some(a ^ b),
                 _ => None,
             }?;
+            // Negative numbers wrap around where an operand is unsigned.
+            let signed = |e: ExprId| is_signed(db, function, body, e);
+            if (a < 0 || b < 0 || result < 0) && !(signed(left) && signed(right)) {
+                return None;
+            }
             // What doesn't fit into 31 bits depends on the operand types: overflow or wrap-around.
             i32::try_from(result).ok().map(i128::from)
         }
         ExprKind::Name(Name::Local(binding)) => {
             let init = single_definition(body, *binding)?;
             (!class_changes(db, function).contains(binding)).then_some(())?;
-            value(init)
+            held(db, function, body, &body.binding(*binding).ty.base, value(init)?)
         }
-        ExprKind::Name(Name::Other(name)) => match meaning(db, function.file(db), name) {
+        ExprKind::Name(Name::Other(name)) => match meaning_in(db, function, name) {
             Meaning::Global(global) if global.constant => {
-                crate::base::literal::integer_literal(global.init.as_deref()?.trim())
+                let value = crate::base::literal::integer_literal(global.init.as_deref()?.trim())?;
+                held(db, function, body, &global.base, value)
             }
             _ => None,
         },
@@ -527,7 +571,7 @@ pub(super) fn stream(body: &Body, operand: Option<ExprId>, default: DefaultStrea
         match &body.expr(expr).kind {
             ExprKind::Cast { operand, .. } => expr = body.strip_parens(*operand),
             ExprKind::Name(Name::Local(binding)) => {
-                if is_created(body, *binding) {
+                if is_created(body, *binding, body.expr(operand).span) {
                     return Stream::Created(*binding);
                 }
                 match single_definition(body, *binding) {
@@ -560,21 +604,62 @@ pub(super) fn element_of_created(body: &Body, operand: ExprId) -> bool {
     let [array] = roots(body, operand)[..] else {
         return false;
     };
-    !body.binding(array).ty.array.is_empty() && creates(body, array)
+    !body.binding(array).ty.array.is_empty() && creates(body, array, body.expr(operand).span)
 }
 
-/// `cudaStreamCreate…(&s, …)` is called for the variable, and it is a plain local `cudaStream_t`.
-fn is_created(body: &Body, binding: BindingId) -> bool {
-    body.binding(binding).ty.is_value() && creates(body, binding)
+/// `cudaStreamCreate…(&s, …)` is called for the variable wherever `used` is reached and the variable holds something else before, and it is
+/// a plain local `cudaStream_t` that is set in no other way: it holds a stream of this thread's own.
+fn is_created(body: &Body, binding: BindingId, used: Span) -> bool {
+    let variable = body.binding(binding);
+    variable.ty.is_value() && variable.storage == Storage::Local && creates(body, binding, used)
 }
 
-fn creates(body: &Body, binding: BindingId) -> bool {
-    body.exprs.iter().any(|expr| match &expr.kind {
-        ExprKind::Call {
-            name: Some(name), args, ..
-        } if name.starts_with("cudaStreamCreate") => args
-            .first()
-            .is_some_and(|a| matches!(body.expr(*a).kind, ExprKind::AddrOf(p) if roots(body, p) == [binding])),
+fn creates(body: &Body, binding: BindingId, used: Span) -> bool {
+    let is_set = body
+        .exprs
+        .iter()
+        .any(|expr| matches!(&expr.kind, ExprKind::Assign { place, .. } if roots(body, *place) == [binding]));
+    !is_set
+        && body.exprs.iter().any(|expr| match &expr.kind {
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } if name.starts_with("cudaStreamCreate") => {
+                let own = args
+                    .first()
+                    .is_some_and(|a| matches!(body.expr(*a).kind, ExprKind::AddrOf(p) if roots(body, p) == [binding]));
+                // Without an initialiser, it is no stream unless it was created.
+                own && !(has_initialiser(body, binding) && is_skipped(body, expr.span, used))
+            }
+            _ => false,
+        })
+}
+
+fn has_initialiser(body: &Body, binding: BindingId) -> bool {
+    body.stmts.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Decl(decls) => decls.iter().any(|d| d.binding == binding && d.init.is_some()),
         _ => false,
     })
+}
+
+/// Whether something may be left out on the way to `used`, by its place: it is in a branch or a loop that `used` isn't in.
+fn is_skipped(body: &Body, what: Span, used: Span) -> bool {
+    let around = |part: Span| part.contains(what) && !part.contains(used);
+    let stmts = body.stmts.iter().any(|stmt| match &stmt.kind {
+        StmtKind::If { then, otherwise, .. } => {
+            around(body.stmt(*then).span) || otherwise.is_some_and(|stmt| around(body.stmt(stmt).span))
+        }
+        StmtKind::While { body: inner, .. }
+        | StmtKind::For { body: inner, .. }
+        | StmtKind::RangeFor { body: inner, .. } => around(body.stmt(*inner).span),
+        StmtKind::Case { .. } | StmtKind::Switch { .. } | StmtKind::Preprocessor { .. } => around(stmt.span),
+        _ => false,
+    });
+    stmts
+        || body.exprs.iter().any(|expr| match &expr.kind {
+            ExprKind::Logical { rhs, .. } => around(body.expr(*rhs).span),
+            ExprKind::Conditional { then, otherwise, .. } => {
+                around(body.expr(*then).span) || around(body.expr(*otherwise).span)
+            }
+            _ => false,
+        })
 }

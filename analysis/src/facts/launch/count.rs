@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::config::constant_value;
+use super::config::{constant_value, is_signed};
 use super::launchers::Pins;
 use super::places::{Places, children, operands, statement_places};
 use super::{Child, Extent, LaunchFacts, LaunchId, Launchers, launches, who_launches};
@@ -11,11 +11,13 @@ use crate::base::budget::CALLEES;
 use crate::base::db::Db;
 use crate::base::limits::WARP;
 use crate::base::span::Span;
+use crate::facts::dependence::{Integer, Interval, exposed, integer};
 use crate::facts::summary::may_end_the_program;
+use crate::facts::uniformity::memory::Places as TypePlaces;
 use crate::facts::uniformity::{changes_around, immutable_parameter, uniformity};
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::{launch_sites_of, only_known_launches};
-use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, UnOp, body};
+use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, Stmt, StmtId, StmtKind, UnOp, body};
 
 /// A number that isn't below `at_least` nor above `at_most`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
@@ -352,7 +354,25 @@ impl<'db> Counter<'_, 'db> {
                 back && around || enters_loop(label.span, jump.span)
             })
         });
-        again || self.places.around(facts.expr).any(unknown)
+        let is_loop = |stmt: &&Stmt| {
+            matches!(
+                stmt.kind,
+                StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::DoWhile { .. } | StmtKind::RangeFor { .. }
+            )
+        };
+        // A label of a `switch` around a loop leads into it.
+        let switched = || {
+            let cases = body.stmts.iter().filter(|s| matches!(s.kind, StmtKind::Case { .. }));
+            cases.into_iter().any(|case| {
+                let switches = body.stmts.iter().filter(|s| matches!(s.kind, StmtKind::Switch { .. }));
+                let own = switches
+                    .filter(|s| s.span.contains(case.span))
+                    .max_by_key(|s| s.span.start);
+                let mut loops = body.stmts.iter().filter(is_loop);
+                own.is_some_and(|own| loops.any(|l| own.span.contains(l.span) && l.span.contains(case.span)))
+            })
+        };
+        again || switched() || self.places.around(facts.expr).any(unknown)
     }
 
     /// The conditions that hold at a launch, innermost first, and the loops around it.
@@ -489,9 +509,16 @@ impl<'db> Counter<'_, 'db> {
             _ => return None,
         };
         let ty = &body.binding(variable).ty;
-        if !ty.is_value() || ty.volatile || may_change(body, inner, variable) {
+        if !ty.is_value() || ty.volatile || may_change(body, inner, variable) || self.is_exposed(variable) {
             return None;
         }
+        // Numbers of a class, and floating ones, are counted in ways of their own. Of a template's type it's a whole number.
+        let signature = self.function.signature(self.db);
+        let counter = match integer(&self.types().alias(&ty.base)) {
+            Some(counter) => Some(counter),
+            None if signature.template_types.contains(&ty.base) || ty.base == "auto" => None,
+            None => return None,
+        };
         let (up, by, by_text) = self.step(step, variable)?;
         let (op, limit) = match &body.expr(body.strip_parens(cond)).kind {
             ExprKind::Binary(op, a, b) if local(body, *a) == Some(variable) => (*op, *b),
@@ -509,9 +536,30 @@ impl<'db> Counter<'_, 'db> {
         }
         let (low, high) = if up { (first, limit) } else { (limit, first) };
         if let (Some(a), Some(b), Some(by)) = (self.constant(low), self.constant(high), by) {
-            let distance = b.checked_sub(a)?.checked_add(i128::from(inclusive))?.max(0);
-            let trips = distance.checked_add(by - 1)?.checked_div(by)?;
+            let distance = b.checked_sub(a)?.checked_add(i128::from(inclusive))?;
+            // It gets to the limit when it has wrapped around.
+            if op == BinOp::Ne && distance < 0 {
+                return None;
+            }
+            let trips = distance.max(0).checked_add(by - 1)?.checked_div(by)?;
+            let (start, last) = match up {
+                true => (a, a.checked_add(trips.checked_mul(by)?)?),
+                false => (b, b.checked_sub(trips.checked_mul(by)?)?),
+            };
+            // Its type holds all values that it gets, and none is taken for another when it's compared.
+            let range = counter.map_or(Integer::INT.range(), |(_, range, _)| range);
+            let negative = a < 0 || b < 0 || last < 0;
+            let signed =
+                counter.is_none_or(|(ty, _, _)| !ty.unsigned) && is_signed(self.db, self.function, body, limit);
+            let held = |value: i128| Interval::new(value, value).within(range);
+            if !held(start) || !held(last) || negative && !signed {
+                return None;
+            }
             return Some(Amount::exactly(u64::try_from(trips).ok()?));
+        }
+        // A small one gets to its limit when it has wrapped around.
+        if op == BinOp::Ne && counter.is_some_and(|(_, _, holds_all)| !holds_all) {
+            return None;
         }
         let mut text = match self.constant(low) {
             Some(0) => self.source(high),
@@ -525,6 +573,19 @@ impl<'db> Counter<'_, 'db> {
             text = format!("{dividend} / {by_text}");
         }
         Some(Amount::up_to(Bound::Symbolic(text)))
+    }
+
+    fn types(&self) -> TypePlaces<'_> {
+        TypePlaces {
+            db: self.db,
+            function: self.function,
+            body: self.body,
+        }
+    }
+
+    /// A variable is changed in a way that no assignment shows: by a reference, a pointer, a lambda, a function.
+    fn is_exposed(&self, variable: BindingId) -> bool {
+        exposed(self.db, self.function, self.body, &self.types()).contains(&variable)
     }
 
     fn factor(&self, expr: ExprId) -> String {

@@ -6,13 +6,19 @@ use super::config::{components, constant_value, single_definition, stable, throu
 use super::places::{Places, operands, statement_places};
 use super::{LaunchId, Launchers, launches};
 use crate::base::db::Db;
+use crate::base::span::Span;
+use crate::base::words::words;
 use crate::facts::dependence::{Interval, integer};
 use crate::facts::uniformity::memory::{MemoryClass, Places as TypePlaces};
 use crate::facts::uniformity::{FunctionUniformity, Level, called_recursively, calls_of, only_known_calls, uniformity};
-use crate::hir::items::FunctionItem;
+use crate::hir::included::included_files;
+use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::{Known, known};
-use crate::hir::resolve::{launch_sites_of, only_known_launches};
-use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, UnOp, body};
+use crate::hir::names::unqualified;
+use crate::hir::resolve::{Meaning, functions_in, launch_sites_of, meaning_in, only_known_launches};
+use crate::hir::{
+    BinOp, BindingId, Body, Builtin, Expr, ExprId, ExprKind, Name, Stmt, StmtId, StmtKind, Storage, UnOp, body,
+};
 
 /// Dimensions, x to z.
 type Dims = [bool; 3];
@@ -236,13 +242,124 @@ fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims
                 Some(parts) => parts.map(|part| part.is_some_and(several)),
                 None => {
                     unclear = true;
-                    Dims::default()
+                    several_in_sight(db, site.function, &body, size)
                 }
             };
             *found = either(*found, dims);
         }
     }
     (threads, blocks, unclear)
+}
+
+/// The dimensions that a size has in any case which isn't understood as a whole: a constant `dim3`, a list that is assigned later, a
+/// function that makes one.
+fn several_in_sight<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, size: ExprId) -> Dims {
+    let of_list = |of: FunctionItem<'db>, body: &Body, args: &[ExprId]| {
+        let mut dims = Dims::default();
+        for (slot, arg) in dims.iter_mut().zip(args).skip(1) {
+            *slot = constant_value(db, of, body, *arg) != Some(1);
+        }
+        dims
+    };
+    let is_vector = |name: &str| {
+        let plain = unqualified(name.trim_start_matches("const ").trim());
+        matches!(plain, "dim3" | "uint3" | "make_uint3" | "int3" | "make_int3")
+    };
+    let made = |of: FunctionItem<'db>, body: &Body, e: ExprId| match &body.expr(body.strip_parens(e)).kind {
+        ExprKind::Construct { ty, args } if is_vector(ty) => of_list(of, body, args),
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } if is_vector(name) => of_list(of, body, args),
+        ExprKind::InitList(args) => of_list(of, body, args),
+        _ => Dims::default(),
+    };
+    let own = made(function, body, size);
+    match &body.expr(body.strip_parens(size)).kind {
+        ExprKind::Name(Name::Local(binding)) => {
+            let values = body.stmts.iter().flat_map(|stmt| match &stmt.kind {
+                StmtKind::Decl(decls) => decls
+                    .iter()
+                    .filter(|d| d.binding == *binding)
+                    .filter_map(|d| d.init)
+                    .collect(),
+                _ => Vec::new(),
+            });
+            let assigned = body.exprs.iter().filter_map(|expr| match &expr.kind {
+                ExprKind::Assign { place, value, .. } => {
+                    let whole = matches!(&body.expr(body.strip_parens(*place)).kind, ExprKind::Name(Name::Local(b)) if b == binding);
+                    whole.then_some(*value)
+                }
+                _ => None,
+            });
+            values
+                .chain(assigned)
+                .fold(own, |dims, value| either(dims, made(function, body, value)))
+        }
+        ExprKind::Name(Name::Other(name)) => match meaning_in(db, function, name) {
+            Meaning::Global(global) if is_vector(&global.base) => match global.init.as_deref().map(list_parts) {
+                Some(parts) => {
+                    let mut dims = own;
+                    for (slot, part) in dims.iter_mut().zip(parts).skip(1) {
+                        *slot = part != "1";
+                    }
+                    dims
+                }
+                None => own,
+            },
+            _ => own,
+        },
+        ExprKind::Call { name: Some(name), .. } => {
+            let mut dims = own;
+            for callee in functions_in(db, function, name).into_iter().filter(|f| f.has_body(db)) {
+                let inner = crate::hir::body(db, callee);
+                for stmt in &inner.stmts {
+                    if let StmtKind::Return(Some(value)) = &stmt.kind {
+                        dims = either(dims, made(callee, &inner, *value));
+                    }
+                }
+            }
+            dims
+        }
+        _ => own,
+    }
+}
+
+/// The parts of a list as it is written: of `dim3(16, 3)`, `(16, 3)` and `{16, 3}`.
+fn list_parts(text: &str) -> Vec<&str> {
+    let inner = text
+        .trim()
+        .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+    let inner = inner.trim_start_matches(['(', '{']).trim_end_matches([')', '}', ';']);
+    inner.split(',').map(str::trim).collect()
+}
+
+/// Whether something jumps into a part of a function's body from outside, on whose way to `at` a condition in front of it isn't met: a
+/// `goto`, or a label of a `switch` around it.
+fn is_jumped_into(body: &Body, part: Span, at: Span) -> bool {
+    let leads = |label: Span| part.start <= label.start && label.start < part.end && label.start <= at.start;
+    body.stmts.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Label(..) if leads(stmt.span) => {
+            let outside = |jump: &Stmt| matches!(jump.kind, StmtKind::Goto(_)) && !part.contains(jump.span);
+            body.stmts.iter().any(outside)
+        }
+        StmtKind::Case { .. } if leads(stmt.span) => {
+            let switches = body.stmts.iter().filter(|s| matches!(s.kind, StmtKind::Switch { .. }));
+            let nearest = switches
+                .filter(|s| s.span.contains(stmt.span))
+                .max_by_key(|s| s.span.start);
+            nearest.is_some_and(|switch| !part.contains(switch.span))
+        }
+        _ => false,
+    })
+}
+
+/// Whether a value may be an address of what `within` finds in expressions: not an element that is read, a number that is drawn.
+fn points_to(body: &Body, value: ExprId, within: &dyn Fn(ExprId) -> bool) -> bool {
+    match &body.expr(value).kind {
+        ExprKind::Paren(e) | ExprKind::Cast { operand: e, .. } => points_to(body, *e, within),
+        ExprKind::Call { .. } | ExprKind::Deref(_) | ExprKind::Index { .. } => false,
+        _ => within(value),
+    }
 }
 
 /// Who gets to an expression in device code; `None` for a device function of which no caller can be seen.
@@ -422,8 +539,16 @@ impl<'a, 'db> Pins<'a, 'db> {
         let mut found: Vec<Number> = Vec::new();
         let mut inner: Option<StmtId> = None;
         let mut own_case: Option<ExprId> = None;
+        let mut in_case = false;
+        let at = body.expr(expr).span;
+        let jumps = body
+            .stmts
+            .iter()
+            .any(|s| matches!(s.kind, StmtKind::Goto(_) | StmtKind::Case { .. }));
         for stmt in places.around(expr) {
             match &body.stmt(stmt).kind {
+                StmtKind::If { .. } | StmtKind::While { .. }
+                    if jumps && inner.is_some_and(|inner| is_jumped_into(body, body.stmt(inner).span, at)) => {}
                 StmtKind::If {
                     cond: Some(cond),
                     then,
@@ -443,12 +568,16 @@ impl<'a, 'db> Pins<'a, 'db> {
                 } if inner == Some(*repeated) => self.pinned(*cond, true, &mut found),
                 StmtKind::Switch { cond, .. } => {
                     // `case 0:` of `switch (threadIdx.x)`, where no other case leads to it.
+                    in_case = false;
                     if let Some(value) = own_case.take() {
                         self.equal(*cond, value, &mut found);
                     }
                 }
                 StmtKind::Block(stmts) | StmtKind::Case { stmts, .. } => {
-                    if let StmtKind::Case { value, .. } = &body.stmt(stmt).kind {
+                    // A case in the block of another one: the inner one's label leads to the launch, too.
+                    if let StmtKind::Case { value, .. } = &body.stmt(stmt).kind
+                        && !std::mem::replace(&mut in_case, true)
+                    {
                         own_case = *value;
                         let above = places.parent(stmt).map(|s| &body.stmt(s).kind);
                         let before = match above {
@@ -465,6 +594,10 @@ impl<'a, 'db> Pins<'a, 'db> {
                     }
                     // `if (threadIdx.x != 0) return;` before the launch, in a block around it.
                     for before in stmts.iter().take_while(|s| Some(**s) != inner) {
+                        let passed = Span::new(body.stmt(*before).span.end, at.end);
+                        if jumps && is_jumped_into(body, passed, at) {
+                            continue;
+                        }
                         if let StmtKind::If {
                             cond: Some(cond),
                             then,
@@ -728,7 +861,7 @@ impl<'a, 'db> Pins<'a, 'db> {
     fn counts(&self, pointer: ExprId) -> bool {
         let places = TypePlaces {
             db: self.db,
-            file: self.function.file(self.db),
+            function: self.function,
             body: self.body,
         };
         match self.body.expr(self.body.strip_parens(pointer)).kind {
@@ -793,6 +926,9 @@ impl<'a, 'db> Pins<'a, 'db> {
             ExprKind::Cast { operand, .. } => names(*operand),
             _ => names(e),
         };
+        if self.is_changed_elsewhere(&root) {
+            return true;
+        }
         let changes = |e: &ExprKind| match e {
             ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => names(*place),
             ExprKind::Call { name, args, .. } => {
@@ -824,6 +960,47 @@ impl<'a, 'db> Pins<'a, 'db> {
                 ..*self
             };
             !(last && lenient.pinned_at(&places, e).iter().any(|number| number.last))
+        })
+    }
+
+    /// A device function or a child kernel may change the counter, or another variable here points to it.
+    fn is_changed_elsewhere(&self, root: &Name) -> bool {
+        let (db, body) = (self.db, self.body);
+        let within = |e: ExprId| {
+            let span = body.expr(e).span;
+            let names = |inner: &Expr| inner.kind == ExprKind::Name(root.clone()) && span.contains(inner.span);
+            body.exprs.iter().any(names)
+        };
+        let keeps = |binding: BindingId, value: ExprId| {
+            let ty = &body.binding(binding).ty;
+            (ty.pointers > 0 || ty.reference || ty.base == "auto") && points_to(body, value, &within)
+        };
+        let aliased = body.stmts.iter().any(|stmt| match &stmt.kind {
+            StmtKind::Decl(decls) => decls.iter().any(|d| d.init.is_some_and(|init| keeps(d.binding, init))),
+            _ => false,
+        });
+        let assigned = body.exprs.iter().any(|expr| match &expr.kind {
+            ExprKind::Assign { place, value, .. } => match &body.expr(body.strip_parens(*place)).kind {
+                ExprKind::Name(Name::Local(b)) => keeps(*b, *value),
+                _ => false,
+            },
+            _ => false,
+        });
+        if aliased || assigned {
+            return true;
+        }
+        let Name::Other(name) = root else { return false };
+        let last = unqualified(name);
+        let files = included_files(db, self.function.file(db)).iter();
+        let mut functions = files.flat_map(|file| &items(db, *file).functions).copied();
+        functions.any(|other| {
+            let signature = other.signature(db);
+            let launched = || {
+                let sites = launch_sites_of(db, other);
+                sites.iter().any(|site| site.function == self.function)
+            };
+            let may = other != self.function && other.has_body(db) && (signature.device || signature.kernel);
+            may && words(&other.text(db)).any(|word| word == last) && (signature.device || launched())
         })
     }
 
@@ -933,7 +1110,7 @@ impl<'a, 'db> Pins<'a, 'db> {
     fn converted(&self, number: Number, ty: &str) -> Option<Number> {
         let places = TypePlaces {
             db: self.db,
-            file: self.function.file(self.db),
+            function: self.function,
             body: self.body,
         };
         let ty = places.alias(ty.trim_start_matches("const ").trim());

@@ -162,7 +162,7 @@ fn facts<'db>(
 ) -> LaunchFacts<'db> {
     let signature = function.signature(db);
     let child = match &launch.kernel {
-        Some(name) => resolve_kernel(db, function.file(db), name, launch.args.len()),
+        Some(name) => resolve_kernel(db, function, name, launch.args.len()),
         None => Child::Unknown,
     };
     let loops = places.loops_around(body, expr);

@@ -6,7 +6,7 @@ use crate::base::budget::CALLEES;
 use crate::base::db::Db;
 use crate::facts::summary::leads_too_far;
 use crate::hir::items::FunctionItem;
-use crate::hir::resolve::functions_named;
+use crate::hir::resolve::functions_in;
 use crate::hir::{ExprKind, body};
 
 /// Functions with a body that a function launches or calls by their names, each once. `None`: a part of it isn't analysed.
@@ -28,7 +28,7 @@ fn callees<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Vec<Func
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     for (name, kernel) in names {
-        let all = functions_named(db, function.file(db), name).into_iter();
+        let all = functions_in(db, function, name).into_iter();
         found.extend(all.filter(|f| f.has_body(db) && f.signature(db).kernel == kernel && seen.insert(*f)));
     }
     Some(found)

@@ -5,7 +5,7 @@ use super::{Extent, ThreadCount};
 use crate::base::db::Db;
 use crate::facts::uniformity::class_changes;
 use crate::hir::items::FunctionItem;
-use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{BinOp, Body, ExprId, ExprKind, Literal, Name, StmtKind};
 
 /// The `n` of a one-dimensional grid of `ceil(n / block)` blocks.
@@ -215,7 +215,7 @@ impl Matcher<'_, '_> {
             return None;
         };
         let [first, second] = args.as_slice() else { return None };
-        let Meaning::Functions(functions) = meaning(self.db, self.function.file(self.db), name) else {
+        let Meaning::Functions(functions) = meaning_in(self.db, self.function, name) else {
             return None;
         };
         let mut definitions = functions.into_iter().filter(|f| f.has_body(self.db));

@@ -99,11 +99,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         if body.root.is_none() || body.cut {
             return None;
         }
-        let places = Places {
-            db,
-            file: function.file(db),
-            body,
-        };
+        let places = Places { db, function, body };
         let flow = Flow::of(body);
         let dominators = Dominators::of(&flow);
         let trusting = trust == Trust::Assumed;

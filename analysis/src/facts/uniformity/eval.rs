@@ -16,7 +16,7 @@ use crate::facts::hidden::{symbol, unary};
 use crate::hir::flow::BlockId;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Known, constant};
-use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::visible::visible_names;
 use crate::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Literal, Name, Storage};
 
@@ -264,7 +264,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             }
             return self.varying(format!("{name} may be a field"), span);
         }
-        match meaning(self.db, self.places.file, name) {
+        match meaning_in(self.db, self.function, name) {
             Meaning::Enumerator | Meaning::Functions(_) | Meaning::Type => address,
             Meaning::Global(g) if g.shared => self.varying(format!("{name} is in shared memory"), span),
             Meaning::Global(g) if g.constant && !g.managed && (!g.device || g.init.is_some()) => address,
@@ -272,7 +272,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 let value = self
                     .value(Level::Grid, format!("depends on {name}, in constant memory"), span)
                     .join(address);
-                match is_constant_value(self.db, self.places.file, name) {
+                match is_constant_value(self.db, self.function.file(self.db), name) {
                     true => value,
                     false => self.memory(value, class, name, false, Origins::global(name), span),
                 }
@@ -284,7 +284,13 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 self.memory(value, class, name, false, Origins::global(name), span)
             }
             Meaning::Unknown if constant(name) => address,
-            Meaning::Unknown if visible_names(self.db, self.places.file).constant_macros.contains(name) => address,
+            Meaning::Unknown
+                if visible_names(self.db, self.function.file(self.db))
+                    .constant_macros
+                    .contains(name) =>
+            {
+                address
+            }
             Meaning::Unknown if (signature.member || name.contains("::")) && self.places.static_constant(name) => {
                 address
             }

@@ -1,15 +1,16 @@
 //! What an expression that names memory refers to: whose storage, through which pointer, of which type.
 
 use crate::hir::declarator::declared_name;
+use crate::hir::scope::hides;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::base::db::{Db, SourceFile};
 use crate::hir::included::included_files;
-use crate::hir::items::items;
+use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::vector_fields;
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::settled::{patched_items, settled_rest};
 use crate::hir::special_members::Constructors;
 use crate::hir::visible::visible_names;
@@ -69,7 +70,8 @@ pub(crate) struct Shape {
 #[derive(Clone, Copy)]
 pub(crate) struct Places<'a> {
     pub db: &'a dyn Db,
-    pub file: SourceFile,
+    /// The function whose body it is: names are looked up in its scope.
+    pub function: FunctionItem<'a>,
     pub body: &'a Body,
 }
 
@@ -77,6 +79,10 @@ pub(crate) struct Places<'a> {
 const DEPTH: u32 = 48;
 
 impl Places<'_> {
+    fn file(&self) -> SourceFile {
+        self.function.file(self.db)
+    }
+
     /// Type of an expression.
     pub fn shape(&self, e: ExprId) -> Option<Shape> {
         self.shape_within(e, DEPTH)
@@ -94,7 +100,7 @@ impl Places<'_> {
                     dims: ty.array.len() as u32,
                 })
             }
-            ExprKind::Name(Name::Other(name)) => match meaning(self.db, self.file, name) {
+            ExprKind::Name(Name::Other(name)) => match meaning_in(self.db, self.function, name) {
                 Meaning::Global(global) if !global.pointer => Some(Shape {
                     dims: global.dims,
                     ..written(&global.base)?
@@ -149,7 +155,7 @@ impl Places<'_> {
     fn field(&self, class: &str, field: &str) -> Option<Shape> {
         let class = unqualified(class.strip_prefix("struct ").unwrap_or(class));
         let mut found = None;
-        for file in included_files(self.db, self.file) {
+        for file in included_files(self.db, self.file()) {
             for item in items(self.db, *file).types.iter().filter(|t| t.name == class) {
                 let (ty, declarator) = item.fields.iter().find(|(_, d)| declared_name(d) == field)?;
                 if declarator.contains(['(', '&', ':']) {
@@ -168,7 +174,7 @@ impl Places<'_> {
 
     /// Whether some class of the workspace has a field of this name.
     pub fn some_field(&self, name: &str) -> bool {
-        included_files(self.db, self.file)
+        included_files(self.db, self.file())
             .iter()
             .flat_map(|f| &items(self.db, *f).types)
             .any(|t| t.fields.iter().any(|(_, d)| declared_name(d) == name))
@@ -179,18 +185,21 @@ impl Places<'_> {
         let mut segments = name.rsplit("::");
         let last = segments.next().unwrap_or(name);
         let class = segments.next().map(|c| c.split('<').next().unwrap_or(c));
-        let mut types = included_files(self.db, self.file)
+        let mut types = included_files(self.db, self.file())
             .iter()
             .flat_map(|f| &items(self.db, *f).types)
             .filter(|t| class.is_none_or(|c| c == t.name));
         types.any(|t| t.constants.iter().any(|c| c == last))
     }
 
-    /// The type that a name stands for.
+    /// The type that a name stands for; the name itself where it is the function's own, which may be any type.
     pub fn alias(&self, name: &str) -> String {
-        let names = visible_names(self.db, self.file);
+        let names = visible_names(self.db, self.file());
         let mut name = name.trim().to_owned();
         for _ in 0..8 {
+            if hides(self.db, self.function, &name) {
+                break;
+            }
             match names.aliases.get(unqualified(&name)) {
                 Some(to) if to.trim() != name => name = to.trim().to_owned(),
                 _ => break,
@@ -258,7 +267,7 @@ impl Places<'_> {
         }
         let name = unqualified(base);
         let mut found: Option<Class> = None;
-        for file in included_files(self.db, self.file) {
+        for file in included_files(self.db, self.file()) {
             for item in items(self.db, *file).types.iter().filter(|t| t.name == name) {
                 let kind = if item.is_enum {
                     Class::Plain
@@ -297,7 +306,7 @@ impl Places<'_> {
         }
         let written = self.alias(base);
         let name = unqualified(written.strip_prefix("struct ").unwrap_or(&written).trim());
-        let mut all = included_files(self.db, self.file)
+        let mut all = included_files(self.db, self.file())
             .iter()
             .flat_map(|file| items(self.db, *file).types.iter().filter(|t| t.name == name))
             .peekable();

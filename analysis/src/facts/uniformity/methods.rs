@@ -24,7 +24,7 @@ pub(super) fn methods<'db>(db: &'db dyn Db, places: Places<'_>, target: ExprId, 
     let class = class.strip_prefix("struct ").unwrap_or(&class);
     let class = unqualified(class.split('<').next().unwrap_or(class).trim());
     let name = format!("{class}::{field}");
-    let all = functions_named(db, places.file, &name);
+    let all = functions_named(db, places.function.file(db), &name);
     let found: Vec<FunctionItem<'db>> = all.iter().copied().filter(|f| f.has_body(db)).collect();
     let fits = found.iter().all(|f| {
         let qualified = f.name(db).ends_with(&name);

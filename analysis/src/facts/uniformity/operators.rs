@@ -37,7 +37,7 @@ fn differing_operators(db: &dyn Db, file: SourceFile) -> HashSet<String> {
 
 /// Whether an operator between such operands may be a user's, whose result differs between threads though the operands don't.
 pub(super) fn result_may_differ(places: Places<'_>, symbol: &str, operands: &[ExprId]) -> bool {
-    let differing = differing_operators(places.db, places.file);
+    let differing = differing_operators(places.db, places.function.file(places.db));
     if !differing.contains(symbol) && !differing.contains("") {
         return false;
     }
@@ -71,7 +71,7 @@ fn may_change_an_operand(db: &dyn Db, function: FunctionItem<'_>) -> bool {
 pub fn class_changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashSet<BindingId> {
     let file = function.file(db);
     let body = &*body(db, function);
-    let places = Places { db, file, body };
+    let places = Places { db, function, body };
     let operators = changing_operators(db, file);
     let may_change = |symbol: &str| operators.contains(symbol) || operators.contains("");
     let mut out = HashSet::new();
@@ -164,8 +164,8 @@ pub fn class_changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashS
 }
 
 /// The local variables of which a place may be a part: `x`, `x.f`, `x.a[i]` for a member array, `c ? x : y`; not `*p`, `p[i]`.
-pub fn variables_of_place(db: &dyn Db, file: SourceFile, body: &Body, place: ExprId) -> Vec<BindingId> {
-    objects(Places { db, file, body }, place)
+pub fn variables_of_place(db: &dyn Db, function: FunctionItem<'_>, body: &Body, place: ExprId) -> Vec<BindingId> {
+    objects(Places { db, function, body }, place)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
 use crate::hir::flow::{BlockId, Dominators, Flow, Step, operands};
 use crate::hir::items::FunctionItem;
-use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, Type};
 
 /// Index of a variable: a binding, or a field of one.
@@ -183,7 +183,7 @@ impl Vars {
 /// The parameter types of every declaration that a call of a function without a visible definition may mean; `None` when
 /// there is none.
 pub(super) fn declared<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> Option<Vec<Vec<Type>>> {
-    let Meaning::Functions(all) = meaning(db, function.file(db), name) else {
+    let Meaning::Functions(all) = meaning_in(db, function, name) else {
         return None;
     };
     let types = |f: &FunctionItem<'db>| crate::hir::parameters(db, *f).iter().map(|p| p.ty.clone()).collect();
@@ -234,7 +234,7 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
             ExprKind::Binary(BinOp::Shl | BinOp::Shr, stream, operand) => {
                 if let ExprKind::Name(Name::Other(name)) = &body.expr(body.strip_parens(*stream)).kind
                     && !function.signature(db).template_names.contains(name)
-                    && matches!(meaning(db, places.file, name), Meaning::Unknown)
+                    && matches!(meaning_in(db, function, name), Meaning::Unknown)
                 {
                     out.extend(objects(places, *operand));
                 }

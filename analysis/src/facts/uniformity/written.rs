@@ -182,7 +182,7 @@ fn own<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Own<'db> {
     let body = body(db, function);
     let places = Places {
         db,
-        file: function.file(db),
+        function,
         body: &body,
     };
     let follow = Follow {
@@ -236,11 +236,7 @@ fn own<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Own<'db> {
 
 /// Where the pointer that `e` is computed from may come from (for a place: what it lies behind).
 pub(super) fn origins<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, e: ExprId) -> Origins {
-    let places = Places {
-        db,
-        file: function.file(db),
-        body,
-    };
+    let places = Places { db, function, body };
     Follow {
         db,
         function,

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage};
 
 use crate::facts::uses::all_in_expr;
@@ -67,7 +68,9 @@ fn makes_address(
         ExprKind::Construct { args, .. } => args.iter().any(|arg| own(*arg)),
         ExprKind::Call { name, args, .. } => {
             let name = name.as_deref().unwrap_or("");
-            let converts = name.starts_with("__cvta_") || !functions_named(db, function.file(db), name).is_empty();
+            let converts = name.starts_with("__cvta_")
+                || hides(db, function, name)
+                || !functions_named(db, function.file(db), name).is_empty();
             converts && args.iter().any(|arg| own(*arg))
         }
         _ => false,

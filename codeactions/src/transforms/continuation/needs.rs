@@ -9,7 +9,8 @@ use gridfuse_analysis::facts::escape::escapes;
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning};
+use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
 use super::addresses::hold_addresses;
@@ -412,7 +413,7 @@ impl Tail<'_, '_> {
 
     /// Whether an expression can be computed again in the continuation; notes what it reads.
     fn again(&mut self, expr: ExprId) -> Result<(), Reason> {
-        let (db, file, body) = (self.wait.db, self.wait.file, self.body());
+        let (db, body) = (self.wait.db, self.body());
         let span = body.expr(expr).span;
         let no =
             |tail: &Self, what: &str| Err(tail.at(format!("{what} can't be computed again in another kernel"), span));
@@ -447,7 +448,7 @@ impl Tail<'_, '_> {
                     _ => no(self, &format!("`{name}`")),
                 }
             }
-            ExprKind::Name(Name::Other(name)) => match meaning(db, file, name) {
+            ExprKind::Name(Name::Other(name)) => match meaning_in(db, self.wait.function, name) {
                 Meaning::Enumerator => Ok(()),
                 Meaning::Global(global) if global.constant && !global.shared || global.constant_memory => Ok(()),
                 Meaning::Global(_) => {
@@ -493,10 +494,11 @@ impl Tail<'_, '_> {
                 name: Some(name), args, ..
             } => {
                 let known = match calls::library(name) {
+                    _ if hides(db, self.wait.function, name) => false,
                     Some(Library::Pure) => !name.contains("ldg") && !name.contains("clock"),
                     Some(_) => false,
                     None => {
-                        let bodies: Vec<_> = functions_named(db, file, name)
+                        let bodies: Vec<_> = functions_in(db, self.wait.function, name)
                             .into_iter()
                             .filter(|f| f.has_body(db))
                             .collect();
@@ -510,7 +512,7 @@ impl Tail<'_, '_> {
                             });
                             let globals = callee.exprs.iter().any(|e| {
                                 matches!(&e.kind, ExprKind::Name(Name::Other(n))
-                                    if matches!(meaning(db, f.file(db), n), Meaning::Global(g) if !g.constant && !g.constant_memory))
+                                    if matches!(meaning_in(db, *f, n), Meaning::Global(g) if !g.constant && !g.constant_memory))
                             });
                             !touches && !globals
                         };

@@ -5,6 +5,7 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body};
 
@@ -48,7 +49,10 @@ pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
         let span = body.expr(*expr).span;
         let own = functions_named(child.db, child.file, name);
         let last = name.rsplit("::").next().unwrap_or(name);
-        let library = own.is_empty() && last.starts_with("atomic") && calls::library(name).is_some();
+        let library = own.is_empty()
+            && !hides(child.db, child.item, name)
+            && last.starts_with("atomic")
+            && calls::library(name).is_some();
         if library {
             match args.first().map_or(Target::Unknown, |a| target(body, *a)) {
                 Target::Shared => found.push(body.expr(*callee).span),
@@ -210,9 +214,12 @@ fn may_use_atomics<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32
     let in_macro = lex::identifiers(&text).any(|w| names.macros.contains_key(w) || names.ambiguous_macros.contains(w));
     in_macro
         || body(db, function).exprs.iter().any(|e| match &e.kind {
-            ExprKind::Call { name: Some(name), .. } => functions_named(db, function.file(db), name)
-                .into_iter()
-                .any(|f| may_use_atomics(db, f, depth + 1)),
+            ExprKind::Call { name: Some(name), .. } => {
+                hides(db, function, name)
+                    || functions_named(db, function.file(db), name)
+                        .into_iter()
+                        .any(|f| may_use_atomics(db, f, depth + 1))
+            }
             ExprKind::Call { name: None, .. } | ExprKind::Unknown { .. } | ExprKind::Lambda { .. } => true,
             _ => false,
         })

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::hir::resolve::{Meaning, meaning};
+use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
@@ -164,7 +164,7 @@ impl Layout {
                     || self.again.contains_key(b)
                     || block.contains(b) && pure::keeps_first_value(child.db, child.item, body, *b)
             }
-            ExprKind::Name(Name::Other(name)) => match meaning(child.db, child.file, name) {
+            ExprKind::Name(Name::Other(name)) => match meaning_in(child.db, child.item, name) {
                 Meaning::Enumerator => true,
                 Meaning::Global(global) => global.constant || global.constant_memory,
                 Meaning::Unknown => child.item.signature(child.db).template_names.contains(name),

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning};
+use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning_in};
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
 use super::{Reason, reason};
@@ -325,7 +326,7 @@ impl<'a, 'db> Structure<'a, 'db> {
                 }
             }
             ExprKind::Name(Name::Builtin(builtin)) => *builtin != Builtin::ThreadIdx,
-            ExprKind::Name(Name::Other(name)) => match meaning(db, self.child.file, name) {
+            ExprKind::Name(Name::Other(name)) => match meaning_in(db, self.child.item, name) {
                 Meaning::Enumerator | Meaning::Global(_) => true,
                 Meaning::Unknown => self.child.item.signature(db).template_names.contains(name),
                 _ => false,
@@ -342,6 +343,9 @@ impl<'a, 'db> Structure<'a, 'db> {
             ExprKind::Construct { ty, args } => is_plain_type(ty) && all(args),
             ExprKind::Call { name, args, .. } => {
                 let pure = name.as_deref().is_some_and(|name| {
+                    if hides(db, self.child.item, name) {
+                        return false;
+                    }
                     if calls::library(name) == Some(Library::Pure) {
                         return true;
                     }
@@ -467,7 +471,7 @@ pub fn hidden_changes(child: &Child<'_>) -> BTreeSet<BindingId> {
                     let harmless = name.as_deref().is_some_and(|name| {
                         let last = name.rsplit("::").next().unwrap_or(name);
                         (calls::library(name).is_some() && !last.ends_with("swap"))
-                            || crate::facts::pure::takes_by_value(child.db, child.file, name, index)
+                            || crate::facts::pure::takes_by_value(child.db, child.item, name, index)
                     });
                     if !harmless {
                         found.extend(root(body, *arg));

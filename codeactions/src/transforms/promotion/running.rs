@@ -1,6 +1,7 @@
 //! Recognises that a link passes on nothing but a running value, so that looking back takes the place of waiting.
 
 use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, StmtId, StmtKind};
 
 use super::chain::{Chain, Passed, is_wide_integer};
@@ -107,17 +108,19 @@ fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<R
         ExprKind::Binary(BinOp::Add, a, b) => pair(*a, *b).map(|own| ("Sum", own, "+")),
         ExprKind::Call {
             name: Some(name), args, ..
-        } if functions_named(site.db, site.file, name).is_empty() => match args.as_slice() {
-            [a, b] => {
-                let operation = match name.trim_start_matches("::") {
-                    "max" | "fmaxf" | "fmax" => Some("Greatest"),
-                    "min" | "fminf" | "fmin" => Some("Least"),
-                    _ => None,
-                };
-                operation.and_then(|operation| Some((operation, pair(*a, *b)?, name.trim_start_matches("::"))))
+        } if !hides(site.db, site.parent, name) && functions_named(site.db, site.file, name).is_empty() => {
+            match args.as_slice() {
+                [a, b] => {
+                    let operation = match name.trim_start_matches("::") {
+                        "max" | "fmaxf" | "fmax" => Some("Greatest"),
+                        "min" | "fminf" | "fmin" => Some("Least"),
+                        _ => None,
+                    };
+                    operation.and_then(|operation| Some((operation, pair(*a, *b)?, name.trim_start_matches("::"))))
+                }
+                _ => None,
             }
-            _ => None,
-        },
+        }
         _ => None,
     };
     let name = &param.name;
