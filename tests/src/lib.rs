@@ -13,6 +13,7 @@
 //! | `hostile` | files that are made to be hard, and what the program takes for them |
 //! | [`lsp_client`] | a language client that talks to a real server process |
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
+//! | [`oracle`] | what LLVM says of the same values |
 //! | [`overhead`] | what the rewrites cost in registers and code |
 //! | `remote_hosts` | an ssh server and a Slurm cluster |
 //! | [`workspace`] | where the repository and its binaries are |
@@ -31,6 +32,7 @@ pub mod hostile;
 pub mod lsp_bench;
 pub mod lsp_client;
 pub mod nvcc;
+pub mod oracle;
 pub mod overhead;
 pub mod processes;
 #[cfg(unix)]

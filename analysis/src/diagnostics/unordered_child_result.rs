@@ -4,9 +4,10 @@ use crate::base::db::Db;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
 use crate::facts::dependence::{Kind as Access, after};
-use crate::facts::launch::{Child, Launchers, Stream, launches};
-use crate::hir::body;
+use crate::facts::launch::{Child, Launchers, Places, Stream, launches, statement_places};
+use crate::facts::uniformity::changes_around;
 use crate::hir::items::FunctionItem;
+use crate::hir::{BinOp, Body, ExprId, ExprKind, StmtId, StmtKind, UnOp, body};
 
 pub(super) const KIND: Kind = Kind {
     id: "unordered-child-result",
@@ -20,8 +21,9 @@ const DOC: &str = r#"The parent reads what a child grid writes, and nothing orde
 
 ## What it does
 Finds reads behind a launch of memory that the launched kernel writes, itself or by what it calls and launches: elements of an
-array or of a variable whose subscripts, as functions of the numbers of threads and blocks, may be equal. Launches into
-`cudaStreamTailLaunch` are left alone, and so are functions that synchronize with their children, which CUDA 12 took away.
+array or of a variable whose subscripts, as functions of the numbers of threads and blocks, may be equal. In a loop that launches, a
+read in front of the launch comes behind it in the next iteration: it is found where it is made in every iteration at the same place.
+Launches into `cudaStreamTailLaunch` are left alone, and so are functions that synchronize with their children, which CUDA 12 took away.
 
 ## Why is this bad
 Without `cudaDeviceSynchronize()`, which no longer exists in device code, a parent cannot wait for its child: the child may run before
@@ -74,6 +76,7 @@ fn unordered_child_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
     if !body.problems.is_empty() {
         return Vec::new();
     }
+    let places = statement_places(db, function);
     let mut found: Vec<Finding<'db>> = Vec::new();
     for (facts, behind) in all.iter().zip(after(db, function)) {
         let Child::Kernel(child) = facts.child else { continue };
@@ -84,9 +87,11 @@ fn unordered_child_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
             // What an atomic function reads may be meant to be found in any state.
             let reads = matches!(meeting.parent.kind, Access::Read | Access::Update { .. });
             let span = body.expr(meeting.at).span;
-            // An iteration that comes later begins before the launch: it may have waited otherwise.
             let known = found.iter().any(|f| f.span == span);
-            if !reads || meeting.child.kind.reads_only() || meeting.later_iteration || known {
+            if !reads || meeting.child.kind.reads_only() || known {
+                continue;
+            }
+            if meeting.later_iteration && !in_every_iteration(&body, &places, facts.expr, meeting.at) {
                 continue;
             }
             let name = child.name(db);
@@ -108,7 +113,12 @@ fn unordered_child_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
             ));
             found.push(Finding {
                 span,
-                message: format!("nothing orders this read with the write in `{name}`, which was launched before"),
+                message: match meeting.later_iteration {
+                    true => format!(
+                        "nothing orders this read with the write in `{name}`, which the iteration before launched"
+                    ),
+                    false => format!("nothing orders this read with the write in `{name}`, which was launched before"),
+                },
                 label: "the child may not have run yet".to_owned(),
                 related,
                 help: Some(
@@ -120,4 +130,61 @@ fn unordered_child_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
     }
     found.sort_by_key(|f| f.span);
     found
+}
+
+/// A read in front of a launch, in the same loop, that is made in each iteration at the same place, so that the next iteration finds
+/// what the child of the one before writes.
+fn in_every_iteration(body: &Body, places: &Places, launch: ExprId, read: ExprId) -> bool {
+    let of_launch = places.loops_around(body, launch);
+    let common = places
+        .loops_around(body, read)
+        .into_iter()
+        .find(|l| of_launch.iter().any(|o| o.stmt == l.stmt));
+    let Some(common) = common else {
+        return false;
+    };
+    stays(body, read, common.stmt)
+        && [launch, read].iter().all(|at| {
+            let own = places.statement_of(*at);
+            let inside = places
+                .around(*at)
+                .take_while(|s| *s != common.stmt)
+                .filter(|s| Some(*s) != own);
+            inside.into_iter().all(|stmt| match &body.stmt(stmt).kind {
+                StmtKind::If { cond: Some(cond), .. } | StmtKind::Switch { cond, .. } => {
+                    !picks_iterations(body, *cond, common.stmt)
+                }
+                _ => true,
+            })
+        })
+}
+
+/// The place that an expression reads, or that it hands to a function that reads it, is the same in all iterations.
+fn stays(body: &Body, read: ExprId, around: StmtId) -> bool {
+    let same = |e: &ExprId| !changes_around(body, *e, around);
+    match &body.expr(read).kind {
+        ExprKind::Paren(e) => stays(body, *e, around),
+        ExprKind::Index { base, index } => (same(base) || stays(body, *base, around)) && same(index),
+        ExprKind::Deref(base) => same(base),
+        ExprKind::Field { base, arrow: false, .. } => stays(body, *base, around),
+        ExprKind::Field { base, arrow: true, .. } => same(base),
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => stays(body, *place, around),
+        ExprKind::Call { args, .. } => args.iter().all(same),
+        ExprKind::Name(_) => true,
+        _ => false,
+    }
+}
+
+/// The condition asks which iteration it is: `i == 0`, `!first`.
+fn picks_iterations(body: &Body, cond: ExprId, around: StmtId) -> bool {
+    let changes = |e: ExprId| changes_around(body, e, around);
+    match &body.expr(cond).kind {
+        ExprKind::Paren(e) | ExprKind::Unary(UnOp::Not, e) => picks_iterations(body, *e, around),
+        ExprKind::Logical { lhs, rhs, .. } => {
+            picks_iterations(body, *lhs, around) || picks_iterations(body, *rhs, around)
+        }
+        ExprKind::Binary(BinOp::Eq | BinOp::Ne, a, b) => changes(*a) || changes(*b),
+        ExprKind::Binary(..) => false,
+        _ => changes(cond),
+    }
 }

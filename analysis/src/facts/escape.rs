@@ -74,55 +74,8 @@ pub fn escapes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Escape<
         return Vec::new();
     }
     let flow = Flow::of(&body);
-    let analysis = Analysis {
-        db,
-        function,
-        body: &body,
-        places: Places {
-            db,
-            function,
-            body: &body,
-        },
-        unknown: changed_elsewhere(db, function, &body),
-    };
-    let mut entry = State::new();
-    for parameter in &body.params {
-        if body.binding(*parameter).ty.is_pointer_like() {
-            entry.insert(
-                (*parameter, String::new()),
-                Targets::from([Target::Parameter(*parameter)]),
-            );
-        }
-    }
-    let mut states: Vec<Option<State>> = vec![None; flow.blocks.len()];
-    states[Flow::ENTRY.index()] = Some(entry);
-    // Sets only grow, so this ends.
-    let mut pending: BTreeSet<(u32, BlockId)> = BTreeSet::from([(0, Flow::ENTRY)]);
-    while let Some((_, block)) = pending.pop_first() {
-        db.unwind_if_revision_cancelled();
-        let Some(mut state) = states[block.index()].clone() else {
-            continue;
-        };
-        for step in &flow.block(block).steps {
-            analysis.step(step, block, &mut state);
-        }
-        for to in flow.block(block).targets() {
-            let merged = match &states[to.index()] {
-                None => state.clone(),
-                Some(old) => {
-                    let mut merged = old.clone();
-                    for (key, targets) in &state {
-                        merged.entry(key.clone()).or_default().extend(targets.iter().cloned());
-                    }
-                    merged
-                }
-            };
-            if states[to.index()].as_ref() != Some(&merged) {
-                states[to.index()] = Some(merged);
-                pending.insert((flow.position[to.index()], *to));
-            }
-        }
-    }
+    let analysis = Analysis::new(db, function, &body);
+    let states = analysis.states(&flow);
     let post = Dominators::post(&flow);
     let mut found = Vec::new();
     for block in &flow.order {
@@ -145,8 +98,62 @@ fn recursive<'db>(_: &'db dyn Db, _: salsa::Id, _: FunctionItem<'db>) -> Vec<Esc
     Vec::new()
 }
 
+/// Where what a function returns points to.
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
+enum Returned {
+    /// Where this parameter points to.
+    Parameter(usize),
+    /// Into this shared variable.
+    Shared(String),
+    /// Elsewhere, or that isn't known.
+    Elsewhere,
+}
+
+/// Where the pointer that a function returns may point to.
+#[salsa::tracked(cycle_result = returned_by_itself)]
+fn returned<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Returned> {
+    let body = body(db, function);
+    if !body.problems.is_empty() || body.cut || leads_too_far(db, function) {
+        return vec![Returned::Elsewhere];
+    }
+    let flow = Flow::of(&body);
+    let analysis = Analysis::new(db, function, &body);
+    let states = analysis.states(&flow);
+    let mut found = Vec::new();
+    for block in &flow.order {
+        let Some(mut state) = states[block.index()].clone() else {
+            continue;
+        };
+        for step in &flow.block(*block).steps {
+            if let Step::Return(value) = step {
+                // A class may hold several.
+                let targets = analysis.value(*value, *block, &state);
+                let one = targets.get("").filter(|_| targets.len() == 1);
+                found.extend(one.map_or_else(|| vec![Returned::Elsewhere], |one| analysis.seen_by_callers(one)));
+            }
+            analysis.step(step, *block, &mut state);
+        }
+    }
+    found.dedup();
+    found
+}
+
+fn returned_by_itself<'db>(_: &'db dyn Db, _: salsa::Id, _: FunctionItem<'db>) -> Vec<Returned> {
+    vec![Returned::Elsewhere]
+}
+
 /// Variables that may be set other than by an assignment that the analysis sees.
 pub(crate) fn changed_elsewhere<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body) -> HashSet<BindingId> {
+    changed_by_what_is_unclear(db, function, body, &HashSet::new())
+}
+
+/// The same; what is `clear` is understood though the body doesn't say so.
+fn changed_by_what_is_unclear<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    clear: &HashSet<ExprId>,
+) -> HashSet<BindingId> {
     let mut found = class_changes(db, function).clone();
     let object = |mut e: ExprId| loop {
         match &body.expr(e).kind {
@@ -160,8 +167,9 @@ pub(crate) fn changed_elsewhere<'db>(db: &'db dyn Db, function: FunctionItem<'db
             _ => return None,
         }
     };
-    for expr in &body.exprs {
+    for (index, expr) in body.exprs.iter().enumerate() {
         match &expr.kind {
+            _ if clear.contains(&ExprId(index as u32)) => {}
             ExprKind::AddrOf(place) => found.extend(object(*place)),
             ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => found.extend(mentions),
             ExprKind::Call {
@@ -214,7 +222,172 @@ struct Analysis<'a, 'db> {
     unknown: HashSet<BindingId>,
 }
 
-impl<'db> Analysis<'_, 'db> {
+impl<'a, 'db: 'a> Analysis<'a, 'db> {
+    fn new(db: &'db dyn Db, function: FunctionItem<'db>, body: &'a Body) -> Analysis<'a, 'db> {
+        let places = Places {
+            db,
+            function,
+            body,
+        };
+        let mut analysis = Analysis {
+            db,
+            function,
+            body,
+            places,
+            unknown: HashSet::new(),
+        };
+        let designated = (0..body.exprs.len() as u32)
+            .map(ExprId)
+            .filter(|e| analysis.designated(*e).is_some());
+        let mut unknown = changed_by_what_is_unclear(db, function, body, &designated.collect());
+        unknown.extend(analysis.handed_on_arrays());
+        analysis.unknown = unknown;
+        analysis
+    }
+
+    /// What the pointers may point into where blocks begin.
+    fn states(&self, flow: &Flow) -> Vec<Option<State>> {
+        let mut entry = State::new();
+        for parameter in &self.body.params {
+            if self.body.binding(*parameter).ty.is_pointer_like() {
+                entry.insert(
+                    (*parameter, String::new()),
+                    Targets::from([Target::Parameter(*parameter)]),
+                );
+            }
+        }
+        let mut states: Vec<Option<State>> = vec![None; flow.blocks.len()];
+        states[Flow::ENTRY.index()] = Some(entry);
+        // Sets only grow, so this ends.
+        let mut pending: BTreeSet<(u32, BlockId)> = BTreeSet::from([(0, Flow::ENTRY)]);
+        while let Some((_, block)) = pending.pop_first() {
+            self.db.unwind_if_revision_cancelled();
+            let Some(mut state) = states[block.index()].clone() else {
+                continue;
+            };
+            for step in &flow.block(block).steps {
+                self.step(step, block, &mut state);
+            }
+            for to in flow.block(block).targets() {
+                let merged = match &states[to.index()] {
+                    None => state.clone(),
+                    Some(old) => {
+                        let mut merged = old.clone();
+                        for (key, targets) in &state {
+                            merged.entry(key.clone()).or_default().extend(targets.iter().cloned());
+                        }
+                        merged
+                    }
+                };
+                if states[to.index()].as_ref() != Some(&merged) {
+                    states[to.index()] = Some(merged);
+                    pending.insert((flow.position[to.index()], *to));
+                }
+            }
+        }
+        states
+    }
+
+    /// The field and the value of `.field = value`.
+    fn designated(&self, e: ExprId) -> Option<(String, ExprId)> {
+        let expr = self.body.expr(e);
+        let ExprKind::Unknown { parts, .. } = &expr.kind else {
+            return None;
+        };
+        if expr.from_macro {
+            return None;
+        }
+        let text = self.function.text(self.db);
+        let (field, _) = expr.span.text(&text).strip_prefix('.')?.split_once('=')?;
+        let field = field.trim();
+        let plain = !field.is_empty() && field.chars().all(|c| c.is_alphanumeric() || c == '_');
+        Some((plain.then(|| field.to_owned())?, *parts.last()?))
+    }
+
+    /// Objects with arrays of pointers that are used other than by one of their elements: whoever gets them may set these.
+    fn handed_on_arrays(&self) -> HashSet<BindingId> {
+        let body = self.body;
+        let mut elements: HashSet<ExprId> = HashSet::new();
+        for expr in &body.exprs {
+            if let ExprKind::Index { base, .. } = &expr.kind {
+                elements.insert(body.strip_parens(*base));
+            }
+        }
+        let whole = (0..body.exprs.len() as u32).map(ExprId).filter(|e| {
+            let place = matches!(
+                body.expr(*e).kind,
+                ExprKind::Name(Name::Local(_)) | ExprKind::Field { arrow: false, .. }
+            );
+            let array = |e: ExprId| self.places.shape(e).is_some_and(|s| s.dims > 0 && s.pointers > 0);
+            place && !elements.contains(e) && array(*e)
+        });
+        whole.filter_map(|e| self.key(e)).map(|(binding, _)| binding).collect()
+    }
+
+    /// What callers know of where a pointer points to that is returned.
+    fn seen_by_callers(&self, targets: &Targets) -> Vec<Returned> {
+        let one = |target: &Target| match target {
+            Target::Parameter(p) => {
+                let index = self.body.params.iter().position(|other| other == p);
+                index.map_or(Returned::Elsewhere, Returned::Parameter)
+            }
+            Target::Private(Private::SharedGlobal(name), _) => Returned::Shared(name.clone()),
+            Target::Private(Private::Variable(b), _) => {
+                let binding = self.body.binding(*b);
+                match binding.storage {
+                    Storage::Shared | Storage::ExternShared => Returned::Shared(binding.name.clone()),
+                    _ => Returned::Elsewhere,
+                }
+            }
+            Target::Elsewhere => Returned::Elsewhere,
+        };
+        targets.iter().map(one).collect()
+    }
+
+    /// What a call's result may point into.
+    fn result(&self, e: ExprId, block: BlockId, state: &State) -> Value {
+        let ExprKind::Call {
+            callee: target,
+            name,
+            args,
+            ..
+        } = &self.body.expr(e).kind
+        else {
+            return elsewhere();
+        };
+        let Callee::Functions(all) = callee(self.db, self.function, self.body, *target, name.as_deref(), args) else {
+            return elsewhere();
+        };
+        let [function] = all.as_slice() else { return elsewhere() };
+        if function.signature(self.db).member || !self.returns_a_pointer(*function) {
+            return elsewhere();
+        }
+        let mut targets = Targets::new();
+        for one in returned(self.db, *function) {
+            let arg = match one {
+                Returned::Parameter(index) => args.get(*index),
+                _ => None,
+            };
+            match (one, arg) {
+                (_, Some(arg)) => targets.extend(self.value(*arg, block, state).into_values().flatten()),
+                (Returned::Shared(name), _) => {
+                    targets.insert(Target::Private(Private::SharedGlobal(name.clone()), block.0));
+                }
+                _ => {
+                    targets.insert(Target::Elsewhere);
+                }
+            }
+        }
+        Value::from([(String::new(), targets)])
+    }
+
+    fn returns_a_pointer(&self, function: FunctionItem<'db>) -> bool {
+        let head = function.signature(self.db).head_span;
+        let text = function.text(self.db);
+        let head = head.text(&text);
+        head.contains('*') && !head.contains(['&', '('])
+    }
+
     fn step(&self, step: &Step, block: BlockId, state: &mut State) {
         match step {
             Step::Decl { binding, init } => {
@@ -326,12 +499,34 @@ impl<'db> Analysis<'_, 'db> {
                 let (binding, path) = self.key(*base)?;
                 Some((binding, join(&path, field)))
             }
+            ExprKind::Index { base, index } if self.is_array_of_pointers(*base) => {
+                let (binding, path) = self.key(*base)?;
+                Some((binding, join(&path, &self.element(*index))))
+            }
             _ => None,
+        }
+    }
+
+    fn is_array_of_pointers(&self, e: ExprId) -> bool {
+        self.places.shape(e).is_some_and(|s| s.dims == 1 && s.pointers > 0)
+    }
+
+    /// The element of an array of pointers, as a field.
+    fn element(&self, index: ExprId) -> String {
+        match self.body.expr(self.body.strip_parens(index)).kind {
+            ExprKind::Literal(Literal::Int(index)) => format!("[{index}]"),
+            _ => SOME_ELEMENT.to_owned(),
         }
     }
 
     fn initial(&self, binding: BindingId, init: ExprId, block: BlockId, state: &State) -> Value {
         let ty = &self.body.binding(binding).ty;
+        if ty.pointers > 0
+            && ty.array.len() == 1
+            && let ExprKind::InitList(args) = &self.body.expr(init).kind
+        {
+            return self.elements(args, block, state);
+        }
         if ty.is_value()
             && let ExprKind::InitList(args) | ExprKind::Construct { args, .. } = &self.body.expr(init).kind
             && let Some(value) = self.fields(&ty.base, args, block, state)
@@ -356,11 +551,40 @@ impl<'db> Analysis<'_, 'db> {
         };
         let mut value = Value::new();
         for (name, arg) in names.iter().zip(args) {
-            for (path, targets) in self.value(*arg, block, state) {
-                value.insert(join(name, &path), targets);
+            let (name, arg) = match self.designated(*arg) {
+                Some((field, value)) => (field, value),
+                None => (name.clone(), *arg),
+            };
+            let inner = match &self.body.expr(arg).kind {
+                ExprKind::InitList(inner) => self.field_list(ty, &name, inner, block, state),
+                _ => self.value(arg, block, state),
+            };
+            for (path, targets) in inner {
+                value.insert(join(&name, &path), targets);
             }
         }
         Some(value)
+    }
+
+    /// A list in braces for one field: an array's elements, or the fields of a class.
+    fn field_list(&self, ty: &str, name: &str, args: &[ExprId], block: BlockId, state: &State) -> Value {
+        match self.places.field(ty.trim_start_matches("struct ").trim(), name) {
+            Some(shape) if shape.dims == 1 && shape.pointers > 0 => self.elements(args, block, state),
+            Some(shape) if shape.dims == 0 && shape.pointers == 0 => {
+                self.fields(&shape.base, args, block, state).unwrap_or_else(elsewhere)
+            }
+            _ => elsewhere(),
+        }
+    }
+
+    /// The elements of an array of pointers.
+    fn elements(&self, args: &[ExprId], block: BlockId, state: &State) -> Value {
+        let mut value = Value::new();
+        for (index, arg) in args.iter().enumerate() {
+            let targets = self.value(*arg, block, state).into_values().flatten();
+            value.insert(format!("[{index}]"), targets.collect());
+        }
+        value
     }
 
     fn value(&self, e: ExprId, block: BlockId, state: &State) -> Value {
@@ -385,6 +609,15 @@ impl<'db> Analysis<'_, 'db> {
             ExprKind::Paren(e) | ExprKind::Comma(_, e) => self.value(*e, block, state),
             ExprKind::Assign { op: None, value, .. } => self.value(*value, block, state),
             ExprKind::Cast { ty, operand, .. } if ty.contains('*') => self.value(*operand, block, state),
+            // A pointer as a number, or a number that is one.
+            ExprKind::Cast { ty, operand, .. } if holds_a_pointer(&self.places.alias(ty.trim())) => {
+                self.value(*operand, block, state)
+            }
+            ExprKind::Call { .. } => self.result(e, block, state),
+            ExprKind::Index { base, .. } if self.is_array_of_pointers(*base) => match self.key(e) {
+                Some((binding, path)) => self.element_of(binding, &path, state),
+                None => elsewhere(),
+            },
             ExprKind::AddrOf(place) => self.address(*place, block, state),
             ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b) => {
                 let pointer = |e: ExprId| self.places.shape(e).is_some_and(|s| s.pointers > 0 || s.dims > 0);
@@ -425,6 +658,27 @@ impl<'db> Analysis<'_, 'db> {
         }
     }
 
+    /// What an element of an array of pointers may point into; of one that isn't known, what any of them may.
+    fn element_of(&self, binding: BindingId, path: &str, state: &State) -> Value {
+        let declared = self.body.binding(binding);
+        if declared.ty.reference || declared.storage != Storage::Local || self.unknown.contains(&binding) {
+            return elsewhere();
+        }
+        let array = path.rsplit_once('.').map_or("", |(array, _)| array);
+        let any = join(array, SOME_ELEMENT);
+        let own = state.iter().filter(|((other, key), _)| {
+            let inside = key
+                .strip_prefix(array)
+                .is_some_and(|rest| rest.trim_start_matches('.').starts_with('['));
+            *other == binding && (*key == path || *key == any || path == any && inside)
+        });
+        let targets: Targets = own.flat_map(|(_, targets)| targets.iter().cloned()).collect();
+        match targets.is_empty() {
+            true => elsewhere(),
+            false => Value::from([(String::new(), targets)]),
+        }
+    }
+
     /// A pointer to a place.
     fn address(&self, place: ExprId, block: BlockId, state: &State) -> Value {
         let target = match self.places.root(place) {
@@ -452,6 +706,28 @@ impl<'db> Analysis<'_, 'db> {
     }
 }
 
+/// An element of an array that isn't known.
+const SOME_ELEMENT: &str = "[?]";
+
+/// A number as wide as a pointer.
+fn holds_a_pointer(ty: &str) -> bool {
+    let plain = ty.strip_prefix("std::").unwrap_or(ty);
+    let wide = [
+        "size_t",
+        "uintptr_t",
+        "intptr_t",
+        "uint64_t",
+        "int64_t",
+        "ptrdiff_t",
+        "long long",
+        "unsigned long long",
+        "unsigned long",
+        "long",
+        "CUdeviceptr",
+    ];
+    wide.contains(&plain)
+}
+
 fn elsewhere() -> Value {
     Value::from([(String::new(), Targets::from([Target::Elsewhere]))])
 }
@@ -465,7 +741,12 @@ fn join(path: &str, field: &str) -> String {
 
 /// Sets a variable, or a field of it with all fields in that.
 fn assign(state: &mut State, binding: BindingId, path: &str, value: Value) {
+    // Another element of an array may be the one that isn't known.
+    let path_of_all = path
+        .strip_suffix(SOME_ELEMENT)
+        .map_or(path, |array| array.trim_end_matches('.'));
     let inside = |other: &str| {
+        let path = path_of_all;
         path.is_empty() || other == path || other.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
     };
     state.retain(|(b, other), _| *b != binding || !inside(other));

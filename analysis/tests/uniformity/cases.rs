@@ -952,6 +952,12 @@ fn divergence() {
             k!("for (int i = 0; i < n; i++) { if (tid) continue; ~~Varying~~ out[0] = 1; }"),
         ),
         (
+            "behind a divergent continue, where no other way leads out",
+            k!(
+                "int i = 0; for (;;) { ~~Varying~~ i++; if (tid) continue; ~~Varying~~ out[0] = 1; if (n > 4) break; } ~~Constant~~ out[1] = 1;"
+            ),
+        ),
+        (
             "before a divergent continue",
             k!("for (int i = 0; i < n; i++) { ~~Grid~~ out[0] = 1; if (tid) continue; out[1] = 1; }"),
         ),
@@ -1190,6 +1196,47 @@ fn nasty() {
         (
             "kernel template",
             "template <typename T> __global__ void k(T n, T* p) { T x = $Grid(n)$; T y = $Varying(p[0])$; p[1] = n; }",
+        ),
+    ]);
+}
+
+/// What only the next iteration leads to isn't reached together.
+#[test]
+fn next_iterations() {
+    all(&[
+        (
+            "left behind a divergent continue",
+            k!("int i = 0; for (;;) { i++; if (tid > i) continue; if (n > 4) break; } int a = $Varying(i)$;"),
+        ),
+        (
+            "set before a divergent continue",
+            k!("int y = 0; for (;;) { int a = $Varying(y)$; if (row[tid]) { y = 1; continue; } if (n > 4) break; }"),
+        ),
+        (
+            "kept by a divergent continue",
+            k!(
+                "int z = 0, i = 0; for (;;) { i++; int a = $Varying(z)$; if (row[tid]) continue; z = i; if (n > 4) break; }"
+            ),
+        ),
+        (
+            "returns behind a divergent continue",
+            k!("int y = 0; while (true) { int a = $Varying(y)$; if (tid) { y++; continue; } if (n > 4) return; }"),
+        ),
+        (
+            "an inner loop that some threads leave: the iterations of the outer one are counted alike",
+            k!("int y = 0; for (;;) { int a = $Grid(y)$; while (true) { if (tid) break; if (n > 4) return; } y++; }"),
+        ),
+        (
+            "a uniform continue",
+            k!(
+                "int y = 0, i = 0; for (;;) { i++; if (n > i) { y = 1; continue; } int a = $Grid(y)$; if (n > 4) break; } int b = $Grid(i)$;"
+            ),
+        ),
+        (
+            "threads meet before the next iteration",
+            k!(
+                "int y = 0, i = 0; for (;;) { i++; if (tid) out[0] = 1; else out[1] = 1; y = i; int a = $Grid(y)$; if (n > i) break; } int b = $Grid(i)$;"
+            ),
         ),
     ]);
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::ast::Program;
+use super::fix::{self, fixed};
 use super::print::{MAIN_FILE, Printed, print};
 use super::rewrite::{Mistake, Rewrites, Said, Session, Step, Variant, Wish, replay, rewrite, sequence};
 use crate::emulator;
@@ -180,9 +181,13 @@ pub fn check(session: &mut Session, emulator: &Emulator, program: &Program, seed
     };
     let Rewrites {
         said,
-        variants,
+        mut variants,
         mistakes,
     } = rewrites;
+    match fixed(&printed) {
+        Ok(fixed) => variants.extend(fixed),
+        Err(story) => checked.failures.push(Failure::of(unfixed(story))),
+    }
     checked.said = said;
     checked.sequences = variants.iter().map(|v| sequence(&v.steps)).collect();
     checked.failures.extend(mistakes.into_iter().map(|mistake| Failure {
@@ -209,8 +214,14 @@ pub fn fails_alike(
     settings: &Settings,
 ) -> Option<Failure> {
     let printed = print(program);
+    let by_fix = failure.steps.first().is_some_and(|step| step.id == fix::ID);
     let variant = if failure.class.is_original() {
         None
+    } else if by_fix {
+        match fixed(&printed) {
+            Ok(variant) => Some(variant?),
+            Err(story) => return (failure.class == Class::Contradiction).then(|| Failure::of(unfixed(story))),
+        }
     } else {
         match replay(session, &printed, &failure.steps) {
             Ok(variant) => Some(variant?),
@@ -237,6 +248,19 @@ pub fn fails_alike(
     let variants: Vec<Variant> = variant.into_iter().collect();
     run(emulator, &printed, &variants, settings, &mut checked);
     checked.failures.into_iter().find(|f| f.kind() == failure.kind())
+}
+
+/// `gridfuse check --fix` fails.
+fn unfixed(story: String) -> Mistake {
+    Mistake {
+        steps: vec![Step {
+            site: 0,
+            id: fix::ID.to_owned(),
+            option: None,
+        }],
+        what: story,
+        panic: false,
+    }
 }
 
 fn emulated(files: &std::collections::BTreeMap<String, String>) -> emulator::Program {

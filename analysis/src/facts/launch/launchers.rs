@@ -533,6 +533,19 @@ impl<'a, 'db> Pins<'a, 'db> {
         self.number(expr).is_some_and(|n| n.exact && self.one_per_block(&[n]))
     }
 
+    /// The dimension along which an expression is the index of the thread in its block.
+    pub fn axis(&self, expr: ExprId) -> Option<usize> {
+        let number = self.number(expr)?;
+        let axis = number.thread.iter().position(|used| *used)?;
+        let mut index = Number {
+            exact: true,
+            most: Some(if axis == 2 { 63 } else { 1023 }),
+            ..Number::default()
+        };
+        *index.thread.get_mut(axis)? = true;
+        (number == index).then_some(axis)
+    }
+
     /// The numbers that are fixed where an expression is evaluated.
     fn pinned_at(&self, places: &Places, expr: ExprId) -> Vec<Number> {
         let body = self.body;

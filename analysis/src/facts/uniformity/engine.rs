@@ -118,8 +118,8 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         let vars = Vars::new(places, &escaped, &signature.template_types, trusting);
         let ssa = vars::ssa(&flow, &dominators, &vars, places)?;
         let post = Dominators::post(&flow);
-        let dependence = ControlDependence::new(&flow, &post);
         let loops = Loops::of(&flow);
+        let dependence = ControlDependence::new(&flow, &post, &loops);
         let effects = effects(db, function);
         let shared = match signature.kernel && mode == Mode::Own {
             true => Shared::new(&flow, db, function, places, &effects),
@@ -620,7 +620,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         let joins = match self.joins.get(&block) {
             Some(joins) => joins.clone(),
             None => {
-                let joins = divergent_joins(&self.flow, &self.post, block);
+                let joins = divergent_joins(&self.flow, &self.post, &self.loops, block);
                 self.joins.insert(block, joins.clone());
                 joins
             }

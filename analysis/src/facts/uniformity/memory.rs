@@ -152,7 +152,7 @@ impl Places<'_> {
     }
 
     /// Type of a field of a class of the workspace.
-    fn field(&self, class: &str, field: &str) -> Option<Shape> {
+    pub fn field(&self, class: &str, field: &str) -> Option<Shape> {
         let class = unqualified(class.strip_prefix("struct ").unwrap_or(class));
         let mut found = None;
         for file in included_files(self.db, self.file()) {

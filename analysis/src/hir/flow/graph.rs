@@ -1,5 +1,7 @@
 //! Order, dominators, control dependence and loops.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+
 use super::{BlockId, Flow};
 
 const NONE: u32 = u32::MAX;
@@ -60,13 +62,21 @@ impl Dominators {
 
     /// Post-dominators, from the exit. A cycle without a way out is taken to leave to the exit from its last block.
     pub fn post(flow: &Flow) -> Dominators {
-        let n = flow.blocks.len();
-        let mut succs: Vec<Vec<BlockId>> = flow.blocks.iter().map(|b| b.targets().to_vec()).collect();
-        let mut preds = flow.preds.clone();
+        let succs = flow.blocks.iter().map(|b| b.targets().to_vec()).collect();
+        Dominators::post_of(succs, flow.preds.clone(), Flow::EXIT, &flow.order)
+    }
+
+    fn post_of(
+        mut succs: Vec<Vec<BlockId>>,
+        mut preds: Vec<Vec<BlockId>>,
+        exit: BlockId,
+        order: &[BlockId],
+    ) -> Dominators {
+        let n = succs.len();
         let mut seen = vec![false; n];
-        let mut stack = vec![Flow::EXIT];
-        seen[Flow::EXIT.index()] = true;
-        let mut candidates = flow.order.iter().rev();
+        let mut stack = vec![exit];
+        seen[exit.index()] = true;
+        let mut candidates = order.iter().rev();
         loop {
             while let Some(b) = stack.pop() {
                 for p in &preds[b.index()] {
@@ -79,16 +89,13 @@ impl Dominators {
             let Some(b) = candidates.find(|b| !seen[b.index()]) else {
                 break;
             };
-            succs[b.index()].push(Flow::EXIT);
-            preds[Flow::EXIT.index()].push(*b);
+            succs[b.index()].push(exit);
+            preds[exit.index()].push(*b);
             seen[b.index()] = true;
             stack.push(*b);
         }
-        let order: Vec<BlockId> = post_order(n, Flow::EXIT, |b| preds[b].clone())
-            .into_iter()
-            .rev()
-            .collect();
-        tree(n, Flow::EXIT, &order, |b| succs[b].clone())
+        let order: Vec<BlockId> = post_order(n, exit, |b| preds[b].clone()).into_iter().rev().collect();
+        tree(n, exit, &order, |b| succs[b].clone())
     }
 
     /// Immediate dominator.
@@ -212,9 +219,11 @@ pub struct ControlDependence {
 }
 
 impl ControlDependence {
-    /// From the post-dominators.
-    pub fn new(flow: &Flow, post: &Dominators) -> ControlDependence {
+    /// From the post-dominators, and within each iteration of a loop from what comes before the next one: where only the next iteration
+    /// leads to a block (`for (;;) { if (c) continue; b; if (d) break; }`), threads don't get there together.
+    pub fn new(flow: &Flow, post: &Dominators, loops: &Loops) -> ControlDependence {
         let mut of: Vec<Vec<(BlockId, u32)>> = vec![Vec::new(); flow.blocks.len()];
+        let mut apart: BTreeMap<LoopId, Vec<BlockId>> = BTreeMap::new();
         for x in &flow.order {
             let targets = flow.block(*x).targets();
             if targets.len() < 2 {
@@ -232,8 +241,79 @@ impl ControlDependence {
                     at = post.parent(b);
                 }
             }
+            if let Some(id) = stop.and_then(|stop| loops.meets_in_another_iteration(flow, *x, stop)) {
+                apart.entry(id).or_default().push(*x);
+            }
+        }
+        for (id, branches) in apart {
+            let iteration = Iteration::of(flow, loops, id);
+            for x in branches {
+                for (block, edge) in iteration.depending_on(flow, x) {
+                    if !of[block.index()].contains(&(x, edge)) {
+                        of[block.index()].push((x, edge));
+                    }
+                }
+            }
         }
         ControlDependence { of }
+    }
+}
+
+/// One iteration of a loop: it ends where the next one begins, or where the loop is left.
+struct Iteration {
+    /// The loop's blocks; their numbers in `post` begin at 1.
+    blocks: Vec<BlockId>,
+    number: HashMap<BlockId, u32>,
+    post: Dominators,
+}
+
+impl Iteration {
+    const END: BlockId = BlockId(0);
+
+    fn of(flow: &Flow, loops: &Loops, id: LoopId) -> Iteration {
+        let blocks: Vec<BlockId> = flow.order.iter().copied().filter(|b| loops.contains(id, *b)).collect();
+        let number: HashMap<BlockId, u32> = (1..).zip(&blocks).map(|(number, block)| (*block, number)).collect();
+        let header = loops.get(id).header;
+        let inside = |to: &BlockId| {
+            number
+                .get(to)
+                .filter(|_| *to != header)
+                .map_or(Iteration::END, |n| BlockId(*n))
+        };
+        let mut succs = vec![Vec::new()];
+        succs.extend(
+            blocks
+                .iter()
+                .map(|b| flow.block(*b).targets().iter().map(inside).collect::<Vec<_>>()),
+        );
+        let mut preds = vec![Vec::new(); succs.len()];
+        for (from, targets) in succs.iter().enumerate() {
+            for to in targets {
+                preds[to.index()].push(BlockId(from as u32));
+            }
+        }
+        let order: Vec<BlockId> = (1..succs.len() as u32).map(BlockId).collect();
+        let post = Dominators::post_of(succs, preds, Iteration::END, &order);
+        Iteration { blocks, number, post }
+    }
+
+    /// The blocks that a branch decides about in this iteration, and by which edge they are reached.
+    fn depending_on(&self, flow: &Flow, branch: BlockId) -> Vec<(BlockId, u32)> {
+        let mut found = Vec::new();
+        let Some(stop) = self.number.get(&branch).map(|n| self.post.parent(BlockId(*n))) else {
+            return found;
+        };
+        for (edge, target) in flow.block(branch).targets().iter().enumerate() {
+            let mut at = self.number.get(target).filter(|n| **n != 1).map(|n| BlockId(*n));
+            while at != stop {
+                let Some(block) = at.and_then(|b| Some((b, self.blocks.get(b.index().checked_sub(1)?)?))) else {
+                    break;
+                };
+                found.push((*block.1, edge as u32));
+                at = self.post.parent(block.0);
+            }
+        }
+        found
     }
 }
 
@@ -289,7 +369,7 @@ impl Loops {
                 }
                 let mut component = component;
                 component.sort_by_key(|b| flow.position[b.index()]);
-                let inside: std::collections::HashSet<BlockId> = component.iter().copied().collect();
+                let inside: HashSet<BlockId> = component.iter().copied().collect();
                 let mut entries: Vec<BlockId> = component
                     .iter()
                     .copied()
@@ -326,6 +406,29 @@ impl Loops {
         loops
     }
 
+    /// The loop of which some thread may begin another iteration, or leave, before it gets from one block to the other one, which comes
+    /// behind it on all paths. `None`: threads meet there in the same iteration.
+    pub fn meets_in_another_iteration(&self, flow: &Flow, from: BlockId, to: BlockId) -> Option<LoopId> {
+        let id = self.around(from).find(|l| self.contains(*l, to))?;
+        let header = self.get(id).header;
+        if to == header {
+            return None;
+        }
+        let mut seen = HashSet::from([from, to]);
+        let mut stack = vec![from];
+        while let Some(block) = stack.pop() {
+            for target in flow.block(block).targets() {
+                if *target != to && (*target == header || !self.contains(id, *target)) {
+                    return Some(id);
+                }
+                if seen.insert(*target) {
+                    stack.push(*target);
+                }
+            }
+        }
+        None
+    }
+
     /// The loop with this id.
     pub fn get(&self, id: LoopId) -> &Loop {
         &self.all[id.0 as usize]
@@ -347,7 +450,6 @@ impl Loops {
 
 /// Strongly connected components of a region (Tarjan, without recursion).
 fn components(flow: &Flow, region: &[BlockId], member: impl Fn(BlockId) -> bool) -> Vec<Vec<BlockId>> {
-    use std::collections::HashMap;
     let mut index: HashMap<BlockId, (u32, u32, bool)> = HashMap::new();
     let mut next = 0;
     let mut stack = Vec::new();

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{BlockId, Dominators, Flow, Terminator};
+use super::{BlockId, Dominators, Flow, Loops, Terminator};
 
 /// The blocks at which two disjoint paths from the branch at the end of `branch` meet: a variable with different
 /// definitions on the two is as divergent there as the branch is ("sync dependence": Karrenberg and Hack 2012; Rosemann,
 /// Moll, Hack: "An abstract interpretation for SPMD divergence on reducible control flow graphs", POPL 2021).
 ///
 /// Each edge of the branch sends a label along all paths; a block that two different labels reach is a join, and sends its
-/// own. The immediate post-dominator ends the search: all labels meet there. The result may be too large, never too small.
-pub fn divergent_joins(flow: &Flow, post: &Dominators, branch: BlockId) -> Vec<BlockId> {
+/// own. The immediate post-dominator ends the search: all labels meet there, if they do in the same iteration of loops. The result may be
+/// too large, never too small.
+pub fn divergent_joins(flow: &Flow, post: &Dominators, loops: &Loops, branch: BlockId) -> Vec<BlockId> {
     let targets = flow.block(branch).targets();
     if targets.len() < 2 {
         return Vec::new();
@@ -23,9 +24,12 @@ pub fn divergent_joins(flow: &Flow, post: &Dominators, branch: BlockId) -> Vec<B
     if targets.iter().filter(leaves).count() + 1 >= targets.len() {
         return vec![Flow::EXIT];
     }
+    let together = post
+        .parent(branch)
+        .filter(|to| loops.meets_in_another_iteration(flow, branch, *to).is_none());
     let mut search = Search {
         flow,
-        ends: [post.parent(branch), Some(branch), Some(Flow::EXIT)],
+        ends: [together, Some(branch), Some(Flow::EXIT)],
         labels: HashMap::new(),
         joins: BTreeSet::new(),
         pending: BTreeSet::new(),

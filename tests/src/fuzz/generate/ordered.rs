@@ -41,7 +41,7 @@ impl Generator {
         self.buffers[a].shown = true;
         self.buffers[b].shown = true;
         let march = March { a, b, len, units };
-        match self.random.below(11) {
+        match self.random.below(12) {
             8 => self.turns(&march),
             9 | 10 => self.picked_threads(&march),
             0 => self.relaunching(&march),
@@ -279,6 +279,14 @@ impl Generator {
                 self.feature("memory set in a stream");
                 body.extend(self.set_in_stream(march, stream));
             }
+            11 => {
+                self.feature("children that carry on a value in sight");
+                let fold = self.fold(march);
+                // That these are independent is contradicted by what they do: nothing may assume it.
+                let args = vec![atom("y"), atom("len"), atom("k")];
+                let launch = self.ordered_launch(fold, len, stream, args, false);
+                body.push(steps(times, vec![launch]));
+            }
             _ => {
                 self.feature("one launch by one thread");
                 let step = self.step(march, "step", true);
@@ -332,6 +340,32 @@ impl Generator {
         let mut stmts = self.thread_number(&kernel, "i");
         let add = assign(index(atom("to"), atom("i")), "+=", binary(atom("k"), "+", int(1)));
         stmts.push(when(binary(atom("i"), "<", atom("len")), vec![add]));
+        kernel.body = Some(stmts);
+        self.kernels.push(kernel);
+        self.kernels.len() - 1
+    }
+
+    /// `fold(to, len, k)`: makes the first element anew from what it was.
+    fn fold(&mut self, march: &March) -> usize {
+        let mut kernel = self.kernel(
+            "fold",
+            false,
+            vec![
+                (Role::Pointer(march.b), "int*", "to"),
+                (Role::Count, "int", "len"),
+                (Role::Scalar(0, 9), "int", "k"),
+            ],
+        );
+        let mut stmts = self.thread_number(&kernel, "i");
+        let first = || index(atom("to"), int(0));
+        let factor = self.random.range(2, 5);
+        let next = binary(
+            binary(first(), "*", int(factor)),
+            "+",
+            binary(atom("k"), "+", atom("len")),
+        );
+        let change = assign(first(), "=", binary(next, "%", int(1009)));
+        stmts.push(when(binary(atom("i"), "==", int(0)), vec![change]));
         kernel.body = Some(stmts);
         self.kernels.push(kernel);
         self.kernels.len() - 1

@@ -104,6 +104,25 @@ impl Generator {
         }
     }
 
+    /// Types of parameters that lead to what is read, and to what is written.
+    fn pointers(&mut self) -> (&'static str, &'static str) {
+        match self.random.below(8) {
+            0 | 1 => {
+                self.feature("restricted pointers in a kernel that launches itself");
+                ("const int* __restrict__", "int* __restrict__")
+            }
+            2 => {
+                self.feature("constant parameters in a kernel that launches itself");
+                ("const int* const", "int* const")
+            }
+            3 => {
+                self.feature("restricted pointers in a kernel that launches itself");
+                ("const int* const __restrict__", "int* const __restrict__")
+            }
+            _ => ("const int*", "int*"),
+        }
+    }
+
     fn chain(&mut self) {
         self.feature("chain");
         let block = *self.random.pick(&[4, 8, 32, 33]);
@@ -125,10 +144,11 @@ impl Generator {
         for buffer in [target, end] {
             self.buffers[buffer].shown = true;
         }
+        let (read, written) = self.pointers();
         let mut params = vec![
-            (Role::Pointer(source), "const int*", "items"),
-            (Role::Pointer(target), "int*", "moved"),
-            (Role::Pointer(end), "int*", "end"),
+            (Role::Pointer(source), read, "items"),
+            (Role::Pointer(target), written, "moved"),
+            (Role::Pointer(end), written, "end"),
             (Role::Count, "int", "n"),
             (Role::Scalar(0, 0), "int", "tile"),
         ];
@@ -296,9 +316,10 @@ impl Generator {
         for buffer in [target, sums] {
             self.buffers[buffer].shown = true;
         }
+        let (_, written) = self.pointers();
         let params = vec![
-            (Role::Pointer(target), "int*", "range"),
-            (Role::Pointer(sums), "int*", "sums"),
+            (Role::Pointer(target), written, "range"),
+            (Role::Pointer(sums), written, "sums"),
             (Role::Scalar(0, 0), "int", "first"),
             (Role::Count, "int", "last"),
             (Role::Scalar(0, 0), "int", "level"),
