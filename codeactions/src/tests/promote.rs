@@ -171,7 +171,6 @@ fn steps_that_are_no_integers() {
         ),
         ("", "short step", "tile + (step + 1) * 2"),
         ("", "size_t step", "tile + step"),
-        ("enum { kStep = 2 };", "int step", "tile + kStep"),
         ("constexpr int kStep = 2;", "long long step", "tile + kStep * step"),
     ] {
         let result = super::rewrite_files("promote-overlap", &[("a.cu", &step(before, param, add))], &[]);
