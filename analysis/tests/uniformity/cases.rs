@@ -288,14 +288,6 @@ fn variables() {
             "union U { int a; float b; };\n__global__ void k(int n) { U u; u.b = 1; u.a = threadIdx.x; float x = $Varying(u.b)$; }",
         ),
         (
-            "virtual function",
-            "struct Shape { __device__ virtual int cost() const { return 0; } };\nstruct Ball : Shape { __device__ int cost() const override { return threadIdx.x + 1; } };\n__global__ void k(int n) { Ball b; const Shape* s = &b; int x = $Varying(s->cost())$; }",
-        ),
-        (
-            "overridden function of a reference",
-            "struct Shape { __device__ virtual int cost() const; };\nint Shape::cost() const { return 0; }\nstruct Ball : Shape { __device__ int cost() const { return threadIdx.x + 1; } };\n__global__ void k(int n) { Ball b; const Shape& s = b; int x = $Varying(s.cost())$; }",
-        ),
-        (
             "struct fields",
             "struct P { int a; int b; };\n__global__ void k(int n) { P p; p.a = n; p.b = blockIdx.x; int x = $Block(p.b)$; P q = $Block(p)$; }",
         ),
