@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
+use std::sync::Arc;
 
+use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::diagnostics::diagnostics;
-use gridfuse_analysis::facts::uniformity::{Level, uniformity};
-use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::facts::uniformity::{FunctionUniformity, Level, assumed_uniformity, uniformity};
+use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::{ExprId, StmtId, body};
 use gridfuse_analysis::host::Host;
 
@@ -57,12 +59,20 @@ fn strip(source: &str) -> (String, Vec<Mark>) {
 
 /// What is wrong with a case; empty when it's as marked.
 fn check(source: &str) -> Vec<String> {
+    check_by(source, uniformity)
+}
+
+/// The same by other standards.
+fn check_by(
+    source: &str,
+    levels: for<'db> fn(&'db dyn Db, FunctionItem<'db>) -> Arc<FunctionUniformity>,
+) -> Vec<String> {
     let (text, marks) = strip(source);
     let mut host = Host::new();
     let file = host.set_file(Path::new("/w/a.cu"), text.clone());
     let db = host.db();
     let function = *items(db, file).functions.last().unwrap();
-    let (body, levels) = (body(db, function), uniformity(db, function));
+    let (body, levels) = (body(db, function), levels(db, function));
     let start = function.start(db) as usize;
     let mut wrong = Vec::new();
     for mark in &marks {
@@ -205,5 +215,44 @@ fn warps_that_wrap_around_rows() {
         "k<<<1, dim3(n, 4)>>>(p);",
     ] {
         assert_eq!(level(fits), Level::Warp, "{fits}");
+    }
+}
+
+#[test]
+fn which_member_function_runs() {
+    let ball = "struct Ball : Shape { __device__ int cost() const OVER { return threadIdx.x + 1; } };";
+    let virtual_one = "struct Shape { __device__ virtual int cost() const { return 0; } };";
+    let declared =
+        "struct Shape { __device__ virtual int cost() const; };\n__device__ int Shape::cost() const { return 0; }";
+    let plain = "struct Shape { __device__ int cost() const { return 0; } };";
+    for (shape, over, statements) in [
+        (
+            virtual_one,
+            "override",
+            "const Shape* s = &b; int x = $Varying(s->cost())$;",
+        ),
+        (virtual_one, "", "const Shape* s = &b; int x = $Varying(s->cost())$;"),
+        (
+            virtual_one,
+            "override",
+            "const Shape& s = b; int x = $Varying(s.cost())$;",
+        ),
+        (
+            virtual_one,
+            "override",
+            "const Shape* s = &b; int x = $Varying((*s).cost())$;",
+        ),
+        (
+            declared,
+            "override",
+            "const Shape* s = &b; int x = $Varying(s->cost())$;",
+        ),
+        // The object is the variable's own, or nothing is virtual.
+        (virtual_one, "override", "Shape s; int x = $Constant(s.cost())$;"),
+        (plain, "", "const Shape* s = &b; int x = $Constant(s->cost())$;"),
+    ] {
+        let ball = ball.replace("OVER", over);
+        let source = format!("{shape}\n{ball}\n__global__ void k() {{ Ball b; {statements} }}");
+        assert_eq!(check_by(&source, assumed_uniformity), Vec::<String>::new(), "{source}");
     }
 }

@@ -224,11 +224,7 @@ struct Analysis<'a, 'db> {
 
 impl<'a, 'db: 'a> Analysis<'a, 'db> {
     fn new(db: &'db dyn Db, function: FunctionItem<'db>, body: &'a Body) -> Analysis<'a, 'db> {
-        let places = Places {
-            db,
-            function,
-            body,
-        };
+        let places = Places { db, function, body };
         let mut analysis = Analysis {
             db,
             function,

@@ -6,7 +6,7 @@ use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::Child;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
-use gridfuse_analysis::hir::{Body, ExprKind, body};
+use gridfuse_analysis::hir::{Body, ExprKind};
 
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -232,11 +232,7 @@ impl<'db> Parent<'db> {
         }
         let definition = (!written).then_some(function.item);
         for item in self.declarations.iter().copied().chain(definition) {
-            let defaulted = body(db, item)
-                .params
-                .last()
-                .is_some_and(|p| body(db, item).binding(*p).default.is_some());
-            let default = if defaulted { " = {}" } else { "" };
+            let default = target::default_behind(db, item);
             let list = item.signature(db).params_span.shift(item.start(db));
             let parameters: Vec<String> = parameters.iter().map(|p| format!("{p}{default}")).collect();
             target::append_items(edit, item.file(db), list, &parameters);

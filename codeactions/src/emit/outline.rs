@@ -9,6 +9,7 @@ use crate::edit::lex::{self};
 use crate::edit::names::Names;
 use crate::edit::one_line::{one_line, without_restrict};
 use crate::edit::style::{self, Style};
+use crate::emit::target::default_behind;
 use crate::facts::child::Child;
 use crate::facts::movable::Form;
 
@@ -217,12 +218,7 @@ pub fn outline_collecting(
     let head = verbatim(&head, &indent);
     let mut params = verbatim(&written_params(child, true), &indent);
     if let (Some(arena), Some(open)) = (&collecting.arena, params.strip_suffix(')')) {
-        let defaulted = child
-            .body
-            .params
-            .last()
-            .is_some_and(|p| child.body.binding(*p).default.is_some());
-        let (empty, default) = (child.params.is_empty(), if defaulted { " = {}" } else { "" });
+        let (empty, default) = (child.params.is_empty(), default_behind(child.db, child.item));
         params = if empty {
             format!("({arena}{default})")
         } else {

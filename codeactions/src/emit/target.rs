@@ -8,7 +8,7 @@ use gridfuse_analysis::facts::launch::Places;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::mentions::anchor;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
-use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, StmtId, StmtKind};
+use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Name, StmtId, StmtKind, parameters};
 
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -132,6 +132,17 @@ fn refuse_args_that_change_config(site: &Site<'_>, refusals: &mut Refusals) {
             ),
             Some(site.place(body.expr(calling).span)),
         );
+    }
+}
+
+/// What a parameter needs that is written behind the others of a declaration or definition: a default argument where the last one
+/// has one there. Another declaration of the function may have it instead, and it may stand only once.
+pub fn default_behind(db: &dyn Db, function: FunctionItem<'_>) -> &'static str {
+    let last = parameters(db, function).last();
+    if last.is_some_and(|last| last.has_default) {
+        " = {}"
+    } else {
+        ""
     }
 }
 

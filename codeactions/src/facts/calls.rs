@@ -63,6 +63,12 @@ pub fn library(name: &str) -> Option<Library> {
     })
 }
 
+/// Whether a library function does nothing but load, by way of a cache of its own.
+pub fn only_loads(name: &str) -> bool {
+    let loads = ["__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"];
+    library(name).is_some() && (loads.contains(&name) || name.starts_with("tex"))
+}
+
 /// The namespace of the runtime header with atomic operations that are called as CUDA's, and do for a warp what those do for a thread.
 pub const TOGETHER: &str = "gridfuse::together::";
 

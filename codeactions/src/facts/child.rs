@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::refusal::Refusals;
-use crate::edit::lex;
+use crate::edit::lex::{self, TokenKind, code_tokens_of};
 use crate::edit::names::Names;
 use crate::edit::names::untaken;
 use crate::edit::names::words_with_macros;
@@ -200,6 +200,11 @@ impl<'db> Child<'db> {
         for binding in &lowered.bindings {
             names.add(&binding.name);
         }
+        let named: Vec<&str> = lowered
+            .params
+            .iter()
+            .map(|p| lowered.binding(*p).name.as_str())
+            .collect();
         let mut params = Vec::new();
         for (index, id) in lowered.params.iter().enumerate() {
             let binding = lowered.binding(*id);
@@ -232,8 +237,18 @@ impl<'db> Child<'db> {
                 let space = if decl.ends_with(" *") { "" } else { " " };
                 decl = format!("{decl}{space}{param_name}");
             }
+            let field = field_of(&decl, &binding.ty);
+            let elaborated = elaborated(db, file, &field, &named);
+            if elaborated.is_none() {
+                refusals.add(
+                    format!(
+                        "parameter `{shown}` of `{name}` has a type with the name of a parameter; give that another name"
+                    ),
+                    place(binding.decl_span),
+                );
+            }
             params.push(Param {
-                field: field_of(&decl, &binding.ty),
+                field: elaborated.unwrap_or(field),
                 name: param_name,
                 decl,
                 ty: binding.ty.clone(),
@@ -528,6 +543,46 @@ fn field_of(decl: &str, ty: &Type) -> String {
     }
     out.push_str(decl.get(copied..).unwrap_or(""));
     out.trim().to_owned()
+}
+
+/// A field whose type isn't taken for a field of its struct that has the type's name: `struct node* node`. `named`: the fields. `None`
+/// where the type is known by that name alone.
+fn elaborated(db: &dyn Db, file: SourceFile, field: &str, named: &[&str]) -> Option<String> {
+    let tokens = lex::code_tokens(field);
+    let words = tokens.iter().enumerate().filter(|(_, t)| t.kind == TokenKind::Word);
+    let own = words.clone().next_back()?.0;
+    let mut out = String::new();
+    let mut copied = 0;
+    for (index, token) in words {
+        let word = token.text(field);
+        let before = index.checked_sub(1).map_or("", |i| tokens[i].text(field));
+        let told = matches!(before, "struct" | "class" | "union" | "enum" | ":");
+        if index == own || told || !named.contains(&word) {
+            continue;
+        }
+        let keys = ["struct", "class", "union", "enum"];
+        let key = keys.into_iter().find(|key| declares_type(db, file, key, word))?;
+        out.push_str(field.get(copied..token.start)?);
+        out.push_str(key);
+        out.push(' ');
+        copied = token.start;
+    }
+    out.push_str(field.get(copied..)?);
+    Some(out)
+}
+
+/// Whether `struct node` stands outside of functions.
+fn declares_type(db: &dyn Db, file: SourceFile, key: &str, name: &str) -> bool {
+    included_files(db, file).iter().any(|file| {
+        let types = &items(db, *file).types;
+        types.iter().any(|t| t.name == name && t.is_enum == (key == "enum")) && {
+            let text = file.text(db);
+            let words = code_tokens_of(db, *file);
+            words
+                .windows(2)
+                .any(|pair| pair[0].text(&text) == key && pair[1].text(&text) == name)
+        }
+    })
 }
 
 /// Recognises a child whose body is one call `name(blockIdx, gridDim, blockDim, params…)`.

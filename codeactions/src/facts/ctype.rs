@@ -1,7 +1,9 @@
 //! A little of C++'s types: enough to know whether `{value}` would narrow when it initialises a struct field.
 
+use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, UnOp};
 
 use crate::facts::calls;
@@ -59,6 +61,29 @@ fn rank(ty: &str) -> Option<u32> {
         "double" => 7,
         _ => return None,
     })
+}
+
+/// Whether a type as `file` names it is one of the language's integers; what a function declares for itself is no name of the file.
+pub fn is_integer(db: &dyn Db, file: SourceFile, base: &str) -> bool {
+    let names = visible_names(db, file);
+    let mut base = normalize(base);
+    for _ in 0..8 {
+        if base.contains('*') {
+            return false;
+        }
+        let wide = matches!(
+            base.as_str(),
+            "size_t" | "ptrdiff_t" | "int64_t" | "uint64_t" | "intptr_t" | "uintptr_t" | "ulong" | "wchar_t"
+        );
+        if wide || rank(&base).is_some_and(|rank| rank <= 5) {
+            return true;
+        }
+        match names.aliases.get(base.as_str()) {
+            Some(target) => base = normalize(target),
+            None => return false,
+        }
+    }
+    false
 }
 
 /// The type of an expression, normalized, when it is a plain value whose type can be told.

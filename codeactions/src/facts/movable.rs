@@ -1,5 +1,8 @@
 //! Whether the body of a kernel can move into a function in which other values stand for the built-in variables.
 
+use std::collections::HashSet;
+use std::ops::Range;
+
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
@@ -9,7 +12,8 @@ use gridfuse_analysis::hir::mentions::gaps;
 use gridfuse_analysis::hir::parameters;
 
 use crate::api::refusal::Refusals;
-use crate::edit::lex::{self};
+use crate::edit::lex::{self, Token, TokenKind};
+use crate::edit::names::words_with_macros;
 use crate::edit::style;
 use crate::facts::child::Child;
 use crate::facts::effects::{Assembly, BUILTINS, Effects};
@@ -82,6 +86,9 @@ pub fn refuse_to_outline_collecting(
             Some(place),
         );
     }
+    if child.outlined.is_none() {
+        refuse_shut_out(child, form, refusals);
+    }
     for builtin in ["threadIdx", "blockIdx", "gridDim", "blockDim"] {
         if child.body.bindings.iter().any(|b| b.name == builtin) {
             refusals.add(
@@ -102,6 +109,140 @@ pub fn refuse_to_outline_collecting(
             Some(function_place(child, outlined.function)),
         );
     }
+}
+
+/// Refuses lambdas and classes in the child's body that read a built-in variable that becomes a parameter: they can't see it.
+fn refuse_shut_out(child: &Child<'_>, form: Form, refusals: &mut Refusals) {
+    let body = child.item.body_span(child.db);
+    let code = child.source(body);
+    let tokens = lex::code_tokens(code);
+    for index in 0..tokens.len() {
+        let (parts, text) = if let Some(lambda) = Lambda::at(code, &tokens, index) {
+            let mut parts = vec![lambda.head];
+            if !lambda.takes_all {
+                parts.push(lambda.body);
+            }
+            (
+                parts,
+                "a lambda that reads `{}`: capture with `[=]`, or read it before, into a variable",
+            )
+        } else if let Some(members) = class_body(code, &tokens, index) {
+            (
+                vec![members],
+                "a class that reads `{}`: give it the value of a variable that is set before",
+            )
+        } else {
+            continue;
+        };
+        let source = |part: &Range<usize>| {
+            let (first, last) = (tokens.get(part.start)?, tokens.get(part.end.checked_sub(1)?)?);
+            code.get(first.start..last.end)
+        };
+        let words: HashSet<String> = parts
+            .iter()
+            .filter_map(source)
+            .flat_map(|part| words_with_macros(child.db, child.file, part))
+            .collect();
+        let taken = match form {
+            Form::Thread => BUILTINS.as_slice(),
+            Form::Block => &["blockIdx", "gridDim", "blockDim"],
+        };
+        if let Some(builtin) = taken.iter().find(|b| words.contains(**b)) {
+            let range = TextRange::new(tokens[index].start as u32, tokens[index].end as u32);
+            let at = child.start + body.start;
+            refusals.add(
+                format!("`{}` has {}", child.name, text.replace("{}", builtin)),
+                Some(FileRange {
+                    file: child.file,
+                    range: TextRange::new(range.start + at, range.end + at),
+                }),
+            );
+        }
+    }
+}
+
+/// A lambda in a list of tokens.
+struct Lambda {
+    /// Parameters and what else stands before its body: nothing of it sees what is captured.
+    head: Range<usize>,
+    /// Its body with the braces.
+    body: Range<usize>,
+    /// `[=]` or `[&]`
+    takes_all: bool,
+}
+
+impl Lambda {
+    fn at(code: &str, tokens: &[Token], index: usize) -> Option<Lambda> {
+        let text = |i: usize| tokens.get(i).map_or("", |t| t.text(code));
+        if text(index) != "[" || text(index + 1) == "[" {
+            return None;
+        }
+        let before = index.checked_sub(1).and_then(|i| tokens.get(i));
+        let subscript = before.is_some_and(|t| match t.kind {
+            TokenKind::Word => !matches!(t.text(code), "return" | "case" | "else" | "do"),
+            TokenKind::Punct => matches!(t.text(code), ")" | "]" | "["),
+            _ => true,
+        });
+        if subscript {
+            return None;
+        }
+        let close = closing(code, tokens, index)?;
+        let mut open = close + 1;
+        while text(open) != "{" {
+            open = match text(open) {
+                "" | ";" | "," | "}" | ")" => return None,
+                "(" | "[" => closing(code, tokens, open)? + 1,
+                _ => open + 1,
+            };
+        }
+        let first = text(index + 1);
+        let takes_all = first == "=" || first == "&" && matches!(text(index + 2), "," | "]");
+        Some(Lambda {
+            head: close + 1..open,
+            body: open..closing(code, tokens, open)? + 1,
+            takes_all,
+        })
+    }
+}
+
+/// The members of a class that begins at a token.
+fn class_body(code: &str, tokens: &[Token], index: usize) -> Option<Range<usize>> {
+    let text = |i: usize| tokens.get(i).map_or("", |t| t.text(code));
+    if !matches!(text(index), "struct" | "class" | "union") {
+        return None;
+    }
+    let mut open = index + 1;
+    let is_word = |i: usize| tokens.get(i).is_some_and(|t| t.kind == TokenKind::Word);
+    if is_word(open) {
+        open += 1;
+    }
+    if text(open) == "final" {
+        open += 1;
+    }
+    if text(open) == ":" {
+        while !matches!(text(open), "" | "{" | ";") {
+            open += 1;
+        }
+    }
+    (text(open) == "{").then(|| Some(open..closing(code, tokens, open)? + 1))?
+}
+
+/// The bracket that closes the one at `open`.
+fn closing(code: &str, tokens: &[Token], open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for (index, token) in tokens.iter().enumerate().skip(open) {
+        match token.text(code) {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(index);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The place is in a function that takes built-in variables as parameters: a body that was moved before.

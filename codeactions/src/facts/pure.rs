@@ -20,6 +20,7 @@ use crate::facts::effects::is_pure;
 use crate::facts::moved;
 use crate::facts::moved::Spot;
 use crate::facts::site::Site;
+use crate::facts::unlowered::named_unlowered;
 
 /// The operands directly inside an expression that is made of understood parts; `None` for the others.
 fn operands(body: &Body, expr: ExprId) -> Option<Vec<ExprId>> {
@@ -51,22 +52,7 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
     }
     match &body.expr(expr).kind {
         ExprKind::Call { name, .. } => {
-            let pure = name.as_deref().is_some_and(|name| {
-                if hides(site.db, site.parent, name) {
-                    return false;
-                }
-                if calls::library(name) == Some(Library::Pure) {
-                    return true;
-                }
-                // A name that the user has for a function may be a member's in the runtime header.
-                let of_runtime = |file: SourceFile| file.path(site.db).file_name().is_some_and(|n| n == HEADER_NAME);
-                let bodies: Vec<_> = functions_named(site.db, site.file, name)
-                    .into_iter()
-                    .filter(|f| f.has_body(site.db) && (name.contains("gridfuse::") || !of_runtime(f.file(site.db))))
-                    .collect();
-                !bodies.is_empty() && bodies.iter().all(|f| is_pure(site.db, *f, 0))
-            });
-            if !pure {
+            if !name.as_deref().is_some_and(|name| calls_pure(site, name)) {
                 return Some(expr);
             }
         }
@@ -88,6 +74,47 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
         Some(inner) => inner.into_iter().find_map(|e| not_repeatable(site, e)),
         None => Some(expr),
     }
+}
+
+/// Whether what is called by this name computes from its arguments and from memory, and changes nothing.
+fn calls_pure(site: &Site<'_>, name: &str) -> bool {
+    if hides(site.db, site.parent, name) {
+        return false;
+    }
+    if calls::library(name) == Some(Library::Pure) {
+        return true;
+    }
+    // A name that the user has for a function may be a member's in the runtime header.
+    let of_runtime = |file: SourceFile| file.path(site.db).file_name().is_some_and(|n| n == HEADER_NAME);
+    let bodies: Vec<_> = functions_named(site.db, site.file, name)
+        .into_iter()
+        .filter(|f| f.has_body(site.db) && (name.contains("gridfuse::") || !of_runtime(f.file(site.db))))
+        .collect();
+    !bodies.is_empty() && bodies.iter().all(|f| is_pure(site.db, *f, 0))
+}
+
+/// Why evaluating an expression can't be left out: the part that may change something or wait for somebody, or isn't understood.
+pub fn not_skippable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
+    let body = &site.body;
+    match &body.expr(expr).kind {
+        ExprKind::Lambda { .. } => return None,
+        ExprKind::Paren(_) | ExprKind::Unary(..) | ExprKind::Binary(..) | ExprKind::Cast { .. } => {}
+        ExprKind::Conditional { .. } | ExprKind::Logical { .. } | ExprKind::InitList(_) => {}
+        ExprKind::Index { .. } | ExprKind::Deref(_) | ExprKind::AddrOf(_) | ExprKind::Comma(..) => {}
+        ExprKind::Field { base, field, .. }
+            if !matches!(body.expr(*base).kind, ExprKind::Name(_)) && !is_field_of_object(site, field) => {}
+        ExprKind::Construct { ty, .. } if !may_run_unseen(site.db, site.parent, ty) => {}
+        ExprKind::Call { name: Some(name), .. } if calls::only_loads(name) || calls_pure(site, name) => {}
+        // A value is read, or the address of one is taken.
+        ExprKind::Name(_) if !is_object(site, expr) => return None,
+        _ => return not_repeatable(site, expr),
+    }
+    let span = body.expr(expr).span;
+    if hidden(site.db, site.parent).iter().any(|h| h.span == span) {
+        return Some(expr);
+    }
+    let inner = operands(body, expr).unwrap_or_default();
+    inner.into_iter().find_map(|e| not_skippable(site, e))
 }
 
 /// A variable of a class that may run something when it is used.
@@ -259,7 +286,12 @@ impl Top<'_, '_> {
     /// for a whole grid, as the level says.
     pub fn holds(&self, expr: ExprId) -> bool {
         let function = self.function;
-        self.is_made_of_known(expr) && moved::another_meaning(function, expr, Spot::top(function)).is_none()
+        let Function { db, item, body, .. } = function;
+        let unlowered = named_unlowered(*db, *item, body, body.expr(expr).span);
+        let there = |binding: BindingId| body.params.iter().position(|p| *p == binding).is_some_and(self.has);
+        self.is_made_of_known(expr)
+            && unlowered.into_iter().all(|(binding, _)| there(binding))
+            && moved::another_meaning(function, expr, Spot::top(function)).is_none()
     }
 
     fn is_made_of_known(&self, expr: ExprId) -> bool {

@@ -40,7 +40,7 @@ A launch of no blocks fails with `cudaErrorInvalidConfiguration`, does nothing, 
 
 ## Needs
 - A one-dimensional grid whose size is an integer, or `(n + b - 1) / b` with an integer `n`, without side effects.
-- A launch that is a statement of its own.
+- A launch that is a statement of its own, whose arguments change nothing when they are evaluated: without blocks they aren't.
 
 Where the grid size is `(n - 1) / b + 1`, which is a block when `n` is 0, or huge when `n` is unsigned, it assumes that the child does
 nothing then. A negative `n` may stand for blocks, too, in what rounds toward zero or is unsigned: unless it is known not to, the
@@ -129,6 +129,17 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
         refusals.add(
             "the grid size calls or changes something, so it can't be evaluated twice",
             Some(place),
+        );
+    }
+    let operands = site.launch.config.iter().chain(&site.launch.args);
+    if let Some(part) = operands.copied().find_map(|e| pure::not_skippable(&site, e)) {
+        let span = site.body.expr(part).span;
+        let what = crate::edit::one_line::flat(site.source(span));
+        refusals.add(
+            format!(
+                "`{what}` may change something, and wouldn't be evaluated when there are no blocks; evaluate it in a statement in front of the launch"
+            ),
+            Some(site.place(span)),
         );
     }
     refusals.check()?;

@@ -2,6 +2,7 @@
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::{LaunchId, Stream, launches};
 use gridfuse_analysis::hir::resolve::other_mentions;
 use gridfuse_analysis::hir::{ExprId, StmtKind};
@@ -263,9 +264,9 @@ fn refuse_kernel<'db>(
             Stream::FireAndForget | Stream::Created(_) => {}
             Stream::Null => {
                 let follows = |site: &&Site<'_>| {
-                    site.facts.stream == Stream::Null
-                        && (site.facts.span.end <= other.span.start || !site.facts.loops.is_empty())
-                        && !excludes(site, other.expr)
+                    let loops = &site.facts.loops;
+                    let behind = site.facts.span.end <= other.span.start;
+                    site.facts.stream == Stream::Null && (behind || !loops.is_empty()) && !excludes(site, other.expr)
                 };
                 if sites.iter().any(|site| follows(&site)) {
                     refusals.add(
@@ -291,11 +292,16 @@ fn refuse_kernel<'db>(
     }
 }
 
-/// Whether a launch and another expression stand in different branches of an `if`.
+/// Whether a launch and another expression stand in different branches of an `if`, to which a thread comes only once.
 fn excludes(site: &Site<'_>, other: ExprId) -> bool {
     let body = &site.body;
     let (own, other) = (site.facts.span, body.expr(other).span);
-    body.stmts.iter().any(|stmt| {
+    let jumps = |kind: &StmtKind| matches!(kind, StmtKind::Goto(_) | StmtKind::Unknown { .. });
+    if body.stmts.iter().any(|stmt| jumps(&stmt.kind)) {
+        return false;
+    }
+    let once = |span: Span| !site.facts.loops.iter().any(|l| body.stmt(l.stmt).span.contains(span));
+    body.stmts.iter().filter(|stmt| once(stmt.span)).any(|stmt| {
         let StmtKind::If {
             then,
             otherwise: Some(otherwise),

@@ -74,6 +74,62 @@ fn names_of_parameters_are_left_alone() {
 }
 
 #[test]
+fn lambdas_and_classes_do_not_see_parameters() {
+    let (lambda, class) = (
+        "a lambda that reads `blockIdx`: capture with `[=]`",
+        "a class that reads `blockIdx`",
+    );
+    for (code, reason) in [
+        (
+            "auto g = [](int x) { return x + (int)blockIdx.x; };\n    out[i] = g(count);",
+            lambda,
+        ),
+        (
+            "auto g = [count](int x) { return x + (int)blockIdx.x + count; };\n    out[i] = g(1);",
+            lambda,
+        ),
+        (
+            "auto g = [&count] { return count + (int)blockIdx.x; };\n    out[i] = g();",
+            lambda,
+        ),
+        (
+            "auto g = [=](int x, int b = blockIdx.x) { return x + b; };\n    out[i] = g(count);",
+            lambda,
+        ),
+        (
+            "auto g = [=] { return [count] { return count + (int)blockIdx.x; }(); };\n    out[i] = g();",
+            lambda,
+        ),
+        (
+            "auto g = [count](int x) { return x + BID + count; };\n    out[i] = g(1);",
+            lambda,
+        ),
+        ("struct Here { int b = blockIdx.x; } here;\n    out[i] = here.b;", class),
+        (
+            "struct Here { int of(int x) const { return x + BID; } } here;\n    out[i] = here.of(1);",
+            class,
+        ),
+    ] {
+        let text = format!("#define BID (int)blockIdx.x\n{}", of_body(code));
+        refuses(ID, &text, reason);
+        refuses("aggregate-grid", &text, reason);
+        refuses("serialize", &text, reason);
+    }
+    let thread = of_body("auto g = [count] { return count + (int)threadIdx.x; };\n    out[i] = g();");
+    refuses("serialize", &thread, "a lambda that reads `threadIdx`");
+    for code in [
+        "auto g = [=](int x) { return x + (int)blockIdx.x; };\n    out[i] = g(count);",
+        "auto g = [&, count] { return count + (int)blockIdx.x; };\n    out[i] = g();",
+        "auto g = [count, b = blockIdx.x] { return count + (int)b; };\n    out[i] = g();",
+        "auto g = [count] { return count + (int)threadIdx.x; };\n    out[i] = g();",
+        "int a[2] = {count, 1};\n    out[i] = a[blockIdx.x] + a[0];",
+        "struct Here { int b; } here = {(int)blockIdx.x};\n    out[i] = here.b;",
+    ] {
+        rewrite(ID, &of_body(code));
+    }
+}
+
+#[test]
 fn shared_memory_is_not_used_again_too_soon() {
     let text = of_body(
         "__shared__ int sum;\n    if (threadIdx.x == 0) sum = 0;\n    __syncthreads();\n    if (i < count) atomicAdd(&sum, i);\n    __syncthreads();\n    if (threadIdx.x == 0) atomicAdd(&out[begin], sum);",

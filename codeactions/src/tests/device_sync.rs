@@ -377,6 +377,109 @@ fn one_thread_keeps_its_number() {
 }
 
 #[test]
+fn one_thread_keeps_its_lane() {
+    let before = "__device__ unsigned lane() { unsigned r; asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(r)); return r; }\n\
+                  __device__ int warp_sum(int x) { return __shfl_xor_sync(~0u, x, 1); }\n\
+                  __device__ int plain(int x) { int r; asm(\"add.s32 %0, %1, 1;\" : \"=r\"(r) : \"r\"(x)); return r; }\n";
+    let with = |first: &str, last: &str| {
+        let body = format!(
+            "    {first}\n    if (threadIdx.x == 5) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n        {last}\n    }}"
+        );
+        let text = format!("{before}{}", program(&body, "1, 32"));
+        fix(ID, &text, &[])
+            .unwrap_or_else(|reasons| panic!("refused: {reasons:#?}"))
+            .0
+    };
+    let (one, as_it_was) = (
+        "<<<1, 1, 0, cudaStreamTailLaunch>>>",
+        "<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>",
+    );
+    for last in [
+        "sums[lane()] = out[3];",
+        "sums[__ffs(__activemask())] = out[3];",
+        "sums[warp_sum(1)] = out[3];",
+        "unsigned r; asm(\"mov.u32 %0, %%tid.x;\" : \"=r\"(r)); sums[r] = out[3];",
+        "unsigned r; asm(\"activemask.b32 %0;\" : \"=r\"(r)); sums[r & 31] = out[3];",
+    ] {
+        let text = with("", last);
+        assert!(text.contains(as_it_was), "{last}:\n{text}");
+    }
+    for (first, last) in [
+        ("int all = warp_sum(n);", "sums[0] = out[3];"),
+        ("unsigned all = __activemask();", "sums[0] = out[3];"),
+        ("", "sums[0] = plain(out[3]);"),
+    ] {
+        let text = with(first, last);
+        assert!(text.contains(one), "{last}:\n{text}");
+    }
+}
+
+#[test]
+fn variables_where_nothing_is_evaluated() {
+    let before = "template <int N> __device__ int first(const int* p) { return p[N]; }\n#define FIRST first<K>(out)\n";
+    let in_one = |first: &str, last: &str| {
+        program(
+            &format!(
+                "    {first}\n    if (threadIdx.x == 0) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n        {last}\n    }}"
+            ),
+            "1, 32",
+        )
+    };
+    let in_all = |first: &str, last: &str| {
+        program(
+            &format!("    {first}\n    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);\n    {WAIT}\n    {last}"),
+            "1, 32",
+        )
+    };
+    for (first, last, piece) in [
+        (
+            "constexpr int K = 4;",
+            "sums[0] = first<K>(out);",
+            "    constexpr int K = 4;\n",
+        ),
+        ("const int K = 4;", "sums[0] = first<K>(out);", "    const int K = 4;\n"),
+        ("constexpr int K = 4;", "sums[0] = FIRST;", "    constexpr int K = 4;\n"),
+        (
+            "constexpr int K = 4;",
+            "int a[K] = {out[0]}; sums[0] = a[0];",
+            "    constexpr int K = 4;\n",
+        ),
+        ("long w = 7; w += n;", "decltype(w) z = out[3]; sums[0] = z;", "long w"),
+        (
+            "short w = 7;",
+            "sums[0] = static_cast<decltype(w)>(out[3] * 70000);",
+            "short w",
+        ),
+        (
+            "constexpr int A = 16;",
+            "alignas(A) int q[4] = {out[0]}; sums[0] = q[0];",
+            "    constexpr int A = 16;\n",
+        ),
+        (
+            "constexpr int A = 16; alignas(A) int q[4];",
+            "q[0] = out[0]; sums[0] = q[0];",
+            "    constexpr int A = 16;\n",
+        ),
+    ] {
+        for text in [in_one(first, last), in_all(first, last)] {
+            let (new, _) = fix(ID, &format!("{before}{text}"), &[]).unwrap_or_else(|why| panic!("{last}: {why:?}"));
+            let kernel = new.split("__global__ void parent_after_child").nth(1).unwrap_or("");
+            let kernel = kernel.split("\n}\n").next().unwrap_or("");
+            assert!(kernel.contains(piece), "no {piece} in\n{kernel}\nof\n{new}");
+        }
+    }
+    let unknown = in_one("constexpr char K = \"ab\"[1];", "sums[0] = first<K>(out);");
+    let unknown = format!("{before}{unknown}");
+    match fix(ID, &unknown, &[]) {
+        Ok((new, _)) => panic!("not refused:\n{new}"),
+        Err(why) => assert!(
+            why.iter().any(|r| r.contains("`K` has to be a constant here")),
+            "{why:?}"
+        ),
+    }
+}
+
+#[test]
 fn comments_do_not_swallow_code() {
     becomes(
         &format!(

@@ -138,6 +138,42 @@ fn guards() {
 }
 
 #[test]
+fn what_a_guard_leaves_out() {
+    let id = "guard-empty-grid";
+    let before = "__device__ int take(int* p) { return (*p)++; }\n__device__ int at(const int* p, int i) { return p[i]; }\n\
+                  struct Alloc { int used; __device__ int get(int n) { int r = used; used += n; return r; } };\n\
+                  struct Pair { int a; int b; };\n\
+                  struct Counted { int a; __device__ Counted(int* n) { a = 1; ++*n; } __device__ operator int() const { return a; } };\n";
+    let with = |launch: &str| {
+        let text = program(&format!(
+            "Alloc alloc{{0}};\n    volatile int seen = v;\n    $0{launch};"
+        ));
+        format!("{before}{text}")
+    };
+    let reason = "evaluate it in a statement in front of the launch";
+    for launch in [
+        "child<<<count, 32>>>(out, begin++, count)",
+        "child<<<count, 32>>>(out, begin += 4, count)",
+        "child<<<count, 32>>>(out, alloc.get(8), count)",
+        "child<<<count, 32>>>(out, take(out) & 7, count)",
+        "child<<<count, 32>>>(out, v ? 1 : atomicAdd(out, 1), count)",
+        "child<<<count, 32>>>(out, __shfl_sync(~0u, v, 0), count)",
+        "child<<<count, take(out)>>>(out, begin, count)",
+        "child<<<count, 32, take(out)>>>(out, begin, count)",
+        "child<<<count, 32>>>(out, Counted(out), count)",
+    ] {
+        refused(id, &with(launch), reason);
+    }
+    for launch in [
+        "child<<<count, 32>>>(out + v, at(row, begin), min(count, 8))",
+        "child<<<count, dim3(32, 2)>>>(&out[v], seen, sizeof(begin))",
+        "child<<<count, 32>>>(out, (int)__ldg(row + v), Pair{begin, v}.a)",
+    ] {
+        fixed(id, &with(launch), &["if (count > 0)"]);
+    }
+}
+
+#[test]
 fn error_checks() {
     let id = "check-launch-error";
     fixed(

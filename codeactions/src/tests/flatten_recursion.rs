@@ -112,6 +112,16 @@ fn the_order_of_the_null_stream_is_assumed_away() {
     let either = "if (node > 5) walk<<<1, 32>>>(next, out, node + 1, depth);\n        else other<<<1, 1>>>(out);";
     rewrite(ID, &program(either))
         .has(&["if (node > 5) walks.launch(1, 32, {node + 1});\n        else other<<<1, 1>>>(out);"]);
+    // In a loop, a thread comes to both branches.
+    let looped = format!("for (int k = 0; k < 2; ++k) {{\n        {either}\n        }}");
+    let looped = looped.replace("node > 5", "node > 5 && k == 0");
+    refuses(
+        ID,
+        &program(&looped),
+        "the NULL stream runs this behind a grid of `walk`",
+    );
+    let inside = either.replace("walk<<<", "for (int k = 0; k < 2; ++k) walk<<<");
+    rewrite(ID, &program(&inside)).has(&["else other<<<1, 1>>>(out);"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use gridfuse_analysis::facts::launch::LaunchId;
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
 
-use super::{Rewritten, refuses, rewrite};
+use super::{Rewritten, refuses, rewrite, with_child};
 use crate::api::rewrite::{Options, Verdict};
 use crate::handlers::rewrite_by_id;
 
@@ -125,6 +125,167 @@ fn variables_in_the_condition_are_computed_again() {
 fn steps_of_any_size() {
     let program = with("tile + 1, before", "tile - n / 4, before").replace("tile + 1 < n", "tile > n");
     rewrite("promote-overlap", &program).has(&["tile - static_cast<int>(chain.number()) * (n / 4)"]);
+}
+
+#[test]
+fn steps_that_are_no_integers() {
+    let step = |before: &str, param: &str, add: &str| {
+        let text = with("int tile, int before", &format!("{param}, int tile, int before"))
+            .replace("n, tile + 1,", &format!("n, step, {add},"))
+            .replace("(in, out, n, 0, 0)", "(in, out, n, {}, 0, 0)");
+        format!("{before}\n{text}")
+    };
+    let unknown = "whether there is a next link is known only when this one has run";
+    for (before, param, add) in [
+        ("typedef float real;", "real step", "tile + step"),
+        ("using real = double;", "real step", "tile + (real)1"),
+        ("", "int step", "tile + step * 1.5L"),
+        (
+            "struct Step { int v; __device__ operator float() const { return v * 0.5f; } };",
+            "Step step",
+            "tile + step",
+        ),
+        (
+            "struct Step { int v; };\n__device__ int operator+(int a, Step s) { return a * 2 + s.v; }",
+            "Step step",
+            "tile + step",
+        ),
+        (
+            "struct Step { int v; };\n__device__ float operator-(Step s) { return s.v * 0.5f; }",
+            "Step step",
+            "tile + -step",
+        ),
+        (
+            "enum Step { kOne = 1 };\n__device__ int operator+(int a, Step s) { return a * 2; }",
+            "Step step",
+            "tile + step",
+        ),
+    ] {
+        refused(&ALL[1..2], &step(before, param, add), unknown);
+    }
+    for (before, param, add) in [
+        (
+            "typedef unsigned index;\ntypedef index number;",
+            "number step",
+            "tile + step",
+        ),
+        ("", "short step", "tile + (step + 1) * 2"),
+        ("", "size_t step", "tile + step"),
+        ("constexpr int kStep = 2;", "long long step", "tile + kStep * step"),
+    ] {
+        let result = super::rewrite_files("promote-overlap", &[("a.cu", &step(before, param, add))], &[]);
+        assert!(result.is_ok(), "{before} {param} {add}: {result:?}");
+    }
+}
+
+#[test]
+fn variables_in_macros_of_the_condition() {
+    let cond = |macros: &str, cond: &str| {
+        let text = with("    int total", "    int next = tile + 1;\n    int total").replace("tile + 1 < n", cond);
+        format!("{macros}\n{text}")
+    };
+    let unknown = "whether there is a next link is known only when this one has run";
+    refused(&ALL[1..], &cond("#define MORE (next < n)", "MORE"), unknown);
+    refused(&ALL[1..], &cond("#define NEXT next", "NEXT < n"), unknown);
+    rewrite("promote-overlap", &cond("#define LT(a, b) ((a) < (b))", "LT(next, n)"))
+        .has(&["return LT(static_cast<int>(tile + 1), n);"]);
+    rewrite("promote-overlap", &cond("#define MORE (tile + 1 < n)", "MORE")).has(&["sums_goes_on(int n, int tile)"]);
+}
+
+#[test]
+fn names_where_nothing_is_evaluated() {
+    let early = |statement: &str| with("    int total", &format!("    {statement}\n    int total"));
+    for statement in [
+        "int size = (int)sizeof(before);",
+        "decltype(before) zero = 0;",
+        "__shared__ char raw[32 * sizeof(before)];",
+        "int size = sum_of(static_cast<decltype(before)>(n));",
+        "int size = width<sizeof(before)>();",
+        "alignas(decltype(before)) int zero = 0;",
+        "int size = SIZE;",
+    ] {
+        let text = format!(
+            "#define SIZE (int)sizeof(before)\ntemplate <int N> __device__ int width() {{ return N; }}\n{}",
+            early(statement).replace("int sum_of(int value);", "int sum_of(int value) { return value; }")
+        );
+        refused(
+            &ALL[1..2],
+            &text,
+            "nothing can run before the launch: this needs `before`",
+        );
+    }
+    // What its scope hides is another one.
+    rewrite(
+        "promote-overlap",
+        &early("{ int before = 2; int size = sizeof(before); }"),
+    );
+    let unknown = "whether there is a next link is known only when this one has run";
+    refused(&ALL[1..2], &with("tile + 1 < n", "tile + sizeof(before) < n"), unknown);
+    rewrite("promote-overlap", &with("tile + 1 < n", "tile + sizeof(tile) < n"))
+        .has(&["sums_goes_on(int n, int tile)"]);
+    rewrite("promote-overlap", &with("tile + 1 < n", "sizeof(tile) < n")).has(&["sums_goes_on(int n, int tile)"]);
+}
+
+#[test]
+fn default_arguments_stand_once() {
+    let (head, first) = (
+        "__global__ void sums(const int* in, int* out, int n, int tile, int before",
+        ", gridfuse::ChainMemory memory",
+    );
+    let own = format!("{head})");
+    for (declared, defined) in [(" = 3", ""), ("", " = 3"), ("", "")] {
+        let text = with(&own, &format!("{head}{declared});\n{head}{defined})"));
+        let default = |has: &str| if has.is_empty() { "" } else { " = {}" };
+        for id in ALL {
+            let result = rewrite(id, &text);
+            let flat = result.text().split_whitespace().collect::<Vec<_>>().join(" ");
+            for (has, end) in [(declared, ";"), (defined, " {")] {
+                let wanted = format!("int before{has}{first}{}){end}", default(has));
+                assert!(flat.contains(&wanted), "{id}: no {wanted} in\n{flat}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parameters_with_the_name_of_a_type() {
+    let named = |before: &str, ty: &str, other: &str| {
+        let text = with(
+            "int tile, int before",
+            &format!("{ty} node, {other} more, int tile, int before"),
+        )
+        .replace("n, tile + 1,", "n, node, more, tile + 1,")
+        .replace(
+            "sums<<<1, 128>>>(in, out, n, node",
+            "++node;\n        ++more;\n        sums<<<1, 128>>>(in, out, n, node",
+        )
+        .replace("tile + 1 < n)", "tile + 1 < n) {")
+        .replace("before + total);", "before + total); }")
+        .replace("(in, out, n, 0, 0)", "(in, out, n, 0, 0, 0, 0)");
+        format!("{before}\n{text}")
+    };
+    let class = "struct node { int v; };";
+    rewrite("promote", &named(class, "node*", "struct node*"))
+        .has(&["struct sums_args { struct node* node; struct node* more;"]);
+    rewrite("promote", &named(class, "const node*", "int*")).has(&["struct sums_args { const struct node* node;"]);
+    rewrite("promote", &named("union node { int v; };", "node*", "int*")).has(&["{ union node* node;"]);
+    rewrite(
+        "promote",
+        &named("namespace ns { struct node { int v; }; }", "ns::node*", "int*"),
+    )
+    .has(&["{ ns::node* node;"]);
+    refuses(
+        "promote",
+        &named("typedef struct { int v; } node;", "node*", "int*"),
+        "has a type with the name of a parameter",
+    );
+    let child = "struct node { int v; };\n__global__ void child(int* out, node node, int count) {\n    \
+                 if (threadIdx.x < count) atomicAdd(&out[node.v], count);\n}\n";
+    rewrite(
+        "aggregate-grid",
+        &with_child(child, "struct node x = {v};\n    child<<<1, 32>>>(out, x, count);"),
+    )
+    .has(&["struct node node;"]);
 }
 
 #[test]
@@ -533,6 +694,52 @@ fn marks_that_do_not_hold() {
         &leaves,
         "some threads of `walk` leave it, and others wait for each other",
     );
+}
+
+#[test]
+fn marks_that_another_link_contradicts() {
+    let marked = |own: &str, other: &str| {
+        format!(
+            "struct St {{ int v; int w; int h[4]; }};\n\
+             __global__ void walk(const int* in, int* sums, int* state, St* st, int n, int tile) {{\n    \
+             // gridfuse: independent\n    {own}\n    if (threadIdx.x == 0) {{\n        {other}\n        \
+             if (tile + 1 < n) walk<<<1, 128>>>(in, sums, state, st, n, tile + 1);\n    }}\n}}\n\
+             void run(const int* in, int* sums, int* state, St* st, int n) {{ walk<<<1, 128>>>(in, sums, state, st, n, 0); }}\n"
+        )
+    };
+    let sum = "int t = 0;\n    // gridfuse: independent\n    for (int i = 0; i < 4; ++i) t += state[i];";
+    for (own, other) in [
+        ("St s = *st;", "st->v = s.v * 31;"),
+        ("int t = st->v;", "*st = St{};"),
+        ("int t = sums[tile];", "sums[tile + 1] = t * 31;"),
+        ("int t = sums[tile - 3];", "sums[tile] = t * 31;"),
+        (sum, "for (int i = 0; i < 4; ++i) state[i] = t * 31;"),
+        (sum, "for (int k = 3; k < 9; ++k) state[k] = t * 31;"),
+        (sum, "state[2] = t;"),
+        (
+            "int t = 0;\n    // gridfuse: independent\n    for (int i = 0; i < 4; ++i) t += sums[tile + i];",
+            "sums[tile] = t;",
+        ),
+    ] {
+        refused(
+            &ALL[1..2],
+            &marked(own, other),
+            "marked as independent of the other links, and it",
+        );
+    }
+    for (own, other) in [
+        ("int t = st->w;", "st->v = t * 31;"),
+        ("int t = sums[2 * tile];", "sums[2 * tile + 1] = t;"),
+        ("int t = sums[tile];", "sums[tile] = t * 31;"),
+        (sum, "for (int k = 4; k < 9; ++k) state[k] = t * 31;"),
+        (sum, "state[n] = t;"),
+    ] {
+        assert_eq!(
+            rewrite("promote-overlap", &marked(own, other)).assumes.len(),
+            1,
+            "{own} {other}"
+        );
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ use gridfuse_analysis::facts::launch::{
 };
 use gridfuse_analysis::facts::uniformity::{FunctionUniformity, Level, uniformity};
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{launch_sites_of, only_known_launches};
+use gridfuse_analysis::hir::resolve::{functions_named, launch_sites_of, only_known_launches};
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use crate::api::refusal::Ineligible;
@@ -35,7 +35,7 @@ use crate::api::source_edit::SourceEdit;
 use crate::edit::lex;
 use crate::edit::names::Names;
 use crate::facts::child::Child;
-use crate::facts::effects::{BUILTINS, effects};
+use crate::facts::effects::{Assembly, BUILTINS, Effects, effects};
 use crate::facts::uses::{all_exprs, all_in_expr};
 use crate::transforms::continuation::wait::Wait;
 use crate::transforms::fission::structure::is_barrier;
@@ -389,7 +389,29 @@ impl<'a, 'db> Tail<'a, 'db> {
             .iter()
             .any(|e| matches!(&self.body().expr(*e).kind, ExprKind::Name(Name::Builtin(b)) if *b != Builtin::WarpSize));
         let all = effects(self.wait.db, self.wait.function);
-        own || !all.builtins_in_callees.is_empty() || !all.unknown.is_empty()
+        own || !all.builtins_in_callees.is_empty() || !all.unknown.is_empty() || self.asks_the_machine(&exprs, &all)
+    }
+
+    /// The same without built-in variables: by inline assembly, by what the threads of a warp say to each other. `exprs`: what moves.
+    fn asks_the_machine(&self, exprs: &[ExprId], all: &Effects) -> bool {
+        let (db, body) = (self.wait.db, self.body());
+        let moves = |place: FileRange| {
+            let range = place.range;
+            let spans = self.moved.iter().map(|span| span.shift(self.wait.start));
+            place.file == self.wait.file && spans.into_iter().any(|m| m.start <= range.start && range.end <= m.end)
+        };
+        let asks = |asm: &Assembly| !asm.computes_alone();
+        if all.asm.iter().any(|a| moves(a.place) && asks(a)) || all.warp.iter().any(|w| moves(w.place)) {
+            return true;
+        }
+        exprs.iter().any(|e| match &body.expr(*e).kind {
+            ExprKind::Call { name: Some(name), .. } => functions_named(db, self.wait.file, name).into_iter().any(|f| {
+                let called = effects(db, f);
+                !called.warp.is_empty() || called.asm.iter().any(asks)
+            }),
+            ExprKind::Call { name: None, .. } => !all.warp.is_empty() || all.asm.iter().any(asks),
+            _ => false,
+        })
     }
 
     /// The statements that move.

@@ -1,11 +1,12 @@
 //! What a continuation needs of the kernel that it is a part of: what is handed over, what is computed again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Dependence, unchanged};
 use gridfuse_analysis::facts::escape::escapes;
+use gridfuse_analysis::facts::launch::constant_value;
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::names::unqualified;
@@ -22,13 +23,15 @@ use crate::facts::calls::{self, Library};
 use crate::facts::child::copies_plainly;
 use crate::facts::effects::{effects, is_pure};
 use crate::facts::pure::{assignments, only_assigned};
-use crate::facts::uses::all_stmts;
+use crate::facts::unlowered::named_unlowered;
+use crate::facts::uses::{all_in_expr, all_stmts};
 
 impl Tail<'_, '_> {
     /// Finds out what the continuation needs.
     pub fn collect(&mut self) -> Result<(), Reason> {
         let body = self.body();
         let mut needed: Vec<ExprId> = self.moved_exprs();
+        let mut unlowered: Vec<Span> = self.moved.clone();
         let path = body.stmt(self.path()).span;
         for (index, stmt) in body.stmts.iter().enumerate() {
             if !matches!(stmt.kind, StmtKind::Return(_)) || self.moves(stmt.span) || self.runs == Runs::One {
@@ -42,6 +45,7 @@ impl Tail<'_, '_> {
                 let (holder, cond, negated) = self.simple_return(id)?;
                 self.again(cond)?;
                 needed.push(cond);
+                unlowered.push(body.expr(cond).span);
                 self.returns.entry(holder).or_default().push((cond, negated));
             }
         }
@@ -64,6 +68,7 @@ impl Tail<'_, '_> {
             }
             self.again(cond)?;
             needed.push(cond);
+            unlowered.push(body.expr(cond).span);
         }
         for stmt in self.moved_stmts().into_iter().flat_map(|s| all_stmts(body, s)) {
             if let StmtKind::Asm { mentions, .. } = &body.stmt(stmt).kind {
@@ -75,6 +80,10 @@ impl Tail<'_, '_> {
         for expr in needed {
             self.names_in(expr)?;
         }
+        for part in unlowered {
+            self.unlowered_in(part)?;
+        }
+        self.refuse_changeable_extents()?;
         let all = effects(self.wait.db, self.wait.function);
         let asked = all.errors.iter().find(|error| {
             let own = (0..body.exprs.len() as u32).map(ExprId).any(|e| {
@@ -131,28 +140,90 @@ impl Tail<'_, '_> {
     /// Variables named directly by an expression: `names` has all its parts.
     fn names_in(&mut self, expr: ExprId) -> Result<(), Reason> {
         let body = self.body();
-        for part in crate::facts::uses::all_in_expr(body, expr) {
-            match &body.expr(part).kind {
-                ExprKind::Name(Name::Local(binding)) => self.give(*binding, body.expr(part).span)?,
-                ExprKind::SizeOf | ExprKind::Launch(_) => {
-                    // Operands of `sizeof` and template arguments are not lowered.
-                    let text = self.wait.function.text(self.wait.db);
-                    let words: BTreeSet<&str> = lex::identifiers(body.expr(part).span.text(&text)).collect();
-                    let named: Vec<BindingId> = (0..body.bindings.len() as u32)
-                        .map(BindingId)
-                        .filter(|b| words.contains(body.binding(*b).name.as_str()))
-                        .collect();
-                    for binding in named {
-                        let own = body.binding(binding).storage != Storage::Param || body.params.contains(&binding);
-                        if own && body.binding(binding).span.start < body.expr(part).span.start {
-                            self.give(binding, body.expr(part).span)?;
-                        }
-                    }
-                }
-                _ => {}
+        for part in all_in_expr(body, expr) {
+            if let ExprKind::Name(Name::Local(binding)) = &body.expr(part).kind {
+                self.give(*binding, body.expr(part).span)?;
             }
         }
         Ok(())
+    }
+
+    /// Variables that a part of the kernel names where nothing is lowered: `sum<K>(d)`.
+    fn unlowered_in(&mut self, part: Span) -> Result<(), Reason> {
+        for (binding, used) in named_unlowered(self.wait.db, self.wait.function, self.body(), part) {
+            self.give(binding, used)?;
+            self.refuse_changeable(binding, used)?;
+        }
+        Ok(())
+    }
+
+    /// A constant that an argument of the launch has to bring is none any more.
+    fn refuse_changeable(&self, binding: BindingId, used: Span) -> Result<(), Reason> {
+        let passed = matches!(self.given.get(&binding), Some(Given::Passed(_)));
+        if !passed || !self.is_constant(binding) {
+            return Ok(());
+        }
+        let name = &self.body().binding(binding).name;
+        Err(self.at(
+            format!("`{name}` has to be a constant here, and can't be declared again in another kernel"),
+            used,
+        ))
+    }
+
+    /// Sizes of arrays that move are constants.
+    fn refuse_changeable_extents(&self) -> Result<(), Reason> {
+        let body = self.body();
+        let arrays = body.bindings.iter().filter(|b| self.moves(b.span));
+        let sizes = arrays.flat_map(|b| b.ty.array.iter().flatten());
+        for part in sizes.flat_map(|size| all_in_expr(body, *size)) {
+            if let ExprKind::Name(Name::Local(binding)) = body.expr(part).kind {
+                self.refuse_changeable(binding, body.expr(part).span)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A variable that may stand where the compiler wants a constant.
+    fn is_constant(&self, binding: BindingId) -> bool {
+        let Some((stmt, init)) = self.declaration(binding) else {
+            return false;
+        };
+        let variable = self.body().binding(binding);
+        let words = self.kernel.source(self.type_of_declaration(stmt));
+        let value = |init| constant_value(self.wait.db, self.wait.function, self.body(), init).is_some();
+        lex::identifiers(words).any(|word| word == "constexpr") || variable.ty.const_base && init.is_some_and(value)
+    }
+
+    /// What stands in a declaration before the first name that it declares: types and attributes.
+    fn type_of_declaration(&self, stmt: StmtId) -> Span {
+        let body = self.body();
+        let span = body.stmt(stmt).span;
+        let first = match &body.stmt(stmt).kind {
+            StmtKind::Decl(decls) => decls.iter().map(|d| body.binding(d.binding).span.start).min(),
+            _ => None,
+        };
+        Span::new(span.start, first.unwrap_or(span.end).max(span.start))
+    }
+
+    /// Declares a variable in the continuation as in the kernel, where that's possible.
+    fn declare_again(&mut self, binding: BindingId, init: ExprId) -> Result<(), Reason> {
+        // Before what it is made of, so that a cycle would end.
+        self.given.insert(binding, Given::Declared);
+        if let Err(why) = self.again(init) {
+            self.given.remove(&binding);
+            return Err(why);
+        }
+        self.names_in(init)?;
+        self.unlowered_in(self.body().expr(init).span)?;
+        self.type_again(binding)
+    }
+
+    /// What the type of a variable that is declared again is made of.
+    fn type_again(&mut self, binding: BindingId) -> Result<(), Reason> {
+        match self.declaration(binding) {
+            Some((stmt, _)) => self.unlowered_in(self.type_of_declaration(stmt)),
+            None => Ok(()),
+        }
     }
 
     /// The `if` in a block on the way to the wait that does nothing else at its end than to leave the kernel.
@@ -279,6 +350,13 @@ impl Tail<'_, '_> {
             self.given.insert(binding, Given::Declared);
             return self.extents(binding);
         }
+        let constant = self.is_constant(binding);
+        if let Some((_, Some(init))) = declaration
+            && constant
+            && self.declare_again(binding, init).is_ok()
+        {
+            return Ok(());
+        }
         if self.runs == Runs::One && self.is_at_launch(binding) {
             self.may_pass(binding, used)?;
             let decl = format!("{} {name}", variable.ty.spelled());
@@ -288,14 +366,10 @@ impl Tail<'_, '_> {
         let plain = variable.ty.array.is_empty() && only_assigned(db, self.wait.function, body, binding);
         let why = match declaration {
             Some((_, Some(init))) if plain && !self.assigned_before(binding) => {
-                // Before what it is made of, so that a cycle would end.
-                self.given.insert(binding, Given::Declared);
-                match self.again(init) {
-                    Ok(()) => return self.names_in(init),
-                    Err(why) => {
-                        self.given.remove(&binding);
-                        Some(why)
-                    }
+                match self.declare_again(binding, init) {
+                    Ok(()) => return Ok(()),
+                    Err(why) if self.given.contains_key(&binding) => return Err(why),
+                    Err(why) => Some(why),
                 }
             }
             _ => None,
@@ -324,8 +398,9 @@ impl Tail<'_, '_> {
         for extent in extents {
             self.again(extent)?;
             self.names_in(extent)?;
+            self.unlowered_in(self.body().expr(extent).span)?;
         }
-        Ok(())
+        self.type_again(binding)
     }
 
     /// Whether the value that a variable has at the wait can be an argument of the launch.

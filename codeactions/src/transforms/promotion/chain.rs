@@ -473,12 +473,31 @@ pub fn is_wide_integer(base: &str) -> bool {
     )
 }
 
+/// Whether an expression is an integer without doubt: no class with operators of its own is in it, and no name that may stand for a
+/// floating-point type.
 fn is_integer(site: &Site<'_>, expr: ExprId) -> bool {
+    let body = &site.body;
     let signature = site.parent.signature(site.db);
-    // A template parameter that is no type.
-    let template_constant = matches!(&site.body.expr(site.body.strip_parens(expr)).kind,
-        ExprKind::Name(Name::Other(name)) if signature.template_names.contains(name) && !signature.template_types.contains(name));
-    template_constant
-        || ctype::type_of(site, expr).is_some_and(|ty| !matches!(ty.as_str(), "float" | "double"))
-        || constant_value(site.db, site.parent, &site.body, expr).is_some()
+    let named = |ty: &str| {
+        let own = |word: &str| body.declared.contains(word) || signature.template_names.iter().any(|n| n == word);
+        !lex::identifiers(ty).any(own) && ctype::is_integer(site.db, site.file, ty)
+    };
+    match &body.expr(expr).kind {
+        ExprKind::Paren(e) | ExprKind::Unary(_, e) => is_integer(site, *e),
+        ExprKind::Binary(_, a, b) | ExprKind::Logical { lhs: a, rhs: b, .. } => {
+            is_integer(site, *a) && is_integer(site, *b)
+        }
+        ExprKind::Conditional { then, otherwise, .. } => is_integer(site, *then) && is_integer(site, *otherwise),
+        ExprKind::Cast {
+            ty, reinterpret: false, ..
+        } => named(ty),
+        // A template parameter that is no type.
+        ExprKind::Name(Name::Other(name)) if signature.template_names.contains(name) => {
+            !signature.template_types.contains(name)
+        }
+        _ => match ctype::type_of(site, expr) {
+            Some(ty) => named(&ty),
+            None => constant_value(site.db, site.parent, body, expr).is_some(),
+        },
+    }
 }

@@ -72,7 +72,11 @@ pub fn write<'db>(
             edit,
             file,
             list,
-            &format!("{MEMORY} {}{}", writer.names.memory, writer.default()),
+            &format!(
+                "{MEMORY} {}{}",
+                writer.names.memory,
+                target::default_behind(db, *declaration)
+            ),
         );
     }
     writer.front(edit);
@@ -143,12 +147,6 @@ impl Writer<'_, '_> {
             _ if self.has_record() => format!("gridfuse::Chain<{}>", self.record_type()),
             _ => "gridfuse::Chain<>".to_owned(),
         }
-    }
-
-    fn default(&self) -> &'static str {
-        let body = &self.chain.site.body;
-        let last = body.params.last().and_then(|p| body.binding(*p).default);
-        if last.is_some() { " = {}" } else { "" }
     }
 
     /// More blocks, and memory where they meet.
@@ -347,7 +345,8 @@ impl Writer<'_, '_> {
         }
         head.push_str(TextRange::new(kernel.head_start, name_end).text(&kernel.text));
         let head = verbatim(&head, &indent);
-        let memory = format!("{MEMORY} {}{}", names.memory, self.default());
+        let default = target::default_behind(kernel.db, kernel.item);
+        let memory = format!("{MEMORY} {}{default}", names.memory);
         let params = verbatim(&written_params(kernel, true), &indent);
         let comma = if kernel.params.is_empty() { "(" } else { ", " };
         let open = if kernel.params.is_empty() {

@@ -14,6 +14,7 @@ use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::facts::calls::is_plain_type;
 use crate::facts::pure;
+use crate::facts::unlowered::named_unlowered;
 use crate::facts::uses::{all_exprs, all_stmts};
 
 /// A split of the kernel.
@@ -194,6 +195,11 @@ fn must_wait(chain: &Chain<'_>, stmt: StmtId) -> Option<Wait> {
             _ => {}
         }
     }
+    for (binding, at) in named_unlowered(site.db, site.parent, body, span) {
+        if let Some(index) = given(binding) {
+            return needs(index, at);
+        }
+    }
     for inner in all_stmts(body, stmt) {
         let at = body.stmt(inner).span;
         match &body.stmt(inner).kind {
@@ -331,6 +337,12 @@ fn render(chain: &Chain<'_>, expr: ExprId, asks: &mut BTreeSet<usize>, depth: u3
     while let Some(next) = todo.pop() {
         let at = body.expr(next);
         match &at.kind {
+            // A macro that names it stands there, and nothing can take its place.
+            ExprKind::Name(Name::Local(binding))
+                if chain.parameter(*binding).is_none() && site.source(at.span) != body.binding(*binding).name =>
+            {
+                return None;
+            }
             ExprKind::Name(Name::Local(binding)) => match chain.parameter(*binding) {
                 Some(index) => {
                     if !is_known(chain, index) || !chain.holds(next, &|i| is_known(chain, i)) {
@@ -345,7 +357,7 @@ fn render(chain: &Chain<'_>, expr: ExprId, asks: &mut BTreeSet<usize>, depth: u3
                         return None;
                     }
                     let value = render(chain, init, asks, depth + 1)?;
-                    locals.push((at.span, format!("static_cast<{}>({value})", ty.base)));
+                    locals.push((*binding, (at.span, format!("static_cast<{}>({value})", ty.base))));
                 }
             },
             ExprKind::Paren(e) | ExprKind::Unary(_, e) => todo.push(*e),
@@ -367,6 +379,17 @@ fn render(chain: &Chain<'_>, expr: ExprId, asks: &mut BTreeSet<usize>, depth: u3
             _ => return None,
         }
     }
+    for (binding, _) in named_unlowered(site.db, site.parent, body, body.expr(expr).span) {
+        match chain.parameter(binding) {
+            Some(index) if is_known(chain, index) => {
+                asks.insert(index);
+            }
+            // Its own name is replaced by its value.
+            None if locals.iter().any(|(local, _)| *local == binding) => {}
+            _ => return None,
+        }
+    }
+    let mut locals: Vec<(Span, String)> = locals.into_iter().map(|(_, replaced)| replaced).collect();
     locals.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
     for (span, value) in locals {
         let (from, to) = ((span.start - start) as usize, (span.end - start) as usize);
