@@ -51,10 +51,8 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
         return Some(expr);
     }
     match &body.expr(expr).kind {
-        ExprKind::Call { name, .. } => {
-            if !name.as_deref().is_some_and(|name| calls_pure(site, name)) {
-                return Some(expr);
-            }
+        ExprKind::Call { name, .. } if !name.as_deref().is_some_and(|name| calls_pure(site, name)) => {
+            return Some(expr);
         }
         ExprKind::Construct { ty, .. } if !is_plain_type(ty) => return Some(expr),
         // A field of an object is read without running anything for the object.
