@@ -433,7 +433,9 @@ fn extend(
         }),
         Ok(Ok(None)) => {}
         Ok(Ok(Some((next, assumptions)))) => {
-            if !assumptions.is_empty() && ordered.contains(&step.site) {
+            // What a coarsened child does isn't contradicted any more by what is plain to see: it is assumed, rightly or not.
+            let coarsened = from.done.iter().any(|s| s.site == step.site && s.id == "coarsen");
+            if !assumptions.is_empty() && (ordered.contains(&step.site) || coarsened) {
                 return;
             }
             found.variants.push(Variant {
