@@ -190,7 +190,7 @@ impl Plan {
             let mut collected = false;
             for proposal in &advice.best {
                 // The last step collects the launches.
-                collected = best.step(&mut sequence, proposal).is_ok();
+                collected = best.step(&site, &mut sequence, proposal).is_ok();
             }
             if collected {
                 best.edit = sequence.finish();
@@ -202,7 +202,7 @@ impl Plan {
         let mut sequence = Sequence::new(db, launch)?;
         let mut last = None;
         for proposal in &advice.steps {
-            last = plan.step(&mut sequence, proposal).err();
+            last = plan.step(&site, &mut sequence, proposal).err();
         }
         // The last step collects the launches. Without it a threshold is worth something, and one allocation for several threads.
         if let Some(refusal) = last {
@@ -211,7 +211,7 @@ impl Plan {
             let alone = |s: &&Proposal| s.ids.contains(&"threshold") || s.ids.contains(&"aggregate-malloc");
             for proposal in advice.steps.iter().filter(alone).chain(&advice.otherwise) {
                 // Why not has been said for the one, and the other may well go there already.
-                let _ = plan.step(&mut sequence, proposal);
+                let _ = plan.step(&site, &mut sequence, proposal);
             }
             if plan.steps.is_empty() {
                 return Err(refusal);
@@ -254,15 +254,22 @@ impl Plan {
     }
 
     /// Applies the first rewrite of a proposal that can be; gives the refusal of the first otherwise.
-    fn step(&mut self, sequence: &mut Sequence<'_>, proposal: &Proposal) -> Result<(), Ineligible> {
+    fn step(&mut self, site: &Site<'_>, sequence: &mut Sequence<'_>, proposal: &Proposal) -> Result<(), Ineligible> {
         let mut first = None;
+        let did = |id: &str| self.steps.iter().any(|(step, _)| step.split('=').next() == Some(id));
+        // What the child's blocks do is plain to see before they are coarsened, and less so behind it.
+        let also_alone = did("coarsen") && !did("aggregate-malloc");
         for id in &proposal.ids {
             let Some(rewrite) = rewrite_by_id(id) else { continue };
             let mut options = Options::default();
             if let Some((name, value)) = &proposal.option {
                 options.0.insert((*name).to_owned(), value.clone());
             }
-            match sequence.then(rewrite, &options) {
+            let alone = match also_alone {
+                true => rewrite.edit(site.db, site.id, &options).map(|_| ()),
+                false => Ok(()),
+            };
+            match alone.and_then(|()| sequence.then(rewrite, &options)) {
                 Ok(()) => {
                     let value = proposal.option.as_ref().map_or(String::new(), |(_, v)| format!("={v}"));
                     self.steps.push((format!("{id}{value}"), proposal.why.clone()));

@@ -127,11 +127,7 @@ impl<'a, 'db> Evaluator<'a, 'db> {
     where
         'db: 'a,
     {
-        let places = Places {
-            db,
-            function: function,
-            body,
-        };
+        let places = Places { db, function, body };
         let mut parents = HashMap::new();
         for (i, expr) in body.exprs.iter().enumerate() {
             for operand in crate::hir::flow::operands(&expr.kind) {

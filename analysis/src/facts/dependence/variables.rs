@@ -91,10 +91,10 @@ impl Variables {
         let object = |e: ExprId| object(places, e);
         let mut assigned: HashMap<BindingId, Vec<ExprId>> = HashMap::new();
         for (i, expr) in body.exprs.iter().enumerate() {
-            if let ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } = &expr.kind {
-                if let Some(b) = object(*place) {
-                    assigned.entry(b).or_default().push(ExprId(i as u32));
-                }
+            if let ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } = &expr.kind
+                && let Some(b) = object(*place)
+            {
+                assigned.entry(b).or_default().push(ExprId(i as u32));
             }
         }
         let mut declared: HashMap<BindingId, Vec<Option<ExprId>>> = HashMap::new();
