@@ -81,17 +81,6 @@ async fn send(state: &State, token: &ProgressToken, progress: WorkDoneProgress) 
     sent.await;
 }
 
-/// What is worked out for a request ends with the request, unless that was answered before.
-struct Ends<T>(Option<JoinHandle<T>>);
-
-impl<T> Drop for Ends<T> {
-    fn drop(&mut self) {
-        if let Some(task) = &self.0 {
-            task.abort();
-        }
-    }
-}
-
 /// An answer, and whether it is all that there is to say.
 pub enum Answer<T> {
     /// The whole answer.
@@ -124,24 +113,24 @@ pub async fn request<T: Send + 'static>(
     // Before the first await: the query sees what was sent before the request.
     let snapshot = state.snapshot();
     let asked = snapshot.number();
-    let mut whole = Ends(Some(tokio::spawn({
+    let mut work = Box::pin({
         let state = state.clone();
         async move { state.query_in(snapshot, query).await.map_err(Error::from)? }
-    })));
-    if let Some(task) = &mut whole.0
-        && let Ok(ended) = timeout(state.patience, task).await
-    {
-        return ended.map_err(|_| Error::internal_error())?.map(Answer::Whole);
+    });
+    // It begins here and now, on a thread of its own: a change waits for all snapshots, also for one in a task that nobody has polled
+    // yet, perhaps because the change holds the thread that would. Dropped with the request, it's cancelled.
+    if let Ok(whole) = timeout(state.patience, &mut work).await {
+        return whole.map(Answer::Whole);
     }
     let again = state.snapshot();
     let found = match again.number() == asked {
         true => timeout(NOTICED, state.query_in(again, known)).await.ok(),
         // The client asks again after an edit.
-        false => None,
+        false => {
+            drop(again);
+            None
+        }
     };
     let answer = found.and_then(std::result::Result::ok).unwrap_or_else(sentence);
-    match whole.0.take() {
-        Some(task) => Ok(Answer::Late(answer, task)),
-        None => Ok(Answer::Whole(answer)),
-    }
+    Ok(Answer::Late(answer, tokio::spawn(work)))
 }
