@@ -470,10 +470,10 @@ pub(super) fn is_signed(db: &dyn Db, function: FunctionItem<'_>, body: &Body, ex
     let own = |e: ExprId| is_signed(db, function, body, e);
     let kind = body.expr(expr);
     match &kind.kind {
-        // The text of what a macro stands for isn't here.
-        ExprKind::Literal(Literal::Int(_)) => {
+        // The text of what a macro stands for isn't here. `0xFFFFFFFF` is unsigned, too.
+        ExprKind::Literal(Literal::Int(value)) => {
             let text = function.text(db);
-            !kind.from_macro && !kind.span.text(&text).contains(['u', 'U'])
+            i32::try_from(*value).is_ok() && !kind.from_macro && !kind.span.text(&text).contains(['u', 'U'])
         }
         ExprKind::Literal(Literal::Bool(_)) => true,
         ExprKind::Cast { ty, .. } => signed(ty),
