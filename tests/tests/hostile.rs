@@ -96,8 +96,8 @@ fn a_server_answers_what_it_knows_after_a_second() {
         let directory = written(&files);
         let text = String::from_utf8(files[0].1.clone()).expect("a text");
         let first = first_answer(gridfuse_bin(), directory.path(), &directory.file("hostile.cu"), &text);
-        // A second of patience, fifty milliseconds for what is known, and as much again as a busy machine takes.
-        assert!(first.unfinished || first.wall < 1.0, "{name}: {first:?}");
+        // Whole or not, it comes after a second of patience and fifty milliseconds for what is known, and ten times that on a busy
+        // machine, where a whole answer can come first though the second is over. That a late one says so is a test of `lsp_late.rs`.
         assert!(first.wall < 1.05 * 10.0, "{name}: {first:?}");
         assert!(first.cost.memory < MEMORY, "{name}: {first:?}");
     }
