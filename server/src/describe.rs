@@ -60,6 +60,17 @@ pub fn launchers(launchers: Launchers) -> &'static str {
     }
 }
 
+/// Who launches, as a sentence.
+pub fn launching(launchers: Launchers) -> &'static str {
+    match launchers {
+        Launchers::ManyThreads => "many threads launch it",
+        Launchers::OnePerWarp => "one thread of each warp launches it",
+        Launchers::OnePerBlock => "one thread of each block launches it",
+        Launchers::OnePerGrid => "one thread of the grid launches it",
+        Launchers::Host => "host code launches it",
+    }
+}
+
 /// Who launches, as [`schema::Launch::launched_by`] names it.
 fn launched_by(launchers: Launchers) -> &'static str {
     match launchers {
@@ -437,6 +448,7 @@ impl<'a> Describe<'a> {
     }
 
     fn verdicts(&self, site: &Site<'_>) -> Vec<schema::RewriteVerdict> {
+        let against = refuted(self.db, site.id.function);
         REWRITES
             .iter()
             .map(|rewrite| {
@@ -450,6 +462,7 @@ impl<'a> Describe<'a> {
                     rewrite: rewrite.id,
                     title: rewrite.title,
                     verdict,
+                    refuted: verdict == "assumes" && reasons.iter().any(|reason| against.contains(reason)),
                     reasons: self.reasons(&reasons),
                     plan,
                 }
@@ -474,6 +487,7 @@ impl<'a> Describe<'a> {
             title: fix.title,
             verdict,
             reasons: self.reasons(&reasons),
+            refuted: false,
             plan: None,
         })
     }

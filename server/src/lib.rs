@@ -9,6 +9,7 @@ mod creates;
 pub mod describe;
 mod files;
 mod fixes;
+mod glance;
 mod graph;
 mod graph_svg;
 mod hints;

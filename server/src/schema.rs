@@ -239,6 +239,9 @@ pub struct RewriteVerdict {
     pub verdict: &'static str,
     /// What is assumed, or why not.
     pub reasons: Vec<Note>,
+    /// The code in sight speaks against what is assumed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub refuted: bool,
     /// What a rewrite that is made of others consists of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,

@@ -148,7 +148,7 @@ fn diagnostics_and_hover_of_the_corpus() {
         let hover = hover_text(&mut client, &path, LAUNCH);
         for part in [
             "launch of `expand`",
-            "by many threads of `bfs_level`",
+            "in `bfs_level`: many threads launch it",
             "`count > 0`",
             "| `begin` |",
             "Aggregate launches per block",

@@ -105,15 +105,27 @@ fn hover_on_a_launch_and_its_operands() {
         &text,
         &[
             "**launch of `expand`**",
-            "by many threads of `bfs_level`",
+            "in `bfs_level`: many threads launch it",
             "| *reached* | varying: only threads with `count > 0` get here",
             "| *launches* | `0 or 1` per thread, `up to blockDim` per block,",
             "| *stream* | NULL: ",
             "| `level` | `level` | grid-uniform | depends on the parameter level",
-            "| if it holds that | (1) |",
+            "| ✓ fits, if | (1) |",
             "\n(1) grids of `expand`",
         ],
     );
+    // The answer first: what this launch is, what can be done, what that takes for granted. An editor shows eight lines.
+    let first: Vec<&str> = text.lines().take(8).collect();
+    assert!(first[0].starts_with("**launch of `expand`**"), "{text}");
+    assert!(
+        first[2].contains(" rewrites fit; best: Optimize the launch (aggregate-"),
+        "{text}"
+    );
+    assert!(
+        first[4].starts_with("Takes for granted: grids of `expand` are independent of each other"),
+        "{text}"
+    );
+    assert_eq!(first[6], "---", "{text}");
     // One page for each rewrite, which is there.
     let (_, link) = text.split_once("[Aggregate launches per block](").expect("a link");
     let page = path_of(link.split(')').next().unwrap()).expect("the path of a page");
@@ -622,5 +634,25 @@ fn files_of_include_directories_are_forgotten_with_them() {
         configure(&mut client, json!([]));
         known(&mut client, false);
     }
+    client.shutdown();
+}
+
+#[test]
+fn the_best_rewrite_is_the_first_in_the_menu() {
+    let (root, mut client, path) = bfs();
+    let at = client.find(&path, LAUNCH) + 1;
+    let actions = client.code_actions(&path, at..at, &["quickfix", "refactor"], &[]);
+    let titles: Vec<&str> = actions.iter().filter_map(|action| action["title"].as_str()).collect();
+    assert!(titles[0].starts_with("Optimize the launch"), "{titles:#?}");
+    assert_eq!(actions[0]["kind"], "quickfix", "{titles:#?}");
+    // It assumes something: an editor that applies preferred actions without showing them must not apply it.
+    assert_ne!(actions[0]["isPreferred"], true, "{titles:#?}");
+    let listed = gridfuse(root.path(), &["check", "bfs.cu"]).expect_code(0);
+    let first = listed.stdout.lines().find(|line| line.starts_with("help: "));
+    assert!(
+        first.is_some_and(|line| line.starts_with("help: Optimize the launch: ")),
+        "{}",
+        listed.stdout
+    );
     client.shutdown();
 }

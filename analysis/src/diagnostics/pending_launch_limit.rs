@@ -10,7 +10,7 @@ pub(super) const KIND: Kind = Kind {
     id: "pending-launch-limit",
     severity: Severity::Warning,
     doc: DOC,
-    rewrites: &["aggregate-block", "threshold", "raise-pending-launch-limit"],
+    rewrites: &["optimize", "aggregate-block", "threshold", "raise-pending-launch-limit"],
     find: pending_launch_limit,
 };
 

@@ -15,7 +15,7 @@ pub(super) const KIND: Kind = Kind {
     id: "tiny-child-grid",
     severity: Severity::Warning,
     doc: DOC,
-    rewrites: &["threshold", "aggregate-grid", "aggregate-block"],
+    rewrites: &["optimize", "threshold", "aggregate-grid", "aggregate-block"],
     find: tiny_child_grid,
 };
 

@@ -10,6 +10,7 @@ use super::project::{Project, canonical};
 use super::site::{launches_at, list_places, split_location};
 use super::{CLEAN, CliResult, Format, Includes};
 use crate::describe::{dependence_rows, launchers, recursion, told_rewrites};
+use crate::glance::{Glance, glance};
 use crate::launches::{Site, in_file};
 use crate::schema::{self, ExplainReport, Launch, Note, Operand, Place, Uniformity};
 
@@ -112,7 +113,8 @@ fn why(uniformity: &Uniformity, home: &Place) -> String {
 }
 
 fn table(header: &[&str]) -> Table {
-    let width = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let width = asked.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0));
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_FULL_CONDENSED)
@@ -138,6 +140,9 @@ fn operand_row(what: &str, operand: &Operand, home: &Place, looped: bool) -> Vec
 fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
     let home = &launch.place;
     writeln!(out, "{}: {}", at(home), launch.text)?;
+    if !launch.rewrites.is_empty() {
+        answer(launch, out)?;
+    }
     let name = launch.child.name.as_deref().unwrap_or("a computed callee");
     let definitions: Vec<String> = launch.child.definitions.iter().map(|f| at(&f.place)).collect();
     match launch.child.status {
@@ -243,6 +248,29 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         rewrites(launch, out)?;
     }
     Ok(())
+}
+
+/// The answer first: whether something can be done, what is best, what it takes for granted.
+fn answer(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
+    let glance = glance(launch);
+    writeln!(out, "  answer      {}", glance.sentence())?;
+    match glance.best {
+        Some(best) => {
+            if let Some(assumptions) = glance.assumptions() {
+                writeln!(out, "  if          {assumptions}")?;
+            }
+            let start = &launch.place.start;
+            writeln!(
+                out,
+                "  command     gridfuse rewrite {} --at {}:{} --apply {}",
+                launch.place.path, start.line, start.column, best.rewrite
+            )
+        }
+        None => match Glance::obstacle(launch) {
+            Some(obstacle) => writeln!(out, "  because     {obstacle}"),
+            None => Ok(()),
+        },
+    }
 }
 
 /// Verdicts with numbers for the reasons, which come below, each once: several rewrites mostly share them.

@@ -93,10 +93,10 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
     actions.extend(edits_at_places(snapshot, file, range));
     actions.extend(small_edits(snapshot, file, range));
     actions.retain(|action| action.kind.as_ref().is_none_or(wanted));
-    // The preferred fix, other fixes, then the rest; the order within is the table's.
+    // Fixes of what is found here, then the rest; the order within is the table's: the best first.
     actions.sort_by_key(|action| {
         let fix = action.kind == Some(CodeActionKind::QUICKFIX);
-        (action.disabled.is_some(), !fix, action.is_preferred != Some(true))
+        (action.disabled.is_some(), !fix)
     });
     if wanted(&CodeActionKind::EMPTY) {
         actions.extend(run_on_gpu(snapshot, uri, file, range, &here));
@@ -247,22 +247,24 @@ fn of_launch(
         .filter(wanted)
         .map(|rewrite| (rewrite, rewrite.verdict(db, site.id, &Options::default())))
         .collect();
-    // An editor may apply a preferred action without showing it.
-    let safe = |id: &&&str| {
-        let eligible = |(rewrite, v): &(&'static Rewrite, Verdict)| rewrite.id == **id && *v == Verdict::Eligible;
-        fixes::unattended(id) && verdicts.iter().any(eligible)
-    };
-    let preferred = found
-        .iter()
-        .flat_map(|diagnostic| diagnostic.rewrites)
-        .find(|id| safe(id));
     let refuted = refuted(db, site.id.function);
+    let is_refuted = |reasons: &[Reason]| reasons.iter().any(|r| refuted.contains(r));
+    // The best one, which the menu shows first. An editor may apply a preferred action without showing it, so what assumes something isn't.
+    let preferred = verdicts
+        .iter()
+        .find(|(_, verdict)| match verdict {
+            Verdict::Eligible => true,
+            Verdict::Assumes(reasons) => !is_refuted(reasons),
+            Verdict::Ineligible(_) => false,
+        })
+        .filter(|(_, verdict)| *verdict == Verdict::Eligible)
+        .map(|(rewrite, _)| rewrite.id);
     verdicts
         .iter()
         .filter_map(|(rewrite, verdict)| {
             let mut mends: Vec<_> = found.iter().filter(|d| d.rewrites.contains(&rewrite.id)).collect();
             // What is known to be wrong mends nothing.
-            if matches!(verdict, Verdict::Assumes(reasons) if reasons.iter().any(|r| refuted.contains(r))) {
+            if matches!(verdict, Verdict::Assumes(reasons) if is_refuted(reasons)) {
                 mends.clear();
             }
             let mut action = CodeAction {
@@ -305,7 +307,7 @@ fn of_launch(
             if !mends.is_empty() {
                 action.kind = Some(CodeActionKind::QUICKFIX);
                 action.diagnostics = Some(mends.iter().map(|d| snapshot.diagnostic(d)).collect());
-                let best = preferred == Some(&rewrite.id);
+                let best = preferred == Some(rewrite.id);
                 action.is_preferred = (best && snapshot.session.preferred_actions).then_some(true);
             }
             Some(action)

@@ -220,7 +220,10 @@ fn explanation(snapshot: &Snapshot, argument: &ExplainArgument) -> Option<Explan
         Some(function) if !sites.is_empty() => {
             let mut text = kernel::page(snapshot, function);
             for site in sites.iter().filter(|site| site.device_side()) {
-                let launch = describe(snapshot, |describe| launch::markdown(&describe.launch(site), snapshot));
+                // What was measured stands on the function's part of the page.
+                let launch = describe(snapshot, |describe| {
+                    launch::markdown(&describe.launch(site), "", snapshot)
+                });
                 text.push_str(&format!("\n---\n\n{launch}\n"));
             }
             text

@@ -16,6 +16,14 @@ pub fn of_function(snapshot: &Snapshot, function: FunctionItem<'_>) -> Vec<Measu
     read(snapshot, function).unwrap_or_default()
 }
 
+/// What the best of them has brought, in a phrase; empty where nothing was measured.
+pub fn best(snapshot: &Snapshot, function: FunctionItem<'_>) -> String {
+    of_function(snapshot, function)
+        .first()
+        .map(Measured::phrase)
+        .unwrap_or_default()
+}
+
 /// The same as a section of a hover.
 pub fn markdown(snapshot: &Snapshot, function: FunctionItem<'_>) -> String {
     let measured = match read(snapshot, function) {

@@ -3,11 +3,12 @@
 use super::super::markdown::{code, link, note, table, words};
 use super::super::pages::Pages;
 use super::super::state::Snapshot;
-use crate::describe::{dependence_rows, launchers, recursion, told_rewrites};
+use crate::describe::{dependence_rows, launching, recursion, told_rewrites};
+use crate::glance::{Glance, glance};
 use crate::schema::{Launch, Operand};
 
-/// The text about a launch.
-pub fn markdown(launch: &Launch, snapshot: &Snapshot) -> String {
+/// The text about a launch: the answer first, then what it is made of. `measured` says how much a rewrite has brought, where that is known.
+pub fn markdown(launch: &Launch, measured: &str, snapshot: &Snapshot) -> String {
     let home = launch.place.path.as_str();
     let name = launch.child.name.as_deref().unwrap_or("(computed)");
     let mut out = format!("**launch of `{name}`**");
@@ -17,10 +18,15 @@ pub fn markdown(launch: &Launch, snapshot: &Snapshot) -> String {
         _ => out.push_str(" (no definition found)"),
     }
     out.push_str(&format!(
-        " by {} of `{}`\n\n",
-        launchers(launch.launchers),
-        launch.parent.name
+        " in `{}`: {}, {} per grid\n\n",
+        launch.parent.name,
+        launching(launch.launchers),
+        code(&launch.count.per_grid)
     ));
+    if !launch.rewrites.is_empty() {
+        out.push_str(&answer(launch, measured));
+        out.push_str("---\n\n");
+    }
     out.push_str(&table(&["", ""], &facts(launch, home)));
     out.push('\n');
     out.push_str(&operands(launch, home));
@@ -32,6 +38,24 @@ pub fn markdown(launch: &Launch, snapshot: &Snapshot) -> String {
     if !launch.rewrites.is_empty() {
         out.push('\n');
         out.push_str(&rewrites(launch, home, &snapshot.pages));
+    }
+    out
+}
+
+/// Whether something can be done, what is best, how much it brought, and what it takes for granted.
+fn answer(launch: &Launch, measured: &str) -> String {
+    let glance = glance(launch);
+    let mut out = format!("**{}**", words(&glance.sentence()));
+    if !measured.is_empty() {
+        out.push_str(&format!(" — {}", words(measured)));
+    }
+    out.push_str("\n\n");
+    let line = match glance.best {
+        Some(_) => glance.assumptions().map(|assumptions| format!("Takes for granted: {assumptions}.")),
+        None => Glance::obstacle(launch).map(|obstacle| format!("Mostly because {obstacle}.")),
+    };
+    if let Some(line) = line {
+        out.push_str(&format!("{}\n\n", words(&line)));
     }
     out
 }
@@ -157,9 +181,9 @@ fn rewrites(launch: &Launch, home: &str, pages: &Pages) -> String {
             None => title,
         };
         let verdict = match rewrite.verdict {
-            "eligible" => "✓ eligible",
-            "assumes" => "if it holds that",
-            _ => "✗ because",
+            "eligible" => "✓ fits",
+            "assumes" => "✓ fits, if",
+            _ => "✗ doesn't fit:",
         };
         rows.push(vec![title, verdict.to_string(), numbers.join(" ")]);
     }

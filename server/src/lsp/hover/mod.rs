@@ -44,7 +44,7 @@ pub fn known(snapshot: &Snapshot, params: &HoverParams) -> Option<Hover> {
         return Some(unknown());
     };
     let mut text = describe(snapshot, |describe| {
-        launch::markdown(&describe.launch_without_rewrites(site), snapshot)
+        launch::markdown(&describe.launch_without_rewrites(site), "", snapshot)
     });
     text.push_str("\nThe verdicts of the rewrites are still being worked out: point here again in a moment.\n");
     Some(Hover {
@@ -89,7 +89,10 @@ pub fn content(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(St
         .min_by_key(|site| site.place.range.end - site.place.range.start);
     if let Some(site) = site {
         return Some(operand::at(snapshot, site, offset).unwrap_or_else(|| {
-            let mut text = describe(snapshot, |describe| launch::markdown(&describe.launch(site), snapshot));
+            let best = measured::best(snapshot, site.id.function);
+            let mut text = describe(snapshot, |describe| {
+                launch::markdown(&describe.launch(site), &best, snapshot)
+            });
             text.push_str(&measured::markdown(snapshot, site.id.function));
             (text, site.place)
         }));

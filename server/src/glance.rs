@@ -1,0 +1,89 @@
+//! What a programmer wants to know of a launch at one glance: whether something can be done, what is best, what that takes for granted.
+
+use crate::describe::told_rewrites;
+use crate::schema::{Launch, RewriteVerdict};
+
+/// More assumptions than these aren't told at a glance.
+const MAX_TOLD: usize = 2;
+
+/// The answer about a launch.
+pub struct Glance<'a> {
+    /// How many rewrites fit.
+    pub fit: usize,
+    /// The one that a menu shows first.
+    pub best: Option<&'a RewriteVerdict>,
+}
+
+/// The answer about a launch whose verdicts are known.
+pub fn glance(launch: &Launch) -> Glance<'_> {
+    let mut fitting = told_rewrites(launch).filter(|rewrite| fits(rewrite)).peekable();
+    let best = fitting.peek().copied();
+    Glance {
+        fit: fitting.count(),
+        best,
+    }
+}
+
+/// Nobody is to be talked into what is known to be wrong.
+fn fits(rewrite: &RewriteVerdict) -> bool {
+    rewrite.verdict != "ineligible" && !rewrite.refuted
+}
+
+impl Glance<'_> {
+    /// `11 rewrites fit; best: Optimize the launch (aggregate-grid-stream)`, without a full stop.
+    pub fn sentence(&self) -> String {
+        let Some(best) = self.best else {
+            return "no rewrite fits".to_owned();
+        };
+        let steps = match &best.plan {
+            Some(plan) if !plan.steps.is_empty() => {
+                let steps: Vec<&str> = plan.steps.iter().map(|step| step.rewrite.as_str()).collect();
+                format!(" ({})", steps.join(", "))
+            }
+            _ => String::new(),
+        };
+        match self.fit {
+            1 => format!("1 rewrite fits: {}{steps}", best.title),
+            fit => format!("{fit} rewrites fit; best: {}{steps}", best.title),
+        }
+    }
+
+    /// What the best one takes for granted, in short: `grids of `x` are independent of each other, and 1 more`.
+    pub fn assumptions(&self) -> Option<String> {
+        let mut texts: Vec<&str> = Vec::new();
+        for reason in &self.best?.reasons {
+            if !texts.contains(&short(&reason.text)) {
+                texts.push(short(&reason.text));
+            }
+        }
+        let more = texts.len().saturating_sub(MAX_TOLD);
+        texts.truncate(MAX_TOLD);
+        match (texts.as_slice(), more) {
+            ([], _) => None,
+            (texts, 0) => Some(texts.join("; ")),
+            (texts, more) => Some(format!("{}; and {more} more", texts.join("; "))),
+        }
+    }
+
+    /// Where nothing fits: the reason that most rewrites share, in short.
+    pub fn obstacle(launch: &Launch) -> Option<String> {
+        let mut counted: Vec<(&str, usize)> = Vec::new();
+        for reason in told_rewrites(launch).flat_map(|rewrite| &rewrite.reasons) {
+            let text = reason.text.as_str();
+            match counted.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, times)) => *times += 1,
+                None => counted.push((text, 1)),
+            }
+        }
+        // The first of those that stand equally often.
+        let most = counted.iter().map(|(_, times)| *times).max()?;
+        let (text, _) = counted.iter().find(|(_, times)| *times == most)?;
+        Some((*text).to_owned())
+    }
+}
+
+/// What stands before the explanation.
+fn short(text: &str) -> &str {
+    let end = [": ", " ("].iter().filter_map(|mark| text.find(mark)).min();
+    &text[..end.unwrap_or(text.len())]
+}
