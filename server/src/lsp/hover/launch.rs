@@ -51,7 +51,9 @@ fn answer(launch: &Launch, measured: &str) -> String {
     }
     out.push_str("\n\n");
     let line = match glance.best {
-        Some(_) => glance.assumptions().map(|assumptions| format!("Takes for granted: {assumptions}.")),
+        Some(_) => glance
+            .assumptions()
+            .map(|assumptions| format!("Takes for granted: {assumptions}.")),
         None => Glance::obstacle(launch).map(|obstacle| format!("Mostly because {obstacle}.")),
     };
     if let Some(line) = line {
