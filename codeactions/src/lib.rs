@@ -6,7 +6,6 @@ mod draft;
 pub mod edit;
 mod emit;
 pub mod facts;
-pub mod fixes;
 pub mod handlers;
 mod model;
 mod transforms;

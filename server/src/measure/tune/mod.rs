@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_codeactions::api::rewrite::Axis;
 
 use self::base::{Base, Load};
 use self::cost::{Ledger, Stage};
@@ -28,6 +29,7 @@ use self::lab::{Lab, refused};
 use self::race::Tries;
 use self::report::{Found, TuneReport, VERSION};
 use self::search::Search;
+use self::space::rewrite_on;
 use self::state::{Key, Saved, State};
 use self::workshop::{CloseOnDrop, Program, Workshop};
 use super::build::Compiler;
@@ -145,11 +147,10 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
     let mut lab = Lab {
         tuning,
         load,
-        prefix: if allocates {
-            vec!["aggregate-malloc"]
-        } else {
-            Vec::new()
-        },
+        prefix: rewrite_on(|axis| allocates && axis == Axis::Allocation)
+            .into_iter()
+            .map(|rewrite| rewrite.id)
+            .collect(),
         kernels: &kernels,
         sites: sites.clone(),
         runners: &runners,
@@ -164,39 +165,17 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
         begin,
         progress,
     };
-    let (reference, best, search, exhaustive) = std::thread::scope(|scope| {
+    let Searched {
+        reference,
+        best,
+        search,
+        exhaustive,
+    } = std::thread::scope(|scope| {
         let _close = CloseOnDrop(&workshop);
         for _ in 0..workshop.workers(runners.len()) {
             scope.spawn(|| workshop.work());
         }
-        let programs = order_original(&workshop, &original);
-        progress.tell(PROBED, "building the program as it is");
-        let space = lab.space(guess)?;
-        let search = Search::new(&space, guess, request.repeat);
-        // While the program as it is runs, too.
-        lab.order_timed(search.first(), false)?;
-        let reference = reference(first, &workshop, programs, progress)?;
-        ledger.begin(Stage::Search);
-        let best = lab.search(search, &reference)?;
-        let seconds = ledger.cost(Stage::Setup).plus(ledger.cost(Stage::Search)).seconds;
-        let ms = best.and_then(|point| median(&lab.tried.get(&point)?.times_ms));
-        let speedup = reference.outcome.median().zip(ms.filter(|ms| *ms > 0.0));
-        let found = Found {
-            possible: space.len(),
-            tried: lab.tried.values().filter(|tried| !refused(tried)).count(),
-            resumed,
-            stopped: lab.stopped,
-            seconds,
-            cost: ledger.cost(Stage::Search),
-            best: best.map(|point| point.to_string()),
-            best_ms: ms,
-            speedup: speedup.map(|(original, ms)| original / ms),
-        };
-        let exhaustive = match tuning.exhaustive {
-            true => Some(lab.sweep(&space, best, &reference)?),
-            false => None,
-        };
-        Ok::<_, String>((reference, best, found, exhaustive))
+        explore(&mut lab, first, guess, resumed)
     })?;
     let faster = search.speedup.is_some_and(|speedup| speedup > 1.0);
     let (project, applied) = match best.filter(|_| faster) {
@@ -236,6 +215,59 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
         fingerprints: fingerprints(&load()?, &project, request),
         functions,
         changes: applied.changes,
+    })
+}
+
+/// What the search has found.
+struct Searched {
+    /// The program as it is.
+    reference: Reference,
+    /// The fastest point.
+    best: Option<Point>,
+    /// The search, in numbers.
+    search: Found,
+    /// All points, where they were asked for.
+    exhaustive: Option<Swept>,
+}
+
+/// Runs the program as it is, and then the points of the space, as far as the search goes.
+fn explore(lab: &mut Lab<'_>, first: &Runner<'_>, guess: Point, resumed: usize) -> Result<Searched, String> {
+    let programs = order_original(lab.workshop, &lab.original);
+    lab.progress.tell(PROBED, "building the program as it is");
+    let space = lab.space(guess)?;
+    let search = Search::new(&space, guess, lab.tuning.request.repeat);
+    // While the program as it is runs, too.
+    lab.order_timed(search.first(), false)?;
+    let reference = reference(first, lab.workshop, programs, lab.progress)?;
+    lab.ledger.begin(Stage::Search);
+    let best = lab.search(search, &reference)?;
+    let seconds = lab
+        .ledger
+        .cost(Stage::Setup)
+        .plus(lab.ledger.cost(Stage::Search))
+        .seconds;
+    let ms = best.and_then(|point| median(&lab.tried.get(&point)?.times_ms));
+    let speedup = reference.outcome.median().zip(ms.filter(|ms| *ms > 0.0));
+    let search = Found {
+        possible: space.len(),
+        tried: lab.tried.values().filter(|tried| !refused(tried)).count(),
+        resumed,
+        stopped: lab.stopped,
+        seconds,
+        cost: lab.ledger.cost(Stage::Search),
+        best: best.map(|point| point.to_string()),
+        best_ms: ms,
+        speedup: speedup.map(|(original, ms)| original / ms),
+    };
+    let exhaustive = match lab.tuning.exhaustive {
+        true => Some(lab.sweep(&space, best, &reference)?),
+        false => None,
+    };
+    Ok(Searched {
+        reference,
+        best,
+        search,
+        exhaustive,
     })
 }
 
