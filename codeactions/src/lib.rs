@@ -13,4 +13,5 @@ pub mod undo;
 
 #[cfg(test)]
 #[allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]
+#[allow(clippy::too_many_lines, reason = "tables of programs")]
 mod tests;

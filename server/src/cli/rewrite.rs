@@ -43,14 +43,14 @@ pub struct RewriteArgs {
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
     #[command(flatten)]
-    target: Target,
+    destination: Destination,
     #[command(flatten)]
     includes: Includes,
 }
 
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-struct Target {
+struct Destination {
     /// Print the change as a unified diff (default); on a terminal, long new files such as gridfuse.cuh are only named
     #[arg(long)]
     diff: bool,
@@ -113,10 +113,10 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
         note("nothing to change");
         return Ok(CLEAN);
     }
-    if let Some(directory) = &args.target.output {
+    if let Some(directory) = &args.destination.output {
         return write_output(&project, &changes, directory, out);
     }
-    if args.target.in_place {
+    if args.destination.in_place {
         return write_in_place(&project, changes, out);
     }
     changes::show(&project, &changes, out)?;
@@ -469,7 +469,7 @@ mod tests {
                 &mut project,
                 &path,
                 target,
-                Tool::Rewrite(rewrite),
+                rewrite,
                 &options,
                 &mut changes,
             )
@@ -505,9 +505,9 @@ mod tests {
     #[test]
     fn options_go_to_those_who_know_them() {
         let set = [("limit".to_string(), "9".to_string())];
-        let shares = options(&[Tool::Rewrite(&REPLACE), Tool::Rewrite(&WRAP)], &set).unwrap_or_default();
+        let shares = options(&[&REPLACE, &WRAP], &set).unwrap_or_default();
         assert_eq!(shares, [Options::default(), Options(BTreeMap::from(set.clone()))]);
-        assert!(options(&[Tool::Rewrite(&REPLACE)], &set).is_err());
+        assert!(options(&[&REPLACE], &set).is_err());
     }
 
     #[test]

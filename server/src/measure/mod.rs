@@ -53,7 +53,7 @@ use self::probe::probe;
 use self::program::texts;
 use self::progress::percent;
 use self::report::{KernelRun, Outcome, Report, VERSION, Variant};
-use self::run::{Programs, Runner};
+use self::run::{Baseline, Programs, Runner};
 use self::variant::Applied;
 use crate::cli::{Project, unified};
 

@@ -16,7 +16,7 @@ mod sweep;
 mod workshop;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,9 +27,9 @@ use self::base::{Base, Load};
 use self::cost::{Ledger, Stage};
 use self::lab::{Lab, refused};
 use self::race::Tries;
-use self::report::{Found, TuneReport, VERSION};
+use self::report::{Found, Swept, TuneReport, VERSION};
 use self::search::Search;
-use self::space::rewrite_on;
+use self::space::{Point, rewrite_on};
 use self::state::{Key, Saved, State};
 use self::workshop::{CloseOnDrop, Program, Workshop};
 use super::build::Compiler;
@@ -111,13 +111,7 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
     let devices = devices(&found.alike, &place.visible_devices());
     let key = key(tuning, &project, &compiler, &found.machine.gpu);
     let show = project.shower();
-    let directories: Vec<PathBuf> = (0..devices.len())
-        .map(|number| scratch.path().join(format!("gpu-{number}")))
-        .collect();
-    for directory in &directories {
-        std::fs::create_dir_all(directory)
-            .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
-    }
+    let directories = directories(scratch.path(), devices.len())?;
     let runners: Vec<Runner<'_>> = devices
         .iter()
         .zip(&directories)
@@ -135,13 +129,7 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
         return Err("internal error: there is nothing to run programs on; please report it".to_owned());
     };
 
-    let (state, saved) = match State::open(key)? {
-        Some((state, saved)) => (Some(state), saved),
-        None => (None, Saved::default()),
-    };
-    let saved = if tuning.fresh { Saved::default() } else { saved };
-    ledger.resume(Stage::Search, saved.search);
-    ledger.resume(Stage::Sweep, saved.sweep);
+    let (state, saved) = resume(key, tuning, &ledger)?;
     let resumed = saved.tried.len();
     let workshop = Workshop::new(&place, &compiler, request, &header, scratch.path(), &ledger);
     let mut lab = Lab {
@@ -179,10 +167,9 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
     })?;
     let faster = search.speedup.is_some_and(|speedup| speedup > 1.0);
     let (project, applied) = match best.filter(|_| faster) {
-        Some(point) => match lab.apply(point)? {
-            Ok((project, applied)) => (project, applied),
-            Err(reasons) => return Err(format!("internal error: {}; please report it", reasons.join("; "))),
-        },
+        Some(point) => lab
+            .apply(point)?
+            .map_err(|reasons| format!("internal error: {}; please report it", reasons.join("; ")))?,
         None => (load()?, Applied::default()),
     };
     let points = lab.points();
@@ -216,6 +203,29 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
         functions,
         changes: applied.changes,
     })
+}
+
+/// A directory for the programs of each GPU.
+fn directories(scratch: &Path, count: usize) -> Result<Vec<PathBuf>, String> {
+    let number = |number| {
+        let directory = scratch.join(format!("gpu-{number}"));
+        let created = std::fs::create_dir_all(&directory);
+        created.map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
+        Ok(directory)
+    };
+    (0..count).map(number).collect()
+}
+
+/// Where the search is kept, and what is known from one that was cut short.
+fn resume(key: Key, tuning: &Tuning, ledger: &Ledger) -> Result<(Option<State>, Saved), String> {
+    let (state, saved) = match State::open(key)? {
+        Some((state, saved)) => (Some(state), saved),
+        None => (None, Saved::default()),
+    };
+    let saved = if tuning.fresh { Saved::default() } else { saved };
+    ledger.resume(Stage::Search, saved.search);
+    ledger.resume(Stage::Sweep, saved.sweep);
+    Ok((state, saved))
 }
 
 /// What the search has found.
