@@ -1,6 +1,7 @@
 //! Levels of marked expressions (`$Level(expr)$`) and divergence of marked statements (`~~Level~~ stmt`) in the last
 //! function of small sources.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::too_many_lines, reason = "tables of programs")]
 
 use std::path::Path;
 use std::sync::Arc;

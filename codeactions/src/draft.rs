@@ -1,12 +1,10 @@
 //! What a rewrite of a launch begins with and ends with: the launch, the edit that is being made, the names that are taken, and what
 //! speaks against it so far.
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::facts::launch::LaunchId;
 use gridfuse_analysis::hir::items::FunctionItem;
 
 use crate::api::refusal::{Ineligible, Refusals, refuse};
+use crate::api::rewrite::{At, RewriteCtx};
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
@@ -28,30 +26,21 @@ pub struct Draft<'db> {
 }
 
 impl<'db> Draft<'db> {
-    /// Begins with a launch.
+    /// Begins with the launch that the rewrite is asked for.
     ///
     /// # Errors
-    /// It isn't there any more.
-    pub fn begin(db: &'db dyn Db, launch: LaunchId<'db>) -> Result<Draft<'db>, Ineligible> {
-        Ok(Draft::of(Site::new(db, launch)?))
-    }
-
-    /// Begins with the launch by device code at a place.
-    ///
-    /// # Errors
-    /// There is none.
-    pub fn at(db: &'db dyn Db, place: FileRange) -> Result<Draft<'db>, Ineligible> {
-        Ok(Draft::of(site_at(db, place)?))
-    }
-
-    /// Begins with a launch that has been looked at.
-    pub fn of(site: Site<'db>) -> Draft<'db> {
-        Draft {
+    /// There is none by device code at the place, or it isn't there any more.
+    pub fn begin(ctx: &RewriteCtx<'_, 'db>) -> Result<Draft<'db>, Ineligible> {
+        let site = match ctx.at {
+            At::Launch(launch) => Site::new(ctx.db, launch)?,
+            At::Place(place) => site_at(ctx.db, place)?,
+        };
+        Ok(Draft {
             names: Names::default(),
-            edit: EditBuilder::new(site.db),
+            edit: EditBuilder::new(ctx.db),
             refusals: Refusals::default(),
             site,
-        }
+        })
     }
 
     /// The launched kernel, as far as it can be moved or copied; what can't be is refused.

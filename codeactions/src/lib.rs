@@ -6,7 +6,6 @@ mod draft;
 pub mod edit;
 mod emit;
 pub mod facts;
-pub mod fixes;
 pub mod handlers;
 mod model;
 mod transforms;
@@ -14,4 +13,5 @@ pub mod undo;
 
 #[cfg(test)]
 #[allow(clippy::panic, clippy::expect_used, clippy::unwrap_used)]
+#[allow(clippy::too_many_lines, reason = "tables of programs")]
 mod tests;

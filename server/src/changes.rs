@@ -51,7 +51,7 @@ pub fn edit_of(
         .find(|site| site.place.range == target)
         .or_else(|| device.first())
         .ok_or(NoEdit::NoLaunch)?;
-    match (rewrite.apply)(db, site.id, options) {
+    match rewrite.apply(db, site.id, options) {
         Ok(edit) => Ok((site.place, edit)),
         Err(refusal) => Err(NoEdit::Refused(site.place, refusal.0)),
     }

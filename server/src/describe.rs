@@ -15,13 +15,11 @@ use gridfuse_analysis::facts::uniformity::{self, Cause, Level, assumed_uniformit
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_codeactions::api::refusal::Ineligible;
 use gridfuse_codeactions::api::refusal::Reason;
-use gridfuse_codeactions::api::rewrite::Subject;
-use gridfuse_codeactions::api::rewrite::{Options, Rewrite, Verdict};
+use gridfuse_codeactions::api::rewrite::{Launches, Options, Target, Verdict};
 use gridfuse_codeactions::facts::allocations::allocates;
 use gridfuse_codeactions::facts::order::refuted;
-use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::optimize::plan_of;
-use gridfuse_codeactions::handlers::{REWRITES, optimize, rewrite_by_id};
+use gridfuse_codeactions::handlers::{of_launches, optimize, rewrite_by_id};
 
 use crate::launches::{Site, around, place_in};
 use crate::line_index::line_index;
@@ -33,11 +31,6 @@ pub struct Describe<'a> {
     pub db: &'a Database,
     /// Shows a path.
     pub path: &'a dyn Fn(&Path) -> String,
-}
-
-/// The rewrite with this id.
-pub fn rewrite(id: &str) -> Option<&'static Rewrite> {
-    REWRITES.iter().find(|rewrite| rewrite.id == id)
 }
 
 /// Verdict and reasons in words.
@@ -449,8 +442,7 @@ impl<'a> Describe<'a> {
 
     fn verdicts(&self, site: &Site<'_>) -> Vec<schema::RewriteVerdict> {
         let against = refuted(self.db, site.id.function);
-        REWRITES
-            .iter()
+        of_launches()
             .map(|rewrite| {
                 let (verdict, plan) = if rewrite.id == optimize::ID {
                     self.plan(site)
@@ -472,15 +464,11 @@ impl<'a> Describe<'a> {
 
     /// What becomes of a wait for child grids.
     fn replacement(&self, wait: FileRange) -> Option<schema::RewriteVerdict> {
-        let fix = fix_by_id("replace-device-sync")?;
+        let fix = rewrite_by_id("replace-device-sync")?;
         if !self.text(wait).contains("Synchronize") {
             return None;
         }
-        let verdict = match (fix.apply)(self.db, wait, &Options::default()) {
-            Ok(edit) if edit.assumptions.is_empty() => Verdict::Eligible,
-            Ok(edit) => Verdict::Assumes(edit.assumptions),
-            Err(refusal) => Verdict::Ineligible(refusal.0),
-        };
+        let verdict = Verdict::of(&fix.apply(self.db, wait, &Options::default()));
         let (verdict, reasons) = verdict_parts(verdict);
         Some(schema::RewriteVerdict {
             rewrite: fix.id,
@@ -530,13 +518,14 @@ impl<'a> Describe<'a> {
             .rewrites
             .iter()
             .filter_map(|id| {
-                let (id, title, place, assumptions) = match fix_by_id(id) {
-                    Some(fix) => {
-                        let edit = (fix.apply)(self.db, diagnostic.place, &Options::default()).ok()?;
-                        (fix.id, fix.title, diagnostic.place, self.reasons(&edit.assumptions))
+                let rewrite = rewrite_by_id(id)?;
+                let (place, assumptions) = match rewrite.target {
+                    Target::Place(_) => {
+                        let edit = rewrite.apply(self.db, diagnostic.place, &Options::default()).ok()?;
+                        (diagnostic.place, self.reasons(&edit.assumptions))
                     }
-                    None => {
-                        let (rewrite, site) = (rewrite(id)?, site?);
+                    Target::Launch(_) => {
+                        let site = site?;
                         let assumptions = match rewrite.verdict(self.db, site.id, &Options::default()) {
                             Verdict::Eligible => Vec::new(),
                             // Nobody is to be talked into what is known to be wrong; `explain` tells of it.
@@ -544,7 +533,7 @@ impl<'a> Describe<'a> {
                             Verdict::Assumes(reasons) => self.reasons(&reasons),
                             Verdict::Ineligible(_) => return None,
                         };
-                        (rewrite.id, rewrite.title, site.place, assumptions)
+                        (site.place, assumptions)
                     }
                 };
                 let place = self.place(place);
@@ -556,8 +545,8 @@ impl<'a> Describe<'a> {
                     command.extend(["-I".to_string(), directory.clone()]);
                 }
                 Some(schema::Fix {
-                    rewrite: id,
-                    title,
+                    rewrite: rewrite.id,
+                    title: rewrite.title,
                     assumptions,
                     command,
                 })
@@ -617,10 +606,10 @@ pub fn clamp(text: &str, range: TextRange) -> std::ops::Range<usize> {
 pub fn told_rewrites(launch: &schema::Launch) -> impl Iterator<Item = &schema::RewriteVerdict> {
     let wait = launch.sync.as_ref().and_then(|sync| sync.replace.as_ref());
     let told = launch.rewrites.iter().filter(move |rewrite| {
-        match rewrite_by_id(rewrite.rewrite).map(|rewrite| rewrite.subject) {
-            Some(Subject::Recursion) => launch.recursive,
-            Some(Subject::Allocation) => launch.allocates,
-            Some(Subject::Launch) | None => true,
+        match rewrite_by_id(rewrite.rewrite).map(|rewrite| rewrite.target) {
+            Some(Target::Launch(Launches::Recursive)) => launch.recursive,
+            Some(Target::Launch(Launches::Allocating)) => launch.allocates,
+            Some(Target::Launch(Launches::Any) | Target::Place(_)) | None => true,
         }
     });
     wait.into_iter().chain(told)

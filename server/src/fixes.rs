@@ -12,12 +12,11 @@ use gridfuse_analysis::base::db::Database;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::TextEdit;
-use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::rewrite_by_id;
 
-/// The rewrite or fix may be applied unattended where it is eligible.
+/// The rewrite may be applied unattended where it is eligible.
 pub fn unattended(id: &str) -> bool {
-    rewrite_by_id(id).is_some_and(|rewrite| rewrite.unattended) || fix_by_id(id).is_some_and(|fix| fix.unattended)
+    rewrite_by_id(id).is_some_and(|rewrite| rewrite.unattended)
 }
 
 /// The edit that a diagnostic brings along.

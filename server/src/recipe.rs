@@ -12,15 +12,15 @@ use gridfuse_codeactions::api::sequence::edit_between;
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::apply_to_text;
 use gridfuse_codeactions::api::source_edit::map_range;
-use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::handlers::{launch_rewrite, of_launches};
 
 use crate::launches::{Site, in_file, overlapping};
 
 /// Understands `threshold+aggregate-block`. `Err` is a sentence.
 pub fn steps(recipe: &str) -> Result<Vec<&'static Rewrite>, String> {
     let step = |id: &str| {
-        crate::describe::rewrite(id).ok_or_else(|| {
-            let all: Vec<&str> = REWRITES.iter().map(|rewrite| rewrite.id).collect();
+        launch_rewrite(id).ok_or_else(|| {
+            let all: Vec<&str> = of_launches().map(|rewrite| rewrite.id).collect();
             format!("no rewrite is called `{id}`; there are: {}", all.join(", "))
         })
     };
@@ -59,7 +59,7 @@ pub fn apply(
                     // An edit for another launch has taken this one along, or no launch is left of it.
                     continue;
                 };
-                match (rewrite.apply)(host.db(), site.id, &Options::default()) {
+                match rewrite.apply(host.db(), site.id, &Options::default()) {
                     Ok(edit) => edit,
                     Err(refusal) => {
                         let reason = |reason: Reason| format!("{}: {}", rewrite.id, reason.text);

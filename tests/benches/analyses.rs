@@ -11,7 +11,7 @@ use gridfuse_analysis::facts::launch::{LaunchId, launches};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
 use gridfuse_codeactions::api::rewrite::Options;
-use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::handlers::of_launches;
 use gridfuse_tests::lsp_bench::generate::{Flavour, program, workspace};
 use gridfuse_tests::lsp_bench::launch::subject;
 
@@ -47,7 +47,7 @@ fn verdicts(host: &Host, file: SourceFile) {
         }));
     }
     let launch = found[found.len() / 2];
-    for rewrite in REWRITES {
+    for rewrite in of_launches() {
         black_box(rewrite.verdict(db, launch, &Options::default()));
     }
 }

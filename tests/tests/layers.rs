@@ -30,9 +30,8 @@ const CODEACTIONS: Layers = Layers {
         "draft",
         "transforms",
         "model",
-        "handlers",
         "undo",
-        "fixes",
+        "handlers",
     ],
 };
 

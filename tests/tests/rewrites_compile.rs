@@ -13,6 +13,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gridfuse_codeactions::api::rewrite::Family;
+use gridfuse_codeactions::handlers::launch_rewrite;
 use gridfuse_tests::cli::{Directory, copy, directory, files_of, gridfuse, in_parallel};
 use gridfuse_tests::fixture::{before_after, is_asked_for};
 use gridfuse_tests::nvcc::Nvcc;
@@ -134,14 +136,11 @@ fn the_corpus_links() {
     let mut all: Vec<String> = rewrites().iter().filter(|r| r["at"] == "launch").map(id).collect();
     // The one to which all others are applied doesn't allocate on the device, has no kernel with several blocks that launches itself, and no
     // atomic operation on one place.
-    const OF_OTHERS: [&str; 4] = [
-        "aggregate-malloc",
-        "flatten-recursion",
-        "persistent-loop",
-        "aggregate-atomics",
-    ];
-    all.retain(|id| !OF_OTHERS.contains(&id.as_str()));
-    let (promotions, mut all): (Vec<String>, Vec<String>) = all.into_iter().partition(|id| id.starts_with("promote"));
+    const OF_OTHERS: [Family; 4] = [Family::Memory, Family::Recursion, Family::Iteration, Family::Atomics];
+    let family = |id: &String| launch_rewrite(id).expect("a rewrite").family;
+    all.retain(|id| !OF_OTHERS.contains(&family(id)));
+    let (promotions, mut all): (Vec<String>, Vec<String>) =
+        all.into_iter().partition(|id| family(id) == Family::Promotion);
     all.extend(SEQUENCES.map(str::to_owned));
     let mut jobs = Vec::new();
     let mut number = 0;

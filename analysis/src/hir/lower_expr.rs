@@ -68,7 +68,6 @@ impl Lowering<'_> {
         if let Some(id) = self.cast_in_front(node, source) {
             return id;
         }
-        let field = |name: &str| node.child_by_field_name(name);
         let kind = match node.kind() {
             "number_literal" => match literal::number(text) {
                 Some(literal) => ExprKind::Literal(literal),
@@ -91,7 +90,7 @@ impl Lowering<'_> {
             }
             // Callees and kernels don't come here. `a < b && c ? d : e >> 1` is such a node as well.
             "qualified_identifier" | "template_function" => return self.template_or_comparison(node, source),
-            "template_method" => match field("name") {
+            "template_method" => match node.child_by_field_name("name") {
                 Some(name) => return self.name(name, source),
                 None => return self.unknown(node, source, Vec::new()),
             },
@@ -102,6 +101,34 @@ impl Lowering<'_> {
                 }
                 _ => return self.unknown(node, source, Vec::new()),
             },
+            "unary_expression" | "pointer_expression" | "binary_expression" | "cast_expression" => {
+                return self.operation(node, source);
+            }
+            "assignment_expression" | "update_expression" => return self.assignment(node, source),
+            "conditional_expression" | "comma_expression" | "field_expression" | "subscript_expression" => {
+                return self.selection(node, source);
+            }
+            "compound_literal_expression"
+            | "initializer_list"
+            | "argument_list"
+            | "subscript_argument_list"
+            | "new_expression"
+            | "delete_expression" => return self.object(node, source),
+            "sizeof_expression" | "alignof_expression" => ExprKind::SizeOf,
+            "lambda_expression" => return self.lambda(node, source),
+            "call_expression" => return self.call(node, source),
+            _ => {
+                let parts = self.parts(node, source);
+                return self.unknown(node, source, parts);
+            }
+        };
+        self.add_expr(kind, node, source)
+    }
+
+    /// An operation on values: what may be a chain of casts is looked at as one.
+    fn operation(&mut self, node: Node<'_>, source: Source<'_>) -> ExprId {
+        let field = |name: &str| node.child_by_field_name(name);
+        let kind = match node.kind() {
             "unary_expression" => {
                 let Some(argument) = field("argument") else {
                     return self.unknown(node, source, Vec::new());
@@ -153,6 +180,34 @@ impl Lowering<'_> {
                     },
                 }
             }
+            "cast_expression" => {
+                let (Some(ty), Some(value)) = (field("type"), field("value")) else {
+                    return self.unknown(node, source, Vec::new());
+                };
+                if let Some(id) = self.chain_with_casts(node, source) {
+                    return id;
+                }
+                let ty = source.of(ty).to_owned();
+                let reinterpret = ty.contains('*') || ty.contains('&');
+                let operand = self.expr(value, source);
+                ExprKind::Cast {
+                    ty,
+                    operand,
+                    reinterpret,
+                }
+            }
+            _ => {
+                let parts = self.parts(node, source);
+                return self.unknown(node, source, parts);
+            }
+        };
+        self.add_expr(kind, node, source)
+    }
+
+    /// What changes a place.
+    fn assignment(&mut self, node: Node<'_>, source: Source<'_>) -> ExprId {
+        let field = |name: &str| node.child_by_field_name(name);
+        let kind = match node.kind() {
             "assignment_expression" => {
                 let (Some(left), Some(right)) = (field("left"), field("right")) else {
                     return self.unknown(node, source, Vec::new());
@@ -183,6 +238,18 @@ impl Lowering<'_> {
                     prefix,
                 }
             }
+            _ => {
+                let parts = self.parts(node, source);
+                return self.unknown(node, source, parts);
+            }
+        };
+        self.add_expr(kind, node, source)
+    }
+
+    /// What gives one of several values: of two, of an object's, of an array's.
+    fn selection(&mut self, node: Node<'_>, source: Source<'_>) -> ExprId {
+        let field = |name: &str| node.child_by_field_name(name);
+        let kind = match node.kind() {
             "conditional_expression" => {
                 let (Some(cond), Some(then), Some(otherwise)) =
                     (field("condition"), field("consequence"), field("alternative"))
@@ -226,22 +293,18 @@ impl Lowering<'_> {
                     }
                 }
             }
-            "cast_expression" => {
-                let (Some(ty), Some(value)) = (field("type"), field("value")) else {
-                    return self.unknown(node, source, Vec::new());
-                };
-                if let Some(id) = self.chain_with_casts(node, source) {
-                    return id;
-                }
-                let ty = source.of(ty).to_owned();
-                let reinterpret = ty.contains('*') || ty.contains('&');
-                let operand = self.expr(value, source);
-                ExprKind::Cast {
-                    ty,
-                    operand,
-                    reinterpret,
-                }
+            _ => {
+                let parts = self.parts(node, source);
+                return self.unknown(node, source, parts);
             }
+        };
+        self.add_expr(kind, node, source)
+    }
+
+    /// What makes an object of values, or ends one.
+    fn object(&mut self, node: Node<'_>, source: Source<'_>) -> ExprId {
+        let field = |name: &str| node.child_by_field_name(name);
+        let kind = match node.kind() {
             "compound_literal_expression" => {
                 let ty = field("type").map_or("", |t| source.of(t)).to_owned();
                 let args = field("value").map(|list| self.list(list, source)).unwrap_or_default();
@@ -258,7 +321,6 @@ impl Lowering<'_> {
                     _ => ExprKind::InitList(items),
                 }
             }
-            "sizeof_expression" | "alignof_expression" => ExprKind::SizeOf,
             "new_expression" => {
                 let mut parts = Vec::new();
                 for name in ["placement", "declarator", "arguments"] {
@@ -275,8 +337,6 @@ impl Lowering<'_> {
                 let operand = self.expr(operand, source);
                 ExprKind::Delete(operand)
             }
-            "lambda_expression" => return self.lambda(node, source),
-            "call_expression" => return self.call(node, source),
             _ => {
                 let parts = self.parts(node, source);
                 return self.unknown(node, source, parts);

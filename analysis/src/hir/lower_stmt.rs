@@ -58,6 +58,62 @@ impl Lowering<'_> {
                 Some(inner) => return self.stmt(inner, source),
                 None => StmtKind::Empty,
             },
+            "while_statement" | "do_statement" | "for_statement" => return self.looping(node, source),
+            "for_range_loop" => return self.range_for(node, source),
+            "switch_statement" | "case_statement" | "labeled_statement" => return self.labelled(node, source),
+            "break_statement" => StmtKind::Break,
+            "continue_statement" => StmtKind::Continue,
+            "return_statement" => {
+                let value = first_named(node).map(|v| self.expr(v, source));
+                StmtKind::Return(value)
+            }
+            "goto_statement" => match field("label") {
+                Some(label) => StmtKind::Goto(source.of(label).to_owned()),
+                None => return self.unknown_stmt(node, source, Vec::new(), Vec::new()),
+            },
+            "attributed_statement" => {
+                let mut cursor = node.walk();
+                match node.named_children(&mut cursor).last() {
+                    Some(inner) if inner.kind() != "attribute_declaration" => return self.stmt(inner, source),
+                    _ => StmtKind::Empty,
+                }
+            }
+            "preproc_if" | "preproc_ifdef" => return self.preprocessor(node, source),
+            "alias_declaration" | "type_definition" => {
+                self.declare_aliases(node, source);
+                StmtKind::Empty
+            }
+            "using_declaration" | "namespace_alias_definition" => {
+                self.declare_using(source.of(node));
+                StmtKind::Empty
+            }
+            "static_assert_declaration" | "preproc_call" | "preproc_def" | "preproc_function_def" | "comment" | ";" => {
+                StmtKind::Empty
+            }
+            "preproc_include" => {
+                self.problem(span, "an #include in a function");
+                self.body.cut = true;
+                return self.unknown_stmt(node, source, Vec::new(), Vec::new());
+            }
+            "struct_specifier" | "class_specifier" | "enum_specifier" | "union_specifier" => {
+                self.declare_type(node, source);
+                StmtKind::Empty
+            }
+            // A statement position that holds a bare expression (macro arguments parsed as statements and the like).
+            kind if kind.ends_with("_expression") || matches!(kind, "identifier" | "number_literal") => {
+                let value = self.expr(node, source);
+                StmtKind::Expr(value)
+            }
+            _ => return self.unknown_from_children(node, source),
+        };
+        self.add_stmt(kind, span)
+    }
+
+    /// A loop, but one over a range.
+    fn looping(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+        let span = source.span(node);
+        let field = |name: &str| node.child_by_field_name(name);
+        let kind = match node.kind() {
             "while_statement" => {
                 self.scopes.push(Default::default());
                 let (init, cond) = self.condition(field("condition"), source);
@@ -92,7 +148,16 @@ impl Lowering<'_> {
                 self.scopes.pop();
                 StmtKind::For { init, cond, step, body }
             }
-            "for_range_loop" => return self.range_for(node, source),
+            _ => return self.unknown_from_children(node, source),
+        };
+        self.add_stmt(kind, span)
+    }
+
+    /// What jumps lead to, and the `switch` from which they do.
+    fn labelled(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+        let span = source.span(node);
+        let field = |name: &str| node.child_by_field_name(name);
+        let kind = match node.kind() {
             "switch_statement" => {
                 self.scopes.push(Default::default());
                 let (init, cond) = self.condition(field("condition"), source);
@@ -117,16 +182,6 @@ impl Lowering<'_> {
                 let stmts = children.into_iter().map(|c| self.stmt(c, source)).collect();
                 StmtKind::Case { value, stmts }
             }
-            "break_statement" => StmtKind::Break,
-            "continue_statement" => StmtKind::Continue,
-            "return_statement" => {
-                let value = first_named(node).map(|v| self.expr(v, source));
-                StmtKind::Return(value)
-            }
-            "goto_statement" => match field("label") {
-                Some(label) => StmtKind::Goto(source.of(label).to_owned()),
-                None => return self.unknown_stmt(node, source, Vec::new(), Vec::new()),
-            },
             "labeled_statement" => {
                 let label = field("label");
                 let name = label.map_or("", |l| source.of(l)).to_owned();
@@ -138,68 +193,40 @@ impl Lowering<'_> {
                 let inner = inner.map(|n| self.stmt(n, source));
                 StmtKind::Label(name, inner)
             }
-            "attributed_statement" => {
-                let mut cursor = node.walk();
-                match node.named_children(&mut cursor).last() {
-                    Some(inner) if inner.kind() != "attribute_declaration" => return self.stmt(inner, source),
-                    _ => StmtKind::Empty,
-                }
-            }
-            "preproc_if" | "preproc_ifdef" => return self.preprocessor(node, source),
-            "alias_declaration" | "type_definition" => {
-                let mut cursor = node.walk();
-                let declared: Vec<_> = node
-                    .children_by_field_name("declarator", &mut cursor)
-                    .chain(node.child_by_field_id(fields::NAME.id()))
-                    .collect();
-                let ty = node.child_by_field_id(fields::TYPE.id()).map(|ty| match ty.kind() {
-                    "type_descriptor" => ty.child_by_field_id(fields::TYPE.id()).unwrap_or(ty),
-                    _ => ty,
-                });
-                let number = ty.is_some_and(|ty| matches!(ty.kind(), "primitive_type" | "sized_type_specifier"));
-                for declared in declared {
-                    if let Some(name) = type_name(declared) {
-                        self.body.declared.insert(source.of(name).to_owned());
-                        self.local_types.insert(source.of(name).to_owned(), !number);
-                        let target = match node.kind() {
-                            "alias_declaration" => node
-                                .child_by_field_id(fields::TYPE.id())
-                                .map_or("", |ty| source.of(ty))
-                                .to_owned(),
-                            _ => typedef_target(node, declared, |node| source.of(node)),
-                        };
-                        self.declare_alias(source.of(name), &target);
-                    }
-                }
-                if let Some(ty) = node.child_by_field_id(fields::TYPE.id()) {
-                    self.declare_type(ty, source);
-                }
-                StmtKind::Empty
-            }
-            "using_declaration" | "namespace_alias_definition" => {
-                self.declare_using(source.of(node));
-                StmtKind::Empty
-            }
-            "static_assert_declaration" | "preproc_call" | "preproc_def" | "preproc_function_def" | "comment" | ";" => {
-                StmtKind::Empty
-            }
-            "preproc_include" => {
-                self.problem(span, "an #include in a function");
-                self.body.cut = true;
-                return self.unknown_stmt(node, source, Vec::new(), Vec::new());
-            }
-            "struct_specifier" | "class_specifier" | "enum_specifier" | "union_specifier" => {
-                self.declare_type(node, source);
-                StmtKind::Empty
-            }
-            // A statement position that holds a bare expression (macro arguments parsed as statements and the like).
-            kind if kind.ends_with("_expression") || matches!(kind, "identifier" | "number_literal") => {
-                let value = self.expr(node, source);
-                StmtKind::Expr(value)
-            }
             _ => return self.unknown_from_children(node, source),
         };
         self.add_stmt(kind, span)
+    }
+
+    /// Names that a `using` or a `typedef` gives to types.
+    fn declare_aliases(&mut self, node: Node<'_>, source: Source<'_>) {
+        let mut cursor = node.walk();
+        let declared: Vec<_> = node
+            .children_by_field_name("declarator", &mut cursor)
+            .chain(node.child_by_field_id(fields::NAME.id()))
+            .collect();
+        let ty = node.child_by_field_id(fields::TYPE.id()).map(|ty| match ty.kind() {
+            "type_descriptor" => ty.child_by_field_id(fields::TYPE.id()).unwrap_or(ty),
+            _ => ty,
+        });
+        let number = ty.is_some_and(|ty| matches!(ty.kind(), "primitive_type" | "sized_type_specifier"));
+        for declared in declared {
+            if let Some(name) = type_name(declared) {
+                self.body.declared.insert(source.of(name).to_owned());
+                self.local_types.insert(source.of(name).to_owned(), !number);
+                let target = match node.kind() {
+                    "alias_declaration" => node
+                        .child_by_field_id(fields::TYPE.id())
+                        .map_or("", |ty| source.of(ty))
+                        .to_owned(),
+                    _ => typedef_target(node, declared, |node| source.of(node)),
+                };
+                self.declare_alias(source.of(name), &target);
+            }
+        }
+        if let Some(ty) = node.child_by_field_id(fields::TYPE.id()) {
+            self.declare_type(ty, source);
+        }
     }
 
     /// The statements among a node's children, in order.

@@ -1,6 +1,7 @@
 //! The items of a file as its text says now: what a walk over its tree finds.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use tree_sitter::{Node, Tree};
@@ -304,10 +305,7 @@ impl<'a> Collector<'a> {
                 "declaration" | "field_declaration" => {
                     self.declaration(node, &context);
                     // A class defined in a declaration: `struct S { … } s;`
-                    if let Some(ty) = node
-                        .child_by_field_id(fields::TYPE.id())
-                        .filter(|t| t.child_by_field_id(fields::BODY.id()).is_some())
-                    {
+                    if let Some(ty) = defined_type(node) {
                         stack.push((ty, context));
                     }
                     continue;
@@ -354,37 +352,12 @@ impl<'a> Collector<'a> {
                 }
                 "translation_unit" | "declaration_list" | "field_declaration_list" => {}
                 "preproc_include" => {
-                    if let Some(path) = node.child_by_field_id(fields::PATH.id()) {
-                        let text = self.text(path);
-                        let written = text.trim_matches(['"', '<', '>']).to_owned();
-                        self.items.includes.push(IncludeItem {
-                            path: written,
-                            system: text.starts_with('<'),
-                        });
-                    }
+                    self.include(node);
                     continue;
                 }
-                "alias_declaration" => {
-                    if let (Some(name), Some(ty)) = (
-                        node.child_by_field_id(fields::NAME.id()),
-                        node.child_by_field_id(fields::TYPE.id()),
-                    ) {
-                        self.items
-                            .aliases
-                            .push((self.text(name).to_owned(), self.text(ty).to_owned()));
-                    }
-                    continue;
-                }
-                "type_definition" => {
-                    let ty = node.child_by_field_id(fields::TYPE.id());
-                    let mut cursor = node.walk();
-                    for name in node.children_by_field_name("declarator", &mut cursor) {
-                        let words = self.text(name).trim_matches(['*', ' ', '&']).to_owned();
-                        self.items
-                            .aliases
-                            .push((words, typedef_target(node, name, |n| self.text(n))));
-                    }
-                    if let Some(ty) = ty.filter(|t| t.child_by_field_id(fields::BODY.id()).is_some()) {
+                "alias_declaration" | "type_definition" => {
+                    self.alias(node);
+                    if let Some(ty) = defined_type(node).filter(|_| node.kind() == "type_definition") {
                         stack.push((ty, context));
                     }
                     continue;
@@ -412,6 +385,35 @@ impl<'a> Collector<'a> {
                 before = Some(child);
             }
             stack[first..].reverse();
+        }
+    }
+
+    fn include(&mut self, node: Node<'_>) {
+        if let Some(path) = node.child_by_field_id(fields::PATH.id()) {
+            let text = self.text(path);
+            let written = text.trim_matches(['"', '<', '>']).to_owned();
+            self.items.includes.push(IncludeItem {
+                path: written,
+                system: text.starts_with('<'),
+            });
+        }
+    }
+
+    /// Other names of types, by `using` or `typedef`.
+    fn alias(&mut self, node: Node<'_>) {
+        if node.kind() == "alias_declaration" {
+            let name = node.child_by_field_id(fields::NAME.id());
+            if let Some((name, ty)) = name.zip(node.child_by_field_id(fields::TYPE.id())) {
+                let alias = (self.text(name).to_owned(), self.text(ty).to_owned());
+                self.items.aliases.push(alias);
+            }
+            return;
+        }
+        let mut cursor = node.walk();
+        for name in node.children_by_field_name("declarator", &mut cursor) {
+            let words = self.text(name).trim_matches(['*', ' ', '&']).to_owned();
+            let target = typedef_target(node, name, |n| self.text(n));
+            self.items.aliases.push((words, target));
         }
     }
 
@@ -447,7 +449,6 @@ impl<'a> Collector<'a> {
             return;
         }
         let whole = context.template.unwrap_or(node);
-        let masked = self.masked;
         let lost = self.lost_specifiers(whole, context.broken);
         let start = lost.unwrap_or_else(|| self.start_with_specifiers(whole.start_byte()));
         let end = whole.end_byte();
@@ -462,6 +463,44 @@ impl<'a> Collector<'a> {
             ..Signature::default()
         };
         let head_end = name.start_byte();
+        self.specify(&mut signature, node, start..head_end, lost.map(|_| whole.start_byte()));
+        let mut head_start = node
+            .start_byte()
+            .min(if context.template.is_some() { usize::MAX } else { start });
+        if let Some(template) = context.template
+            && let Some(list) = template.child_by_field_id(fields::PARAMETERS.id())
+        {
+            signature.template_params = Some(relative(list));
+            self.template_names(&mut signature, list);
+            head_start = node.start_byte();
+        }
+        signature.scope_names.clone_from(&context.scope_names);
+        signature.head_span = Span::new((head_start - start) as u32, (head_end - start) as u32);
+        let name = crate::hir::names::without_template_arguments(self.text(name));
+        let first = self.directives.partition_point(|at| (*at as usize) < start);
+        let written = self.written(start..end, body.map(relative));
+        let function = OutlinedFunction {
+            name: format!("{}{name}", context.prefix),
+            has_body: body.is_some(),
+            signature,
+            directives_before: first as u32,
+            source: FunctionText::Kept(Arc::new(written)),
+        };
+        if let Some(body) = body
+            && self.body_from(body.start_byte()).is_some_and(|blanked| {
+                (blanked.start as usize, blanked.end as usize) == (body.start_byte(), body.end_byte())
+            })
+        {
+            self.found_bodies += 1;
+        }
+        self.functions.push((start as u32, function));
+    }
+
+    /// What the words in front of a function's name say of it, and macros that stand for such. `found_behind`: where what the parser has
+    /// lost of them ends.
+    fn specify(&self, signature: &mut Signature, node: Node<'_>, head: Range<usize>, found_behind: Option<usize>) {
+        let (start, head_end) = (head.start, head.end);
+        let relative = |n: Node<'_>| Span::new((n.start_byte() - start) as u32, (n.end_byte() - start) as u32);
         let mut words: Vec<&str> = Vec::new();
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
@@ -473,10 +512,9 @@ impl<'a> Collector<'a> {
                 _ => words.push(self.text(child)),
             }
         }
-        if lost.is_some() {
-            words.extend(crate::base::words::words(
-                masked.text.get(start..whole.start_byte()).unwrap_or(""),
-            ));
+        if let Some(end) = found_behind {
+            let lost = self.masked.text.get(start..end);
+            words.extend(crate::base::words::words(lost.unwrap_or("")));
         }
         for macros in self.specifiers(start, head_end) {
             words.extend(macros.words.iter().map(String::as_str));
@@ -493,38 +531,36 @@ impl<'a> Collector<'a> {
         signature.device = words.contains(&"__device__");
         signature.host = words.contains(&"__host__") || (!signature.kernel && !signature.device);
         signature.is_static = words.contains(&"static");
-        let mut head_start = node
-            .start_byte()
-            .min(if context.template.is_some() { usize::MAX } else { start });
-        if let Some(template) = context.template
-            && let Some(list) = template.child_by_field_id(fields::PARAMETERS.id())
-        {
-            signature.template_params = Some(relative(list));
-            let mut cursor = list.walk();
-            for parameter in list.named_children(&mut cursor) {
-                let is_type = parameter.kind().contains("type_parameter");
-                let name = if is_type {
-                    let mut cursor = parameter.walk();
-                    parameter.child_by_field_id(fields::NAME.id()).or_else(|| {
-                        parameter
-                            .named_children(&mut cursor)
-                            .find(|c| c.kind() == "type_identifier")
-                    })
-                } else {
-                    parameter.child_by_field_id(fields::DECLARATOR.id())
-                };
-                let Some(name) = name.map(|n| self.text(n).to_owned()) else {
-                    continue;
-                };
-                if is_type {
-                    signature.template_types.push(name.clone());
-                }
-                signature.template_names.push(name);
+    }
+
+    /// The parameters of a template.
+    fn template_names(&self, signature: &mut Signature, list: Node<'_>) {
+        let mut cursor = list.walk();
+        for parameter in list.named_children(&mut cursor) {
+            let is_type = parameter.kind().contains("type_parameter");
+            let name = if is_type {
+                let mut cursor = parameter.walk();
+                parameter.child_by_field_id(fields::NAME.id()).or_else(|| {
+                    parameter
+                        .named_children(&mut cursor)
+                        .find(|c| c.kind() == "type_identifier")
+                })
+            } else {
+                parameter.child_by_field_id(fields::DECLARATOR.id())
+            };
+            let Some(name) = name.map(|n| self.text(n).to_owned()) else {
+                continue;
+            };
+            if is_type {
+                signature.template_types.push(name.clone());
             }
-            head_start = node.start_byte();
+            signature.template_names.push(name);
         }
-        signature.scope_names.clone_from(&context.scope_names);
-        signature.head_span = Span::new((head_start - start) as u32, (head_end - start) as u32);
+    }
+
+    /// The text of a function, and what of it isn't what it seems. `body`: where its body stands.
+    fn written(&self, whole: Range<usize>, body: Option<Span>) -> Written {
+        let (start, end, masked) = (whole.start, whole.end, self.masked);
         let within = |ranges: &[TextRange]| -> Vec<Span> {
             let inside = ranges
                 .iter()
@@ -534,35 +570,17 @@ impl<'a> Collector<'a> {
                 .map(|(from, to)| Span::new((from.max(start) - start) as u32, (to.min(end) - start) as u32))
                 .collect()
         };
-        let name = crate::hir::names::without_template_arguments(self.text(name));
         let first = self.directives.partition_point(|at| (*at as usize) < start);
         let last = self.directives.partition_point(|at| (*at as usize) < end);
         let directives = self.directives.get(first..last).unwrap_or_default();
-        let written = Written {
+        Written {
             text: Arc::from(masked.text.get(start..end).unwrap_or("")),
-            body_span: body
-                .map(relative)
-                .unwrap_or(Span::new((end - start) as u32, (end - start) as u32)),
+            body_span: body.unwrap_or(Span::new((end - start) as u32, (end - start) as u32)),
             cuts: within(&masked.cuts),
             large: within(&masked.large),
             decided: within(&masked.decided),
             directives: directives.iter().map(|at| at - start as u32).collect(),
-        };
-        let function = OutlinedFunction {
-            name: format!("{}{name}", context.prefix),
-            has_body: body.is_some(),
-            signature,
-            directives_before: first as u32,
-            source: FunctionText::Kept(Arc::new(written)),
-        };
-        if let Some(body) = body
-            && self.body_from(body.start_byte()).is_some_and(|blanked| {
-                (blanked.start as usize, blanked.end as usize) == (body.start_byte(), body.end_byte())
-            })
-        {
-            self.found_bodies += 1;
         }
-        self.functions.push((start as u32, function));
     }
 
     fn declaration(&mut self, node: Node<'_>, context: &Context<'_>) {
@@ -799,4 +817,9 @@ impl<'a> Collector<'a> {
         }
         self.items.types.push(item);
     }
+}
+/// The type that a declaration defines: `struct S { … } s;`
+fn defined_type(node: Node<'_>) -> Option<Node<'_>> {
+    let ty = node.child_by_field_id(fields::TYPE.id())?;
+    ty.child_by_field_id(fields::BODY.id()).is_some().then_some(ty)
 }

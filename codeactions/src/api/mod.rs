@@ -1,7 +1,6 @@
-//! What a rewrite and a fix are, what they answer with, and how several are applied one after the other.
+//! What a rewrite is, what it answers with, and how several are applied one after the other.
 
 pub mod copy;
-pub mod fix;
 pub mod outcome;
 pub mod refusal;
 pub mod rewrite;

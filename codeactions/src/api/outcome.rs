@@ -37,7 +37,7 @@ fn outcome<'db>(
     index: u32,
     rewrite: Key,
 ) -> Result<SourceEdit, Ineligible> {
-    (rewrite.0.apply)(db, LaunchId { function, index }, &Options::default())
+    rewrite.0.apply(db, LaunchId { function, index }, &Options::default())
 }
 
 impl Rewrite {
@@ -53,7 +53,7 @@ impl Rewrite {
     ) -> Result<SourceEdit, Ineligible> {
         match self.remembered(db, launch, options) {
             Some(outcome) => outcome.clone(),
-            None => (self.apply)(db, launch, options),
+            None => self.apply(db, launch, options),
         }
     }
 
@@ -61,7 +61,7 @@ impl Rewrite {
     pub fn verdict<'db>(&'static self, db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Verdict {
         match self.remembered(db, launch, options) {
             Some(outcome) => Verdict::of(outcome),
-            None => Verdict::of(&(self.apply)(db, launch, options)),
+            None => Verdict::of(&self.apply(db, launch, options)),
         }
     }
 

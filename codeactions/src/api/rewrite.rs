@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::LaunchId;
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::facts::launch::{LaunchId, launches};
 
 use crate::api::refusal::refuse;
 use crate::api::refusal::{Ineligible, Reason};
@@ -37,7 +38,7 @@ pub struct Options(pub BTreeMap<String, String>);
 
 impl Options {
     /// Refuses options that the rewrite doesn't have.
-    pub fn validate(&self, known: &[OptionSpec]) -> Result<(), Ineligible> {
+    fn validate(&self, known: &[OptionSpec]) -> Result<(), Ineligible> {
         for name in self.0.keys() {
             if !known.iter().any(|spec| spec.name == name) {
                 let names: Vec<&str> = known.iter().map(|s| s.name).collect();
@@ -50,19 +51,6 @@ impl Options {
             }
         }
         Ok(())
-    }
-
-    /// The value of an option that is a positive number.
-    pub fn positive(&self, name: &str, known: &[OptionSpec]) -> Result<u64, Ineligible> {
-        let default = known.iter().find(|s| s.name == name).map_or("", |s| s.default);
-        let text = self.0.get(name).map_or(default, String::as_str).trim();
-        match text.parse::<u64>() {
-            Ok(value) if (1..=i32::MAX as u64).contains(&value) => Ok(value),
-            _ => Err(refuse(
-                format!("`{name}` must be a number from 1 to {}, not `{text}`", i32::MAX),
-                None,
-            )),
-        }
     }
 }
 
@@ -100,17 +88,54 @@ pub enum Family {
     Memory,
     /// Atomic operations of several threads become one.
     Atomics,
+    /// What a diagnostic finds wrong is mended.
+    Repair,
+    /// Other rewrites are taken back.
+    Reversal,
+}
+
+/// What a rewrite is applied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A launch by device code. That launches of another sort are refused goes without saying.
+    Launch(Launches),
+    /// Whatever stands at a place of the text.
+    Place(Offered),
+}
+
+impl Target {
+    /// It needs a launch.
+    pub fn is_launch(self) -> bool {
+        matches!(self, Target::Launch(_))
+    }
+
+    /// As users read it: `launch`, or `place`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Target::Launch(_) => "launch",
+            Target::Place(_) => "place",
+        }
+    }
 }
 
 /// What sort of launch a rewrite is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum Launches {
     /// Any launch by a kernel.
-    Launch,
+    Any,
     /// One that is part of a recursion.
-    Recursion,
+    Recursive,
     /// One by a kernel that allocates memory.
-    Allocation,
+    Allocating,
+}
+
+/// Where a rewrite of a place is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// Wherever it can be applied.
+    Everywhere,
+    /// Where a diagnostic names it.
+    ByDiagnostics,
 }
 
 /// Whether `measure --rewrites all` takes a rewrite.
@@ -129,14 +154,40 @@ pub enum Measured {
 pub enum Axis {
     /// How many threads share a launch: the place among those that say so, from the most launches to the fewest.
     Granularity(u8),
-    /// Grids of how many threads are launched.
-    Threshold,
-    /// How many blocks become one.
-    Factor,
+    /// Grids of how many threads are launched: the value of this option.
+    Threshold(&'static str),
+    /// How many blocks become one: the value of this option.
+    Factor(&'static str),
     /// Whether the child's atomic operations are combined.
     Combination,
     /// Nothing: it comes first, in kernels that allocate.
     Allocation,
+}
+
+/// What takes a rewrite back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undo {
+    /// `revert`, which knows such a layer of generated code by its looks (see [`crate::undo`]).
+    Layer(Layer),
+    /// `revert`, which takes the rewrites that were applied back one by one.
+    EachStep,
+    /// Nothing does, because of this: a sentence fragment.
+    Not(&'static str),
+}
+
+/// A layer of code that a rewrite has put on a function, and that `revert` takes off again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    /// Launches that are collected, at the granularity that the header calls so.
+    Collected(&'static str),
+    /// A child of fewer, coarser blocks.
+    Coarsened,
+    /// A comparison by which small grids run in the launching thread.
+    Thresholded,
+    /// A function that runs the child's grids, in the place of launches.
+    Serialized,
+    /// Atomic operations that a warp combines.
+    Combined,
 }
 
 /// A rewrite: one entry of the table [`crate::handlers::REWRITES`].
@@ -149,10 +200,10 @@ pub struct Rewrite {
     pub doc: &'static str,
     /// Its options.
     pub options: &'static [OptionSpec],
+    /// What it is applied to.
+    pub target: Target,
     /// What it does, in a word.
     pub family: Family,
-    /// What sort of launch it is for. That it refuses launches of another sort goes without saying.
-    pub subject: Subject,
     /// Whether `measure --rewrites all` takes it.
     pub measured: Measured,
     /// What `tune` chooses with it; `None`: nothing.
@@ -160,6 +211,103 @@ pub struct Rewrite {
     /// It may be applied where nobody looks, if it is eligible without assumptions: it leaves the program's structure as it is, so that
     /// the next reader needn't wonder where the code has gone.
     pub unattended: bool,
-    /// The edit, or why not. Callers ask [`Rewrite::edit`] and [`Rewrite::verdict`], which remember it.
-    pub apply: for<'db> fn(&'db dyn Db, LaunchId<'db>, &Options) -> Result<SourceEdit, Ineligible>,
+    /// What takes it back.
+    pub undo: Undo,
+    /// The edit, or why not. Callers ask [`Rewrite::edit`] and [`Rewrite::verdict`], which remember it, or [`Rewrite::apply`].
+    pub run: for<'a, 'db> fn(&RewriteCtx<'a, 'db>) -> Result<SourceEdit, Ineligible>,
+}
+
+impl Rewrite {
+    /// The edit for a launch or a place, worked out anew.
+    ///
+    /// # Errors
+    /// The reasons why it can't be applied: at least one.
+    pub fn apply<'db>(
+        &self,
+        db: &'db dyn Db,
+        at: impl Into<At<'db>>,
+        options: &Options,
+    ) -> Result<SourceEdit, Ineligible> {
+        options.validate(self.options)?;
+        (self.run)(&RewriteCtx {
+            db,
+            rewrite: self,
+            at: at.into(),
+            options,
+        })
+    }
+}
+
+/// Where a rewrite is applied. Either will do for each: the launch at a place is found, and a launch has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At<'db> {
+    /// A launch.
+    Launch(LaunchId<'db>),
+    /// What stands at a place: of a diagnostic, of a selection.
+    Place(FileRange),
+}
+
+impl<'db> From<LaunchId<'db>> for At<'db> {
+    fn from(launch: LaunchId<'db>) -> Self {
+        At::Launch(launch)
+    }
+}
+
+impl From<FileRange> for At<'_> {
+    fn from(place: FileRange) -> Self {
+        At::Place(place)
+    }
+}
+
+/// What a rewrite is asked: where it is to be applied, and how. Its options have been checked: it has all that are given.
+pub struct RewriteCtx<'a, 'db> {
+    /// The database.
+    pub db: &'db dyn Db,
+    /// The rewrite itself.
+    pub rewrite: &'a Rewrite,
+    /// Where.
+    pub at: At<'db>,
+    /// The options.
+    pub options: &'a Options,
+}
+
+impl<'a> RewriteCtx<'a, '_> {
+    /// Where it is to be applied, as a place of the text.
+    ///
+    /// # Errors
+    /// The launch isn't there any more.
+    pub fn place(&self) -> Result<FileRange, Ineligible> {
+        let launch = match self.at {
+            At::Place(place) => return Ok(place),
+            At::Launch(launch) => launch,
+        };
+        let facts = launches(self.db, launch.function).get(launch.index as usize);
+        let facts = facts.ok_or_else(|| refuse("there is no such launch any more", None))?;
+        Ok(FileRange {
+            file: launch.function.file(self.db),
+            range: facts.span.shift(launch.function.start(self.db)),
+        })
+    }
+
+    /// The value of an option, where somebody has given one.
+    pub fn given(&self, option: &str) -> Option<&'a str> {
+        self.options.0.get(option).map(|value| value.trim())
+    }
+
+    /// The value of an option that is a positive number.
+    ///
+    /// # Errors
+    /// It isn't one.
+    pub fn positive(&self, option: &str) -> Result<u64, Ineligible> {
+        let spec = self.rewrite.options.iter().find(|spec| spec.name == option);
+        let default = spec.map_or("", |spec| spec.default);
+        let text = self.given(option).unwrap_or(default);
+        match text.parse::<u64>() {
+            Ok(value) if (1..=i32::MAX as u64).contains(&value) => Ok(value),
+            _ => Err(refuse(
+                format!("`{option}` must be a number from 1 to {}, not `{text}`", i32::MAX),
+                None,
+            )),
+        }
+    }
 }

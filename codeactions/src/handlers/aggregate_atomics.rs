@@ -1,12 +1,10 @@
 //! `aggregate-atomics`
 
-use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::{Axis, Family, Measured, Options, Rewrite, Subject};
+use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::facts::combinable::{NAMESPACE, refuse_order, uncombined, worker};
@@ -16,12 +14,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Combine the child's atomic operations within a warp",
     doc: DOC,
     options: &[],
+    target: Target::Launch(Launches::Any),
     family: Family::Atomics,
-    subject: Subject::Launch,
     measured: Measured::BehindThreshold,
     tunes: Some(Axis::Combination),
     unattended: false,
-    apply,
+    undo: Undo::Layer(Layer::Combined),
+    run: apply,
 };
 
 const DOC: &str = r#"Lets the threads of a warp that are at the same atomic operation of the child together combine their values first, and one of them do it
@@ -73,9 +72,9 @@ __global__ void verify(const int* row, const int* col, const int* weight, int* t
 Adinets: CUDA Pro Tip: Optimized Filtering with Warp-Aggregated Atomics, NVIDIA 2014; for places that are the same for a whole grid.
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    let mut draft = Draft::begin(db, launch)?;
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let db = ctx.db;
+    let mut draft = Draft::begin(ctx)?;
     draft.site.refuse_common(&mut draft.refusals);
     let child = draft.site.child(&mut draft.refusals);
     let header = draft.header();

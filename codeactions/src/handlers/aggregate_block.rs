@@ -1,11 +1,9 @@
 //! `aggregate-block`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::LaunchId;
-
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Axis, Family, Measured, Options, Rewrite, Subject};
+use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::transforms::aggregate::{Granularity, aggregate};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -13,12 +11,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Aggregate launches per block",
     doc: DOC,
     options: &[],
+    target: Target::Launch(Launches::Any),
     family: Family::Aggregation,
-    subject: Subject::Launch,
     measured: Measured::BehindThreshold,
     tunes: Some(Axis::Granularity(2)),
     unattended: false,
-    apply,
+    undo: Undo::Layer(Layer::Collected("PerBlock")),
+    run: apply,
 };
 
 const DOC: &str = r#"Collects the child grids that the threads of a block launch, and launches them as one grid when the last thread of the
@@ -115,7 +114,6 @@ El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Un
 §3.4.1 (scalarisation); El Hajj et al.: KLAP, MICRO 2016.
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    aggregate(db, launch, Granularity::Block)
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    aggregate(Draft::begin(ctx)?, Granularity::Block)
 }

@@ -1,11 +1,9 @@
 //! `aggregate-grid-stream`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::LaunchId;
-
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Axis, Family, Measured, Options, Rewrite, Subject};
+use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::transforms::aggregate::{Granularity, aggregate};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -13,12 +11,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Run launches behind the parent in its stream",
     doc: DOC,
     options: &[],
+    target: Target::Launch(Launches::Any),
     family: Family::Aggregation,
-    subject: Subject::Launch,
     measured: Measured::BehindThreshold,
     tunes: Some(Axis::Granularity(6)),
     unattended: false,
-    apply,
+    undo: Undo::Layer(Layer::Collected("PerGridInStream")),
+    run: apply,
 };
 
 const DOC: &str = r#"Collects all child grids that a grid of the parent kernel launches, as [aggregate-grid](aggregate-grid.md) does, and runs them by a
@@ -124,7 +123,6 @@ El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Un
 of Persistent Threads Style GPU Programming for GPGPU Workloads, InPar 2012.
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    aggregate(db, launch, Granularity::GridInStream)
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    aggregate(Draft::begin(ctx)?, Granularity::GridInStream)
 }

@@ -5,7 +5,7 @@ mod leftovers;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::facts::launch::{LaunchId, Launchers, Places, statement_places};
+use gridfuse_analysis::facts::launch::{Launchers, Places, statement_places};
 use gridfuse_analysis::facts::uniformity::{Level, uniformity};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, TypeItem, items};
@@ -19,7 +19,7 @@ use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::{Axis, Family, Measured, OptionSpec, Options, Rewrite, Subject};
+use crate::api::rewrite::{Axis, Family, Launches, Measured, OptionSpec, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
@@ -39,12 +39,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
         default: "warp",
         doc: "`warp`: the threads of a warp that happen to allocate at the same time. `block`: all threads of a block, where all of them that have not returned come by together.",
     }],
+    target: Target::Launch(Launches::Allocating),
     family: Family::Memory,
-    subject: Subject::Allocation,
     measured: Measured::No,
     tunes: Some(Axis::Allocation),
     unattended: false,
-    apply,
+    undo: Undo::Not("each call of the allocator in the program is another one, wherever it stands"),
+    run: apply,
 };
 
 const DOC: &str = r#"Lets threads that allocate memory in a kernel do it together: one allocation for the threads of a warp, or of a block, of which each
@@ -140,9 +141,8 @@ El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Un
 (memory allocation).
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    let block = match options.0.get("granularity").map_or("warp", |g| g.trim()) {
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let block = match ctx.given("granularity").unwrap_or("warp") {
         "warp" => false,
         "block" => true,
         other => {
@@ -152,7 +152,8 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
             ));
         }
     };
-    let mut draft = Draft::begin(db, launch)?;
+    let db = ctx.db;
+    let mut draft = Draft::begin(ctx)?;
     let Draft {
         site, edit, refusals, ..
     } = &mut draft;

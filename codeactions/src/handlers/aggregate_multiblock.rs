@@ -1,11 +1,9 @@
 //! `aggregate-multiblock`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::LaunchId;
-
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Axis, Family, Measured, OptionSpec, Options, Rewrite, Subject};
+use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, OptionSpec, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::transforms::aggregate::{Granularity, aggregate};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -17,12 +15,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
         default: "8",
         doc: "How many neighbouring blocks launch together.",
     }],
+    target: Target::Launch(Launches::Any),
     family: Family::Aggregation,
-    subject: Subject::Launch,
     measured: Measured::BehindThreshold,
     tunes: Some(Axis::Granularity(3)),
     unattended: false,
-    apply,
+    undo: Undo::Layer(Layer::Collected("PerMultiBlock")),
+    run: apply,
 };
 
 const DOC: &str = r#"Collects the child grids that the threads of some neighbouring blocks launch, and launches them as one grid when the last
@@ -119,11 +118,7 @@ El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Un
 Dynamic Parallelism on GPUs, CGO 2022, §5 (multi-block granularity).
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    aggregate(
-        db,
-        launch,
-        Granularity::MultiBlock(options.positive("blocks", REWRITE.options)?),
-    )
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let granularity = Granularity::MultiBlock(ctx.positive("blocks")?);
+    aggregate(Draft::begin(ctx)?, granularity)
 }

@@ -1,16 +1,14 @@
 //! `coarsen`
 
-use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::facts::launch::LaunchId;
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::{Axis, Family, Measured, OptionSpec, Options, Rewrite, Subject};
+use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, OptionSpec, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
@@ -48,12 +46,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
             doc: "In place of a factor: no more blocks than this in x.",
         },
     ],
+    target: Target::Launch(Launches::Any),
     family: Family::Coarsening,
-    subject: Subject::Launch,
     measured: Measured::Alone,
-    tunes: Some(Axis::Factor),
+    tunes: Some(Axis::Factor("factor")),
     unattended: false,
-    apply,
+    undo: Undo::Layer(Layer::Coarsened),
+    run: apply,
 };
 
 const DOC: &str = r#"Launches a child grid with fewer blocks, each of which does the work of several blocks of the original grid, one after the other.
@@ -141,14 +140,14 @@ enum Amount {
 }
 
 impl Amount {
-    fn of(options: &Options) -> Result<Amount, Ineligible> {
-        if !options.0.contains_key("blocks") {
-            return options.positive("factor", REWRITE.options).map(Amount::Factor);
+    fn of(ctx: &RewriteCtx<'_, '_>) -> Result<Amount, Ineligible> {
+        if ctx.given("blocks").is_none() {
+            return ctx.positive("factor").map(Amount::Factor);
         }
-        if options.0.contains_key("factor") {
+        if ctx.given("factor").is_some() {
             return Err(refuse("`factor` and `blocks` exclude each other", None));
         }
-        options.positive("blocks", REWRITE.options).map(Amount::Blocks)
+        ctx.positive("blocks").map(Amount::Blocks)
     }
 
     /// The function of the runtime that makes the grid.
@@ -173,10 +172,10 @@ impl Amount {
     }
 }
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    let amount = Amount::of(options)?;
-    let mut draft = Draft::begin(db, launch)?;
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let amount = Amount::of(ctx)?;
+    let db = ctx.db;
+    let mut draft = Draft::begin(ctx)?;
     let Draft {
         site, edit, refusals, ..
     } = &mut draft;

@@ -1,10 +1,9 @@
 //! `fire-and-forget`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::{LaunchId, Stream};
+use gridfuse_analysis::facts::launch::Stream;
 
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Axis, Family, Measured, Options, Rewrite, Subject};
+use crate::api::rewrite::{Axis, Family, Launches, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::facts::order;
@@ -14,12 +13,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Launch fire-and-forget",
     doc: DOC,
     options: &[],
+    target: Target::Launch(Launches::Any),
     family: Family::Stream,
-    subject: Subject::Launch,
     measured: Measured::Alone,
     tunes: Some(Axis::Granularity(0)),
     unattended: true,
-    apply,
+    undo: Undo::Not("it is one operand of the launch, which says nothing of the stream that was there"),
+    run: apply,
 };
 
 const DOC: &str = r#"Launches child grids into `cudaStreamFireAndForget` rather than the NULL stream.
@@ -71,9 +71,9 @@ El Hajj (dissertation, 2018) and Olabi et al. (CGO 2022) is a stream for each th
 
 const STREAM: &str = "cudaStreamFireAndForget";
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    let mut draft = Draft::begin(db, launch)?;
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let db = ctx.db;
+    let mut draft = Draft::begin(ctx)?;
     let Draft {
         site, edit, refusals, ..
     } = &mut draft;

@@ -1,15 +1,14 @@
 //! `flatten-recursion`
 
-use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::facts::launch::{LaunchId, Stream, launches};
+use gridfuse_analysis::facts::launch::{Stream, launches};
 use gridfuse_analysis::hir::resolve::other_mentions;
 use gridfuse_analysis::hir::{ExprId, StmtKind};
 
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
-use crate::api::rewrite::{Family, Measured, Options, Rewrite, Subject};
+use crate::api::rewrite::{Family, Launches, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
@@ -35,12 +34,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Flatten the recursion into one kernel",
     doc: DOC,
     options: &[],
+    target: Target::Launch(Launches::Recursive),
     family: Family::Recursion,
-    subject: Subject::Recursion,
     measured: Measured::Alone,
     tunes: None,
     unattended: false,
-    apply,
+    undo: Undo::Not("the kernel's body has become another function, with other parameters"),
+    run: apply,
 };
 
 const RUNTIME: Runtime = Runtime {
@@ -159,9 +159,9 @@ such launches). Worklists in persistent kernels: Aila and Laine, HPG 2009; Tzeng
 tickets: Kerbl et al., The Broker Queue, ICS 2018.
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    let mut draft = Draft::begin(db, launch)?;
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let db = ctx.db;
+    let mut draft = Draft::begin(ctx)?;
     let Draft {
         site: asked, refusals, ..
     } = &mut draft;

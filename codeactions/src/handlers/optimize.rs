@@ -8,9 +8,10 @@ use super::rewrite_by_id;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::{Family, Measured, Options, Rewrite, Subject};
+use crate::api::rewrite::{Family, Launches, Measured, Options, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::sequence::Sequence;
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::facts::site::Site;
 use crate::model::{Proposal, advise};
 
@@ -22,12 +23,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Optimize the launch",
     doc: DOC,
     options: &[],
+    target: Target::Launch(Launches::Any),
     family: Family::Composition,
-    subject: Subject::Launch,
     measured: Measured::Alone,
     tunes: None,
     unattended: false,
-    apply,
+    undo: Undo::EachStep,
+    run: apply,
 };
 
 const DOC: &str = r#"Applies `aggregate-malloc`, `threshold`, `coarsen` and `aggregate-*` in this order, those that a small cost model recommends for this
@@ -126,9 +128,9 @@ Olabi, Gómez Luna, Mutlu, Hwu, El Hajj: A Compiler Framework for Optimizing Dyn
 same three in this order with parameters found by search.
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    plan_of(db, launch).clone().map(|plan| plan.edit)
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let launch = Draft::begin(ctx)?.site.id;
+    plan_of(ctx.db, launch).clone().map(|plan| plan.edit)
 }
 
 /// In the order in which they are tried, and why.

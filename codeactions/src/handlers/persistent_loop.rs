@@ -1,11 +1,9 @@
 //! `persistent-loop`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::LaunchId;
-
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Family, Measured, Options, Rewrite, Subject};
+use crate::api::rewrite::{Family, Launches, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::transforms::iteration::make_loop;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -13,12 +11,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Loop in the kernel instead of launching it again",
     doc: DOC,
     options: &[],
+    target: Target::Launch(Launches::Any),
     family: Family::Iteration,
-    subject: Subject::Launch,
     measured: Measured::Alone,
     tunes: None,
     unattended: false,
-    apply,
+    undo: Undo::Not("the kernel's body has become another function, with other parameters"),
+    run: apply,
 };
 
 const DOC: &str = r#"Runs a kernel that ends by launching itself into `cudaStreamTailLaunch` as a loop. Such a launch begins when the whole grid is
@@ -153,7 +152,6 @@ Persistent threads: Gupta, Stuart and Owens, InPar 2012. Tail launches are CUDA'
 Parallelism, 12.0 and newer); a block that doesn't wait for blocks that haven't begun: Sorensen, Evrard and Donaldson, OOPSLA 2016.
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    make_loop(db, launch)
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    make_loop(Draft::begin(ctx)?)
 }

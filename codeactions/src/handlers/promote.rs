@@ -1,11 +1,9 @@
 //! `promote`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::LaunchId;
-
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Family, Measured, Options, Rewrite, Subject};
+use crate::api::rewrite::{Family, Launches, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::transforms::promotion::{Promotion, promote};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -13,12 +11,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Promote launches of itself to one grid",
     doc: DOC,
     options: &[],
+    target: Target::Launch(Launches::Recursive),
     family: Family::Promotion,
-    subject: Subject::Recursion,
     measured: Measured::Alone,
     tunes: None,
     unattended: false,
-    apply,
+    undo: Undo::Not("the kernel's body has become a link of a chain, and its launches by the host have more blocks"),
+    run: apply,
 };
 
 const DOC: &str = r#"Makes one grid of a kernel of one block that launches itself again, as scans do that go over their data tile by tile. Each launch
@@ -124,7 +123,6 @@ void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
 El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Units, dissertation 2018, §4.1 (promotion) and §4.2 (aggregation of promoted kernels).
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    promote(db, launch, &Promotion::Wait)
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    promote(Draft::begin(ctx)?, &Promotion::Wait)
 }

@@ -1,11 +1,9 @@
 //! `promote-lookback`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::LaunchId;
-
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Family, Measured, Options, Rewrite, Subject};
+use crate::api::rewrite::{Family, Launches, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::transforms::promotion::{Promotion, promote};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -13,12 +11,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     title: "Promote launches of itself to one grid that looks back",
     doc: DOC,
     options: &[],
+    target: Target::Launch(Launches::Recursive),
     family: Family::Promotion,
-    subject: Subject::Recursion,
     measured: Measured::Alone,
     tunes: None,
     unattended: false,
-    apply,
+    undo: Undo::Not("the kernel's body has become a link of a chain, and its launches by the host have more blocks"),
+    run: apply,
 };
 
 const DOC: &str = r#"Does what [promote-overlap](promote-overlap.md) does where a link passes on nothing but a running value: a sum, or the largest or
@@ -134,7 +133,6 @@ El Hajj: Techniques for Optimizing Dynamic Parallelism on Graphics Processing Un
 Decoupled Look-back, NVIDIA technical report, 2016.
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    promote(db, launch, &Promotion::Lookback)
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    promote(Draft::begin(ctx)?, &Promotion::Lookback)
 }

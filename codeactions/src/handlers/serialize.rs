@@ -1,11 +1,9 @@
 //! `serialize`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::LaunchId;
-
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Axis, Family, Measured, OptionSpec, Options, Rewrite, Subject};
+use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, OptionSpec, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::transforms::in_launcher::{Grids, run_in_launcher};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -17,12 +15,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
         default: "4096",
         doc: "The most bytes of local memory that a child with barriers may take in one thread.",
     }],
+    target: Target::Launch(Launches::Any),
     family: Family::InLauncher,
-    subject: Subject::Launch,
     measured: Measured::Alone,
     tunes: Some(Axis::Granularity(7)),
     unattended: false,
-    apply,
+    undo: Undo::Layer(Layer::Serialized),
+    run: apply,
 };
 
 const DOC: &str = r#"Runs all child grids serially, in the thread that would have launched them: what [threshold](threshold.md) does with small ones, without a
@@ -89,12 +88,7 @@ Chen and Shen: Free Launch: Optimizing GPU Dynamic Kernel Launches through Threa
 work itself. Barriers as in [threshold](threshold.md).
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
-    run_in_launcher(
-        db,
-        launch,
-        Grids::All,
-        options.positive("local-memory", REWRITE.options)?,
-    )
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let local_memory = ctx.positive("local-memory")?;
+    run_in_launcher(Draft::begin(ctx)?, Grids::All, local_memory)
 }

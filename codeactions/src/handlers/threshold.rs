@@ -1,11 +1,9 @@
 //! `threshold`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::LaunchId;
-
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Axis, Family, Measured, OptionSpec, Options, Rewrite, Subject};
+use crate::api::rewrite::{Axis, Family, Launches, Layer, Measured, OptionSpec, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::transforms::in_launcher::{Grids, run_in_launcher};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -24,12 +22,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
             doc: "The most bytes of local memory that a child with barriers may take in one thread.",
         },
     ],
+    target: Target::Launch(Launches::Any),
     family: Family::InLauncher,
-    subject: Subject::Launch,
     measured: Measured::Alone,
-    tunes: Some(Axis::Threshold),
+    tunes: Some(Axis::Threshold("threshold")),
     unattended: false,
-    apply,
+    undo: Undo::Layer(Layer::Thresholded),
+    run: apply,
 };
 
 const DOC: &str = r#"Runs child grids that are too small to be worth a launch serially, in the thread that would have launched them.
@@ -127,11 +126,11 @@ Olabi, Gómez Luna, Mutlu, Hwu, El Hajj: A Compiler Framework for Optimizing Dyn
 (thresholding). Stratton, Stone, Hwu: MCUDA: An Efficient Implementation of CUDA Kernels for Multi-core CPUs, LCPC 2008 (barriers).
 "#;
 
-fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(REWRITE.options)?;
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     let grids = Grids::Below {
-        threads: options.positive("threshold", REWRITE.options)?,
-        given: options.0.contains_key("threshold"),
+        threads: ctx.positive("threshold")?,
+        given: ctx.given("threshold").is_some(),
     };
-    run_in_launcher(db, launch, grids, options.positive("local-memory", REWRITE.options)?)
+    let local_memory = ctx.positive("local-memory")?;
+    run_in_launcher(Draft::begin(ctx)?, grids, local_memory)
 }

@@ -10,7 +10,7 @@ use super::{program, with_child};
 use crate::api::rewrite::Options;
 use crate::api::source_edit::apply;
 use crate::edit::include::HEADER;
-use crate::fixes::fix_by_id;
+use crate::handlers::place_rewrite;
 
 /// Applies a fix at `$0`: the new text and the assumptions, or the reasons against it.
 pub fn fix(id: &str, text: &str, options: &[(&str, &str)]) -> Result<(String, Vec<String>), Vec<String>> {
@@ -33,9 +33,11 @@ pub fn fix_beside(
     let file = host.set_file(Path::new("/p/a.cu"), text.replace("$0", ""));
     let options = Options(options.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect());
     let range = TextRange::empty(at);
-    let fix = fix_by_id(id).ok_or_else(|| vec!["no such fix".to_owned()])?;
+    let fix = place_rewrite(id).ok_or_else(|| vec!["no such fix".to_owned()])?;
     let texts = |reasons: &[crate::api::refusal::Reason]| reasons.iter().map(|r| r.text.clone()).collect::<Vec<_>>();
-    let edit = (fix.apply)(host.db(), FileRange { file, range }, &options).map_err(|refusal| texts(&refusal.0))?;
+    let edit = fix
+        .apply(host.db(), FileRange { file, range }, &options)
+        .map_err(|refusal| texts(&refusal.0))?;
     let read = |path: &Path| host.file(path).map(|f| f.text(host.db()).to_string());
     let new = apply(&edit, read).map_err(|e| vec![e.to_string()])?;
     let text = new.get(Path::new("/p/a.cu")).cloned().unwrap_or_default();

@@ -112,7 +112,7 @@ pub fn rewrite_files(id: &str, files: &[(&str, &str)], options: &[(&str, &str)])
     let options = Options(options.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect());
     let texts = |reasons: &[Reason]| reasons.iter().map(|r| r.text.clone()).collect::<Vec<_>>();
     let verdict = rewrite.verdict(db, launch, &options);
-    match (rewrite.apply)(db, launch, &options) {
+    match rewrite.apply(db, launch, &options) {
         Ok(edit) => {
             assert!(
                 !matches!(verdict, Verdict::Ineligible(_)),

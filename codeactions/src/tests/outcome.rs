@@ -9,7 +9,7 @@ use gridfuse_analysis::host::Host;
 
 use crate::api::copy::Copy;
 use crate::api::rewrite::{Options, Verdict};
-use crate::handlers::REWRITES;
+use crate::handlers::of_launches;
 use crate::handlers::rewrite_by_id;
 
 const PROGRAM: &str = "\
@@ -57,7 +57,7 @@ fn verdicts(host: &Host) -> Vec<Verdict> {
     let function = functions.find(|f| f.name(db) == "visit").expect("visit");
     let launch = LaunchId { function, index: 0 };
     let verdict = |rewrite: &'static crate::api::rewrite::Rewrite| rewrite.verdict(db, launch, &Options::default());
-    REWRITES.iter().map(verdict).collect()
+    of_launches().map(verdict).collect()
 }
 
 #[test]
@@ -84,8 +84,7 @@ fn an_edit_of_another_file_asks_no_rewrite_again() {
 fn an_edit_that_matters_is_seen() {
     let mut host = workspace();
     let eligible = |host: &Host| {
-        let place = REWRITES
-            .iter()
+        let place = of_launches()
             .position(|r| r.id == "aggregate-block")
             .expect("the rewrite");
         !matches!(verdicts(host)[place], Verdict::Ineligible(_))

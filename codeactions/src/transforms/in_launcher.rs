@@ -1,10 +1,9 @@
 //! Child grids that run in the thread that would have launched them: what `threshold` and `serialize` have in common.
 
-use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Root, own_footprint};
-use gridfuse_analysis::facts::launch::{LaunchId, Stream};
+use gridfuse_analysis::facts::launch::Stream;
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning};
 use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, Literal, Name, StmtId, Storage};
@@ -47,18 +46,13 @@ pub enum Grids {
     All,
 }
 
-/// The edit that runs child grids of a launch in the launching thread. `local_memory`: the most bytes of local memory that a child with
+/// The edit that runs child grids of the draft's launch in the launching thread. `local_memory`: the most bytes of local memory that a child with
 /// barriers may take in one thread.
 ///
 /// # Errors
 /// The reasons why it can't be done.
-pub fn run_in_launcher<'db>(
-    db: &'db dyn Db,
-    launch: LaunchId<'db>,
-    grids: Grids,
-    local_memory: u64,
-) -> Result<SourceEdit, Ineligible> {
-    let mut draft = Draft::begin(db, launch)?;
+pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) -> Result<SourceEdit, Ineligible> {
+    let db = draft.site.db;
     let Draft {
         site, edit, refusals, ..
     } = &mut draft;
@@ -99,7 +93,7 @@ pub fn run_in_launcher<'db>(
     replace_launch(site, child, count.as_ref(), statement, &generated, edit);
     let parent = Function::new(db, site.parent);
     if parent.is_kernel() {
-        let launches: Result<Vec<Site<'db>>, _> = launch_sites_of(db, site.parent)
+        let launches: Result<Vec<Site<'_>>, _> = launch_sites_of(db, site.parent)
             .into_iter()
             .map(|id| Site::new(db, id))
             .collect();

@@ -13,6 +13,7 @@ use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
+use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
 use crate::edit::names::{Names, plural};
 use crate::edit::style;
@@ -43,28 +44,26 @@ pub struct Runtime {
     pub without: &'static str,
 }
 
-/// A launch by which a kernel launches itself.
+/// Refuses a launch that isn't of the kernel by itself.
 ///
 /// # Errors
-/// Why it isn't one.
-pub fn own_launch<'db>(db: &'db dyn Db, launch: LaunchId<'db>) -> Result<Site<'db>, Ineligible> {
-    let site = Site::new(db, launch)?;
-    let mut refusals = Refusals::default();
+/// Why it isn't.
+pub fn refuse_other_kernel(draft: &mut Draft<'_>) -> Result<(), Ineligible> {
+    let Draft { site, refusals, .. } = draft;
     if site.facts.launchers == Launchers::Host {
-        site.refuse_common(&mut refusals);
+        site.refuse_common(refusals);
         refusals.check()?;
     }
-    let Some(item) = site.child(&mut refusals) else {
-        refusals.check()?;
-        return Err(refuse("the launch is not understood", Some(site.here())));
-    };
-    if item != site.parent {
+    let kernel = site.child(refusals);
+    let kernel = draft.settle(kernel)?;
+    let site = &draft.site;
+    if kernel != site.parent {
         return Err(refuse(
             format!("`{}` launches `{}`, not itself", site.parent_name(), site.child_name()),
             Some(site.here()),
         ));
     }
-    Ok(site)
+    Ok(())
 }
 
 /// The launches of a kernel by itself that stand in its body.

@@ -10,9 +10,9 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of};
 
-use super::layer::Layer;
+use super::layer::Peeled;
 use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_body_back, source};
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Layer, Options, Rewrite, Undo};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token};
 use crate::emit::arena::{ARENA_FOR, LAUNCHPAD_FOR};
@@ -53,15 +53,22 @@ const IN_STREAM: &str = "PerGridInStream";
 pub fn peel<'db>(
     db: &'db dyn Db,
     parent: FunctionItem<'db>,
+    table: &[Rewrite],
     stream: &str,
     why: &mut Option<String>,
-) -> Option<Option<Layer>> {
+) -> Option<Option<Peeled>> {
     let code = source(db, parent);
     code.contains("gridfuse::Aggregator")
-        .then(|| layer(db, parent, stream, why))
+        .then(|| peeled(db, parent, table, stream, why))
 }
 
-fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str, why: &mut Option<String>) -> Option<Layer> {
+fn peeled<'db>(
+    db: &'db dyn Db,
+    parent: FunctionItem<'db>,
+    table: &[Rewrite],
+    stream: &str,
+    why: &mut Option<String>,
+) -> Option<Peeled> {
     let file = parent.file(db);
     let text = file.text(db);
     let own = place(db, parent).range;
@@ -79,7 +86,7 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str, why: &mu
         }
     }
     let first = aggregators.first()?;
-    let (rewrite, options) = rewrite_of(&first.granularity)?;
+    let (layer, options) = layer_of(&first.granularity, table)?;
     if aggregators.iter().any(|a| a.granularity != first.granularity) {
         return None;
     }
@@ -148,31 +155,31 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, stream: &str, why: &mu
     for arena in &arenas {
         remove_arena(db, parent, arena, &deleted, &mut edit)?;
     }
-    Some(Layer {
+    Some(Peeled {
         edit: edit.finish().ok()?,
-        rewrite,
+        layer,
         options,
         index: 0,
     })
 }
 
-/// The rewrite that collects at a granularity.
-fn rewrite_of(granularity: &str) -> Option<(&'static str, Options)> {
+/// The layer that is there when launches are collected at a granularity, and the options of the rewrite that does it.
+fn layer_of(granularity: &str, table: &[Rewrite]) -> Option<(Layer, Options)> {
     let mut options = Options::default();
-    let name = granularity.strip_prefix("gridfuse::")?;
-    let rewrite = match name {
-        "PerWarp" => "aggregate-warp",
-        "PerBlock" => "aggregate-block",
-        "PerGrid" => "aggregate-grid",
-        "PerGridFromHost" => "aggregate-grid-host",
-        IN_STREAM => "aggregate-grid-stream",
-        _ => {
-            let blocks = name.strip_prefix("PerMultiBlock<")?.strip_suffix('>')?;
-            options.0.insert("blocks".to_owned(), blocks.to_owned());
-            "aggregate-multiblock"
-        }
-    };
-    Some((rewrite, options))
+    let mut name = granularity.strip_prefix("gridfuse::")?;
+    if let Some((template, arguments)) = name.split_once('<') {
+        options
+            .0
+            .insert("blocks".to_owned(), arguments.strip_suffix('>')?.to_owned());
+        name = template;
+    }
+    let entry = table
+        .iter()
+        .find(|r| matches!(r.undo, Undo::Layer(Layer::Collected(known)) if known == name))?;
+    match entry.undo {
+        Undo::Layer(layer) if entry.options.is_empty() == options.0.is_empty() => Some((layer, options)),
+        _ => None,
+    }
 }
 
 fn declaration<'db>(

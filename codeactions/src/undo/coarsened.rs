@@ -8,15 +8,15 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 
-use super::layer::Layer;
+use super::layer::Peeled;
 use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_body_back, source, take_constant};
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Layer, Options};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::facts::site::Site;
 
 /// Takes it off the first launch that has it; `None` where there is none.
-pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Layer>> {
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Peeled>> {
     let all = launches(db, parent).iter().enumerate();
     let index = all
         .filter(|(_, facts)| facts.launchers != Launchers::Host)
@@ -34,7 +34,7 @@ pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<La
     Some(layer(&site))
 }
 
-fn layer(site: &Site<'_>) -> Option<Layer> {
+fn layer(site: &Site<'_>) -> Option<Peeled> {
     let db = site.db;
     let grid_place = site.place(site.facts.grid.operand.span);
     let text = &site.text;
@@ -93,9 +93,9 @@ fn layer(site: &Site<'_>) -> Option<Layer> {
     options
         .0
         .insert(if blocks { "blocks" } else { "factor" }.to_owned(), value);
-    Some(Layer {
+    Some(Peeled {
         edit: edit.finish().ok()?,
-        rewrite: "coarsen",
+        layer: Layer::Coarsened,
         options,
         index: site.id.index,
     })

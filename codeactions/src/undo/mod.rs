@@ -21,37 +21,32 @@ use crate::api::copy::Copy;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Layer, Options, Rewrite, RewriteCtx, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::api::source_edit::apply;
 use crate::facts::site::function_around;
-use crate::handlers::rewrite_by_id;
+
+use layer::Peeled;
 
 /// Why nothing is taken back where no rewrite has been.
 pub const NOTHING: &str = "nothing here was made by a rewrite that can be taken back";
 
 /// Takes off every layer of the launches in the function around a place.
-pub fn all(db: &dyn Db, place: FileRange) -> Result<SourceEdit, Ineligible> {
-    let mut stripped = Stripped::new(db, place)?;
+pub fn all(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
+    let mut stripped = Stripped::new(ctx, table)?;
     while stripped.strip("")? {}
     stripped.finish(Vec::new())
 }
 
-/// Collects the launches of the function around a place at another granularity: takes the aggregation off, and puts `rewrite` on.
-pub fn collect_again(
-    db: &dyn Db,
-    place: FileRange,
-    rewrite: &str,
-    options: &Options,
-) -> Result<SourceEdit, Ineligible> {
-    let collects = function_around(db, place).is_some_and(|f| text::source(db, f).contains("gridfuse::Aggregator"));
-    if !collects {
-        return Err(refuse("no launches are collected here", Some(place)));
-    }
-    let mut stripped = Stripped::new(db, place)?;
+/// Collects the launches of the function around a place at another granularity: takes the aggregation off, and puts the layer of the
+/// rewrite that is asked on.
+pub fn collect_again(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
+    refuse_not_collected(ctx)?;
+    let mut stripped = Stripped::new(ctx, table)?;
     // They are in no order already, so that isn't taken for granted once more.
     stripped.strip(", 0, cudaStreamFireAndForget")?;
-    let assumptions = stripped.put_on(rewrite, options, 0)?;
+    let assumptions = stripped.put_on(ctx.rewrite.undo, ctx.options, 0)?;
+    let place = stripped.place;
     let edit = stripped.finish(assumptions)?;
     if edit.edits.is_empty() {
         return Err(refuse("that is how they are collected already", Some(place)));
@@ -60,23 +55,21 @@ pub fn collect_again(
 }
 
 /// Puts a threshold on a launch that is collected: takes the layers off that belong on top of it, and puts them on again.
-pub fn add_threshold(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
-    let collects = function_around(db, place).is_some_and(|f| text::source(db, f).contains("gridfuse::Aggregator"));
-    if !collects {
-        return Err(refuse("no launches are collected here", Some(place)));
-    }
-    let mut stripped = Stripped::new(db, place)?;
+pub fn add_threshold(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
+    refuse_not_collected(ctx)?;
+    let mut stripped = Stripped::new(ctx, table)?;
+    let place = stripped.place;
     let index = stripped.collected_before(place);
     let mut taken = Vec::new();
-    while let Some((rewrite, options, launch)) = stripped.strip_one(", 0, cudaStreamFireAndForget")? {
-        if rewrite == "threshold" && launch == index {
+    while let Some((layer, options, launch)) = stripped.strip_one(", 0, cudaStreamFireAndForget")? {
+        if layer == Layer::Thresholded && launch == index {
             return Err(refuse("the launch has a threshold already", Some(place)));
         }
-        taken.push((rewrite, options, launch));
+        taken.push((layer, options, launch));
     }
-    let mut assumptions = stripped.put_on("threshold", options, index)?;
-    for (rewrite, options, launch) in taken.into_iter().rev() {
-        for assumption in stripped.put_on(rewrite, &options, launch)? {
+    let mut assumptions = stripped.put_on(ctx.rewrite.undo, ctx.options, index)?;
+    for (layer, options, launch) in taken.into_iter().rev() {
+        for assumption in stripped.put_on(Undo::Layer(layer), &options, launch)? {
             if !assumptions.contains(&assumption) {
                 assumptions.push(assumption);
             }
@@ -85,9 +78,32 @@ pub fn add_threshold(db: &dyn Db, place: FileRange, options: &Options) -> Result
     stripped.finish(assumptions)
 }
 
+/// Refuses a place where no launch is collected.
+fn refuse_not_collected(ctx: &RewriteCtx<'_, '_>) -> Result<(), Ineligible> {
+    let place = ctx.place()?;
+    let function = function_around(ctx.db, place);
+    if function.is_some_and(|f| text::source(ctx.db, f).contains("gridfuse::Aggregator")) {
+        return Ok(());
+    }
+    Err(refuse("no launches are collected here", Some(place)))
+}
+
+/// Takes the layer of one rewrite off a function: `None` where there is none, `Some(None)` where it was edited.
+type Peel = for<'db> fn(&'db dyn Db, FunctionItem<'db>) -> Option<Option<Peeled>>;
+
+/// The layers under that of collected launches, from the outermost one.
+const LAYERS: [(Layer, Peel); 4] = [
+    (Layer::Coarsened, coarsened::peel),
+    (Layer::Thresholded, thresholded::peel),
+    (Layer::Serialized, serialized::peel),
+    (Layer::Combined, together::peel),
+];
+
 /// A copy of the workspace without some layers.
 struct Stripped<'db> {
     db: &'db dyn Db,
+    /// All rewrites.
+    table: &'static [Rewrite],
     copy: Copy,
     place: FileRange,
     /// The function that launches.
@@ -96,7 +112,8 @@ struct Stripped<'db> {
 }
 
 impl<'db> Stripped<'db> {
-    fn new(db: &'db dyn Db, place: FileRange) -> Result<Stripped<'db>, Ineligible> {
+    fn new(ctx: &RewriteCtx<'_, 'db>, table: &'static [Rewrite]) -> Result<Stripped<'db>, Ineligible> {
+        let (db, place) = (ctx.db, ctx.place()?);
         let nothing = || refuse(NOTHING, Some(place));
         let function = function_around(db, place).ok_or_else(nothing)?;
         // Most functions are none that a rewrite has touched: no copy for these.
@@ -109,6 +126,7 @@ impl<'db> Stripped<'db> {
         }
         Ok(Stripped {
             db,
+            table,
             copy: Copy::around(db, function).ok_or_else(nothing)?,
             place,
             function: function.name(db).to_owned(),
@@ -141,8 +159,31 @@ impl<'db> Stripped<'db> {
         Ok(self.strip_one(stream)?.is_some())
     }
 
-    /// Takes one layer off; the rewrite that puts it on again, its options and the launch to which it belongs.
-    fn strip_one(&mut self, stream: &str) -> Result<Option<(&'static str, Options, u32)>, Ineligible> {
+    /// The rewrite of launches that is taken back in this way.
+    fn rewrite(&self, undo: Undo) -> Option<&'static Rewrite> {
+        self.table.iter().find(|r| r.target.is_launch() && r.undo == undo)
+    }
+
+    /// Takes the outermost layer off a function: what has made it, and `None` where that was edited. `why`: why it can't be taken off,
+    /// where it wasn't.
+    fn peel<'a>(
+        &self,
+        db: &'a dyn Db,
+        function: FunctionItem<'a>,
+        stream: &str,
+        why: &mut Option<String>,
+    ) -> Option<(&'static str, Option<Peeled>)> {
+        if let Some(peeled) = aggregated::peel(db, function, self.table, stream, why) {
+            return Some(("aggregate", peeled));
+        }
+        LAYERS.iter().find_map(|(layer, peel)| {
+            let peeled = peel(db, function)?;
+            Some((self.rewrite(Undo::Layer(*layer))?.id, peeled))
+        })
+    }
+
+    /// Takes one layer off; the layer, its rewrite's options and the launch to which it belongs.
+    fn strip_one(&mut self, stream: &str) -> Result<Option<(Layer, Options, u32)>, Ineligible> {
         let here = self.place;
         let edited = |what: &str| {
             refuse(
@@ -150,31 +191,25 @@ impl<'db> Stripped<'db> {
                 Some(here),
             )
         };
-        let layer = {
+        let peeled = {
             let db = self.copy.host.db();
             let Some(function) = function_named(&self.copy.host, self.path(), &self.function) else {
                 return Ok(None);
             };
             let mut why = None;
-            let layers = [
-                ("aggregate", aggregated::peel(db, function, stream, &mut why)),
-                ("coarsen", coarsened::peel(db, function)),
-                ("threshold", thresholded::peel(db, function)),
-                ("serialize", serialized::peel(db, function)),
-                ("aggregate-atomics", together::peel(db, function)),
-            ];
-            let Some((what, layer)) = layers.into_iter().find_map(|(what, layer)| Some((what, layer?))) else {
+            let Some((what, peeled)) = self.peel(db, function, stream, &mut why) else {
                 if self.layers == 0 {
                     return Err(refuse(NOTHING, Some(self.place)));
                 }
                 return Ok(None);
             };
-            layer.ok_or_else(|| why.map_or_else(|| edited(what), |why| refuse(why, Some(here))))?
+            peeled.ok_or_else(|| why.map_or_else(|| edited(what), |why| refuse(why, Some(here))))?
         };
+        let undo = Undo::Layer(peeled.layer);
+        let rewrite = self.rewrite(undo).map_or("", |rewrite| rewrite.id);
         let before = texts(&self.copy.host);
-        let rewrite = layer.rewrite;
         let read = |path: &Path| before.iter().find(|(p, _)| p == path).map(|(_, t)| t.clone());
-        let mut after = apply(&layer.edit, read).map_err(|_| edited(rewrite))?;
+        let mut after = apply(&peeled.edit, read).map_err(|_| edited(rewrite))?;
         for text in after.values_mut() {
             if let Some(without) = text::without_include(text) {
                 *text = without;
@@ -185,9 +220,8 @@ impl<'db> Stripped<'db> {
         }
         // What the rewrite makes of it now has to be what was there.
         let plain = texts(&self.copy.host);
-        let index = layer.index;
-        self.put_on(rewrite, &layer.options, index)
-            .map_err(|_| edited(rewrite))?;
+        let index = peeled.index;
+        self.put_on(undo, &peeled.options, index).map_err(|_| edited(rewrite))?;
         let same = |a: &str, b: &str| {
             a.split_whitespace()
                 .flat_map(str::chars)
@@ -204,23 +238,24 @@ impl<'db> Stripped<'db> {
             self.copy.host.set_file(&path, text);
         }
         self.layers += 1;
-        Ok(Some((rewrite, layer.options, index)))
+        Ok(Some((peeled.layer, peeled.options, index)))
     }
 
-    /// Applies a rewrite to a launch of the function; what it assumes.
-    fn put_on(&mut self, id: &str, options: &Options, index: u32) -> Result<Vec<Reason>, Ineligible> {
+    /// Applies the rewrite that is taken back in a way to a launch of the function; what it assumes.
+    fn put_on(&mut self, undo: Undo, options: &Options, index: u32) -> Result<Vec<Reason>, Ineligible> {
         let here = self.place;
         let lost = || refuse("the launch is lost", Some(here));
         let edit = {
             let db = self.copy.host.db();
             let function = function_named(&self.copy.host, self.path(), &self.function).ok_or_else(lost)?;
-            let rewrite = rewrite_by_id(id).ok_or_else(lost)?;
+            let rewrite = self.rewrite(undo).ok_or_else(lost)?;
             let known = launches(db, function).get(index as usize);
             if known.is_none_or(|l| l.launchers == Launchers::Host) {
                 return Err(lost());
             }
             let launch = LaunchId { function, index };
-            (rewrite.apply)(db, launch, options).map_err(|refusal| Ineligible(self.here(refusal.0)))?
+            let applied = rewrite.apply(db, launch, options);
+            applied.map_err(|refusal| Ineligible(self.here(refusal.0)))?
         };
         let before = texts(&self.copy.host);
         let read = |path: &Path| before.iter().find(|(p, _)| p == path).map(|(_, t)| t.clone());

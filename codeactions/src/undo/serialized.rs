@@ -8,16 +8,16 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprId, ExprKind, StmtKind, body};
 
-use super::layer::Layer;
+use super::layer::Peeled;
 use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, put_body_back, source};
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Layer, Options};
 use crate::edit::builder::EditBuilder;
 
 /// What the function is called that runs a child's grids in the launching thread.
 const SUFFIX: &str = "_serial";
 
 /// Takes it off the last call that takes a launch's place, of the function that was made last; `None` where there is none.
-pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Layer>> {
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Peeled>> {
     let body = body(db, parent);
     let calls = body.stmts.iter().filter_map(|stmt| {
         let StmtKind::Expr(call) = stmt.kind else { return None };
@@ -35,7 +35,7 @@ pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<La
     Some(layer(db, parent, call, serial))
 }
 
-fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, call: ExprId, serial: FunctionItem<'db>) -> Option<Layer> {
+fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, call: ExprId, serial: FunctionItem<'db>) -> Option<Peeled> {
     let body = body(db, parent);
     let span = body.expr(call).span;
     let ExprKind::Call { args, .. } = &body.expr(call).kind else {
@@ -71,9 +71,9 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, call: ExprId, serial: 
         .iter()
         .filter(|l| l.span.start < span.start)
         .count() as u32;
-    Some(Layer {
+    Some(Peeled {
         edit: edit.finish().ok()?,
-        rewrite: "serialize",
+        layer: Layer::Serialized,
         options: Options::default(),
         index,
     })

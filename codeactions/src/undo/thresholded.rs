@@ -9,16 +9,16 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprKind, StmtId, StmtKind};
 
-use super::layer::Layer;
+use super::layer::Peeled;
 use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, put_body_back, source, take_constant};
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Layer, Options};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::edit::style;
 use crate::facts::site::Site;
 
 /// Takes it off the first launch that has it; `None` where there is none.
-pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Layer>> {
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Peeled>> {
     for (index, facts) in launches(db, parent).iter().enumerate() {
         if facts.launchers == Launchers::Host {
             continue;
@@ -65,7 +65,7 @@ fn comparison<'db>(site: &Site<'db>) -> Option<(StmtId, FunctionItem<'db>)> {
     (otherwise == statement && serially).then_some((branch, serial))
 }
 
-fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Option<Layer> {
+fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Option<Peeled> {
     let db = site.db;
     let body = &site.body;
     let statement = site.facts.statement?;
@@ -123,9 +123,9 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
     let value = take_constant(&mut edit, db, file, &constant, &used)?;
     let mut options = Options::default();
     options.0.insert("threshold".to_owned(), value);
-    Some(Layer {
+    Some(Peeled {
         edit: edit.finish().ok()?,
-        rewrite: "threshold",
+        layer: Layer::Thresholded,
         options,
         index: site.id.index,
     })

@@ -6,15 +6,15 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::{Child, Launchers, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
 
-use super::layer::Layer;
+use super::layer::Peeled;
 use super::text::place;
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Layer, Options};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::facts::combinable::NAMESPACE;
 
 /// Takes it off the child of the first launch that has it; `None` where there is none.
-pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Layer>> {
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Peeled>> {
     let own = launches(db, parent).iter().enumerate();
     own.filter(|(_, facts)| facts.launchers != Launchers::Host)
         .find_map(|(index, facts)| {
@@ -54,14 +54,14 @@ fn calls(db: &dyn Db, function: FunctionItem<'_>) -> Vec<FileRange> {
         .collect()
 }
 
-fn layer(db: &dyn Db, calls: Vec<FileRange>, index: u32) -> Option<Layer> {
+fn layer(db: &dyn Db, calls: Vec<FileRange>, index: u32) -> Option<Peeled> {
     let mut edit = EditBuilder::new(db);
     for call in calls {
         edit.replace(call, "");
     }
-    Some(Layer {
+    Some(Peeled {
         edit: edit.finish().ok()?,
-        rewrite: "aggregate-atomics",
+        layer: Layer::Combined,
         options: Options::default(),
         index,
     })

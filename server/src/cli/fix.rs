@@ -8,9 +8,9 @@ use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::diagnostics::diagnostic::Diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
-use gridfuse_codeactions::api::rewrite::Options;
+use gridfuse_codeactions::api::rewrite::{At, Options, Target};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
-use gridfuse_codeactions::fixes::fix_by_id;
+use gridfuse_codeactions::handlers::rewrite_by_id;
 
 use super::CliError;
 use super::project::Project;
@@ -84,13 +84,12 @@ fn fix_of(project: &Project, diagnostic: &Diagnostic) -> Option<(&'static str, S
     candidates.peek()?;
     let site = around(db, diagnostic.place).filter(|site| site.device_side());
     candidates.find_map(|id| {
-        if let Some(fix) = fix_by_id(id) {
-            let edit = (fix.apply)(db, diagnostic.place, &Options::default()).ok()?;
-            return edit.assumptions.is_empty().then_some((fix.title, edit));
-        }
-        let site = site?;
-        let rewrite = crate::describe::rewrite(id)?;
-        let edit = (rewrite.apply)(db, site.id, &Options::default()).ok()?;
+        let rewrite = rewrite_by_id(id)?;
+        let at = match rewrite.target {
+            Target::Launch(_) => At::Launch(site?.id),
+            Target::Place(_) => At::Place(diagnostic.place),
+        };
+        let edit = rewrite.apply(db, at, &Options::default()).ok()?;
         edit.assumptions.is_empty().then_some((rewrite.title, edit))
     })
 }

@@ -6,8 +6,7 @@ use std::io::{self, Write};
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 use gridfuse_analysis::diagnostics::KINDS;
-use gridfuse_codeactions::api::rewrite::OptionSpec;
-use gridfuse_codeactions::fixes::FIXES;
+use gridfuse_codeactions::api::rewrite::Rewrite;
 use gridfuse_codeactions::handlers::REWRITES;
 
 use super::output::json;
@@ -29,10 +28,6 @@ pub struct ListArgs {
 }
 
 fn report() -> ListReport {
-    let rewrites = REWRITES
-        .iter()
-        .map(|r| listed(r.id, "launch", r.title, r.doc, r.options));
-    let fixes = FIXES.iter().map(|f| listed(f.id, "place", f.title, f.doc, f.options));
     ListReport {
         schema: schema::VERSION,
         version: env!("CARGO_PKG_VERSION"),
@@ -44,27 +39,21 @@ fn report() -> ListReport {
                 doc: kind.doc,
             })
             .collect(),
-        rewrites: rewrites.chain(fixes).collect(),
+        rewrites: REWRITES.iter().map(listed).collect(),
     }
 }
 
-fn listed(
-    id: &'static str,
-    at: &'static str,
-    title: &'static str,
-    doc: &'static str,
-    options: &'static [OptionSpec],
-) -> ListedRewrite {
-    let options = options.iter().map(|option| ListedOption {
+fn listed(rewrite: &Rewrite) -> ListedRewrite {
+    let options = rewrite.options.iter().map(|option| ListedOption {
         name: option.name,
         default: option.default,
         doc: option.doc,
     });
     ListedRewrite {
-        id,
-        at,
-        title,
-        doc,
+        id: rewrite.id,
+        at: rewrite.target.name(),
+        title: rewrite.title,
+        doc: rewrite.doc,
         options: options.collect(),
     }
 }

@@ -9,13 +9,11 @@ use clap::Args;
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_codeactions::api::fix::Fix;
 use gridfuse_codeactions::api::refusal::Reason;
-use gridfuse_codeactions::api::rewrite::{OptionSpec, Options, Rewrite};
+use gridfuse_codeactions::api::rewrite::{Family, Options, Rewrite, Target};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::map_range;
-use gridfuse_codeactions::fixes::{FIXES, fix_by_id};
-use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::handlers::{REWRITES, of_places, rewrite_by_id};
 
 use super::output::{error, note};
 use super::project::{Project, canonical};
@@ -45,14 +43,14 @@ pub struct RewriteArgs {
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
     #[command(flatten)]
-    target: Target,
+    destination: Destination,
     #[command(flatten)]
     includes: Includes,
 }
 
 #[derive(Debug, Args)]
 #[group(multiple = false)]
-struct Target {
+struct Destination {
     /// Print the change as a unified diff (default); on a terminal, long new files such as gridfuse.cuh are only named
     #[arg(long)]
     diff: bool,
@@ -69,36 +67,6 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.trim().to_string())),
         _ => Err("expected NAME=VALUE, for example threshold=64".to_string()),
-    }
-}
-
-/// What `--apply` names.
-#[derive(Clone, Copy)]
-enum Tool {
-    /// Of a launch.
-    Rewrite(&'static Rewrite),
-    /// Of whatever stands at the place.
-    Fix(&'static Fix),
-}
-
-impl Tool {
-    fn by_id(id: &str) -> Option<Tool> {
-        let rewrite = crate::describe::rewrite(id).map(Tool::Rewrite);
-        rewrite.or_else(|| fix_by_id(id).map(Tool::Fix))
-    }
-
-    fn id(self) -> &'static str {
-        match self {
-            Tool::Rewrite(rewrite) => rewrite.id,
-            Tool::Fix(fix) => fix.id,
-        }
-    }
-
-    fn options(self) -> &'static [OptionSpec] {
-        match self {
-            Tool::Rewrite(rewrite) => rewrite.options,
-            Tool::Fix(fix) => fix.options,
-        }
     }
 }
 
@@ -129,12 +97,12 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
         .file(&path)
         .ok_or_else(|| format!("cannot read {}", args.file.display()))?;
     let mut target = match rewrites.first() {
-        Some(Tool::Fix(_)) => place_of(&project, file, args.at)?,
+        Some(rewrite) if !rewrite.target.is_launch() => place_of(&project, file, args.at)?,
         _ => first_target(&project, file, args.at)?,
     };
     let mut changes = BTreeMap::new();
     for (rewrite, options) in rewrites.iter().zip(&options) {
-        match apply(&mut project, &path, target, *rewrite, options, &mut changes) {
+        match apply(&mut project, &path, target, rewrite, options, &mut changes) {
             Ok(after) => target = after,
             Err(Stop::Error(error)) => return Err(error),
             Err(Stop::Refused) => return Ok(FINDINGS),
@@ -145,21 +113,20 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
         note("nothing to change");
         return Ok(CLEAN);
     }
-    if let Some(directory) = &args.target.output {
+    if let Some(directory) = &args.destination.output {
         return write_output(&project, &changes, directory, out);
     }
-    if args.target.in_place {
+    if args.destination.in_place {
         return write_in_place(&project, changes, out);
     }
     changes::show(&project, &changes, out)?;
     Ok(CLEAN)
 }
 
-fn known_rewrites(ids: &[String]) -> Result<Vec<Tool>, CliError> {
+fn known_rewrites(ids: &[String]) -> Result<Vec<&'static Rewrite>, CliError> {
     let known = |id: &String| {
-        Tool::by_id(id.trim()).ok_or_else(|| {
-            let rewrites = REWRITES.iter().map(|rewrite| rewrite.id);
-            let all: Vec<&str> = rewrites.chain(FIXES.iter().map(|fix| fix.id)).collect();
+        rewrite_by_id(id.trim()).ok_or_else(|| {
+            let all: Vec<&str> = REWRITES.iter().map(|rewrite| rewrite.id).collect();
             CliError::Message(format!("no rewrite is called `{id}`; there are: {}", all.join(", ")))
         })
     };
@@ -167,13 +134,13 @@ fn known_rewrites(ids: &[String]) -> Result<Vec<Tool>, CliError> {
 }
 
 /// Each rewrite's share of the settings. A name that none of them knows is an error.
-fn options(rewrites: &[Tool], set: &[(String, String)]) -> Result<Vec<Options>, CliError> {
-    let knows = |rewrite: Tool, name: &str| rewrite.options().iter().any(|option| option.name == name);
+fn options(rewrites: &[&'static Rewrite], set: &[(String, String)]) -> Result<Vec<Options>, CliError> {
+    let knows = |rewrite: &Rewrite, name: &str| rewrite.options.iter().any(|option| option.name == name);
     for (name, _) in set {
-        if !rewrites.iter().any(|rewrite| knows(*rewrite, name)) {
+        if !rewrites.iter().any(|rewrite| knows(rewrite, name)) {
             let all: Vec<&str> = rewrites
                 .iter()
-                .flat_map(|rewrite| rewrite.options().iter().map(|option| option.name))
+                .flat_map(|rewrite| rewrite.options.iter().map(|option| option.name))
                 .collect();
             let hint = if all.is_empty() {
                 "the applied rewrites have no options".to_string()
@@ -184,7 +151,7 @@ fn options(rewrites: &[Tool], set: &[(String, String)]) -> Result<Vec<Options>, 
         }
     }
     for (name, value) in set {
-        let specs = rewrites.iter().flat_map(|rewrite| rewrite.options());
+        let specs = rewrites.iter().flat_map(|rewrite| rewrite.options);
         // An option whose default is a number takes positive ones.
         let mut numbers = specs.filter(|spec| spec.name == name && spec.default.parse::<u64>().is_ok());
         let positive = value.parse().is_ok_and(|n: u64| (1..=i32::MAX as u64).contains(&n));
@@ -192,8 +159,8 @@ fn options(rewrites: &[Tool], set: &[(String, String)]) -> Result<Vec<Options>, 
             return Err(format!("`{name}` must be a number from 1 to {}, not `{value}`", i32::MAX).into());
         }
     }
-    let share = |rewrite: &Tool| {
-        let mine = set.iter().filter(|(name, _)| knows(*rewrite, name));
+    let share = |rewrite: &&'static Rewrite| {
+        let mine = set.iter().filter(|(name, _)| knows(rewrite, name));
         Options(mine.cloned().collect())
     };
     Ok(rewrites.iter().map(share).collect())
@@ -230,24 +197,22 @@ fn first_target(project: &Project, file: SourceFile, at: At) -> Result<TextRange
     }
 }
 
-/// The fix that does what a rewrite does to a launch, once the launch is collected.
-fn after_collecting(rewrite: &Rewrite) -> Option<&'static Fix> {
-    (rewrite.id == "threshold")
-        .then(|| fix_by_id("add-threshold"))
-        .flatten()
+/// The rewrite that puts the same layer on a launch once it is collected: then no launch is left for the one that is meant for these.
+fn after_collecting(rewrite: &Rewrite) -> Option<&'static Rewrite> {
+    of_places().find(|other| (other.family, other.undo) == (Family::InLauncher, rewrite.undo))
 }
 
-/// The edit of a fix for what stands at `target`.
-fn fix_of(
+/// The edit of a rewrite for what stands at `target`.
+fn edit_at_place(
     project: &Project,
     path: &Path,
     target: TextRange,
-    fix: &Fix,
+    rewrite: &Rewrite,
     options: &Options,
 ) -> Result<(FileRange, SourceEdit), NoEdit> {
     let file = project.host.file(path).ok_or(NoEdit::Unreadable)?;
     let place = FileRange { file, range: target };
-    match (fix.apply)(project.host.db(), place, options) {
+    match rewrite.apply(project.host.db(), place, options) {
         Ok(edit) => Ok((place, edit)),
         Err(refusal) => Err(NoEdit::Refused(place, refusal.0)),
     }
@@ -274,18 +239,18 @@ fn apply(
     project: &mut Project,
     path: &Path,
     target: TextRange,
-    rewrite: Tool,
+    rewrite: &'static Rewrite,
     options: &Options,
     changes: &mut BTreeMap<PathBuf, Change>,
 ) -> Result<TextRange, Stop> {
-    let id = rewrite.id();
-    let made = match rewrite {
-        Tool::Fix(fix) => fix_of(project, path, target, fix, options),
-        Tool::Rewrite(rewrite) => match (
+    let id = rewrite.id;
+    let made = match rewrite.target {
+        Target::Place(_) => edit_at_place(project, path, target, rewrite, options),
+        Target::Launch(_) => match (
             edit_of(project, path, target, rewrite, options),
             after_collecting(rewrite),
         ) {
-            (Err(NoEdit::NoLaunch), Some(fix)) => fix_of(project, path, target, fix, options),
+            (Err(NoEdit::NoLaunch), Some(other)) => edit_at_place(project, path, target, other, options),
             (made, _) => made,
         },
     };
@@ -302,9 +267,9 @@ fn apply(
             return Err(Stop::Refused);
         }
         Err(NoEdit::Refused(place, reasons)) => {
-            let what = match rewrite {
-                Tool::Rewrite(_) => "to this launch",
-                Tool::Fix(_) => "here",
+            let what = match rewrite.target {
+                Target::Launch(_) => "to this launch",
+                Target::Place(_) => "here",
             };
             let title = format!("`{id}` cannot be applied {what}");
             report(project, Level::ERROR, &title, place, &reasons);
@@ -406,28 +371,23 @@ fn common_directory<'a>(mut paths: impl Iterator<Item = &'a PathBuf>) -> PathBuf
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gridfuse_analysis::base::db::Db;
-    use gridfuse_analysis::facts::launch::{LaunchId, launches};
     use gridfuse_codeactions::api::refusal::Ineligible;
-    use gridfuse_codeactions::api::rewrite::{Family, Measured, Subject};
+    use gridfuse_codeactions::api::rewrite::{Launches, Measured, OptionSpec, RewriteCtx, Undo};
     use gridfuse_codeactions::api::source_edit::TextEdit;
 
     type Applied = Result<SourceEdit, Ineligible>;
 
-    fn place(db: &dyn Db, id: LaunchId<'_>) -> (PathBuf, TextRange) {
-        let range = launches(db, id.function)
-            .get(id.index as usize)
-            .map(|facts| facts.span.shift(id.function.start(db)))
-            .unwrap_or_default();
-        (id.function.file(db).path(db).to_path_buf(), range)
+    fn place(ctx: &RewriteCtx<'_, '_>) -> Result<(PathBuf, TextRange), Ineligible> {
+        let place = ctx.place()?;
+        Ok((place.file.path(ctx.db).to_path_buf(), place.range))
     }
 
     /// Puts something before the launch.
-    fn wrap<'db>(db: &'db dyn Db, id: LaunchId<'db>, options: &Options) -> Applied {
-        let (path, range) = place(db, id);
+    fn wrap(ctx: &RewriteCtx<'_, '_>) -> Applied {
+        let (path, range) = place(ctx)?;
         let edit = TextEdit {
             range: TextRange::empty(range.start),
-            insert: format!("if (n >= {}) ", options.0.get("limit").map_or("7", String::as_str)),
+            insert: format!("if (n >= {}) ", ctx.given("limit").unwrap_or("7")),
         };
         Ok(SourceEdit {
             edits: BTreeMap::from([(path, vec![edit])]),
@@ -436,8 +396,8 @@ mod tests {
     }
 
     /// Replaces the launch and needs a header.
-    fn replace<'db>(db: &'db dyn Db, id: LaunchId<'db>, _: &Options) -> Applied {
-        let (path, range) = place(db, id);
+    fn replace(ctx: &RewriteCtx<'_, '_>) -> Applied {
+        let (path, range) = place(ctx)?;
         let include = TextEdit {
             range: TextRange::empty(0),
             insert: "#include \"h.cuh\"\r\n".to_string(),
@@ -463,24 +423,26 @@ mod tests {
         title: "Wrap",
         doc: "",
         options: LIMIT,
+        target: Target::Launch(Launches::Any),
         family: Family::Stream,
-        subject: Subject::Launch,
         measured: Measured::No,
         tunes: None,
         unattended: false,
-        apply: wrap,
+        undo: Undo::EachStep,
+        run: wrap,
     };
     static REPLACE: Rewrite = Rewrite {
         id: "replace",
         title: "Replace",
         doc: "",
         options: &[],
+        target: Target::Launch(Launches::Any),
         family: Family::Stream,
-        subject: Subject::Launch,
         measured: Measured::No,
         tunes: None,
         unattended: false,
-        apply: replace,
+        undo: Undo::EachStep,
+        run: replace,
     };
 
     const PROGRAM: &str = "__global__ void c(int n) {}\r\n__global__ void p(int n) {\r\n\tc<<<n, 32>>>(n);\r\n}\r\n";
@@ -507,7 +469,7 @@ mod tests {
                 &mut project,
                 &path,
                 target,
-                Tool::Rewrite(rewrite),
+                rewrite,
                 &options,
                 &mut changes,
             )
@@ -543,9 +505,9 @@ mod tests {
     #[test]
     fn options_go_to_those_who_know_them() {
         let set = [("limit".to_string(), "9".to_string())];
-        let shares = options(&[Tool::Rewrite(&REPLACE), Tool::Rewrite(&WRAP)], &set).unwrap_or_default();
+        let shares = options(&[&REPLACE, &WRAP], &set).unwrap_or_default();
         assert_eq!(shares, [Options::default(), Options(BTreeMap::from(set.clone()))]);
-        assert!(options(&[Tool::Rewrite(&REPLACE)], &set).is_err());
+        assert!(options(&[&REPLACE], &set).is_err());
     }
 
     #[test]

@@ -8,16 +8,13 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostic;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::facts::launch::in_recursion;
-use gridfuse_codeactions::api::fix::Fix;
 use gridfuse_codeactions::api::refusal::Reason;
-use gridfuse_codeactions::api::rewrite::Subject;
-use gridfuse_codeactions::api::rewrite::{Options, Rewrite, Verdict};
+use gridfuse_codeactions::api::rewrite::{Launches, Offered, Options, Rewrite, Target, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::TextEdit;
 use gridfuse_codeactions::facts::allocations::allocates;
 use gridfuse_codeactions::facts::order::refuted;
-use gridfuse_codeactions::fixes::{FIXES, fix_by_id};
-use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::handlers::{launch_rewrite, of_launches, of_places, place_rewrite};
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{
@@ -236,14 +233,14 @@ fn of_launch(
     let wanted = |rewrite: &&Rewrite| {
         let mends = others.is_empty() || others.iter().any(|d| d.rewrites.contains(&rewrite.id));
         mends
-            && match rewrite.subject {
-                Subject::Launch => true,
-                Subject::Recursion => in_recursion(db, site.id),
-                Subject::Allocation => allocates(db, site.id.function),
+            && match rewrite.target {
+                Target::Launch(Launches::Any) => true,
+                Target::Launch(Launches::Recursive) => in_recursion(db, site.id),
+                Target::Launch(Launches::Allocating) => allocates(db, site.id.function),
+                Target::Place(_) => false,
             }
     };
-    let verdicts: Vec<(&'static Rewrite, Verdict)> = REWRITES
-        .iter()
+    let verdicts: Vec<(&'static Rewrite, Verdict)> = of_launches()
         .filter(wanted)
         .map(|rewrite| (rewrite, rewrite.verdict(db, site.id, &Options::default())))
         .collect();
@@ -323,8 +320,8 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> V
         .iter()
         .filter(|diagnostic| overlap(diagnostic.place.range, range))
         .collect();
-    let mut offer = |fix: &Fix, place: FileRange, mends: Option<&diagnostic::Diagnostic>| {
-        let Ok(edit) = (fix.apply)(db, place, &Options::default()) else {
+    let mut offer = |fix: &Rewrite, place: FileRange, mends: Option<&diagnostic::Diagnostic>| {
+        let Ok(edit) = fix.apply(db, place, &Options::default()) else {
             return;
         };
         let proven = edit.assumptions.is_empty();
@@ -336,7 +333,7 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> V
         let Ok(edit) = workspace_edit(snapshot, &edit, fix.title) else {
             return;
         };
-        let preferred = proven && mends.is_some() && fixes::unattended(fix.id) && snapshot.session.preferred_actions;
+        let preferred = proven && mends.is_some() && fix.unattended && snapshot.session.preferred_actions;
         let kind = if mends.is_some() {
             CodeActionKind::QUICKFIX
         } else {
@@ -352,11 +349,11 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> V
         });
     };
     for diagnostic in &here {
-        for fix in diagnostic.rewrites.iter().filter_map(|id| fix_by_id(id)) {
+        for fix in diagnostic.rewrites.iter().filter_map(|id| place_rewrite(id)) {
             offer(fix, diagnostic.place, Some(diagnostic));
         }
     }
-    for fix in FIXES.iter().filter(|fix| fix.everywhere) {
+    for fix in of_places().filter(|fix| fix.target == Target::Place(Offered::Everywhere)) {
         offer(fix, FileRange { file, range }, None);
     }
     found
@@ -386,7 +383,7 @@ pub fn resolve(snapshot: &Snapshot, mut action: CodeAction) -> Result<CodeAction
     let data = action.data.clone().unwrap_or_default();
     let data: Data = serde_json::from_value(data)
         .map_err(|error| Error::invalid_params(format!("not an action of gridfuse: {error}")))?;
-    let rewrite = crate::describe::rewrite(&data.rewrite)
+    let rewrite = launch_rewrite(&data.rewrite)
         .ok_or_else(|| Error::invalid_params(format!("no rewrite is called `{}`", data.rewrite)))?;
     let path = path_of(&data.uri);
     let modified = || Error {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_codeactions::api::rewrite::{Options, Verdict};
-use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::handlers::of_launches;
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{CodeLens, CodeLensParams, Command, Uri};
@@ -170,7 +170,7 @@ fn count(n: usize, one: &str) -> String {
 fn usable_rewrites(snapshot: &Snapshot, sites: &[Site<'_>]) -> usize {
     let mut usable = BTreeSet::new();
     for site in sites {
-        for rewrite in REWRITES {
+        for rewrite in of_launches() {
             let verdict = || rewrite.verdict(&snapshot.db, site.id, &Options::default());
             if !usable.contains(rewrite.id) && !matches!(verdict(), Verdict::Ineligible(_)) {
                 usable.insert(rewrite.id);

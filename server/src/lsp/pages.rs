@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use gridfuse_analysis::diagnostics::KINDS;
-use gridfuse_codeactions::fixes::FIXES;
 use gridfuse_codeactions::handlers::REWRITES;
 use tower_lsp_server::ls_types::Uri;
 
@@ -92,11 +91,7 @@ fn write(directory: &Path) -> io::Result<()> {
         let head = format!("# {}: {}", rewrite.id, rewrite.title);
         ("rewrites", rewrite.id, head, rewrite.doc)
     });
-    let fixes = FIXES.iter().map(|fix| {
-        let head = format!("# {}: {}", fix.id, fix.title);
-        ("rewrites", fix.id, head, fix.doc)
-    });
-    for (kind, id, head, doc) in diagnostics.chain(rewrites).chain(fixes) {
+    for (kind, id, head, doc) in diagnostics.chain(rewrites) {
         let directory = directory.join(kind);
         let path = directory.join(format!("{id}.md"));
         let text = format!("{head}\n\n{}\n", doc.trim());

@@ -53,7 +53,7 @@ use self::probe::probe;
 use self::program::texts;
 use self::progress::percent;
 use self::report::{KernelRun, Outcome, Report, VERSION, Variant};
-use self::run::{Programs, Runner};
+use self::run::{Baseline, Programs, Runner};
 use self::variant::Applied;
 use crate::cli::{Project, unified};
 
@@ -151,7 +151,7 @@ pub fn measure(
     progress: Progress<'_>,
 ) -> Result<Report, String> {
     // The sources first: what is wrong with them need not wait for a compiler.
-    let mut project = load()?;
+    let project = load()?;
     let (scratch, header) = scratch()?;
     let place = connect(request, scratch.path(), progress)?;
     let mut compiler = compiler(&place, request, &project)?;
@@ -166,13 +166,65 @@ pub fn measure(
     let mut sites = Sites::default();
     let original = sources(&project, request, &kernels, &mut sites)?;
     require_sites(&sites, &kernels, request, &project)?;
+    let mut prepared = prepare(request, load, &kernels, &mut sites)?;
+    prepared.extend(prepare_own(request, load, &kernels, &mut sites, &mut compiler)?);
+
+    let sent = send_inputs(&place, &project, request, scratch.path(), progress)?;
+    progress.tell(0, "looking for a GPU");
+    let machine = probe(&place, &mut compiler, request.arch.is_none(), scratch.path())?.machine;
+    if process::given_up() {
+        return Err("given up".to_owned());
+    }
+
+    let all: Vec<&Sources> = std::iter::once(&original)
+        .chain(prepared.iter().filter_map(|prepared| prepared.sources.as_ref().ok()))
+        .collect();
+    let programs = build_all(&place, &compiler, &all, request, &header, scratch.path(), progress)?;
+    let project = load()?;
+    let show = project.shower();
+    let runner = Runner {
+        request,
+        place: &place,
+        scratch: scratch.path(),
+        original: &original.plain,
+        directory: sent.as_deref().or(home_of(&project, request)),
+        show: &show,
+        device: None,
+    };
+
+    let (baseline, variants) = run_all(&runner, &prepared, programs, progress)?;
+    Ok(Report {
+        version: VERSION,
+        file: project.show(&request.file),
+        args: request.args.clone(),
+        machine,
+        sites: sites.shown(request, &show),
+        kernel: request.host.as_ref().map(|host| KernelRun {
+            kernel: host.kernel.clone(),
+            path: project.show(&host.place.0),
+            line: host.place.1,
+        }),
+        left_out: sites.shown_left_out(&show),
+        deterministic: baseline.deterministic(),
+        original: baseline.outcome,
+        variants,
+    })
+}
+
+/// Rewrites the program in each way that is asked for.
+fn prepare(
+    request: &Request,
+    load: &dyn Fn() -> Result<Project, String>,
+    kernels: &BTreeSet<String>,
+    sites: &mut Sites,
+) -> Result<Vec<Prepared>, String> {
     let mut prepared = Vec::new();
     for recipe in &request.recipes {
-        project = load()?;
+        let mut project = load()?;
         let targets = targets(&project, &request.file, request.within);
         match recipe.apply(&mut project, &request.file, targets, &request.set)? {
             Ok(applied) => {
-                let sources = sources(&project, request, &kernels, &mut sites)?;
+                let sources = sources(&project, request, kernels, sites)?;
                 prepared.push(Prepared {
                     rewrites: recipe.name.clone(),
                     diff: diff(&project, request, &applied),
@@ -190,11 +242,22 @@ pub fn measure(
             }),
         }
     }
+    Ok(prepared)
+}
 
+/// Puts what the user has written in the program's place, and what it includes from beside itself in the compiler's reach.
+fn prepare_own(
+    request: &Request,
+    load: &dyn Fn() -> Result<Project, String>,
+    kernels: &BTreeSet<String>,
+    sites: &mut Sites,
+    compiler: &mut Compiler,
+) -> Result<Vec<Prepared>, String> {
+    let mut prepared = Vec::new();
     for own in &request.also {
-        project = load()?;
+        let mut project = load()?;
         let diff = own.take_place(&mut project, &request.file)?;
-        let sources = sources(&project, request, &kernels, &mut sites)?;
+        let sources = sources(&project, request, kernels, sites)?;
         prepared.push(Prepared {
             rewrites: own.name.clone(),
             assumptions: Vec::new(),
@@ -202,38 +265,21 @@ pub fn measure(
             creates: Vec::new(),
             sources: Ok(sources),
         });
-        // What it includes from beside itself.
         compiler.include_dirs.extend(own.file.parent().map(Path::to_path_buf));
     }
+    Ok(prepared)
+}
 
-    let sent = send_inputs(&place, &project, request, scratch.path(), progress)?;
-    progress.tell(0, "looking for a GPU");
-    let machine = probe(&place, &mut compiler, request.arch.is_none(), scratch.path())?.machine;
-    if process::given_up() {
-        return Err("given up".to_owned());
-    }
-
-    let all: Vec<&Sources> = std::iter::once(&original)
-        .chain(
-            prepared
-                .iter()
-                .filter_map(|prepared: &Prepared| prepared.sources.as_ref().ok()),
-        )
-        .collect();
-    let mut programs = build_all(&place, &compiler, &all, request, &header, scratch.path(), progress)?.into_iter();
-    let project = load()?;
-    let show = project.shower();
-    let runner = Runner {
-        request,
-        place: &place,
-        scratch: scratch.path(),
-        original: &original.plain,
-        directory: sent.as_deref().or(home_of(&project, request)),
-        show: &show,
-        device: None,
-    };
-
-    let run = |done: usize, what: &str| progress.tell(percent(BUILT, 100, done, all.len()), &format!("running {what}"));
+/// Runs the original, which the others are compared with, and then these.
+fn run_all(
+    runner: &Runner<'_>,
+    prepared: &[Prepared],
+    programs: Vec<Programs>,
+    progress: Progress<'_>,
+) -> Result<(Baseline, Vec<Variant>), String> {
+    let all = programs.len();
+    let mut programs = programs.into_iter();
+    let run = |done: usize, what: &str| progress.tell(percent(BUILT, 100, done, all), &format!("running {what}"));
     run(0, "the original");
     let Some(original_programs) = programs.next() else {
         return Err("internal error: the original was not built; please report it".to_owned());
@@ -247,7 +293,7 @@ pub fn measure(
         diff,
         creates,
         sources,
-    } in &prepared
+    } in prepared
     {
         let outcome = match sources {
             Err(reasons) => Outcome::Refused {
@@ -270,22 +316,7 @@ pub fn measure(
             outcome,
         });
     }
-    Ok(Report {
-        version: VERSION,
-        file: project.show(&request.file),
-        args: request.args.clone(),
-        machine,
-        sites: sites.shown(request, &show),
-        kernel: request.host.as_ref().map(|host| KernelRun {
-            kernel: host.kernel.clone(),
-            path: project.show(&host.place.0),
-            line: host.place.1,
-        }),
-        left_out: sites.shown_left_out(&show),
-        deterministic: baseline.deterministic(),
-        original: baseline.outcome,
-        variants,
-    })
+    Ok((baseline, variants))
 }
 
 /// What a program is built with; the architecture is the GPU's as soon as that is known.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_codeactions::api::rewrite::{Measured, Options, Rewrite};
+use gridfuse_codeactions::api::rewrite::{Axis, Measured, Options, Rewrite};
 use gridfuse_codeactions::api::source_edit::map_range;
-use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::handlers::of_launches;
 
 use crate::changes::{Change, NoEdit, edit_of, take};
 use crate::cli::Project;
@@ -42,13 +42,12 @@ impl Recipe {
 
     /// Each rewrite that makes launches faster, and those behind `threshold` that are worth a try.
     pub fn all() -> Vec<Recipe> {
-        let alone = REWRITES.iter().filter(|rewrite| rewrite.measured != Measured::No);
-        let behind = REWRITES
-            .iter()
-            .filter(|rewrite| rewrite.measured == Measured::BehindThreshold);
+        let alone = of_launches().filter(|rewrite| rewrite.measured != Measured::No);
+        let behind = of_launches().filter(|rewrite| rewrite.measured == Measured::BehindThreshold);
+        let thresholds = of_launches().filter(|rewrite| matches!(rewrite.tunes, Some(Axis::Threshold(_))));
         let names = alone.map(|rewrite| rewrite.id.to_owned());
         names
-            .chain(behind.map(|rewrite| format!("threshold+{}", rewrite.id)))
+            .chain(behind.flat_map(|rewrite| thresholds.clone().map(|first| format!("{}+{}", first.id, rewrite.id))))
             .filter_map(|name| Recipe::parse(&name).ok())
             .collect()
     }
@@ -150,6 +149,8 @@ pub fn targets(project: &Project, path: &Path, within: Option<TextRange>) -> Vec
 
 #[cfg(test)]
 mod tests {
+    use gridfuse_codeactions::handlers::REWRITES;
+
     use super::*;
 
     /// Nothing that makes launches faster is forgotten, and nothing is measured twice.

@@ -12,8 +12,7 @@ use gridfuse_codeactions::api::rewrite::{Options, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::apply;
 use gridfuse_codeactions::edit::include::HEADER_NAME;
-use gridfuse_codeactions::fixes::FIXES;
-use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::handlers::{of_launches, of_places};
 
 use crate::{facts, workspace};
 
@@ -39,9 +38,9 @@ fn check(bytes: &[u8]) {
             .filter(|site| site.device_side())
             .take(MAX_LAUNCHES)
         {
-            for rewrite in REWRITES {
+            for rewrite in of_launches() {
                 let verdict = rewrite.verdict(db, site.id, &options);
-                match ((rewrite.apply)(db, site.id, &options), &verdict) {
+                match (rewrite.apply(db, site.id, &options), &verdict) {
                     (Ok(edit), Verdict::Eligible | Verdict::Assumes(_)) => result(&host, rewrite.id, &edit),
                     (Err(refusal), Verdict::Ineligible(reasons)) => {
                         assert_eq!(
@@ -65,8 +64,8 @@ fn check(bytes: &[u8]) {
             .take(MAX_PLACES)
             .collect();
         for place in places {
-            for fix in FIXES {
-                if let Ok(edit) = (fix.apply)(db, place, &options) {
+            for fix in of_places() {
+                if let Ok(edit) = fix.apply(db, place, &options) {
                     result(&host, fix.id, &edit);
                 }
             }

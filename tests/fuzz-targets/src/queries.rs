@@ -4,7 +4,7 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_codeactions::api::rewrite::Options;
-use gridfuse_codeactions::fixes::FIXES;
+use gridfuse_codeactions::handlers::of_places;
 
 use crate::{facts, workspace};
 
@@ -49,8 +49,8 @@ fn check(bytes: &[u8]) {
         };
         let places = found.iter().map(|found| found.place).take(MAX_PLACES);
         for place in places.chain([whole]) {
-            for fix in FIXES {
-                let _ = (fix.apply)(db, place, &Options::default());
+            for fix in of_places() {
+                let _ = fix.apply(db, place, &Options::default());
             }
         }
     }

@@ -11,9 +11,7 @@ use gridfuse_analysis::host::Host;
 use gridfuse_codeactions::api::rewrite::{Options, Rewrite};
 use gridfuse_codeactions::api::source_edit::apply_to_text;
 use gridfuse_codeactions::api::source_edit::map_range;
-use gridfuse_codeactions::fixes::fix_by_id;
-use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::handlers::rewrite_by_id;
+use gridfuse_codeactions::handlers::{launch_rewrite, of_launches, place_rewrite};
 
 use super::program::Program;
 
@@ -112,15 +110,15 @@ pub fn rewrite(program: &Program, site: &Site, id: &str) -> Result<Rewritten, St
 /// What gridfuse offers at a launch: each rewrite alone, and pairs of different ones, one after the other: those for whose number
 /// `wanted` holds. The numbers are those of all pairs of rewrites, offered or not.
 pub fn offered(program: &Program, site: &Site, wanted: impl Fn(usize) -> bool) -> Vec<Rewritten> {
+    let all: Vec<&Rewrite> = of_launches().collect();
     let mut found = untouched(program, site).each(|_| true);
     for first in 0..found.len() {
         let first = found[first].clone();
-        let row = REWRITES
+        let row = all
             .iter()
             .position(|rewrite| first.ids == [rewrite.id])
             .unwrap_or_default();
-        let pairs =
-            first.each(|second| REWRITES[second].id != REWRITES[row].id && wanted(row * REWRITES.len() + second));
+        let pairs = first.each(|second| second != row && wanted(row * all.len() + second));
         found.extend(pairs);
     }
     found
@@ -139,20 +137,20 @@ fn untouched(program: &Program, site: &Site) -> Rewritten {
 impl Rewritten {
     /// Applies one more rewrite to the same launch.
     pub fn and(&self, id: &str) -> Result<Rewritten, String> {
-        let rewrite = rewrite_by_id(id).ok_or_else(|| format!("there is no rewrite `{id}`"))?;
+        let rewrite = launch_rewrite(id).ok_or_else(|| format!("there is no rewrite `{id}`"))?;
         self.apply(&host(&self.program), rewrite)
     }
 
     /// What a fix makes of what stands where the launch stood.
     pub fn fix(&self, id: &str) -> Result<Program, String> {
-        let fix = fix_by_id(id).ok_or_else(|| format!("there is no fix `{id}`"))?;
+        let fix = place_rewrite(id).ok_or_else(|| format!("there is no fix `{id}`"))?;
         let host = host(&self.program);
         let file = host.file(&Path::new(ROOT).join(&self.site.file));
         let place = FileRange {
             file: file.ok_or("the file of the launch is lost")?,
             range: TextRange::empty(self.site.range.start),
         };
-        let edit = (fix.apply)(host.db(), place, &Options::default()).map_err(|refusal| {
+        let edit = fix.apply(host.db(), place, &Options::default()).map_err(|refusal| {
             let reasons: Vec<&str> = refusal.0.iter().map(|reason| reason.text.as_str()).collect();
             reasons.join("; ")
         })?;
@@ -169,7 +167,7 @@ impl Rewritten {
     /// What each rewrite makes of it, where it can be applied; of those for whose number `wanted` holds.
     fn each(&self, wanted: impl Fn(usize) -> bool) -> Vec<Rewritten> {
         let host = host(&self.program);
-        let numbered = REWRITES.iter().enumerate().filter(|(number, _)| wanted(*number));
+        let numbered = of_launches().enumerate().filter(|(number, _)| wanted(*number));
         let applied = numbered.map(|(_, rewrite)| self.apply(&host, rewrite));
         applied.filter_map(Result::ok).collect()
     }
@@ -183,10 +181,12 @@ impl Rewritten {
         let (launch, range) = exact
             .or_else(|| here.iter().find(|(_, range)| overlaps(range)))
             .ok_or("there is no such launch any more")?;
-        let edit = (rewrite.apply)(host.db(), *launch, &Options::default()).map_err(|refusal| {
-            let reasons: Vec<&str> = refusal.0.iter().map(|reason| reason.text.as_str()).collect();
-            reasons.join("; ")
-        })?;
+        let edit = rewrite
+            .apply(host.db(), *launch, &Options::default())
+            .map_err(|refusal| {
+                let reasons: Vec<&str> = refusal.0.iter().map(|reason| reason.text.as_str()).collect();
+                reasons.join("; ")
+            })?;
         let mut after = self.clone();
         after.ids.push(rewrite.id);
         after

@@ -16,8 +16,7 @@ use gridfuse_codeactions::api::rewrite::{Options, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::apply_to_text;
 use gridfuse_codeactions::api::source_edit::map_range;
-use gridfuse_codeactions::handlers::REWRITES;
-use gridfuse_codeactions::handlers::rewrite_by_id;
+use gridfuse_codeactions::handlers::{launch_rewrite, of_launches};
 
 use super::print::Printed;
 use super::random::Random;
@@ -193,7 +192,7 @@ pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>
     // Every single rewrite, then longer and longer sequences.
     let mut frontier: Vec<(Vec<Step>, State)> = Vec::new();
     for (site, state) in &starts {
-        for rewrite in REWRITES {
+        for rewrite in of_launches() {
             let option = option_for(rewrite.id, &mut random);
             let step = Step {
                 site: *site,
@@ -213,14 +212,12 @@ pub fn rewrite(session: &mut Session, printed: &Printed, ordered: &BTreeSet<u32>
         let mut ways = Vec::new();
         for (at, (steps, _)) in frontier.iter().enumerate() {
             let Some(last) = steps.last() else { continue };
-            let unused = REWRITES
-                .iter()
-                .filter(|r| !steps.iter().any(|s| s.id == r.id && s.site == last.site));
+            let unused = of_launches().filter(|r| !steps.iter().any(|s| s.id == r.id && s.site == last.site));
             ways.extend(unused.map(|rewrite| (at, last.site, rewrite.id)));
             let others = starts
                 .iter()
                 .filter(|(site, _)| *site != 0 && steps.iter().all(|s| s.site != *site));
-            ways.extend(others.flat_map(|(site, _)| REWRITES.iter().map(move |r| (at, *site, r.id))));
+            ways.extend(others.flat_map(|(site, _)| of_launches().map(move |r| (at, *site, r.id))));
         }
         let mut next = Vec::new();
         while ways.len() > wish.variants {
@@ -300,7 +297,7 @@ pub fn replay(session: &mut Session, printed: &Printed, steps: &[Step]) -> Resul
 }
 
 fn option_for(id: &str, random: &mut Random) -> Option<String> {
-    let known = rewrite_by_id(id)?.options;
+    let known = launch_rewrite(id)?.options;
     if known.is_empty() || random.chance(50) {
         return None;
     }
@@ -359,7 +356,7 @@ fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -
                 .iter()
                 .find(|(_, f, at)| f == file_name && *at == range.start);
             let site = known.map_or(0, |(site, ..)| *site);
-            for rewrite in REWRITES {
+            for rewrite in of_launches() {
                 let (verdict, reasons) = match rewrite.verdict(db, id, &Options::default()) {
                     Verdict::Eligible => ("eligible", Vec::new()),
                     Verdict::Assumes(reasons) => ("assumes", reasons),
@@ -451,7 +448,7 @@ fn extend(
 type Applied = Result<Option<(State, Vec<String>)>, String>;
 
 fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step: &Step) -> Applied {
-    let rewrite = rewrite_by_id(&step.id).ok_or_else(|| format!("there is no rewrite {}", step.id))?;
+    let rewrite = launch_rewrite(&step.id).ok_or_else(|| format!("there is no rewrite {}", step.id))?;
     let host = session.host(&state.files);
     let db = host.db();
     let place = other.unwrap_or(state);
@@ -479,7 +476,7 @@ fn apply_step(session: &mut Session, state: &State, other: Option<&State>, step:
         }
     };
     let Some((id, range)) = here else { return Ok(None) };
-    let applied = (rewrite.apply)(db, *id, &options);
+    let applied = rewrite.apply(db, *id, &options);
     // Once is enough: `check` is asked of programs as they were written.
     let verdict = match &applied {
         Ok(edit) if state.files.contains_key(HEADER) && edit.assumptions.is_empty() => Verdict::Eligible,

@@ -92,115 +92,21 @@ pub(crate) fn mask_with(text: &str, directives: &[Directive], branches: &[Branch
             large: whole,
         };
     }
-    let bytes = text.as_bytes();
-    let mut out = bytes.to_vec();
-    let mut specifiers = Vec::new();
-    let mut next_directive = 0;
-    let mut at = 0;
-    // Start of the current line's first non-blank byte, to recognise directives.
-    let mut line_fresh = true;
-    while at < bytes.len() {
-        let byte = bytes[at];
-        match byte {
-            b'\n' => {
-                line_fresh = true;
-                at += 1;
-            }
-            b' ' | b'\t' | b'\r' => at += 1,
-            b'/' if bytes.get(at + 1) == Some(&b'/') => at = end_of_line(bytes, at),
-            b'/' if bytes.get(at + 1) == Some(&b'*') => at = end_of_block_comment(bytes, at),
-            b'"' => {
-                line_fresh = false;
-                at = end_of_string(bytes, at);
-            }
-            b'\'' => {
-                line_fresh = false;
-                at = end_of_char(bytes, at);
-            }
-            b'#' if line_fresh => {
-                line_fresh = false;
-                while directives.get(next_directive).is_some_and(|d| d.start < at) {
-                    next_directive += 1;
-                }
-                match directives.get(next_directive).filter(|d| d.start == at) {
-                    Some(directive) => {
-                        next_directive += 1;
-                        if directive.name == "pragma" {
-                            blank(&mut out, at, directive.end);
-                        }
-                        at = directive.end;
-                    }
-                    None => at += 1,
-                }
-            }
-            b'[' => {
-                line_fresh = false;
-                at += 1;
-                // `[…] __device__ (` : an execution space on a lambda.
-                let attribute = bytes.get(at) == Some(&b'[');
-                if !attribute && let Some(close) = matching(bytes, at - 1, b'[', b']') {
-                    let mut next = skip_space(bytes, close + 1);
-                    while let Some(word) = word_at(text, next).filter(|w| matches!(*w, "__device__" | "__host__")) {
-                        let after = skip_space(bytes, next + word.len());
-                        if !matches!(bytes.get(after), Some(b'(' | b'{' | b'_')) {
-                            break;
-                        }
-                        blank(&mut out, next, next + word.len());
-                        next = after;
-                    }
-                }
-            }
-            _ if is_word_start(byte) => {
-                line_fresh = false;
-                let word = word_at(text, at).unwrap_or("");
-                let end = at + word.len();
-                if is_raw_prefix(word) && bytes.get(end) == Some(&b'"') {
-                    at = end_of_raw_string(bytes, end);
-                    continue;
-                }
-                if WORDS.contains(&word) {
-                    blank(&mut out, at, end);
-                } else if WITH_ARGUMENTS.contains(&word) {
-                    blank(&mut out, at, end);
-                    let open = skip_space(bytes, end);
-                    if bytes.get(open) == Some(&b'(')
-                        && let Some(close) = matching(bytes, open, b'(', b')')
-                    {
-                        blank(&mut out, open, close + 1);
-                        at = close + 1;
-                        continue;
-                    }
-                } else if word == "__launch_bounds__" {
-                    let open = skip_space(bytes, end);
-                    if bytes.get(open) == Some(&b'(')
-                        && let Some(close) = matching(bytes, open, b'(', b')')
-                    {
-                        if commas(bytes, open, close) > 1 {
-                            blank(&mut out, at, close + 1);
-                        }
-                        at = close + 1;
-                        continue;
-                    }
-                } else if macros.mentions(word)
-                    && let Some(used) = macros.use_at(text, at, word, next_directive as u32)
-                {
-                    at = used.specifiers.end as usize;
-                    show_rest(&mut out, bytes, end, &used);
-                    specifiers.push(used.specifiers);
-                    continue;
-                }
-                at = end;
-            }
-            b'0'..=b'9' => {
-                line_fresh = false;
-                at = end_of_number(bytes, at);
-            }
-            _ => {
-                line_fresh = false;
-                at += 1;
-            }
-        }
-    }
+    let mut masker = Masker {
+        text,
+        bytes: text.as_bytes(),
+        directives,
+        macros,
+        out: text.as_bytes().to_vec(),
+        specifiers: Vec::new(),
+        next_directive: 0,
+        at: 0,
+        line_fresh: true,
+    };
+    masker.run();
+    let Masker {
+        mut out, specifiers, ..
+    } = masker;
     let Conditionals {
         cuts,
         decided,
@@ -234,6 +140,133 @@ pub(crate) fn mask_with(text: &str, directives: &[Directive], branches: &[Branch
         decided,
         inactive,
         large,
+    }
+}
+
+/// Masks words and directives, from the front to the end.
+struct Masker<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    directives: &'a [Directive],
+    macros: &'a SpecifierMacros,
+    /// The text with what has been masked.
+    out: Vec<u8>,
+    /// The macros that stand for specifiers.
+    specifiers: Vec<Specifiers>,
+    next_directive: usize,
+    at: usize,
+    /// Nothing but blanks stands in front in the line, so that a directive may begin.
+    line_fresh: bool,
+}
+
+impl Masker<'_> {
+    fn run(&mut self) {
+        while let Some(byte) = self.bytes.get(self.at) {
+            let (bytes, at) = (self.bytes, self.at);
+            match byte {
+                b'\n' => {
+                    self.line_fresh = true;
+                    self.at += 1;
+                    continue;
+                }
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'/' if bytes.get(at + 1) == Some(&b'/') => self.at = end_of_line(bytes, at),
+                b'/' if bytes.get(at + 1) == Some(&b'*') => self.at = end_of_block_comment(bytes, at),
+                _ => {
+                    let fresh = std::mem::replace(&mut self.line_fresh, false);
+                    match byte {
+                        b'"' => self.at = end_of_string(bytes, at),
+                        b'\'' => self.at = end_of_char(bytes, at),
+                        b'#' if fresh => self.directive(),
+                        b'[' => self.bracket(),
+                        _ if is_word_start(*byte) => self.word(),
+                        b'0'..=b'9' => self.at = end_of_number(bytes, at),
+                        _ => self.at += 1,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes behind a directive; pragmas are blanked.
+    fn directive(&mut self) {
+        while self
+            .directives
+            .get(self.next_directive)
+            .is_some_and(|d| d.start < self.at)
+        {
+            self.next_directive += 1;
+        }
+        match self.directives.get(self.next_directive).filter(|d| d.start == self.at) {
+            Some(directive) => {
+                self.next_directive += 1;
+                if directive.name == "pragma" {
+                    blank(&mut self.out, self.at, directive.end);
+                }
+                self.at = directive.end;
+            }
+            None => self.at += 1,
+        }
+    }
+
+    /// `[…] __device__ (` : an execution space on a lambda is blanked.
+    fn bracket(&mut self) {
+        let bytes = self.bytes;
+        self.at += 1;
+        let attribute = bytes.get(self.at) == Some(&b'[');
+        if attribute {
+            return;
+        }
+        let Some(close) = matching(bytes, self.at - 1, b'[', b']') else {
+            return;
+        };
+        let mut next = skip_space(bytes, close + 1);
+        while let Some(word) = word_at(self.text, next).filter(|w| matches!(*w, "__device__" | "__host__")) {
+            let after = skip_space(bytes, next + word.len());
+            if !matches!(bytes.get(after), Some(b'(' | b'{' | b'_')) {
+                break;
+            }
+            blank(&mut self.out, next, next + word.len());
+            next = after;
+        }
+    }
+
+    /// Goes behind a word, and behind its arguments where they are masked along with it.
+    fn word(&mut self) {
+        let (text, bytes, at) = (self.text, self.bytes, self.at);
+        let word = word_at(text, at).unwrap_or("");
+        let end = at + word.len();
+        self.at = end;
+        let arguments = || {
+            let open = skip_space(bytes, end);
+            let opens = bytes.get(open) == Some(&b'(');
+            let close = opens.then(|| matching(bytes, open, b'(', b')')).flatten();
+            close.map(|close| (open, close))
+        };
+        if is_raw_prefix(word) && bytes.get(end) == Some(&b'"') {
+            self.at = end_of_raw_string(bytes, end);
+        } else if WORDS.contains(&word) {
+            blank(&mut self.out, at, end);
+        } else if WITH_ARGUMENTS.contains(&word) {
+            blank(&mut self.out, at, end);
+            if let Some((open, close)) = arguments() {
+                blank(&mut self.out, open, close + 1);
+                self.at = close + 1;
+            }
+        } else if word == "__launch_bounds__" {
+            if let Some((open, close)) = arguments() {
+                if commas(bytes, open, close) > 1 {
+                    blank(&mut self.out, at, close + 1);
+                }
+                self.at = close + 1;
+            }
+        } else if self.macros.mentions(word)
+            && let Some(used) = self.macros.use_at(text, at, word, self.next_directive as u32)
+        {
+            self.at = used.specifiers.end as usize;
+            show_rest(&mut self.out, bytes, end, &used);
+            self.specifiers.push(used.specifiers);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::access::{Gap, child_footprint, footprint, own_footprint};
+use super::access::{Access, Gap, child_footprint, footprint, own_footprint};
 use super::compare::{Comparison, Dependence, Executions, Independence};
 use super::location::Root;
 use crate::base::db::Db;
@@ -129,6 +129,21 @@ pub fn behind_wait<'db>(db: &'db dyn Db, function: FunctionItem<'db>, wait: Expr
         let reason = "by a memory fence other grids may be told that the children are done".to_owned();
         doubt(reason, body.expr(e).span);
     }
+    waited.dependence = with_children(db, function, &waited, &ours, &touched, dependence);
+    waited
+}
+
+/// The dependence of what is done behind the wait on the children that are waited for. `ours`: what isn't known of what is done there,
+/// `touched`: the accesses there.
+fn with_children<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    waited: &Waited<'db>,
+    ours: &[&Gap<'db>],
+    touched: &[&Access<'db>],
+    mut dependence: Dependence<'db>,
+) -> Dependence<'db> {
+    let (all, own) = (launches(db, function), own_footprint(db, function));
     let grids = Executions::Grid;
     for index in &waited.children {
         let Some(facts) = all.get(*index as usize) else {
@@ -149,7 +164,7 @@ pub fn behind_wait<'db>(db: &'db dyn Db, function: FunctionItem<'db>, wait: Expr
             }
         }
         let comparison = Comparison::new(db, function, &grids, [&child.ranges, &own.ranges]);
-        for access in &touched {
+        for access in touched {
             for theirs in &child.accesses {
                 dependence = dependence.or(comparison.pair(theirs, access));
             }
@@ -167,8 +182,7 @@ pub fn behind_wait<'db>(db: &'db dyn Db, function: FunctionItem<'db>, wait: Expr
             dependence = dependence.or(comparison.all(&child.accesses, &theirs.accesses));
         }
     }
-    waited.dependence = dependence;
-    waited
+    dependence
 }
 
 /// The expression is a call that may wait for other threads of the block.

@@ -207,153 +207,25 @@ pub(super) struct Escaped {
 /// The local variables that something else than the code that names them may read or write. `trusting`: those that are just
 /// handed to a function of which nothing is known, by their name, are set apart.
 pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_>, trusting: bool) -> Escaped {
-    let body = places.body;
-    let templates = &function.signature(db).template_types;
-    let mut out: HashSet<BindingId> = HashSet::new();
-    let mut hardly: HashMap<BindingId, String> = HashMap::new();
-    let array_value = |e: ExprId, out: &mut HashSet<BindingId>| {
-        let inner = body.strip_parens(e);
-        if matches!(
-            body.expr(inner).kind,
-            ExprKind::Name(Name::Local(_)) | ExprKind::Index { .. } | ExprKind::Field { .. }
-        ) && places.shape(inner).is_some_and(|s| s.dims > 0)
-        {
-            out.extend(objects(places, inner));
-        }
+    let mut escaping = Escaping {
+        db,
+        function,
+        places,
+        templates: &function.signature(db).template_types,
+        trusting,
+        out: HashSet::new(),
+        hardly: HashMap::new(),
     };
-    let unsafe_type = |ty: &str| ty.contains('&') || places.is_opaque(ty, templates);
+    let body = places.body;
     for expr in &body.exprs {
-        match &expr.kind {
-            ExprKind::AddrOf(e) => out.extend(objects(places, *e)),
-            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => out.extend(mentions),
-            ExprKind::Cast { ty, operand, .. } if ty.contains('&') => out.extend(objects(places, *operand)),
-            ExprKind::Construct { ty, args } if unsafe_type(ty) => {
-                out.extend(args.iter().flat_map(|a| objects(places, *a)));
-            }
-            ExprKind::New(args) => out.extend(args.iter().flat_map(|a| objects(places, *a))),
-            ExprKind::Binary(BinOp::Shl | BinOp::Shr, stream, operand) => {
-                if let ExprKind::Name(Name::Other(name)) = &body.expr(body.strip_parens(*stream)).kind
-                    && !function.signature(db).template_names.contains(name)
-                    && matches!(meaning_in(db, function, name), Meaning::Unknown)
-                {
-                    out.extend(objects(places, *operand));
-                }
-            }
-            ExprKind::Call {
-                callee: target,
-                name,
-                args,
-                ..
-            } => {
-                // A member function may change its object.
-                if let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(*target)).kind {
-                    for b in objects(places, *base) {
-                        let binding = body.binding(b);
-                        match trusting && (body.params.contains(&b) || binding.ty.const_base) {
-                            true => drop(hardly.insert(b, format!("{field}() doesn't change {}", binding.name))),
-                            false => drop(out.insert(b)),
-                        }
-                    }
-                }
-                match callee(db, function, body, *target, name.as_deref(), args) {
-                    Callee::Known(_) => {}
-                    Callee::Type(ty) if !unsafe_type(&ty) => {}
-                    Callee::Functions(candidates) => {
-                        for f in candidates {
-                            let parameters = crate::hir::parameters(db, f);
-                            for (i, arg) in args.iter().enumerate() {
-                                let by_value = parameters.get(i).is_some_and(|p| takes_value(&p.ty));
-                                if !by_value {
-                                    out.extend(objects(places, *arg));
-                                }
-                            }
-                        }
-                    }
-                    Callee::Type(ty) => {
-                        for b in args.iter().flat_map(|a| objects(places, *a)) {
-                            match trusting && body.params.contains(&b) {
-                                true => {
-                                    let name = &body.binding(b).name;
-                                    hardly.insert(b, format!("the constructor of {ty} doesn't change {name}"));
-                                }
-                                false => drop(out.insert(b)),
-                            }
-                        }
-                    }
-                    Callee::Unknown => {
-                        let name = name.as_deref().unwrap_or("a function");
-                        let declared = declared(db, function, name);
-                        for (i, arg) in args.iter().enumerate() {
-                            let by_value = declared
-                                .as_deref()
-                                .is_some_and(|all| all.iter().all(|params| params.get(i).is_some_and(takes_value)));
-                            if by_value {
-                                continue;
-                            }
-                            // A parameter is seldom the result of another function; a variable often is.
-                            let input = trusting && declared.is_none() && !name.to_ascii_lowercase().contains("swap");
-                            for b in objects(places, *arg) {
-                                let binding = body.binding(b);
-                                let ty = &binding.ty;
-                                let constant = match ty.pointers {
-                                    0 => ty.const_base && places.class_kind(&ty.base, templates) == Class::Plain,
-                                    _ => ty.const_pointer,
-                                };
-                                if constant && ty.array.is_empty() {
-                                    continue;
-                                }
-                                match input && body.params.contains(&b) {
-                                    true => drop(hardly.insert(b, format!("{name}() doesn't change {}", binding.name))),
-                                    false => drop(out.insert(b)),
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            _ => {}
-        }
-        for operand in operands(&expr.kind) {
-            let element = matches!(&expr.kind, ExprKind::Index { base, .. } if *base == operand);
-            if !element && !matches!(expr.kind, ExprKind::Paren(_)) {
-                array_value(operand, &mut out);
-            }
-        }
+        escaping.expr(&expr.kind);
     }
     for stmt in &body.stmts {
-        match &stmt.kind {
-            StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } => out.extend(mentions),
-            StmtKind::Return(Some(e)) | StmtKind::Expr(e) => array_value(*e, &mut out),
-            StmtKind::RangeFor { binding, range, .. } => {
-                let ty = &body.binding(*binding).ty;
-                if ty.reference && !ty.const_base {
-                    out.extend(objects(places, *range));
-                }
-                array_value(*range, &mut out);
-            }
-            StmtKind::Decl(decls) => {
-                for d in decls {
-                    let ty = &body.binding(d.binding).ty;
-                    let Some(init) = d.init else { continue };
-                    array_value(init, &mut out);
-                    // The reference may sit inside a class (a structured binding, a view).
-                    let holds = ty.pointers == 0 && unsafe_type(&ty.base);
-                    if ty.complex || holds || (ty.reference && !(ty.const_base && ty.pointers == 0)) {
-                        let mut stack = vec![init];
-                        while let Some(e) = stack.pop() {
-                            out.extend(objects(places, e));
-                            match &body.expr(e).kind {
-                                ExprKind::InitList(args) | ExprKind::Construct { args, .. } => stack.extend(args),
-                                ExprKind::Paren(e) => stack.push(*e),
-                                _ => {}
-                            }
-                        }
-                    }
-                }
-            }
-            _ => {}
-        }
+        escaping.stmt(&stmt.kind);
     }
+    let Escaping {
+        mut out, mut hardly, ..
+    } = escaping;
     out.extend(unsequenced(body));
     out.extend(class_changes(db, function));
     // What stands where something wasn't understood may change whatever is named there.
@@ -370,6 +242,187 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
     }
     hardly.retain(|b, _| !out.contains(b));
     Escaped { surely: out, hardly }
+}
+
+/// The variables that escape, as they are found.
+struct Escaping<'a> {
+    db: &'a dyn Db,
+    function: FunctionItem<'a>,
+    places: Places<'a>,
+    templates: &'a [String],
+    trusting: bool,
+    /// For sure.
+    out: HashSet<BindingId>,
+    /// Only if a function that isn't known does what is not to be expected of it.
+    hardly: HashMap<BindingId, String>,
+}
+
+impl Escaping<'_> {
+    /// A value of this type may hold on to a variable.
+    fn is_unsafe(&self, ty: &str) -> bool {
+        ty.contains('&') || self.places.is_opaque(ty, self.templates)
+    }
+
+    /// An array that is used as a value is a pointer to itself.
+    fn array_value(&mut self, e: ExprId) {
+        let (places, body) = (self.places, self.places.body);
+        let inner = body.strip_parens(e);
+        if matches!(
+            body.expr(inner).kind,
+            ExprKind::Name(Name::Local(_)) | ExprKind::Index { .. } | ExprKind::Field { .. }
+        ) && places.shape(inner).is_some_and(|s| s.dims > 0)
+        {
+            self.out.extend(objects(places, inner));
+        }
+    }
+
+    fn expr(&mut self, kind: &ExprKind) {
+        let (db, function, places, body) = (self.db, self.function, self.places, self.places.body);
+        match kind {
+            ExprKind::AddrOf(e) => self.out.extend(objects(places, *e)),
+            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => self.out.extend(mentions),
+            ExprKind::Cast { ty, operand, .. } if ty.contains('&') => self.out.extend(objects(places, *operand)),
+            ExprKind::Construct { ty, args } if self.is_unsafe(ty) => {
+                self.out.extend(args.iter().flat_map(|a| objects(places, *a)));
+            }
+            ExprKind::New(args) => self.out.extend(args.iter().flat_map(|a| objects(places, *a))),
+            ExprKind::Binary(BinOp::Shl | BinOp::Shr, stream, operand) => {
+                if let ExprKind::Name(Name::Other(name)) = &body.expr(body.strip_parens(*stream)).kind
+                    && !function.signature(db).template_names.contains(name)
+                    && matches!(meaning_in(db, function, name), Meaning::Unknown)
+                {
+                    self.out.extend(objects(places, *operand));
+                }
+            }
+            ExprKind::Call { callee, name, args, .. } => self.call(*callee, name.as_deref(), args),
+            _ => {}
+        }
+        for operand in operands(kind) {
+            let element = matches!(kind, ExprKind::Index { base, .. } if *base == operand);
+            if !element && !matches!(kind, ExprKind::Paren(_)) {
+                self.array_value(operand);
+            }
+        }
+    }
+
+    /// What a call hands to functions that may keep or change it.
+    fn call(&mut self, target: ExprId, name: Option<&str>, args: &[ExprId]) {
+        let (db, function, places, body, trusting) =
+            (self.db, self.function, self.places, self.places.body, self.trusting);
+        // A member function may change its object.
+        if let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(target)).kind {
+            for b in objects(places, *base) {
+                let binding = body.binding(b);
+                match trusting && (body.params.contains(&b) || binding.ty.const_base) {
+                    true => drop(
+                        self.hardly
+                            .insert(b, format!("{field}() doesn't change {}", binding.name)),
+                    ),
+                    false => drop(self.out.insert(b)),
+                }
+            }
+        }
+        match callee(db, function, body, target, name, args) {
+            Callee::Known(_) => {}
+            Callee::Type(ty) if !self.is_unsafe(&ty) => {}
+            Callee::Functions(candidates) => {
+                for f in candidates {
+                    let parameters = crate::hir::parameters(db, f);
+                    for (i, arg) in args.iter().enumerate() {
+                        let by_value = parameters.get(i).is_some_and(|p| takes_value(&p.ty));
+                        if !by_value {
+                            self.out.extend(objects(places, *arg));
+                        }
+                    }
+                }
+            }
+            Callee::Type(ty) => {
+                for b in args.iter().flat_map(|a| objects(places, *a)) {
+                    match trusting && body.params.contains(&b) {
+                        true => {
+                            let name = &body.binding(b).name;
+                            self.hardly
+                                .insert(b, format!("the constructor of {ty} doesn't change {name}"));
+                        }
+                        false => drop(self.out.insert(b)),
+                    }
+                }
+            }
+            Callee::Unknown => self.unknown_call(name.unwrap_or("a function"), args),
+        }
+    }
+
+    /// The same for a function of which nothing but its declarations is known, perhaps.
+    fn unknown_call(&mut self, name: &str, args: &[ExprId]) {
+        let (db, function, places, body, trusting) =
+            (self.db, self.function, self.places, self.places.body, self.trusting);
+        let templates = self.templates;
+        let declared = declared(db, function, name);
+        for (i, arg) in args.iter().enumerate() {
+            let by_value = declared
+                .as_deref()
+                .is_some_and(|all| all.iter().all(|params| params.get(i).is_some_and(takes_value)));
+            if by_value {
+                continue;
+            }
+            // A parameter is seldom the result of another function; a variable often is.
+            let input = trusting && declared.is_none() && !name.to_ascii_lowercase().contains("swap");
+            for b in objects(places, *arg) {
+                let binding = body.binding(b);
+                let ty = &binding.ty;
+                let constant = match ty.pointers {
+                    0 => ty.const_base && places.class_kind(&ty.base, templates) == Class::Plain,
+                    _ => ty.const_pointer,
+                };
+                if constant && ty.array.is_empty() {
+                    continue;
+                }
+                match input && body.params.contains(&b) {
+                    true => drop(
+                        self.hardly
+                            .insert(b, format!("{name}() doesn't change {}", binding.name)),
+                    ),
+                    false => drop(self.out.insert(b)),
+                }
+            }
+        }
+    }
+
+    fn stmt(&mut self, kind: &StmtKind) {
+        let (places, body) = (self.places, self.places.body);
+        match kind {
+            StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } => self.out.extend(mentions),
+            StmtKind::Return(Some(e)) | StmtKind::Expr(e) => self.array_value(*e),
+            StmtKind::RangeFor { binding, range, .. } => {
+                let ty = &body.binding(*binding).ty;
+                if ty.reference && !ty.const_base {
+                    self.out.extend(objects(places, *range));
+                }
+                self.array_value(*range);
+            }
+            StmtKind::Decl(decls) => {
+                for d in decls {
+                    let ty = &body.binding(d.binding).ty;
+                    let Some(init) = d.init else { continue };
+                    self.array_value(init);
+                    // The reference may sit inside a class (a structured binding, a view).
+                    let holds = ty.pointers == 0 && self.is_unsafe(&ty.base);
+                    if ty.complex || holds || (ty.reference && !(ty.const_base && ty.pointers == 0)) {
+                        let mut stack = vec![init];
+                        while let Some(e) = stack.pop() {
+                            self.out.extend(objects(places, e));
+                            match &body.expr(e).kind {
+                                ExprKind::InitList(args) | ExprKind::Construct { args, .. } => stack.extend(args),
+                                ExprKind::Paren(e) => stack.push(*e),
+                                _ => {}
+                            }
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Variables that one operand of an expression changes while another mentions them, in no certain order.
@@ -533,40 +586,12 @@ fn accesses(vars: &Vars, places: Places<'_>, result: VarId, step: &Step) -> Opti
 
 /// Builds SSA form. `None` when the function is too large for it.
 pub(super) fn ssa(flow: &Flow, dominators: &Dominators, vars: &Vars, places: Places<'_>) -> Option<Ssa> {
-    const LIMIT: usize = 2_000_000;
-    let n = flow.blocks.len();
     let result = vars.binding.len();
-    let mut def_blocks: Vec<BTreeSet<BlockId>> = vec![BTreeSet::new(); result + 1];
-    let mut crossing = vec![false; result + 1];
-    crossing[result] = true;
-    for block in &flow.order {
-        let mut here = HashSet::new();
-        for step in &flow.block(*block).steps {
-            let Some((_, reads, target)) = accesses(vars, places, result, step) else {
-                continue;
-            };
-            for v in reads {
-                crossing[v] |= !here.contains(&v);
-            }
-            for v in target.strong.into_iter().chain(target.weak) {
-                here.insert(v);
-                def_blocks[v].insert(*block);
-            }
-        }
-        if let crate::hir::flow::Terminator::Branch {
-            on: crate::hir::flow::Condition::Binding(b),
-            ..
-        } = &flow.block(*block).end
-        {
-            vars.all(*b).into_iter().for_each(|v| crossing[v] = true);
-        }
-    }
-    let frontiers = dominators.frontiers(flow);
     let mut ssa = Ssa {
         defs: Vec::new(),
         uses: HashMap::new(),
         makes: HashMap::new(),
-        phis: vec![Vec::new(); n],
+        phis: vec![Vec::new(); flow.blocks.len()],
         result,
         returned: None,
     };
@@ -577,12 +602,64 @@ pub(super) fn ssa(flow: &Flow, dominators: &Dominators, vars: &Vars, places: Pla
             source: Source::Entry,
         });
     }
-    for v in 0..=result {
-        if !crossing[v] {
+    let made = Made::of(flow, vars, places, result);
+    place_phis(&mut ssa, flow, dominators, &made)?;
+    name_uses(&mut ssa, flow, dominators, vars, places);
+    Some(ssa)
+}
+
+/// Where variables are made.
+struct Made {
+    /// Of each variable, the blocks that make it.
+    blocks: Vec<BTreeSet<BlockId>>,
+    /// Of each, whether a block reads it that hasn't made it itself.
+    crossing: Vec<bool>,
+}
+
+impl Made {
+    fn of(flow: &Flow, vars: &Vars, places: Places<'_>, result: VarId) -> Made {
+        let mut def_blocks: Vec<BTreeSet<BlockId>> = vec![BTreeSet::new(); result + 1];
+        let mut crossing = vec![false; result + 1];
+        crossing[result] = true;
+        for block in &flow.order {
+            let mut here = HashSet::new();
+            for step in &flow.block(*block).steps {
+                let Some((_, reads, target)) = accesses(vars, places, result, step) else {
+                    continue;
+                };
+                for v in reads {
+                    crossing[v] |= !here.contains(&v);
+                }
+                for v in target.strong.into_iter().chain(target.weak) {
+                    here.insert(v);
+                    def_blocks[v].insert(*block);
+                }
+            }
+            if let crate::hir::flow::Terminator::Branch {
+                on: crate::hir::flow::Condition::Binding(b),
+                ..
+            } = &flow.block(*block).end
+            {
+                vars.all(*b).into_iter().for_each(|v| crossing[v] = true);
+            }
+        }
+        Made {
+            blocks: def_blocks,
+            crossing,
+        }
+    }
+}
+
+/// Puts a choice where ways meet on which a variable was made. `None`: there are too many.
+fn place_phis(ssa: &mut Ssa, flow: &Flow, dominators: &Dominators, made: &Made) -> Option<()> {
+    const LIMIT: usize = 2_000_000;
+    let frontiers = dominators.frontiers(flow);
+    for v in 0..=ssa.result {
+        if !made.crossing[v] {
             continue;
         }
         let mut placed = HashSet::new();
-        let mut work: Vec<BlockId> = def_blocks[v].iter().copied().collect();
+        let mut work: Vec<BlockId> = made.blocks[v].iter().copied().collect();
         while let Some(b) = work.pop() {
             for join in &frontiers[b.index()] {
                 if placed.insert(*join) {
@@ -600,7 +677,12 @@ pub(super) fn ssa(flow: &Flow, dominators: &Dominators, vars: &Vars, places: Pla
             return None;
         }
     }
-    // Names every use, walking the dominator tree; `undo` restores what a subtree changed.
+    Some(())
+}
+
+/// Names every use, walking the dominator tree; `undo` restores what a subtree changed.
+fn name_uses(ssa: &mut Ssa, flow: &Flow, dominators: &Dominators, vars: &Vars, places: Places<'_>) {
+    let result = ssa.result;
     let mut now: Vec<DefId> = (0..=result).collect();
     enum Walk {
         Enter(BlockId),
@@ -668,5 +750,4 @@ pub(super) fn ssa(flow: &Flow, dominators: &Dominators, vars: &Vars, places: Pla
         stack.push(Walk::Undo(undo));
         stack.extend(dominators.children(block).iter().map(|c| Walk::Enter(*c)));
     }
-    Some(ssa)
 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::{BasicBlock, BlockId, Condition, Flow, Step, Terminator, graph};
-use crate::hir::{Body, ExprId, ExprKind, Literal, StmtId, StmtKind};
+use crate::base::span::Span;
+use crate::hir::{BindingId, Body, ExprId, ExprKind, Literal, StmtId, StmtKind};
 
 enum Task {
     Stmt(StmtId),
@@ -206,127 +207,26 @@ impl Builder<'_> {
                 constexpr,
                 then,
                 otherwise,
-            } => {
-                let (yes, no, after) = (self.new_block(), self.new_block(), self.new_block());
-                let mut tasks: Vec<Task> = init.iter().map(|s| Task::Stmt(*s)).collect();
-                let (eval, mut on) = self.condition(*cond, *init);
-                tasks.extend(eval);
-                if *constexpr {
-                    on = Condition::Uniform;
-                }
-                tasks.push(Task::Branch(on, vec![yes, no]));
-                tasks.extend([Task::Enter(yes), Task::Stmt(*then), Task::Goto(after), Task::Enter(no)]);
-                tasks.extend(otherwise.map(Task::Stmt));
-                tasks.extend([Task::Goto(after), Task::Enter(after)]);
-                self.queue(tasks);
-            }
+            } => self.if_else(*init, *cond, *constexpr, *then, *otherwise),
             StmtKind::While {
                 cond,
                 init,
                 body: inner,
-            } => {
-                let (head, inside, after) = (self.new_block(), self.new_block(), self.new_block());
-                let mut tasks = vec![Task::Goto(head), Task::Enter(head)];
-                tasks.extend(init.map(Task::Stmt));
-                let (eval, on) = self.condition(*cond, *init);
-                tasks.extend(eval);
-                tasks.push(Task::Branch(on, vec![inside, after]));
-                tasks.push(loop_targets(after, head));
-                tasks.extend([Task::Enter(inside), Task::Stmt(*inner), Task::Goto(head)]);
-                tasks.extend([Task::PopTarget, Task::Enter(after)]);
-                self.queue(tasks);
-            }
-            StmtKind::DoWhile { body: inner, cond } => {
-                let (inside, test, after) = (self.new_block(), self.new_block(), self.new_block());
-                self.queue(vec![
-                    Task::Goto(inside),
-                    Task::Enter(inside),
-                    loop_targets(after, test),
-                    Task::Stmt(*inner),
-                    Task::Goto(test),
-                    Task::PopTarget,
-                    Task::Enter(test),
-                    Task::Expr(*cond),
-                    Task::Branch(Condition::Expr(*cond), vec![inside, after]),
-                    Task::Enter(after),
-                ]);
-            }
+            } => self.while_loop(*init, *cond, *inner),
+            StmtKind::DoWhile { body: inner, cond } => self.do_while(*inner, *cond),
             StmtKind::For {
                 init,
                 cond,
                 step,
                 body: inner,
-            } => {
-                let (head, inside, next, after) =
-                    (self.new_block(), self.new_block(), self.new_block(), self.new_block());
-                let mut tasks: Vec<Task> = init.iter().map(|s| Task::Stmt(*s)).collect();
-                tasks.extend([Task::Goto(head), Task::Enter(head)]);
-                match cond {
-                    Some(c) => {
-                        tasks.push(Task::Expr(*c));
-                        tasks.push(Task::Branch(Condition::Expr(*c), vec![inside, after]));
-                    }
-                    None => tasks.push(Task::Goto(inside)),
-                }
-                tasks.push(loop_targets(after, next));
-                tasks.extend([Task::Enter(inside), Task::Stmt(*inner), Task::Goto(next)]);
-                tasks.extend([Task::PopTarget, Task::Enter(next)]);
-                tasks.extend(step.map(Task::Expr));
-                tasks.extend([Task::Goto(head), Task::Enter(after)]);
-                self.queue(tasks);
-            }
+            } => self.for_loop(*init, *cond, *step, *inner),
             StmtKind::RangeFor {
                 binding,
                 range,
                 body: inner,
-            } => {
-                let (head, inside, after) = (self.new_block(), self.new_block(), self.new_block());
-                self.queue(vec![
-                    Task::Expr(*range),
-                    Task::Goto(head),
-                    Task::Enter(head),
-                    Task::Branch(Condition::Range(*range), vec![inside, after]),
-                    loop_targets(after, head),
-                    Task::Enter(inside),
-                    Task::Step(Step::Element {
-                        binding: *binding,
-                        range: *range,
-                    }),
-                    Task::Stmt(*inner),
-                    Task::Goto(head),
-                    Task::PopTarget,
-                    Task::Enter(after),
-                ]);
-            }
-            StmtKind::Switch { cond, body: inner } => {
-                let (head, after) = (self.new_block(), self.new_block());
-                let on_continue = self.targets.iter().rev().find_map(|t| t.on_continue);
-                self.queue(vec![
-                    Task::Expr(*cond),
-                    Task::Goto(head),
-                    Task::Enter(head),
-                    // Completed by `EndSwitch`; statements before the first case are unreachable.
-                    Task::Goto(after),
-                    Task::PushTarget(Targets {
-                        on_break: after,
-                        on_continue,
-                        cases: Some((Vec::new(), false)),
-                    }),
-                    Task::Stmt(*inner),
-                    Task::Goto(after),
-                    Task::EndSwitch(head, *cond, after),
-                    Task::Enter(after),
-                ]);
-            }
-            StmtKind::Case { value, stmts } => {
-                let block = self.current;
-                if let Some((cases, default)) = self.targets.iter_mut().rev().find_map(|t| t.cases.as_mut()) {
-                    cases.push(block);
-                    *default |= value.is_none();
-                }
-                let tasks = stmts.iter().map(|s| Task::Stmt(*s)).collect();
-                self.queue(tasks);
-            }
+            } => self.range_for(*binding, *range, *inner),
+            StmtKind::Switch { cond, body: inner } => self.switch(*cond, *inner),
+            StmtKind::Case { value, stmts } => self.case(*value, stmts),
             StmtKind::Break => match self.targets.last().map(|t| t.on_break) {
                 Some(to) => self.end(Terminator::Goto(to)),
                 None => self.wild_branch(vec![]),
@@ -347,66 +247,200 @@ impl Builder<'_> {
                 self.gotos.push((self.current, label.clone()));
                 self.end(Terminator::Goto(Flow::EXIT));
             }
-            StmtKind::Label(name, inner) => {
-                let block = self.current;
-                // Two labels of one name: alternatives of `#if`, say. Jumps go to either.
-                if let Some(first) = self.labels.get(name).copied() {
-                    let both = self.new_block();
-                    self.blocks[both.index()].end = Terminator::Branch {
-                        on: Condition::Opaque(stmt.span),
-                        targets: vec![first, block],
-                        many: true,
-                    };
-                    self.ended[both.index()] = true;
-                    self.labels.insert(name.clone(), both);
-                } else {
-                    self.labels.insert(name.clone(), block);
-                }
-                self.tasks.extend(inner.map(Task::Stmt));
-            }
-            StmtKind::Preprocessor { branches } => {
-                let after = self.new_block();
-                let starts: Vec<BlockId> = branches.iter().map(|_| self.new_block()).collect();
-                if starts.is_empty() {
-                    return;
-                }
-                let mut tasks = vec![Task::Branch(Condition::Uniform, starts.clone())];
-                for (start, stmts) in starts.iter().zip(branches) {
-                    tasks.push(Task::Enter(*start));
-                    tasks.extend(stmts.iter().map(|s| Task::Stmt(*s)));
-                    tasks.push(Task::Goto(after));
-                }
-                tasks.push(Task::Enter(after));
-                self.queue(tasks);
-            }
+            StmtKind::Label(name, inner) => self.label(name, *inner, stmt.span),
+            StmtKind::Preprocessor { branches } => self.preprocessor(branches),
             StmtKind::Asm { parts, .. } => {
                 let mut tasks: Vec<Task> = parts.iter().map(|e| Task::Expr(*e)).collect();
                 tasks.push(Task::Step(Step::Opaque(id)));
                 self.queue(tasks);
             }
             StmtKind::Empty => {}
-            StmtKind::Unknown { stmts, exprs, .. } => {
-                // Its parts run any number of times in any order; then anything follows.
-                let (head, after) = (self.new_block(), self.new_block());
-                let mut targets = vec![after];
-                let mut tasks = Vec::new();
-                for part in exprs
-                    .iter()
-                    .map(|e| Task::Expr(*e))
-                    .chain(stmts.iter().map(|s| Task::Stmt(*s)))
-                {
-                    let block = self.new_block();
-                    targets.push(block);
-                    tasks.extend([Task::Enter(block), part, Task::Goto(head)]);
-                }
-                tasks.push(Task::Enter(after));
-                self.end(Terminator::Goto(head));
-                self.current = head;
-                self.step(Step::Opaque(id));
-                self.wild_branch(targets);
-                self.queue(tasks);
-            }
+            StmtKind::Unknown { stmts, exprs, .. } => self.unknown(id, stmts, exprs),
         }
+    }
+
+    /// `if`: the condition may be a declaration, and with `constexpr` it is the same for all threads.
+    fn if_else(
+        &mut self,
+        init: Option<StmtId>,
+        cond: Option<ExprId>,
+        constexpr: bool,
+        then: StmtId,
+        otherwise: Option<StmtId>,
+    ) {
+        let (yes, no, after) = (self.new_block(), self.new_block(), self.new_block());
+        let mut tasks: Vec<Task> = init.into_iter().map(Task::Stmt).collect();
+        let (eval, mut on) = self.condition(cond, init);
+        tasks.extend(eval);
+        if constexpr {
+            on = Condition::Uniform;
+        }
+        tasks.push(Task::Branch(on, vec![yes, no]));
+        tasks.extend([Task::Enter(yes), Task::Stmt(then), Task::Goto(after), Task::Enter(no)]);
+        tasks.extend(otherwise.map(Task::Stmt));
+        tasks.extend([Task::Goto(after), Task::Enter(after)]);
+        self.queue(tasks);
+    }
+
+    /// `while`: the condition may be a declaration.
+    fn while_loop(&mut self, init: Option<StmtId>, cond: Option<ExprId>, inner: StmtId) {
+        let (head, inside, after) = (self.new_block(), self.new_block(), self.new_block());
+        let mut tasks = vec![Task::Goto(head), Task::Enter(head)];
+        tasks.extend(init.map(Task::Stmt));
+        let (eval, on) = self.condition(cond, init);
+        tasks.extend(eval);
+        tasks.push(Task::Branch(on, vec![inside, after]));
+        tasks.push(loop_targets(after, head));
+        tasks.extend([Task::Enter(inside), Task::Stmt(inner), Task::Goto(head)]);
+        tasks.extend([Task::PopTarget, Task::Enter(after)]);
+        self.queue(tasks);
+    }
+
+    /// `do … while`: the condition is tested behind the body, where `continue` leads.
+    fn do_while(&mut self, inner: StmtId, cond: ExprId) {
+        let (inside, test, after) = (self.new_block(), self.new_block(), self.new_block());
+        self.queue(vec![
+            Task::Goto(inside),
+            Task::Enter(inside),
+            loop_targets(after, test),
+            Task::Stmt(inner),
+            Task::Goto(test),
+            Task::PopTarget,
+            Task::Enter(test),
+            Task::Expr(cond),
+            Task::Branch(Condition::Expr(cond), vec![inside, after]),
+            Task::Enter(after),
+        ]);
+    }
+
+    /// `for`: `continue` leads to the step.
+    fn for_loop(&mut self, init: Option<StmtId>, cond: Option<ExprId>, step: Option<ExprId>, inner: StmtId) {
+        let (head, inside, next, after) = (self.new_block(), self.new_block(), self.new_block(), self.new_block());
+        let mut tasks: Vec<Task> = init.into_iter().map(Task::Stmt).collect();
+        tasks.extend([Task::Goto(head), Task::Enter(head)]);
+        match cond {
+            Some(c) => {
+                tasks.push(Task::Expr(c));
+                tasks.push(Task::Branch(Condition::Expr(c), vec![inside, after]));
+            }
+            None => tasks.push(Task::Goto(inside)),
+        }
+        tasks.push(loop_targets(after, next));
+        tasks.extend([Task::Enter(inside), Task::Stmt(inner), Task::Goto(next)]);
+        tasks.extend([Task::PopTarget, Task::Enter(next)]);
+        tasks.extend(step.map(Task::Expr));
+        tasks.extend([Task::Goto(head), Task::Enter(after)]);
+        self.queue(tasks);
+    }
+
+    /// `for` over the elements of a range.
+    fn range_for(&mut self, binding: BindingId, range: ExprId, inner: StmtId) {
+        let (head, inside, after) = (self.new_block(), self.new_block(), self.new_block());
+        self.queue(vec![
+            Task::Expr(range),
+            Task::Goto(head),
+            Task::Enter(head),
+            Task::Branch(Condition::Range(range), vec![inside, after]),
+            loop_targets(after, head),
+            Task::Enter(inside),
+            Task::Step(Step::Element { binding, range }),
+            Task::Stmt(inner),
+            Task::Goto(head),
+            Task::PopTarget,
+            Task::Enter(after),
+        ]);
+    }
+
+    /// `switch`: its branch is completed when all cases have been found.
+    fn switch(&mut self, cond: ExprId, inner: StmtId) {
+        let (head, after) = (self.new_block(), self.new_block());
+        let on_continue = self.targets.iter().rev().find_map(|t| t.on_continue);
+        self.queue(vec![
+            Task::Expr(cond),
+            Task::Goto(head),
+            Task::Enter(head),
+            // Completed by `EndSwitch`; statements before the first case are unreachable.
+            Task::Goto(after),
+            Task::PushTarget(Targets {
+                on_break: after,
+                on_continue,
+                cases: Some((Vec::new(), false)),
+            }),
+            Task::Stmt(inner),
+            Task::Goto(after),
+            Task::EndSwitch(head, cond, after),
+            Task::Enter(after),
+        ]);
+    }
+
+    /// A case of the innermost `switch`.
+    fn case(&mut self, value: Option<ExprId>, stmts: &[StmtId]) {
+        let block = self.current;
+        if let Some((cases, default)) = self.targets.iter_mut().rev().find_map(|t| t.cases.as_mut()) {
+            cases.push(block);
+            *default |= value.is_none();
+        }
+        let tasks = stmts.iter().map(|s| Task::Stmt(*s)).collect();
+        self.queue(tasks);
+    }
+
+    /// A label, to which jumps lead.
+    fn label(&mut self, name: &str, inner: Option<StmtId>, span: Span) {
+        let block = self.current;
+        // Two labels of one name: alternatives of `#if`, say. Jumps go to either.
+        if let Some(first) = self.labels.get(name).copied() {
+            let both = self.new_block();
+            self.blocks[both.index()].end = Terminator::Branch {
+                on: Condition::Opaque(span),
+                targets: vec![first, block],
+                many: true,
+            };
+            self.ended[both.index()] = true;
+            self.labels.insert(name.to_owned(), both);
+        } else {
+            self.labels.insert(name.to_owned(), block);
+        }
+        self.tasks.extend(inner.map(Task::Stmt));
+    }
+
+    /// Branches of an `#if`, one of which is compiled.
+    fn preprocessor(&mut self, branches: &[Vec<StmtId>]) {
+        let after = self.new_block();
+        let starts: Vec<BlockId> = branches.iter().map(|_| self.new_block()).collect();
+        if starts.is_empty() {
+            return;
+        }
+        let mut tasks = vec![Task::Branch(Condition::Uniform, starts.clone())];
+        for (start, stmts) in starts.iter().zip(branches) {
+            tasks.push(Task::Enter(*start));
+            tasks.extend(stmts.iter().map(|s| Task::Stmt(*s)));
+            tasks.push(Task::Goto(after));
+        }
+        tasks.push(Task::Enter(after));
+        self.queue(tasks);
+    }
+
+    /// What isn't understood.
+    fn unknown(&mut self, id: StmtId, stmts: &[StmtId], exprs: &[ExprId]) {
+        // Its parts run any number of times in any order; then anything follows.
+        let (head, after) = (self.new_block(), self.new_block());
+        let mut targets = vec![after];
+        let mut tasks = Vec::new();
+        for part in exprs
+            .iter()
+            .map(|e| Task::Expr(*e))
+            .chain(stmts.iter().map(|s| Task::Stmt(*s)))
+        {
+            let block = self.new_block();
+            targets.push(block);
+            tasks.extend([Task::Enter(block), part, Task::Goto(head)]);
+        }
+        tasks.push(Task::Enter(after));
+        self.end(Terminator::Goto(head));
+        self.current = head;
+        self.step(Step::Opaque(id));
+        self.wild_branch(targets);
+        self.queue(tasks);
     }
 
     /// Ends the block with a branch to `targets`, the exit, where `break` and `continue` lead, and any label.

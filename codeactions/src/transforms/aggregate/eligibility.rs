@@ -6,7 +6,7 @@ use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
-use super::Granularity;
+use super::granularity::Granularity;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;

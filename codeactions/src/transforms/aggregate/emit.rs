@@ -4,16 +4,16 @@
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 
-use super::{Granularity, Group, launches_of_a_thread};
+use super::collect::Collection;
+use super::group::Group;
+use super::strategy::Strategy;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
-use crate::edit::include::Header;
 use crate::edit::lex;
 use crate::edit::names::Names;
 use crate::edit::names::camel;
 use crate::edit::style;
 use crate::edit::style::Style;
-use crate::emit::arena::Parent;
 use crate::emit::launch_bounds;
 use crate::emit::launch_bounds::Needed;
 use crate::emit::launchpad::Listed;
@@ -23,8 +23,6 @@ use crate::emit::outline::Collecting;
 use crate::emit::split::Split;
 use crate::emit::target;
 use crate::facts::child::Child;
-use crate::facts::cluster;
-use crate::facts::cluster::Cluster;
 use crate::facts::cluster::Function;
 use crate::facts::movable::Form;
 use crate::facts::moved;
@@ -37,14 +35,12 @@ use crate::transforms::stream;
 
 /// Who gets what.
 pub struct Plan<'a, 'db> {
-    /// The functions that take part, and their launches.
-    pub cluster: &'a Cluster<'db>,
-    /// What is launched.
-    pub children: &'a [Child<'db>],
+    /// What is collected.
+    pub collection: &'a Collection<'db>,
     /// What the aggregators collect.
     pub groups: &'a [Group<'a>],
-    /// Whose launches become one.
-    pub granularity: Granularity,
+    /// How it runs.
+    pub strategy: &'a dyn Strategy,
     /// The parameter of kernels that have none yet.
     pub arena: String,
 }
@@ -52,40 +48,51 @@ pub struct Plan<'a, 'db> {
 impl<'db> Plan<'_, 'db> {
     /// The groups whose aggregators a function needs.
     pub fn needs(&self, function: usize) -> Vec<usize> {
-        let reached = self.cluster.reached_from(function);
+        let reached = self.collection.cluster.reached_from(function);
         let used = |g: &Group<'_>| {
             let mut launches = g.launches.iter();
-            launches.any(|(site, _)| reached.contains(&self.cluster.site_of[*site]))
+            launches.any(|(site, _)| reached.contains(&self.collection.cluster.site_of[*site]))
         };
         (0..self.groups.len()).filter(|g| used(&self.groups[*g])).collect()
     }
 
     /// The function of the cluster that a child is.
     fn member(&self, child: &Child<'db>) -> Option<usize> {
-        self.cluster.index(child.item)
+        self.collection.cluster.index(child.item)
     }
 
     /// Whether the child of a group collects launches, too.
     pub fn launches_in_turn(&self, group: usize) -> bool {
-        self.member(&self.children[self.groups[group].child]).is_some()
+        self.member(&self.collection.children[self.groups[group].child])
+            .is_some()
     }
 
     /// Some kernel that an aggregator launches has aggregators of its own.
     pub fn is_nested(&self) -> bool {
         (0..self.groups.len()).any(|group| self.launches_in_turn(group))
-            || self.cluster.functions.iter().any(|function| function.batch().is_some())
+            || self
+                .collection
+                .cluster
+                .functions
+                .iter()
+                .any(|function| function.batch().is_some())
     }
 
     /// What the aggregator of a group collects in a kernel.
     pub fn collected(&self, kernel: usize, group: usize) -> Collected<'_, 'db> {
         let group_of = &self.groups[group];
-        let child = &self.children[group_of.child];
+        let child = &self.collection.children[group_of.child];
         let split = group_of.split();
-        let reached = self.cluster.reached_from(kernel);
+        let reached = self.collection.cluster.reached_from(kernel);
         let here = group_of
             .launches
             .iter()
-            .map(|(site, _)| (&self.cluster.sites[*site], self.cluster.site_of[*site]))
+            .map(|(site, _)| {
+                (
+                    &self.collection.cluster.sites[*site],
+                    self.collection.cluster.site_of[*site],
+                )
+            })
             .filter(|(_, function)| reached.contains(function));
         Collected {
             child,
@@ -93,7 +100,7 @@ impl<'db> Plan<'_, 'db> {
             behind: self.declared_at(group),
             fields: split.map_or_else(Vec::new, |s| s.varying().map(|p| &p.param.ty).collect()),
             launches: here
-                .map(|(site, function)| launches_at(site, self.cluster.is_repeated(function)))
+                .map(|(site, function)| launches_at(site, self.collection.cluster.is_repeated(function)))
                 .sum(),
         }
     }
@@ -107,13 +114,15 @@ impl<'db> Plan<'_, 'db> {
 
     /// Behind which offset of the child's file a group's kernel is declared.
     fn declared_at(&self, group: usize) -> u32 {
-        let early = self.needed_early(group).map(|f| self.cluster.functions[f].start);
-        early.unwrap_or(self.children[self.groups[group].child].start)
+        let early = self
+            .needed_early(group)
+            .map(|f| self.collection.cluster.functions[f].start);
+        early.unwrap_or(self.collection.children[self.groups[group].child].start)
     }
 
     /// What the host has to launch when the launches of these kernels, and of their children in their turn, are left to it.
     pub fn listed(&self, kernels: &[usize]) -> Vec<Listed<'_, 'db>> {
-        if !matches!(self.granularity, Granularity::GridFromHost | Granularity::GridInStream) {
+        if !self.strategy.lists_kernels() {
             return Vec::new();
         }
         let mut groups: Vec<usize> = Vec::new();
@@ -122,7 +131,7 @@ impl<'db> Plan<'_, 'db> {
             for group in self.needs(kernel) {
                 if !groups.contains(&group) {
                     groups.push(group);
-                    todo.extend(self.member(&self.children[self.groups[group].child]));
+                    todo.extend(self.member(&self.collection.children[self.groups[group].child]));
                 }
             }
         }
@@ -133,74 +142,43 @@ impl<'db> Plan<'_, 'db> {
     }
 
     /// A group's kernel as the host launches it.
-    fn host_launches(&self, group: usize) -> Option<Listed<'_, 'db>> {
+    pub fn host_launches(&self, group: usize) -> Option<Listed<'_, 'db>> {
         let group_of = &self.groups[group];
         let (launch, _) = group_of.launches.first()?;
         Some(Listed {
-            child: &self.children[group_of.child],
+            child: &self.collection.children[group_of.child],
             kernel: &group_of.kernel,
-            launch: &self.cluster.sites[*launch],
+            launch: &self.collection.cluster.sites[*launch],
             behind: self.declared_at(group),
         })
-    }
-
-    /// Gives a parent the arenas of what follows it, and its launches by the host what makes them.
-    pub fn follow(
-        &self,
-        index: usize,
-        parent: &Parent<'db>,
-        header: &Header,
-        refusals: &mut Refusals,
-        edit: &mut EditBuilder<'db>,
-    ) {
-        let function = &self.cluster.functions[index];
-        let needs = self.needs(index);
-        let arena = |group: &usize| self.groups[*group].arena.as_ref().unwrap_or(&self.arena);
-        let parameters = needs.iter().map(|g| format!("{} {}", stream::STREAM_ARENA, arena(g)));
-        parent.add_parameters(function, header, &parameters.collect::<Vec<_>>(), false, edit);
-        for host in parent.launches() {
-            let mut arguments = Vec::new();
-            for group in &needs {
-                let group_of = &self.groups[*group];
-                let Some(follower) = self.host_launches(*group) else {
-                    continue;
-                };
-                stream::follows(host, &follower, group_of.serial.is_none(), refusals, edit);
-                let most = |(site, _): &(usize, Split<'_>)| launches_of_a_thread(self.cluster, *site);
-                let texts = group_of.uniform.get(&index).map_or(&[][..], Vec::as_slice);
-                let uniform = group_of.split().into_iter().flat_map(Split::uniform);
-                let values: Vec<String> = uniform
-                    .zip(texts)
-                    .filter_map(|(part, text)| stream::at_host(function, host, part.param, text))
-                    .collect();
-                let launches = group_of.launches.iter().map(most).sum();
-                arguments.push(stream::followed_by(host, &follower, launches, &values));
-            }
-            target::append_items(edit, host.file, host.launch.args_span.shift(host.start), &arguments);
-        }
-        let declarations = self.declarations(index, &self.arena, function, edit);
-        declare(function, &declarations, edit);
     }
 
     /// What a launch does that finds no room, where nobody knows whether there is some.
     pub fn without_room(&self, group: usize, site: &Site<'_>, split: &Split<'_>, style: &Style) -> Option<String> {
         let group = &self.groups[group];
-        let child = &self.children[group.child];
+        let child = &self.collection.children[group.child];
         let serial = group.serial.as_ref()?;
         Some(stream::without_room(site, child, split, serial, &group.record, style))
     }
 
     /// Whether a kernel is a child whose body moves to another function.
     pub fn is_outlined_now(&self, function: usize) -> bool {
-        let item = self.cluster.functions[function].item;
-        self.children.iter().any(|c| c.item == item && c.outlined.is_none())
+        let item = self.collection.cluster.functions[function].item;
+        self.collection
+            .children
+            .iter()
+            .any(|c| c.item == item && c.outlined.is_none())
     }
 
     /// The name of a group's kernel as a function has to write it, with template arguments.
     fn kernel(&self, group: usize) -> String {
         let group = &self.groups[group];
-        let child = &self.children[group.child];
-        let Some(site) = group.launches.first().map(|(site, _)| &self.cluster.sites[*site]) else {
+        let child = &self.collection.children[group.child];
+        let Some(site) = group
+            .launches
+            .first()
+            .map(|(site, _)| &self.collection.cluster.sites[*site])
+        else {
             return group.kernel.clone();
         };
         let template_args = site.launch.template_args.map_or("", |t| site.source(t));
@@ -214,16 +192,20 @@ impl<'db> Plan<'_, 'db> {
     /// Refuses names in the types of aggregators that mean something else where these are declared than where they are written.
     pub fn refuse_other_meanings(&self, refusals: &mut Refusals) {
         for (index, group) in self.groups.iter().enumerate() {
-            let (kernel, child) = (self.kernel(index), &self.children[group.child]);
+            let (kernel, child) = (self.kernel(index), &self.collection.children[group.child]);
             let own = [group.kernel.clone()];
             for (site, _) in &group.launches {
-                let (site, at) = (&self.cluster.sites[*site], self.cluster.site_of[*site]);
-                let from = Spot::within(&self.cluster.functions[at], site.launch.name_span);
-                let parents = self.cluster.functions.iter().enumerate();
-                for (_, parent) in parents.filter(|(k, f)| f.is_kernel() && self.cluster.reached_from(*k).contains(&at))
+                let (site, at) = (
+                    &self.collection.cluster.sites[*site],
+                    self.collection.cluster.site_of[*site],
+                );
+                let from = Spot::within(&self.collection.cluster.functions[at], site.launch.name_span);
+                let parents = self.collection.cluster.functions.iter().enumerate();
+                for (_, parent) in
+                    parents.filter(|(k, f)| f.is_kernel() && self.collection.cluster.reached_from(*k).contains(&at))
                 {
                     if let Some(name) = moved::different(&kernel, from, Spot::top(parent), &own) {
-                        let function = &self.cluster.functions[at];
+                        let function = &self.collection.cluster.functions[at];
                         let text = if function.item.signature(function.db).template_names.contains(&name) {
                             format!(
                                 "the template arguments of this launch depend on those of `{}`",
@@ -248,7 +230,7 @@ impl<'db> Plan<'_, 'db> {
     fn aggregator(&self, group: usize) -> String {
         format!(
             "gridfuse::Aggregator<{}, {}>",
-            self.granularity.type_name(),
+            self.strategy.granularity().type_name(),
             self.kernel(group)
         )
     }
@@ -272,7 +254,7 @@ impl<'db> Plan<'_, 'db> {
             let prefix = format!("{} {}(", self.aggregator(group), self.groups[group].aggregator);
             let own = self.groups[group].arena.as_deref();
             let mut items = vec![own.unwrap_or(arena).to_owned()];
-            if self.granularity != Granularity::GridInStream {
+            if self.strategy.passes_shared_arguments() {
                 items.extend(self.groups[group].uniform.get(&index).into_iter().flatten().cloned());
             }
             style.list(style::columns(&indent), &prefix, &items, ");")
@@ -282,7 +264,7 @@ impl<'db> Plan<'_, 'db> {
 
     /// Parameters for the aggregators that a function needs: template parameters where it is a template, and parameters.
     fn parameters(&self, function: usize, names: &mut Names) -> (Vec<String>, Vec<String>) {
-        let item = &self.cluster.functions[function];
+        let item = &self.collection.cluster.functions[function];
         let is_template = item.item.signature(item.db).template_params.is_some();
         let (mut types, mut params) = (Vec::new(), Vec::new());
         for group in self.needs(function) {
@@ -302,7 +284,7 @@ impl<'db> Plan<'_, 'db> {
     /// Gives a device function its aggregators.
     pub fn add_parameters(&self, function: usize, names: &mut Names, edit: &mut EditBuilder<'db>) {
         let (types, params) = self.parameters(function, names);
-        let function = &self.cluster.functions[function];
+        let function = &self.collection.cluster.functions[function];
         let signature = function.item.signature(function.db);
         if let Some(list) = signature.template_params.filter(|_| !types.is_empty()) {
             let list = list.shift(function.start);
@@ -316,11 +298,14 @@ impl<'db> Plan<'_, 'db> {
 
     /// The function in front of which a group's kernel has to be declared, where it is defined further down.
     fn needed_early(&self, group: usize) -> Option<usize> {
-        let child = &self.children[self.groups[group].child];
-        let users =
-            self.cluster.functions.iter().enumerate().filter(|(index, f)| {
-                f.file == child.file && f.start < child.end() && self.needs(*index).contains(&group)
-            });
+        let child = &self.collection.children[self.groups[group].child];
+        let users = self
+            .collection
+            .cluster
+            .functions
+            .iter()
+            .enumerate()
+            .filter(|(index, f)| f.file == child.file && f.start < child.end() && self.needs(*index).contains(&group));
         users.min_by_key(|(_, f)| f.start).map(|(index, _)| index)
     }
 
@@ -330,8 +315,8 @@ impl<'db> Plan<'_, 'db> {
             let Some(first) = self.needed_early(index) else {
                 continue;
             };
-            let child = &self.children[group.child];
-            let function = &self.cluster.functions[first];
+            let child = &self.collection.children[group.child];
+            let function = &self.collection.cluster.functions[first];
             let scope = |name: &str| name.rsplit_once("::").map_or(String::new(), |(s, _)| s.to_owned());
             let defaults = child.template.as_ref().is_some_and(|t| t.contains('='));
             let same_scope = scope(function.item.name(function.db)) == scope(child.item.name(child.db));
@@ -365,12 +350,18 @@ impl<'db> Plan<'_, 'db> {
         let Some((split, site)) = group.split().zip(group.launches.first()) else {
             return Default::default();
         };
-        let at = self.cluster.site_of[site.0];
-        let kernels = self.cluster.functions.iter().enumerate().filter(|(_, f)| f.is_kernel());
-        let mut reaching = kernels.filter(|(k, _)| self.cluster.reached_from(*k).contains(&at));
+        let at = self.collection.cluster.site_of[site.0];
+        let kernels = self
+            .collection
+            .cluster
+            .functions
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.is_kernel());
+        let mut reaching = kernels.filter(|(k, _)| self.collection.cluster.reached_from(*k).contains(&at));
         let parent = reaching.next().map_or("", |(_, f)| f.name());
         let batch = child.local("batch");
-        let (record, noun) = (&group.record, self.granularity.noun());
+        let (record, noun) = (&group.record, self.strategy.granularity().noun());
         let template = child.template_line();
         let depends = split.depends_on_template(child);
         let mut fields: Vec<String> = split
@@ -406,17 +397,16 @@ impl<'db> Plan<'_, 'db> {
         } else {
             record.clone()
         };
-        let block = self.cluster.sites[site.0].facts.block.constant;
-        let batch_type = match block.filter(|_| self.granularity == Granularity::GridInStream) {
-            Some(block) => stream::batch(&record_type, block),
-            None if self.is_nested() => format!("{}<{record_type}>", cluster::NESTED_BATCH),
-            None => format!("{}<{record_type}>", cluster::BATCH),
-        };
+        let block = self.collection.cluster.sites[site.0].facts.block.constant;
+        let batch_type = self.strategy.batch_type(&record_type, block, self.is_nested());
         let mut params = vec![format!("{batch_type} {batch}")];
         params.extend(split.uniform().map(|p| crate::edit::one_line::one_line(&p.param.decl)));
         let is_static = if child.is_static { "static " } else { "" };
         let own = child.launch_bounds.as_ref().map(|b| crate::edit::one_line::one_line(b));
-        let launches = group.launches.iter().map(|(site, _)| &self.cluster.sites[*site]);
+        let launches = group
+            .launches
+            .iter()
+            .map(|(site, _)| &self.collection.cluster.sites[*site]);
         let bounds = own.or_else(|| launch_bounds::of_generated(launches));
         let bounds = bounds.map_or(String::new(), |b| format!("{b} "));
         let head = format!("{template}{is_static}__global__ void {bounds}{}(", group.kernel);
@@ -437,7 +427,7 @@ impl<'db> Plan<'_, 'db> {
             if child.outlined.is_none() {
                 (collecting.template_params, collecting.params) = self.parameters(member, names);
                 collecting.arena = Some(format!("{} {}", crate::facts::cluster::ARENA, self.arena));
-                let function = &self.cluster.functions[member];
+                let function = &self.collection.cluster.functions[member];
                 collecting.declarations = self.declarations(member, &self.arena, function, edit);
             }
         }
@@ -475,13 +465,13 @@ impl<'db> Plan<'_, 'db> {
             });
             let (prefix, items) = worker.call(child, values);
             let mut call = behind.call(2, &prefix, &items, ");");
-            if self.granularity == Granularity::GridInStream && stream::ends_with_barrier(child) {
+            if self.strategy.separates_blocks(child) {
                 call.push_str("\n\t\t__syncthreads();   // the next one uses the shared memory again");
             }
             let mut body = String::new();
             if let Some(member) = member {
                 let arena = format!("{batch}.arena()");
-                for line in self.declarations(member, &arena, &self.cluster.functions[member], edit) {
+                for line in self.declarations(member, &arena, &self.collection.cluster.functions[member], edit) {
                     body.push_str(&format!("\t{}\n", line.replace('\n', "\n\t")));
                 }
             }

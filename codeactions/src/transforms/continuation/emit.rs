@@ -261,17 +261,38 @@ impl Tail<'_, '_> {
 
     /// Writes the continuation and its launch.
     pub fn write(&self, name: &str, stmt: StmtId) -> Result<SourceEdit, Ineligible> {
-        let (wait, kernel, body) = (self.wait, self.kernel, self.body());
-        let unclear = || {
-            refuse(
-                "where what follows begins and ends is not understood",
-                Some(wait.here()),
-            )
-        };
+        let (wait, body) = (self.wait, self.body());
         let mut edit = EditBuilder::new(wait.db);
         for reason in [self.flat_blocks(), self.pile_up()].into_iter().flatten() {
             edit.assume(reason);
         }
+        let args = self.write_continuation(name, &mut edit)?;
+        let with_wait = self.write_launch(name, stmt, &args, &mut edit);
+        let with_wait = with_wait.ok_or_else(|| {
+            refuse(
+                "where what follows begins and ends is not understood",
+                Some(wait.here()),
+            )
+        })?;
+        for (level, around) in self.levels.iter().enumerate() {
+            if level != self.outermost
+                && let Some(range) = self.range_of(around)
+            {
+                edit.delete_lines(FileRange { file: wait.file, range });
+            }
+        }
+        if !with_wait {
+            delete(wait, stmt, &mut edit);
+        }
+        for stmt in self.unused() {
+            edit.delete_lines(wait.place(body.stmt(stmt).span));
+        }
+        finish(edit)
+    }
+
+    /// Writes the kernel with what follows, in front of the one that waits. The arguments that it needs.
+    fn write_continuation(&self, name: &str, edit: &mut EditBuilder<'_>) -> Result<Vec<String>, Ineligible> {
+        let (wait, kernel, body) = (self.wait, self.kernel, self.body());
         let file_style = edit.style(wait.file);
         let mut params = Vec::new();
         let mut args = Vec::new();
@@ -282,11 +303,10 @@ impl Tail<'_, '_> {
             }
         }
 
-        // The continuation, in front of the kernel.
         let mut lines = Vec::new();
         self.lines(self.levels.len() - 1, 1, true, &mut lines);
         let code = lines.join("\n");
-        let behind = outline::behind(&mut edit, kernel);
+        let behind = outline::behind(edit, kernel);
         let is_static = if kernel.is_static { "static " } else { "" };
         let head = format!("{}{is_static}__global__ void ", kernel.template_line());
         let bounds = kernel.launch_bounds.as_ref().map_or(String::new(), |b| format!("{b} "));
@@ -324,8 +344,14 @@ impl Tail<'_, '_> {
         let mut text = file_style.fit(&generated, &indent);
         text.push_str(&indent);
         edit.insert(wait.file, at as u32, text);
+        Ok(args)
+    }
 
-        // Its launch.
+    /// Puts the launch of the continuation in the place of what follows. Whether the wait goes with that; `None`: where it stands isn't
+    /// understood.
+    fn write_launch(&self, name: &str, stmt: StmtId, args: &[String], edit: &mut EditBuilder<'_>) -> Option<bool> {
+        let (wait, kernel, body) = (self.wait, self.kernel, self.body());
+        let file_style = edit.style(wait.file);
         let shape = if self.runs == Runs::One {
             "1, 1"
         } else {
@@ -337,9 +363,9 @@ impl Tail<'_, '_> {
             stmts, index, first, ..
         } = outermost
         else {
-            return Err(unclear());
+            return None;
         };
-        let whole = self.range_of(outermost).ok_or_else(unclear)?;
+        let whole = self.range_of(outermost)?;
         let path = body.stmt(stmts[*index]).span.shift(wait.start);
         let is_wait = stmts[*index] == stmt;
         let launch = |indent: &str| {
@@ -349,7 +375,7 @@ impl Tail<'_, '_> {
             } else {
                 0
             };
-            let call = file_style.list(style::columns(indent) + unit, &prefix, &args, ");");
+            let call = file_style.list(style::columns(indent) + unit, &prefix, args, ");");
             if conditional {
                 format!("if ({})\n\t{}", self.first_thread(), call.replace('\n', "\n\t"))
             } else {
@@ -370,14 +396,11 @@ impl Tail<'_, '_> {
         };
         if self.runs == Runs::Some {
             edit.delete_lines(place);
-            let root = body
-                .root
-                .map(|r| body.stmt(r).span.shift(wait.start))
-                .ok_or_else(unclear)?;
+            let root = body.root.map(|r| body.stmt(r).span.shift(wait.start))?;
             let Some(Around::Block { stmts, .. }) = self.levels.last() else {
-                return Err(unclear());
+                return None;
             };
-            let first = stmts.first().ok_or_else(unclear)?;
+            let first = stmts.first()?;
             let indent =
                 style::indent_at(&kernel.text, (body.stmt(*first).span.start + wait.start) as usize).to_owned();
             let code = file_style.fit(&launch(&indent), &indent);
@@ -390,19 +413,6 @@ impl Tail<'_, '_> {
             let indent = style::indent_at(&kernel.text, from as usize).to_owned();
             edit.replace_code(place, &launch(&indent));
         }
-        for (level, around) in self.levels.iter().enumerate() {
-            if level != self.outermost
-                && let Some(range) = self.range_of(around)
-            {
-                edit.delete_lines(FileRange { file: wait.file, range });
-            }
-        }
-        if !is_wait {
-            delete(wait, stmt, &mut edit);
-        }
-        for stmt in self.unused() {
-            edit.delete_lines(wait.place(body.stmt(stmt).span));
-        }
-        finish(edit)
+        Some(is_wait)
     }
 }

@@ -5,9 +5,8 @@ mod many_blocks;
 mod one_block;
 mod read_only;
 
-use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::facts::launch::{LaunchId, Launchers, Stream, who_launches};
+use gridfuse_analysis::facts::launch::{Launchers, Stream, who_launches};
 use gridfuse_analysis::hir::resolve::{launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind};
 
@@ -31,7 +30,7 @@ use crate::facts::movable::KEPT_BLOCK;
 use crate::facts::site::Site;
 use crate::transforms::aggregate::{refuse_child, refuse_waits, shared_memory};
 use crate::transforms::self_launch::{
-    is_builtin, is_linear, is_x_of, keeps_block_size, own_launch, refuse_other_instance, shared_bytes, uniform,
+    is_builtin, is_linear, is_x_of, keeps_block_size, refuse_other_instance, refuse_other_kernel, shared_bytes, uniform,
 };
 
 /// A kernel that ends by launching itself.
@@ -52,8 +51,8 @@ pub struct Iteration<'db> {
 ///
 /// # Errors
 /// The reasons why it can't be done.
-pub fn make_loop<'db>(db: &'db dyn Db, launch: LaunchId<'db>) -> Result<SourceEdit, Ineligible> {
-    let mut draft = Draft::of(own_launch(db, launch)?);
+pub fn make_loop(mut draft: Draft<'_>) -> Result<SourceEdit, Ineligible> {
+    refuse_other_kernel(&mut draft)?;
     let iteration = Iteration::find(&mut draft)?;
     let header = draft.header();
     let header = draft.settle(header)?;

@@ -296,6 +296,49 @@ fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
     if kernel.outlined.is_some() || kernel.params.iter().any(|p| p.ty.base.contains("gridfuse::")) {
         refusals.add(format!("`{name}` has been rewritten already"), Some(kernel.place()));
     }
+    refuse_grid(site, kernel, effects, refusals);
+    refuse_to_leave_unseen(name, effects, refusals);
+    for found in effects
+        .own_name
+        .iter()
+        .chain(&effects.errors)
+        .chain(&effects.syncs)
+        .chain(&effects.events)
+        .chain(&effects.operations)
+    {
+        refusals.add(format!("`{name}` uses {}", found.what), Some(found.place));
+    }
+    if let Some(span) = summary(db, site.parent).may_wait {
+        refusals.add(
+            format!("`{name}` may wait in a loop for another thread"),
+            Some(site.place(span)),
+        );
+    }
+    let mentions = lex::identifiers(kernel.source(site.parent.body_span(db)))
+        .filter(|w| w == name)
+        .count();
+    if mentions > 1 {
+        refusals.add(
+            format!("`{name}` mentions itself where it doesn't launch"),
+            Some(kernel.place()),
+        );
+    }
+    for stmt in &site.body.stmts {
+        let what = match &stmt.kind {
+            StmtKind::Goto(_) | StmtKind::Label(..) => "jumps to labels",
+            StmtKind::Preprocessor { .. } => "has parts under an #if",
+            StmtKind::Unknown { .. } => "has a statement that is not understood",
+            _ => continue,
+        };
+        refusals.add(format!("`{name}` {what}"), Some(site.place(stmt.span)));
+    }
+    refuse_partial_return(site, name, effects, refusals);
+    refuse_stale_load(site, kernel, effects, refusals);
+}
+
+/// Refuses a kernel that may read which block of which grid it runs in: both are others in one grid of many links.
+fn refuse_grid(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
+    let name = &kernel.name;
     let body = &site.body;
     let is_grid = |b: Builtin| matches!(b, Builtin::BlockIdx | Builtin::GridDim);
     if let Some(expr) = body
@@ -332,63 +375,36 @@ fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
     for asm in effects.asm.iter().filter(|a| !movable::is_plain_asm(a)) {
         refusals.add(format!("`{name}` holds inline assembly"), Some(asm.place));
     }
-    refuse_to_leave_unseen(name, effects, refusals);
-    for found in effects
-        .own_name
-        .iter()
-        .chain(&effects.errors)
-        .chain(&effects.syncs)
-        .chain(&effects.events)
-        .chain(&effects.operations)
-    {
-        refusals.add(format!("`{name}` uses {}", found.what), Some(found.place));
+}
+
+/// Who has returned isn't waited for, neither by a barrier nor by a shuffle; between links it is waited for.
+fn refuse_partial_return(site: &Site<'_>, name: &str, effects: &Effects, refusals: &mut Refusals) {
+    if effects.barriers.is_empty() && effects.warp.is_empty() {
+        return;
     }
-    if let Some(span) = summary(db, site.parent).may_wait {
-        refusals.add(
-            format!("`{name}` may wait in a loop for another thread"),
-            Some(site.place(span)),
-        );
-    }
-    let mentions = lex::identifiers(kernel.source(site.parent.body_span(db)))
-        .filter(|w| w == name)
-        .count();
-    if mentions > 1 {
-        refusals.add(
-            format!("`{name}` mentions itself where it doesn't launch"),
-            Some(kernel.place()),
-        );
-    }
-    for stmt in &body.stmts {
-        let what = match &stmt.kind {
-            StmtKind::Goto(_) | StmtKind::Label(..) => "jumps to labels",
-            StmtKind::Preprocessor { .. } => "has parts under an #if",
-            StmtKind::Unknown { .. } => "has a statement that is not understood",
-            _ => continue,
-        };
-        refusals.add(format!("`{name}` {what}"), Some(site.place(stmt.span)));
-    }
-    // Who has returned isn't waited for, neither by a barrier nor by a shuffle; between links it is waited for.
-    if !effects.barriers.is_empty() || !effects.warp.is_empty() {
-        let levels = uniformity(db, site.parent);
-        for (index, stmt) in body.stmts.iter().enumerate() {
-            let together = levels
-                .divergence
-                .get(&StmtId(index as u32))
-                .is_some_and(|u| u.level <= Level::Block && u.assumes.is_empty());
-            if matches!(stmt.kind, StmtKind::Return(_)) && !together {
-                refusals.add(
-                    format!("some threads of `{name}` leave it, and others wait for each other"),
-                    Some(site.place(stmt.span)),
-                );
-            }
+    let levels = uniformity(site.db, site.parent);
+    for (index, stmt) in site.body.stmts.iter().enumerate() {
+        let together = levels
+            .divergence
+            .get(&StmtId(index as u32))
+            .is_some_and(|u| u.level <= Level::Block && u.assumes.is_empty());
+        if matches!(stmt.kind, StmtKind::Return(_)) && !together {
+            refusals.add(
+                format!("some threads of `{name}` leave it, and others wait for each other"),
+                Some(site.place(stmt.span)),
+            );
         }
     }
-    // Within a grid nothing orders such loads behind the writes of other blocks.
+}
+
+/// Within a grid nothing orders loads that take what they read for constant behind the writes of other blocks.
+fn refuse_stale_load(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
+    let (name, body) = (&kernel.name, &site.body);
     let restrict = body.params.iter().map(|p| body.binding(*p)).find(|p| p.ty.restrict);
     let load = match (effects.read_only.first().or(effects.restricts.first()), restrict) {
         (Some(load), _) => Some((load.what.clone(), load.place)),
         (None, Some(param)) => Some(("__restrict__".to_owned(), site.place(param.decl_span))),
-        (None, None) => all_restrict(db, site.file).then(|| ("--restrict".to_owned(), kernel.place())),
+        (None, None) => all_restrict(site.db, site.file).then(|| ("--restrict".to_owned(), kernel.place())),
     };
     if let Some((what, place)) = load
         && let Some(span) = write_before(site)

@@ -8,8 +8,7 @@ mod memory;
 mod overlap;
 mod running;
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::{LaunchId, takes_flat_blocks};
+use gridfuse_analysis::facts::launch::takes_flat_blocks;
 
 use crate::api::refusal::Ineligible;
 use crate::api::source_edit::SourceEdit;
@@ -18,7 +17,7 @@ use crate::emit::split::Split;
 use crate::facts::effects::effects;
 use crate::facts::order;
 use crate::transforms::aggregate::shared_memory;
-use crate::transforms::self_launch::own_launch;
+use crate::transforms::self_launch::refuse_other_kernel;
 
 use chain::{Chain, Passed};
 use overlap::Overlap;
@@ -41,12 +40,13 @@ enum Form {
     Running(Overlap, Running),
 }
 
-/// The edit that makes one grid of the kernel that launches itself at `launch`.
+/// The edit that makes one grid of the kernel that launches itself there.
 ///
 /// # Errors
 /// The reasons why it can't be done.
-pub fn promote<'db>(db: &'db dyn Db, launch: LaunchId<'db>, promotion: &Promotion) -> Result<SourceEdit, Ineligible> {
-    let mut draft = Draft::of(own_launch(db, launch)?);
+pub fn promote(mut draft: Draft<'_>, promotion: &Promotion) -> Result<SourceEdit, Ineligible> {
+    let db = draft.site.db;
+    refuse_other_kernel(&mut draft)?;
     let chain = Chain::find(&mut draft)?;
     let refusals = &mut draft.refusals;
     let form = match promotion {

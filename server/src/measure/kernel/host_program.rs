@@ -247,20 +247,7 @@ fn split_arguments(written: &str) -> Vec<&str> {
 }
 
 fn parts(kernel: &Kernel, spec: &Spec, evaluator: &Evaluator<'_>) -> Result<Parts, Mistake> {
-    for definition in &spec.definitions {
-        let known = kernel
-            .parameters
-            .iter()
-            .any(|parameter| parameter.name == definition.name);
-        if definition.element.is_some() && !known {
-            let message = format!("`{}` has no parameter `{}`", kernel.name, definition.name);
-            return Err(Mistake::new(definition.at, message));
-        }
-        if definition.name == kernel.name {
-            let message = format!("`{}` is the kernel's own name", definition.name);
-            return Err(Mistake::new(definition.at, message));
-        }
-    }
+    refuse_mistaken_definitions(kernel, spec)?;
     let mut parts = Parts {
         graphs: Vec::new(),
         fills: String::new(),
@@ -299,27 +286,85 @@ fn parts(kernel: &Kernel, spec: &Spec, evaluator: &Evaluator<'_>) -> Result<Part
             let message = format!("`{name}` can't be given where a parameter in front of it is left out");
             return Err(Mistake::new(0, message));
         }
+        parts.parameter(index, parameter, &value?, spec, evaluator)?;
+        parts.arguments.push(name.clone());
+    }
+    refuse_unused_definitions(kernel, spec, evaluator)?;
+    Ok(parts)
+}
+
+/// Elements can be set of parameters alone, and nothing can have the kernel's name.
+fn refuse_mistaken_definitions(kernel: &Kernel, spec: &Spec) -> Result<(), Mistake> {
+    for definition in &spec.definitions {
+        let known = kernel
+            .parameters
+            .iter()
+            .any(|parameter| parameter.name == definition.name);
+        if definition.element.is_some() && !known {
+            let message = format!("`{}` has no parameter `{}`", kernel.name, definition.name);
+            return Err(Mistake::new(definition.at, message));
+        }
+        if definition.name == kernel.name {
+            let message = format!("`{}` is the kernel's own name", definition.name);
+            return Err(Mistake::new(definition.at, message));
+        }
+    }
+    Ok(())
+}
+
+/// What is defined has to be used.
+fn refuse_unused_definitions(kernel: &Kernel, spec: &Spec, evaluator: &Evaluator<'_>) -> Result<(), Mistake> {
+    for definition in &spec.definitions {
+        if !evaluator.is_used(&definition.name) && definition.name != PENDING {
+            let names: Vec<&str> = kernel
+                .parameters
+                .iter()
+                .map(|parameter| parameter.name.as_str())
+                .collect();
+            let message = format!(
+                "`{}` is used nowhere: the parameters of `{}` are {}",
+                definition.name,
+                kernel.name,
+                names.join(", ")
+            );
+            return Err(Mistake::new(definition.at, message));
+        }
+    }
+    Ok(())
+}
+
+impl Parts {
+    /// Declares what is passed for a parameter, and fills it.
+    fn parameter(
+        &mut self,
+        index: usize,
+        parameter: &Parameter,
+        value: &Value,
+        spec: &Spec,
+        evaluator: &Evaluator<'_>,
+    ) -> Result<(), Mistake> {
+        let name = &parameter.name;
         let at = definition_at(spec, name);
         let fits = |message: String| Mistake::new(at, message);
-        match (&value?, &parameter.element, &parameter.value) {
+        match (value, &parameter.element, &parameter.value) {
             (Value::Buffer(buffer), Some(element), _) => {
-                parts.buffer(index, parameter, element, buffer, spec, evaluator)?
+                self.buffer(index, parameter, element, buffer, spec, evaluator)?
             }
             // A name that isn't known may stand for a pointer: the compiler tells.
             (Value::Buffer(buffer), None, Some(base)) if scalar(base).is_none() => {
-                parts.buffer(index, parameter, "", buffer, spec, evaluator)?;
+                self.buffer(index, parameter, "", buffer, spec, evaluator)?;
             }
             (Value::Null, Some(_), _) => {
-                let _ = writeln!(parts.fills, "    {} {name} = nullptr;", parameter.spelled);
+                let _ = writeln!(self.fills, "    {} {name} = nullptr;", parameter.spelled);
             }
             (Value::Code(code), _, _) => {
-                let _ = writeln!(parts.fills, "    {} {name} = {code};", parameter.spelled);
+                let _ = writeln!(self.fills, "    {} {name} = {code};", parameter.spelled);
             }
             (Value::Number(number), None, Some(base)) => {
                 fits_scalar(*number, scalar(base))
                     .map_err(|why| fits(format!("`{name}` is {}, and {why}", parameter.spelled)))?;
                 let _ = writeln!(
-                    parts.fills,
+                    self.fills,
                     "    {} {name} = static_cast<{base}>({});",
                     parameter.spelled,
                     number.literal()
@@ -341,31 +386,14 @@ fn parts(kernel: &Kernel, spec: &Spec, evaluator: &Evaluator<'_>) -> Result<Part
             }
         }
         if spec.definitions.iter().any(|d| d.name == *name && d.element.is_some())
-            && !parts.restores.contains(&format!("gridfuse_{name}."))
+            && !self.restores.contains(&format!("gridfuse_{name}."))
         {
             return Err(fits(format!(
                 "only elements of buffers can be set, and `{name}` is none"
             )));
         }
-        parts.arguments.push(name.clone());
+        Ok(())
     }
-    for definition in &spec.definitions {
-        if !evaluator.is_used(&definition.name) && definition.name != PENDING {
-            let names: Vec<&str> = kernel
-                .parameters
-                .iter()
-                .map(|parameter| parameter.name.as_str())
-                .collect();
-            let message = format!(
-                "`{}` is used nowhere: the parameters of `{}` are {}",
-                definition.name,
-                kernel.name,
-                names.join(", ")
-            );
-            return Err(Mistake::new(definition.at, message));
-        }
-    }
-    Ok(parts)
 }
 
 fn definition_at(spec: &Spec, name: &str) -> usize {

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::items::items;
-use gridfuse_codeactions::api::rewrite::Options;
+use gridfuse_codeactions::api::rewrite::{Axis, Family, Options};
 use gridfuse_codeactions::api::source_edit::map_range;
-use gridfuse_codeactions::fixes::fix_by_id;
 use gridfuse_codeactions::handlers::optimize::Plan;
+use gridfuse_codeactions::handlers::{REWRITES, rewrite_by_id};
 use gridfuse_codeactions::undo::NOTHING;
 
 use super::space::{Point, granularity};
@@ -40,6 +40,7 @@ impl Base {
         let mut project = load()?;
         let mut place = place;
         let mut changes = BTreeMap::new();
+        let reversal = REWRITES.iter().find(|rewrite| rewrite.family == Family::Reversal);
         for name in functions(&project, path) {
             let edit = {
                 let db = project.host.db();
@@ -48,12 +49,12 @@ impl Base {
                     .functions
                     .iter()
                     .find(|function| function.has_body(db) && function.name(db) == name);
-                let (Some(function), Some(fix)) = (function, fix_by_id("revert")) else {
+                let (Some(function), Some(revert)) = (function, reversal) else {
                     continue;
                 };
                 let start = function.start(db);
                 let range = TextRange::new(start, start + function.text(db).len() as u32);
-                match (fix.apply)(db, FileRange { file, range }, &Options::default()) {
+                match revert.apply(db, FileRange { file, range }, &Options::default()) {
                     Ok(edit) => edit,
                     Err(refusal) => match refusal.0.iter().find(|reason| reason.text != NOTHING) {
                         None => continue,
@@ -102,12 +103,13 @@ impl Base {
         let mut allocates = false;
         for (step, _) in plan.iter().flat_map(|plan| &plan.steps) {
             let (id, value) = step.split_once('=').unwrap_or((step, ""));
-            match id {
-                "threshold" => point.threshold = value.parse().ok(),
-                "coarsen" => point.factor = value.parse().ok(),
-                "aggregate-malloc" => allocates = true,
-                "aggregate-atomics" => point.combined = true,
-                _ => point.granularity = granularity(id).or(point.granularity),
+            match rewrite_by_id(id).and_then(|rewrite| rewrite.tunes) {
+                Some(Axis::Threshold(_)) => point.threshold = value.parse().ok(),
+                Some(Axis::Factor(_)) => point.factor = value.parse().ok(),
+                Some(Axis::Allocation) => allocates = true,
+                Some(Axis::Combination) => point.combined = true,
+                Some(Axis::Granularity(_)) => point.granularity = granularity(id).or(point.granularity),
+                None => {}
             }
         }
         (point, allocates)

@@ -16,18 +16,20 @@ mod sweep;
 mod workshop;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_codeactions::api::rewrite::Axis;
 
 use self::base::{Base, Load};
 use self::cost::{Ledger, Stage};
 use self::lab::{Lab, refused};
 use self::race::Tries;
-use self::report::{Found, TuneReport, VERSION};
+use self::report::{Found, Swept, TuneReport, VERSION};
 use self::search::Search;
+use self::space::{Point, rewrite_on};
 use self::state::{Key, Saved, State};
 use self::workshop::{CloseOnDrop, Program, Workshop};
 use super::build::Compiler;
@@ -109,13 +111,7 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
     let devices = devices(&found.alike, &place.visible_devices());
     let key = key(tuning, &project, &compiler, &found.machine.gpu);
     let show = project.shower();
-    let directories: Vec<PathBuf> = (0..devices.len())
-        .map(|number| scratch.path().join(format!("gpu-{number}")))
-        .collect();
-    for directory in &directories {
-        std::fs::create_dir_all(directory)
-            .map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
-    }
+    let directories = directories(scratch.path(), devices.len())?;
     let runners: Vec<Runner<'_>> = devices
         .iter()
         .zip(&directories)
@@ -133,23 +129,16 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
         return Err("internal error: there is nothing to run programs on; please report it".to_owned());
     };
 
-    let (state, saved) = match State::open(key)? {
-        Some((state, saved)) => (Some(state), saved),
-        None => (None, Saved::default()),
-    };
-    let saved = if tuning.fresh { Saved::default() } else { saved };
-    ledger.resume(Stage::Search, saved.search);
-    ledger.resume(Stage::Sweep, saved.sweep);
+    let (state, saved) = resume(key, tuning, &ledger)?;
     let resumed = saved.tried.len();
     let workshop = Workshop::new(&place, &compiler, request, &header, scratch.path(), &ledger);
     let mut lab = Lab {
         tuning,
         load,
-        prefix: if allocates {
-            vec!["aggregate-malloc"]
-        } else {
-            Vec::new()
-        },
+        prefix: rewrite_on(|axis| allocates && axis == Axis::Allocation)
+            .into_iter()
+            .map(|rewrite| rewrite.id)
+            .collect(),
         kernels: &kernels,
         sites: sites.clone(),
         runners: &runners,
@@ -164,46 +153,23 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
         begin,
         progress,
     };
-    let (reference, best, search, exhaustive) = std::thread::scope(|scope| {
+    let Searched {
+        reference,
+        best,
+        search,
+        exhaustive,
+    } = std::thread::scope(|scope| {
         let _close = CloseOnDrop(&workshop);
         for _ in 0..workshop.workers(runners.len()) {
             scope.spawn(|| workshop.work());
         }
-        let programs = order_original(&workshop, &original);
-        progress.tell(PROBED, "building the program as it is");
-        let space = lab.space(guess)?;
-        let search = Search::new(&space, guess, request.repeat);
-        // While the program as it is runs, too.
-        lab.order_timed(search.first(), false)?;
-        let reference = reference(first, &workshop, programs, progress)?;
-        ledger.begin(Stage::Search);
-        let best = lab.search(search, &reference)?;
-        let seconds = ledger.cost(Stage::Setup).plus(ledger.cost(Stage::Search)).seconds;
-        let ms = best.and_then(|point| median(&lab.tried.get(&point)?.times_ms));
-        let speedup = reference.outcome.median().zip(ms.filter(|ms| *ms > 0.0));
-        let found = Found {
-            possible: space.len(),
-            tried: lab.tried.values().filter(|tried| !refused(tried)).count(),
-            resumed,
-            stopped: lab.stopped,
-            seconds,
-            cost: ledger.cost(Stage::Search),
-            best: best.map(|point| point.to_string()),
-            best_ms: ms,
-            speedup: speedup.map(|(original, ms)| original / ms),
-        };
-        let exhaustive = match tuning.exhaustive {
-            true => Some(lab.sweep(&space, best, &reference)?),
-            false => None,
-        };
-        Ok::<_, String>((reference, best, found, exhaustive))
+        explore(&mut lab, first, guess, resumed)
     })?;
     let faster = search.speedup.is_some_and(|speedup| speedup > 1.0);
     let (project, applied) = match best.filter(|_| faster) {
-        Some(point) => match lab.apply(point)? {
-            Ok((project, applied)) => (project, applied),
-            Err(reasons) => return Err(format!("internal error: {}; please report it", reasons.join("; "))),
-        },
+        Some(point) => lab
+            .apply(point)?
+            .map_err(|reasons| format!("internal error: {}; please report it", reasons.join("; ")))?,
         None => (load()?, Applied::default()),
     };
     let points = lab.points();
@@ -236,6 +202,82 @@ pub fn tune(tuning: &Tuning, load: Load<'_>, progress: Progress<'_>) -> Result<T
         fingerprints: fingerprints(&load()?, &project, request),
         functions,
         changes: applied.changes,
+    })
+}
+
+/// A directory for the programs of each GPU.
+fn directories(scratch: &Path, count: usize) -> Result<Vec<PathBuf>, String> {
+    let number = |number| {
+        let directory = scratch.join(format!("gpu-{number}"));
+        let created = std::fs::create_dir_all(&directory);
+        created.map_err(|error| format!("cannot create {}: {error}", directory.display()))?;
+        Ok(directory)
+    };
+    (0..count).map(number).collect()
+}
+
+/// Where the search is kept, and what is known from one that was cut short.
+fn resume(key: Key, tuning: &Tuning, ledger: &Ledger) -> Result<(Option<State>, Saved), String> {
+    let (state, saved) = match State::open(key)? {
+        Some((state, saved)) => (Some(state), saved),
+        None => (None, Saved::default()),
+    };
+    let saved = if tuning.fresh { Saved::default() } else { saved };
+    ledger.resume(Stage::Search, saved.search);
+    ledger.resume(Stage::Sweep, saved.sweep);
+    Ok((state, saved))
+}
+
+/// What the search has found.
+struct Searched {
+    /// The program as it is.
+    reference: Reference,
+    /// The fastest point.
+    best: Option<Point>,
+    /// The search, in numbers.
+    search: Found,
+    /// All points, where they were asked for.
+    exhaustive: Option<Swept>,
+}
+
+/// Runs the program as it is, and then the points of the space, as far as the search goes.
+fn explore(lab: &mut Lab<'_>, first: &Runner<'_>, guess: Point, resumed: usize) -> Result<Searched, String> {
+    let programs = order_original(lab.workshop, &lab.original);
+    lab.progress.tell(PROBED, "building the program as it is");
+    let space = lab.space(guess)?;
+    let search = Search::new(&space, guess, lab.tuning.request.repeat);
+    // While the program as it is runs, too.
+    lab.order_timed(search.first(), false)?;
+    let reference = reference(first, lab.workshop, programs, lab.progress)?;
+    lab.ledger.begin(Stage::Search);
+    let best = lab.search(search, &reference)?;
+    let seconds = lab
+        .ledger
+        .cost(Stage::Setup)
+        .plus(lab.ledger.cost(Stage::Search))
+        .seconds;
+    let ms = best.and_then(|point| median(&lab.tried.get(&point)?.times_ms));
+    let speedup = reference.outcome.median().zip(ms.filter(|ms| *ms > 0.0));
+    let search = Found {
+        possible: space.len(),
+        tried: lab.tried.values().filter(|tried| !refused(tried)).count(),
+        resumed,
+        stopped: lab.stopped,
+        seconds,
+        cost: lab.ledger.cost(Stage::Search),
+        best: best.map(|point| point.to_string()),
+        best_ms: ms,
+        speedup: speedup.map(|(original, ms)| original / ms),
+    };
+    let exhaustive = match lab.tuning.exhaustive {
+        true => Some(lab.sweep(&space, best, &reference)?),
+        false => None,
+    };
+    Ok(Searched {
+        reference,
+        best,
+        search,
+        exhaustive,
     })
 }
 

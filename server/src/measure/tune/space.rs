@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use gridfuse_codeactions::api::rewrite::{Axis, Options, Rewrite};
-use gridfuse_codeactions::handlers::{REWRITES, rewrite_by_id};
+use gridfuse_codeactions::api::rewrite::{Axis, Family, Options, Rewrite};
+use gridfuse_codeactions::handlers::{of_launches, rewrite_by_id};
 
 /// Thresholds that are tried, unless the user names others.
 pub const THRESHOLDS: [u64; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
@@ -18,16 +18,45 @@ pub fn granularities() -> Vec<&'static str> {
         Some(Axis::Granularity(place)) => Some(place),
         _ => None,
     };
-    let mut found: Vec<&Rewrite> = REWRITES.iter().filter(|rewrite| place(rewrite).is_some()).collect();
+    let mut found: Vec<&Rewrite> = of_launches().filter(|rewrite| place(rewrite).is_some()).collect();
     found.sort_by_key(place);
     found.into_iter().map(|rewrite| rewrite.id).collect()
 }
 
 /// The child's work in the launching thread: there are no child grids left for the other axes to be about.
-const SERIALIZE: &str = "serialize";
+fn leaves_no_grids(granularity: Option<&str>) -> bool {
+    let rewrite = granularity.and_then(rewrite_by_id);
+    rewrite.is_some_and(|rewrite| rewrite.family == Family::InLauncher)
+}
+
+/// The rewrite by which `tune` chooses on an axis beside that of granularities.
+pub fn rewrite_on(is_it: impl Fn(Axis) -> bool) -> Option<&'static Rewrite> {
+    of_launches().find(|rewrite| rewrite.tunes.is_some_and(&is_it))
+}
+
+/// The rewrite that a number is chosen for, and its option.
+fn numbered(option_of: impl Fn(Axis) -> Option<&'static str>) -> Option<(&'static Rewrite, &'static str)> {
+    of_launches().find_map(|rewrite| Some((rewrite, option_of(rewrite.tunes?)?)))
+}
+
+fn threshold() -> Option<(&'static Rewrite, &'static str)> {
+    numbered(|axis| match axis {
+        Axis::Threshold(option) => Some(option),
+        _ => None,
+    })
+}
+
+fn factor() -> Option<(&'static Rewrite, &'static str)> {
+    numbered(|axis| match axis {
+        Axis::Factor(option) => Some(option),
+        _ => None,
+    })
+}
 
 /// Lets a warp of the child do one atomic operation for its threads.
-const COMBINE: &str = "aggregate-atomics";
+fn combining() -> Option<&'static Rewrite> {
+    rewrite_on(|axis| axis == Axis::Combination)
+}
 
 /// One way to launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,28 +74,28 @@ pub struct Point {
 impl Point {
     /// The same at another granularity, as far as that leaves something of the same.
     fn at(self, granularity: Option<&'static str>) -> Point {
-        let rest = match granularity {
-            Some(SERIALIZE) => Point::default(),
-            _ => self,
+        let rest = match leaves_no_grids(granularity) {
+            true => Point::default(),
+            false => self,
         };
         Point { granularity, ..rest }
     }
 
     /// The rewrites that make it of the program without any, in order, with their options.
     pub fn steps(&self) -> Vec<(&'static Rewrite, Options)> {
-        let option = |name: &str, value: u64| {
+        let with = |(rewrite, option): (&'static Rewrite, &str), value: u64| {
             let mut options = Options::default();
-            options.0.insert(name.to_owned(), value.to_string());
-            options
+            options.0.insert(option.to_owned(), value.to_string());
+            (rewrite, options)
         };
-        let combined = self.combined.then(|| (COMBINE, Options::default()));
-        let threshold = self.threshold.map(|value| ("threshold", option("threshold", value)));
-        let factor = self.factor.map(|value| ("coarsen", option("factor", value)));
-        let granularity = self.granularity.map(|id| (id, Options::default()));
+        let plain = |rewrite: &'static Rewrite| (rewrite, Options::default());
+        let combined = combining().filter(|_| self.combined).map(plain);
+        let threshold = threshold().zip(self.threshold).map(|(on, value)| with(on, value));
+        let factor = factor().zip(self.factor).map(|(on, value)| with(on, value));
+        let granularity = self.granularity.and_then(rewrite_by_id).map(plain);
         [combined, threshold, factor, granularity]
             .into_iter()
             .flatten()
-            .filter_map(|(id, options)| Some((rewrite_by_id(id)?, options)))
             .collect()
     }
 
@@ -95,12 +124,15 @@ impl Point {
             return Some(point);
         }
         for step in text.split('+') {
-            match step.split_once('=') {
-                Some(("threshold", value)) => point.threshold = Some(value.parse().ok()?),
-                Some(("coarsen", value)) => point.factor = Some(value.parse().ok()?),
-                Some(_) => return None,
-                None if step == COMBINE => point.combined = true,
-                None => point.granularity = Some(granularity(step)?),
+            let (id, value) = step
+                .split_once('=')
+                .map_or((step, None), |(id, value)| (id, Some(value)));
+            match (rewrite_by_id(id)?.tunes?, value) {
+                (Axis::Threshold(_), Some(value)) => point.threshold = Some(value.parse().ok()?),
+                (Axis::Factor(_), Some(value)) => point.factor = Some(value.parse().ok()?),
+                (Axis::Combination, None) => point.combined = true,
+                (Axis::Granularity(_), None) => point.granularity = Some(granularity(id)?),
+                _ => return None,
             }
         }
         Some(point)
@@ -117,13 +149,17 @@ const NOTHING: &str = "no-rewrite";
 
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let combined = self.combined.then(|| COMBINE.to_owned());
-        let threshold = self.threshold.map(|value| format!("threshold={value}"));
-        let factor = self.factor.map(|value| format!("coarsen={value}"));
-        let steps: Vec<String> = [combined, threshold, factor, self.granularity.map(str::to_owned)]
-            .into_iter()
-            .flatten()
-            .collect();
+        let numbered = |(rewrite, _): (&Rewrite, &str), value: u64| format!("{}={value}", rewrite.id);
+        let combined = combining().filter(|_| self.combined);
+        let steps: Vec<String> = [
+            combined.map(|rewrite| rewrite.id.to_owned()),
+            threshold().zip(self.threshold).map(|(on, value)| numbered(on, value)),
+            factor().zip(self.factor).map(|(on, value)| numbered(on, value)),
+            self.granularity.map(str::to_owned),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
         f.write_str(if steps.is_empty() { NOTHING } else { "" })?;
         f.write_str(&steps.join("+"))
     }
@@ -174,7 +210,7 @@ impl Space {
 
     /// How many points there are.
     pub fn len(&self) -> usize {
-        let serial = usize::from(self.granularities.contains(&Some(SERIALIZE)));
+        let serial = self.granularities.iter().filter(|id| leaves_no_grids(**id)).count();
         let collected = self.granularities.len() - serial;
         collected * self.combined.len() * self.thresholds.len() * self.factors.len() + serial
     }
@@ -183,7 +219,7 @@ impl Space {
     pub fn points(&self) -> Vec<Point> {
         let mut points = Vec::with_capacity(self.len());
         for granularity in &self.granularities {
-            if *granularity == Some(SERIALIZE) {
+            if leaves_no_grids(*granularity) {
                 points.push(Point::default().at(*granularity));
                 continue;
             }
@@ -233,7 +269,7 @@ impl Space {
     /// The points that differ from a point in one thing alone, by one step.
     pub fn neighbours(&self, point: Point) -> Vec<Point> {
         let mut neighbours = Vec::new();
-        if point.granularity != Some(SERIALIZE) {
+        if !leaves_no_grids(point.granularity) {
             for threshold in beside(&self.thresholds, point.threshold) {
                 neighbours.push(Point { threshold, ..point });
             }
@@ -270,6 +306,8 @@ fn beside<T: Copy + PartialEq>(axis: &[T], value: T) -> impl Iterator<Item = T> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SERIALIZE: &str = "serialize";
 
     #[test]
     fn points_have_names() {

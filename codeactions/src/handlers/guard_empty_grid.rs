@@ -1,15 +1,12 @@
 //! `guard-empty-grid`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, body};
 
-use crate::api::fix::Fix;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Family, Measured, Offered, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::lex;
@@ -21,14 +18,18 @@ use crate::facts::launch_errors;
 use crate::facts::pure;
 use crate::facts::site::Site;
 
-pub(super) const FIX: Fix = Fix {
+pub(super) const REWRITE: Rewrite = Rewrite {
     id: "guard-empty-grid",
     title: "Launch only when there is something to do",
     doc: DOC,
     options: &[],
-    everywhere: false,
+    target: Target::Place(Offered::ByDiagnostics),
+    family: Family::Repair,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply,
+    undo: Undo::Not("what was there was wrong"),
+    run: apply,
 };
 
 const DOC: &str = r#"Puts a condition in front of a launch whose grid may have no blocks.
@@ -78,9 +79,9 @@ __global__ void parent(const int* row, const int* edges, int* out, int n) {
 CUDA C++ Programming Guide, "Execution Configuration"; the diagnostic `empty-grid`.
 "#;
 
-fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(FIX.options)?;
-    let mut draft = Draft::at(db, place)?;
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let db = ctx.db;
+    let mut draft = Draft::begin(ctx)?;
     let Draft { site, refusals, .. } = &mut draft;
     site.refuse_common(refusals);
     launch_errors::refuse_asked(site.parent_name(), &effects(db, site.parent), refusals);

@@ -1,12 +1,9 @@
 //! `check-launch-error`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::included::included_files;
 
-use crate::api::fix::Fix;
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Family, Measured, Offered, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::include::add_system_include;
@@ -15,14 +12,18 @@ use crate::emit::target;
 use crate::facts::effects::effects;
 use crate::facts::launch_errors;
 
-pub(super) const FIX: Fix = Fix {
+pub(super) const REWRITE: Rewrite = Rewrite {
     id: "check-launch-error",
     title: "Print the launch's error",
     doc: DOC,
     options: &[],
-    everywhere: false,
+    target: Target::Place(Offered::ByDiagnostics),
+    family: Family::Repair,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply,
+    undo: Undo::Not("what was there was wrong"),
+    run: apply,
 };
 
 const DOC: &str = r#"Prints why a launch by device code failed, when it did.
@@ -62,9 +63,9 @@ __global__ void parent(int* out, const int* counts) {
 CUDA C++ Programming Guide, CUDA Dynamic Parallelism, "API Errors and Launch Failures"; the diagnostic `unchecked-launch`.
 "#;
 
-fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(FIX.options)?;
-    let mut draft = Draft::at(db, place)?;
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let db = ctx.db;
+    let mut draft = Draft::begin(ctx)?;
     let Draft {
         site,
         edit: _,

@@ -1,11 +1,8 @@
 //! `retune-grid`, `retune-grid-host`, `retune-grid-stream`, `retune-multiblock`, `retune-block` and `retune-warp`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::place::FileRange;
-
-use crate::api::fix::Fix;
+use super::REWRITES;
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{OptionSpec, Options};
+use crate::api::rewrite::{Family, Layer, Measured, Offered, OptionSpec, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::undo;
 
@@ -125,17 +122,21 @@ macro_rules! doc {
     };
 }
 
-pub(super) const GRID: Fix = Fix {
+pub(super) const GRID: Rewrite = Rewrite {
     id: "retune-grid",
     title: "Collect the launches per grid instead",
     doc: doc!("per grid", "aggregate-grid", "PerBlock", "block", "PerGrid", "grid"),
     options: &[],
-    everywhere: true,
+    target: Target::Place(Offered::Everywhere),
+    family: Family::Aggregation,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply: |db, place, options| again(db, place, "aggregate-grid", options, GRID.options),
+    undo: Undo::Layer(Layer::Collected("PerGrid")),
+    run: apply,
 };
 
-pub(super) const GRID_HOST: Fix = Fix {
+pub(super) const GRID_HOST: Rewrite = Rewrite {
     id: "retune-grid-host",
     title: "Leave the collected launches to the host",
     doc: doc!(
@@ -146,12 +147,16 @@ pub(super) const GRID_HOST: Fix = Fix {
         program!("PerGridFromHost", "grid", "launchpad_for<expand_aggregated>")
     ),
     options: &[],
-    everywhere: true,
+    target: Target::Place(Offered::Everywhere),
+    family: Family::Aggregation,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply: |db, place, options| again(db, place, "aggregate-grid-host", options, GRID_HOST.options),
+    undo: Undo::Layer(Layer::Collected("PerGridFromHost")),
+    run: apply,
 };
 
-pub(super) const GRID_STREAM: Fix = Fix {
+pub(super) const GRID_STREAM: Rewrite = Rewrite {
     id: "retune-grid-stream",
     title: "Run the collected launches behind the parent in its stream",
     doc: doc!(
@@ -162,12 +167,16 @@ pub(super) const GRID_STREAM: Fix = Fix {
         in_stream!()
     ),
     options: &[],
-    everywhere: true,
+    target: Target::Place(Offered::Everywhere),
+    family: Family::Aggregation,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply: |db, place, options| again(db, place, "aggregate-grid-stream", options, GRID_STREAM.options),
+    undo: Undo::Layer(Layer::Collected("PerGridInStream")),
+    run: apply,
 };
 
-pub(super) const MULTIBLOCK: Fix = Fix {
+pub(super) const MULTIBLOCK: Rewrite = Rewrite {
     id: "retune-multiblock",
     title: "Collect the launches per group of blocks instead",
     doc: doc!(
@@ -183,38 +192,43 @@ pub(super) const MULTIBLOCK: Fix = Fix {
         default: "8",
         doc: "So many neighbouring blocks launch together.",
     }],
-    everywhere: true,
+    target: Target::Place(Offered::Everywhere),
+    family: Family::Aggregation,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply: |db, place, options| again(db, place, "aggregate-multiblock", options, MULTIBLOCK.options),
+    undo: Undo::Layer(Layer::Collected("PerMultiBlock")),
+    run: apply,
 };
 
-pub(super) const BLOCK: Fix = Fix {
+pub(super) const BLOCK: Rewrite = Rewrite {
     id: "retune-block",
     title: "Collect the launches per block instead",
     doc: doc!("per block", "aggregate-block", "PerGrid", "grid", "PerBlock", "block"),
     options: &[],
-    everywhere: true,
+    target: Target::Place(Offered::Everywhere),
+    family: Family::Aggregation,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply: |db, place, options| again(db, place, "aggregate-block", options, BLOCK.options),
+    undo: Undo::Layer(Layer::Collected("PerBlock")),
+    run: apply,
 };
 
-pub(super) const WARP: Fix = Fix {
+pub(super) const WARP: Rewrite = Rewrite {
     id: "retune-warp",
     title: "Collect the launches per warp instead",
     doc: doc!("per warp", "aggregate-warp", "PerBlock", "block", "PerWarp", "warp"),
     options: &[],
-    everywhere: true,
+    target: Target::Place(Offered::Everywhere),
+    family: Family::Aggregation,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply: |db, place, options| again(db, place, "aggregate-warp", options, WARP.options),
+    undo: Undo::Layer(Layer::Collected("PerWarp")),
+    run: apply,
 };
 
-fn again(
-    db: &dyn Db,
-    place: FileRange,
-    rewrite: &str,
-    options: &Options,
-    known: &[OptionSpec],
-) -> Result<SourceEdit, Ineligible> {
-    options.validate(known)?;
-    undo::collect_again(db, place, rewrite, options)
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    undo::collect_again(ctx, REWRITES)
 }

@@ -7,11 +7,10 @@ use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::resolve::launch_sites_of;
 use gridfuse_analysis::hir::{ExprKind, Name, StmtKind, body};
 
-use crate::api::fix::Fix;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Family, Measured, Offered, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
@@ -22,24 +21,32 @@ use crate::facts::site::Site;
 use crate::facts::site::function_around;
 use crate::facts::site::site_at;
 
-pub(super) const RAISE: Fix = Fix {
+pub(super) const RAISE: Rewrite = Rewrite {
     id: "raise-pending-launch-limit",
     title: "Raise the limit of pending launches",
     doc: RAISE_DOC,
     options: &[],
-    everywhere: false,
+    target: Target::Place(Offered::ByDiagnostics),
+    family: Family::Repair,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply: raise,
+    undo: Undo::Not("what was there was wrong"),
+    run: raise,
 };
 
-pub(super) const RESTORE: Fix = Fix {
+pub(super) const RESTORE: Rewrite = Rewrite {
     id: "restore-pending-launch-limit",
     title: "Leave the limit of pending launches as it is",
     doc: RESTORE_DOC,
     options: &[],
-    everywhere: true,
+    target: Target::Place(Offered::Everywhere),
+    family: Family::Repair,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply: restore,
+    undo: Undo::Not("what was there was wrong"),
+    run: restore,
 };
 
 const LIMIT: &str = "cudaLimitDevRuntimePendingLaunchCount";
@@ -148,8 +155,8 @@ void run(float* matrix) {
 CUDA C++ Programming Guide, CUDA Dynamic Parallelism, "Pending Kernel Launches"; measured on an H200.
 "#;
 
-fn raise(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(RAISE.options)?;
+fn raise(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let (db, place) = (ctx.db, ctx.place()?);
     let site = site_at(db, place)?;
     let counts = launch_counts(db, site.parent);
     let count = counts.get(site.id.index as usize).map(|c| &c.per_grid);
@@ -199,8 +206,8 @@ fn raise(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
     finish(edit)
 }
 
-fn restore(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(RESTORE.options)?;
+fn restore(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let (db, place) = (ctx.db, ctx.place()?);
     let nothing = || refuse("the limit of pending launches isn't set here", Some(place));
     let function = function_around(db, place).ok_or_else(nothing)?;
     if !function.text(db).contains(LIMIT) {

@@ -10,12 +10,11 @@ use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 
-use crate::api::fix::Fix;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Family, Measured, Offered, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
@@ -23,14 +22,18 @@ use crate::edit::lex;
 use crate::transforms::continuation;
 use crate::transforms::continuation::wait::{Wait, delete};
 
-pub(super) const FIX: Fix = Fix {
+pub(super) const REWRITE: Rewrite = Rewrite {
     id: "replace-device-sync",
     title: "Replace the wait for child grids",
     doc: DOC,
     options: &[],
-    everywhere: false,
+    target: Target::Place(Offered::ByDiagnostics),
+    family: Family::Repair,
+    measured: Measured::No,
+    tunes: None,
     unattended: true,
-    apply,
+    undo: Undo::Not("what was there was wrong"),
+    run: apply,
 };
 
 const DOC: &str = r#"Makes a kernel that waits for its children by `cudaDeviceSynchronize()` one that CUDA 12 and later compile.
@@ -103,8 +106,8 @@ have created are), "Global Memory" (what children have written is visible in a k
 "The Tail Launch Stream"; the diagnostic `device-sync`.
 "#;
 
-fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(FIX.options)?;
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let (db, place) = (ctx.db, ctx.place()?);
     let wait = Wait::at(db, place)?;
     let mut refusals = Refusals::default();
     wait.refuse_common(&mut refusals);

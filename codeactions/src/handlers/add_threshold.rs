@@ -1,15 +1,12 @@
 //! `add-threshold`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::place::FileRange;
-
-use crate::api::fix::Fix;
+use super::REWRITES;
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{OptionSpec, Options};
+use crate::api::rewrite::{Family, Layer, Measured, Offered, OptionSpec, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::undo;
 
-pub(super) const FIX: Fix = Fix {
+pub(super) const REWRITE: Rewrite = Rewrite {
     id: "add-threshold",
     title: "Run small collected grids in the launching thread",
     doc: DOC,
@@ -18,9 +15,13 @@ pub(super) const FIX: Fix = Fix {
         default: "64",
         doc: "Child grids of fewer threads run in the launching thread.",
     }],
-    everywhere: true,
+    target: Target::Place(Offered::Everywhere),
+    family: Family::InLauncher,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply,
+    undo: Undo::Layer(Layer::Thresholded),
+    run: apply,
 };
 
 const DOC: &str = r#"Applies [threshold](threshold.md) to a launch that is collected: as if it had been applied before `aggregate-*`.
@@ -119,7 +120,6 @@ void run(const int* row, const int* col, int* out, int n) {
 The rewrites `threshold` and `aggregate-*`.
 "#;
 
-fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(FIX.options)?;
-    undo::add_threshold(db, place, options)
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    undo::add_threshold(ctx, REWRITES)
 }

@@ -1,22 +1,23 @@
 //! `revert`
 
-use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::place::FileRange;
-
-use crate::api::fix::Fix;
+use super::REWRITES;
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Family, Measured, Offered, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::undo;
 
-pub(super) const FIX: Fix = Fix {
+pub(super) const REWRITE: Rewrite = Rewrite {
     id: "revert",
     title: "Go back to plain launches",
     doc: DOC,
     options: &[],
-    everywhere: true,
+    target: Target::Place(Offered::Everywhere),
+    family: Family::Reversal,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply,
+    undo: Undo::Not("the rewrite can be applied again"),
+    run: apply,
 };
 
 const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold` and `serialize` have made of a launch, one after the other: the launch stands there again,
@@ -93,7 +94,6 @@ void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) 
 The inverse of the rewrites.
 "#;
 
-fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(FIX.options)?;
-    undo::all(db, place)
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    undo::all(ctx, REWRITES)
 }

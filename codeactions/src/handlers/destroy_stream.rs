@@ -1,30 +1,32 @@
 //! `destroy-stream`
 
-use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::Places;
 use gridfuse_analysis::facts::streams::created_streams;
 use gridfuse_analysis::hir::{BindingId, Body, ExprKind, Name, StmtId, StmtKind, body};
 
-use crate::api::fix::Fix;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::refuse;
-use crate::api::rewrite::Options;
+use crate::api::rewrite::{Family, Measured, Offered, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
 use crate::edit::style;
 use crate::facts::site::function_around;
 
-pub(super) const FIX: Fix = Fix {
+pub(super) const REWRITE: Rewrite = Rewrite {
     id: "destroy-stream",
     title: "Destroy the stream behind its last launch",
     doc: DOC,
     options: &[],
-    everywhere: false,
+    target: Target::Place(Offered::ByDiagnostics),
+    family: Family::Repair,
+    measured: Measured::No,
+    tunes: None,
     unattended: false,
-    apply,
+    undo: Undo::Not("what was there was wrong"),
+    run: apply,
 };
 
 const DOC: &str = r#"Adds `cudaStreamDestroy` behind the last launch into a stream that a thread has created.
@@ -61,8 +63,8 @@ __global__ void parent(int* out) {
 CUDA C++ Programming Guide, CUDA Dynamic Parallelism, "Streams"; the diagnostic `leaked-stream`.
 "#;
 
-fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
-    options.validate(FIX.options)?;
+fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
+    let (db, place) = (ctx.db, ctx.place()?);
     let nothing = || refuse("no stream that is never destroyed is created here", Some(place));
     let function = function_around(db, place).ok_or_else(nothing)?;
     let body = body(db, function);

@@ -1,0 +1,129 @@
+//! The launches that are collected together, the kernels that are launched, and those that launch.
+
+use gridfuse_analysis::base::place::FileRange;
+
+use super::eligibility::{refuse_blocks, refuse_child, refuse_what_needs_its_children, understand_stream};
+use super::strategy::Strategy;
+use crate::draft::Draft;
+use crate::emit::arena::{Parent, refuse_to_leave_unseen};
+use crate::emit::target;
+use crate::facts::child::Child;
+use crate::facts::cluster::Cluster;
+use crate::facts::configured::refuse_configured;
+use crate::facts::effects::effects;
+use crate::facts::launch_errors;
+use crate::facts::movable::{KEPT_BLOCK, KEPT_THREADS};
+use crate::facts::order::CreatedStream;
+use crate::transforms::stream;
+
+/// What is collected.
+pub struct Collection<'db> {
+    /// The functions that take part, and their launches.
+    pub cluster: Cluster<'db>,
+    /// What is launched.
+    pub children: Vec<Child<'db>>,
+    /// Of each launch, the index of its child. Where a child isn't known, there are fewer.
+    pub child_of: Vec<usize>,
+    /// Of each launch, the stream that was created for it alone.
+    pub streams: Vec<Option<CreatedStream>>,
+}
+
+impl<'db> Collection<'db> {
+    /// Finds everything that has to collect its launches along with the draft's. Launches that can't be are refused.
+    pub fn of(draft: &mut Draft<'db>, strategy: &dyn Strategy) -> Collection<'db> {
+        let db = draft.site.db;
+        let mut collection = Collection {
+            cluster: Cluster::find(db, draft.site.parent, &mut draft.refusals),
+            children: Vec::new(),
+            child_of: Vec::new(),
+            streams: Vec::new(),
+        };
+        for function in &collection.cluster.functions {
+            draft.names.add_file(db, function.file);
+        }
+        let with_kept_blocks = strategy.kept_blocks(&collection.cluster);
+        for site in &collection.cluster.sites {
+            let Draft { edit, refusals, .. } = draft;
+            site.refuse_common(refusals);
+            target::refuse_place(site, refusals);
+            target::refuse_operands_but_defaults(site, true, refusals);
+            collection.streams.push(understand_stream(site, refusals, edit));
+            refuse_blocks(site, strategy.granularity(), refusals);
+            strategy.refuse_launch(site, refusals);
+            let Some(item) = site.child(refusals) else {
+                continue;
+            };
+            let known = collection.children.iter().position(|c| c.item == item);
+            let index = known.unwrap_or_else(|| {
+                collection.children.push(draft.read(item));
+                collection.children.len() - 1
+            });
+            let collected = collection.cluster.index(item).is_some();
+            let kept = match with_kept_blocks.contains(&item) {
+                true => KEPT_BLOCK,
+                false => KEPT_THREADS,
+            };
+            refuse_child(site, &collection.children[index], collected, kept, &mut draft.refusals);
+            collection.child_of.push(index);
+        }
+        collection
+    }
+
+    /// Each launch is one of a known child.
+    pub fn is_complete(&self) -> bool {
+        self.child_of.len() == self.cluster.sites.len()
+    }
+
+    /// The most launches of a site that a thread of a parent has, if that is known.
+    pub fn launches_of_a_thread(&self, site: usize) -> Option<u64> {
+        let cluster = &self.cluster;
+        stream::launches_of_a_thread(&cluster.sites[site], cluster.is_repeated(cluster.site_of[site]))
+    }
+
+    /// Refuses children that can't be collected, whatever launches them.
+    pub fn refuse_children(&self, draft: &mut Draft<'db>, strategy: &dyn Strategy) {
+        let Draft { edit, refusals, .. } = draft;
+        for child in &self.children {
+            refuse_configured(child, refusals);
+            launch_errors::assume_none(&child.name, &effects(child.db, child.worker()), edit);
+        }
+        strategy.refuse_children(self, refusals, edit);
+    }
+
+    /// The kernels that launch; what can't do so through an aggregator is refused.
+    pub fn kernels(&self, draft: &mut Draft<'db>) -> Kernels<'db> {
+        let mut kernels = Kernels {
+            parents: Vec::new(),
+            shared: Vec::new(),
+        };
+        for (index, function) in self.cluster.functions.iter().enumerate() {
+            if !function.is_kernel() {
+                continue;
+            }
+            let (db, refusals) = (function.db, &mut draft.refusals);
+            let effects = effects(db, function.item);
+            refuse_what_needs_its_children(&self.cluster, function, &effects, refusals);
+            launch_errors::assume_none(function.name(), &effects, &mut draft.edit);
+            if function.batch().is_some() {
+                refuse_to_leave_unseen(function.name(), &effects, refusals);
+            } else {
+                let parent = Parent::find(&self.cluster, function, &effects, refusals);
+                for file in parent.files(function) {
+                    draft.names.add_file(db, file);
+                }
+                kernels.parents.push((index, parent));
+            }
+            let used = effects.shared.first().map(|s| s.place);
+            kernels.shared.push((index, used));
+        }
+        kernels
+    }
+}
+
+/// The kernels that launch, by their index among the functions.
+pub struct Kernels<'db> {
+    /// Those that the host launches.
+    pub parents: Vec<(usize, Parent<'db>)>,
+    /// Where each uses shared memory.
+    pub shared: Vec<(usize, Option<FileRange>)>,
+}

@@ -1,0 +1,129 @@
+//! Launches that one aggregator collects.
+
+use std::collections::BTreeMap;
+
+use super::collect::Collection;
+use super::eligibility::is_linear_block;
+use super::strategy::Strategy;
+use crate::api::refusal::Refusals;
+use crate::edit::lex;
+use crate::edit::names::{Names, plural};
+use crate::emit::arena::Parent;
+use crate::emit::split::Split;
+use crate::emit::uniform::Uniform;
+use crate::facts::site::Site;
+
+/// The launches that one aggregator collects: of one child, with the same template arguments.
+pub struct Group<'a> {
+    /// Index of the child.
+    pub child: usize,
+    /// Of each launch, its index and how its arguments are passed. Which are uniform is the same for all.
+    pub launches: Vec<(usize, Split<'a>)>,
+    /// For each function in which an aggregator is declared, what the uniform arguments are there.
+    pub uniform: BTreeMap<usize, Vec<String>>,
+    /// The aggregated kernel.
+    pub kernel: String,
+    /// The struct of the arguments that differ, with template arguments where it has some.
+    pub record: String,
+    /// The variable.
+    pub aggregator: String,
+    /// The parent's parameter with its memory, where that is not the one for all.
+    pub arena: Option<String>,
+    /// Of the children's warps only those run that have something to do: the index of the parameter that says how many threads have.
+    pub threads: Option<usize>,
+    /// The function that runs a grid in the thread that launches it, where that may find no room.
+    pub serial: Option<String>,
+}
+
+impl Group<'_> {
+    /// The first launch's: says which parameters are uniform.
+    pub fn split(&self) -> Option<&Split<'_>> {
+        self.launches.first().map(|(_, split)| split)
+    }
+}
+
+/// Puts the launches together that one aggregator can collect: those of one child with the same template arguments and, for
+/// blocks of several dimensions, the same block.
+pub fn groups<'a>(
+    collection: &'a Collection<'_>,
+    parents: &[(usize, Parent<'_>)],
+    strategy: &dyn Strategy,
+    refusals: &mut Refusals,
+) -> Vec<Group<'a>> {
+    if !collection.is_complete() {
+        return Vec::new();
+    }
+    let Collection {
+        cluster,
+        children,
+        child_of,
+        ..
+    } = collection;
+    let sites = &cluster.sites;
+    let mut members: Vec<Vec<usize>> = Vec::new();
+    for (index, site) in sites.iter().enumerate() {
+        let fits = |m: &&mut Vec<usize>| {
+            m.first().is_some_and(|first| {
+                child_of[*first] == child_of[index]
+                    && alike(&sites[*first], site)
+                    && strategy.fit_together(&sites[*first], site)
+            })
+        };
+        match members.iter_mut().find(fits) {
+            Some(group) => group.push(index),
+            None => members.push(vec![index]),
+        }
+    }
+    let members: Vec<(usize, Vec<usize>)> = members.into_iter().map(|m| (child_of[m[0]], m)).collect();
+    let uniform = Uniform::find(cluster, children, &members, strategy.granularity().level());
+    let mut groups = Vec::new();
+    for ((child, members), (mut flags, mut texts)) in members.into_iter().zip(uniform) {
+        strategy.leave_out_unknown(collection, parents, &children[child], &mut flags, &mut texts);
+        let launches = members
+            .iter()
+            .map(|m| (*m, Split::of(&sites[*m], &children[child], &flags, refusals)))
+            .collect();
+        groups.push(Group {
+            child,
+            launches,
+            uniform: texts,
+            kernel: String::new(),
+            record: String::new(),
+            aggregator: String::new(),
+            arena: None,
+            threads: None,
+            serial: None,
+        });
+    }
+    groups
+}
+
+/// Names what is generated for each group.
+pub fn name(groups: &mut [Group<'_>], collection: &Collection<'_>, strategy: &dyn Strategy, names: &mut Names) {
+    let several = groups.len() > 1;
+    for group in groups {
+        let child = &collection.children[group.child].name;
+        strategy.complete(group, collection, several, names);
+        group.record = names.fresh(&format!("{child}_args"));
+        group.kernel = names.fresh(&format!("{child}_aggregated"));
+        group.aggregator = names.fresh(&plural(child));
+    }
+}
+
+/// Whether one aggregator can collect both launches, given that they are of the same child.
+fn alike(a: &Site<'_>, b: &Site<'_>) -> bool {
+    template_words(a) == template_words(b) && block_words(a) == block_words(b)
+}
+
+fn template_words<'a>(site: &'a Site<'_>) -> Vec<&'a str> {
+    let span = site.launch.template_args;
+    span.map_or_else(Vec::new, |t| lex::code_words(site.source(t)))
+}
+
+/// Empty for a block of one dimension, whose size may differ from launch to launch.
+fn block_words<'a>(site: &'a Site<'_>) -> Vec<&'a str> {
+    if is_linear_block(site) {
+        return Vec::new();
+    }
+    lex::code_words(site.source(site.facts.block.operand.span))
+}
