@@ -141,7 +141,7 @@ fn changes_in_loops() {
         };
         let first = (0..body.stmts.len() as u32).map(StmtId).filter(is_loop);
         let first = first.min_by_key(|s| body.stmt(*s).span.start).unwrap();
-        changes_around(&body, launch.config[0], first)
+        changes_around(db, function, &body, launch.config[0], first)
     };
     for statements in [
         "for (int i = 0; i < n; i++) c<<<i, 1>>>(out);",
@@ -179,8 +179,9 @@ fn parameters_that_stay() {
         let source = format!("__global__ void k(int n, int* out) {{ {statements} }}");
         let file = host.set_file(Path::new("/w/a.cu"), source);
         let db = host.db();
-        let body = body(db, *items(db, file).functions.last().unwrap());
-        immutable_parameter(&body, body.params[0])
+        let function = *items(db, file).functions.last().unwrap();
+        let body = body(db, function);
+        immutable_parameter(db, function, &body, body.params[0])
     };
     for statements in [
         "out[n] = n;",

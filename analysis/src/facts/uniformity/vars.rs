@@ -208,154 +208,23 @@ pub(super) struct Escaped {
 /// handed to a function of which nothing is known, by their name, are set apart.
 pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_>, trusting: bool) -> Escaped {
     let body = places.body;
-    let templates = &function.signature(db).template_types;
-    let mut out: HashSet<BindingId> = HashSet::new();
-    let mut hardly: HashMap<BindingId, String> = HashMap::new();
-    let array_value = |e: ExprId, out: &mut HashSet<BindingId>| {
-        let inner = body.strip_parens(e);
-        if matches!(
-            body.expr(inner).kind,
-            ExprKind::Name(Name::Local(_)) | ExprKind::Index { .. } | ExprKind::Field { .. }
-        ) && places.shape(inner).is_some_and(|s| s.dims > 0)
-        {
-            out.extend(objects(places, inner));
-        }
+    let mut search = Escapes {
+        db,
+        function,
+        places,
+        templates: &function.signature(db).template_types,
+        trusting,
+        found: Escaped::default(),
     };
-    let unsafe_type = |ty: &str| ty.contains('&') || places.is_opaque(ty, templates);
     for expr in &body.exprs {
-        match &expr.kind {
-            ExprKind::AddrOf(e) => out.extend(objects(places, *e)),
-            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => out.extend(mentions),
-            ExprKind::Cast { ty, operand, .. } if ty.contains('&') => out.extend(objects(places, *operand)),
-            ExprKind::Construct { ty, args } if unsafe_type(ty) => {
-                out.extend(args.iter().flat_map(|a| objects(places, *a)));
-            }
-            ExprKind::New(args) => out.extend(args.iter().flat_map(|a| objects(places, *a))),
-            ExprKind::Binary(BinOp::Shl | BinOp::Shr, stream, operand) => {
-                if let ExprKind::Name(Name::Other(name)) = &body.expr(body.strip_parens(*stream)).kind
-                    && !function.signature(db).template_names.contains(name)
-                    && matches!(meaning_in(db, function, name), Meaning::Unknown)
-                {
-                    out.extend(objects(places, *operand));
-                }
-            }
-            ExprKind::Call {
-                callee: target,
-                name,
-                args,
-                ..
-            } => {
-                // A member function may change its object.
-                if let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(*target)).kind {
-                    for b in objects(places, *base) {
-                        let binding = body.binding(b);
-                        match trusting && (body.params.contains(&b) || binding.ty.const_base) {
-                            true => drop(hardly.insert(b, format!("{field}() doesn't change {}", binding.name))),
-                            false => drop(out.insert(b)),
-                        }
-                    }
-                }
-                match callee(db, function, body, *target, name.as_deref(), args) {
-                    Callee::Known(_) => {}
-                    Callee::Type(ty) if !unsafe_type(&ty) => {}
-                    Callee::Functions(candidates) => {
-                        for f in candidates {
-                            let parameters = crate::hir::parameters(db, f);
-                            for (i, arg) in args.iter().enumerate() {
-                                let by_value = parameters.get(i).is_some_and(|p| takes_value(&p.ty));
-                                if !by_value {
-                                    out.extend(objects(places, *arg));
-                                }
-                            }
-                        }
-                    }
-                    Callee::Type(ty) => {
-                        for b in args.iter().flat_map(|a| objects(places, *a)) {
-                            match trusting && body.params.contains(&b) {
-                                true => {
-                                    let name = &body.binding(b).name;
-                                    hardly.insert(b, format!("the constructor of {ty} doesn't change {name}"));
-                                }
-                                false => drop(out.insert(b)),
-                            }
-                        }
-                    }
-                    Callee::Unknown => {
-                        let name = name.as_deref().unwrap_or("a function");
-                        let declared = declared(db, function, name);
-                        for (i, arg) in args.iter().enumerate() {
-                            let by_value = declared
-                                .as_deref()
-                                .is_some_and(|all| all.iter().all(|params| params.get(i).is_some_and(takes_value)));
-                            if by_value {
-                                continue;
-                            }
-                            // A parameter is seldom the result of another function; a variable often is.
-                            let input = trusting && declared.is_none() && !name.to_ascii_lowercase().contains("swap");
-                            for b in objects(places, *arg) {
-                                let binding = body.binding(b);
-                                let ty = &binding.ty;
-                                let constant = match ty.pointers {
-                                    0 => ty.const_base && places.class_kind(&ty.base, templates) == Class::Plain,
-                                    _ => ty.const_pointer,
-                                };
-                                if constant && ty.array.is_empty() {
-                                    continue;
-                                }
-                                match input && body.params.contains(&b) {
-                                    true => drop(hardly.insert(b, format!("{name}() doesn't change {}", binding.name))),
-                                    false => drop(out.insert(b)),
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            _ => {}
-        }
-        for operand in operands(&expr.kind) {
-            let element = matches!(&expr.kind, ExprKind::Index { base, .. } if *base == operand);
-            if !element && !matches!(expr.kind, ExprKind::Paren(_)) {
-                array_value(operand, &mut out);
-            }
-        }
+        search.expr(&expr.kind);
     }
     for stmt in &body.stmts {
-        match &stmt.kind {
-            StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } => out.extend(mentions),
-            StmtKind::Return(Some(e)) | StmtKind::Expr(e) => array_value(*e, &mut out),
-            StmtKind::RangeFor { binding, range, .. } => {
-                let ty = &body.binding(*binding).ty;
-                if ty.reference && !ty.const_base {
-                    out.extend(objects(places, *range));
-                }
-                array_value(*range, &mut out);
-            }
-            StmtKind::Decl(decls) => {
-                for d in decls {
-                    let ty = &body.binding(d.binding).ty;
-                    let Some(init) = d.init else { continue };
-                    array_value(init, &mut out);
-                    // The reference may sit inside a class (a structured binding, a view).
-                    let holds = ty.pointers == 0 && unsafe_type(&ty.base);
-                    if ty.complex || holds || (ty.reference && !(ty.const_base && ty.pointers == 0)) {
-                        let mut stack = vec![init];
-                        while let Some(e) = stack.pop() {
-                            out.extend(objects(places, e));
-                            match &body.expr(e).kind {
-                                ExprKind::InitList(args) | ExprKind::Construct { args, .. } => stack.extend(args),
-                                ExprKind::Paren(e) => stack.push(*e),
-                                _ => {}
-                            }
-                        }
-                    }
-                }
-            }
-            _ => {}
-        }
+        search.stmt(&stmt.kind);
     }
-    out.extend(unsequenced(body));
-    out.extend(class_changes(db, function));
+    let Escaped { mut surely, mut hardly } = search.found;
+    surely.extend(unsequenced(body));
+    surely.extend(class_changes(db, function));
     // What stands where something wasn't understood may change whatever is named there.
     let text = function.text(db);
     for (span, _) in &body.problems {
@@ -366,10 +235,191 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
             .iter()
             .enumerate()
             .filter(|(_, b)| words.contains(b.name.as_str()));
-        out.extend(named.map(|(i, _)| BindingId(i as u32)));
+        surely.extend(named.map(|(i, _)| BindingId(i as u32)));
     }
-    hardly.retain(|b, _| !out.contains(b));
-    Escaped { surely: out, hardly }
+    hardly.retain(|b, _| !surely.contains(b));
+    Escaped { surely, hardly }
+}
+
+struct Escapes<'a, 'db> {
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    places: Places<'a>,
+    templates: &'a [String],
+    trusting: bool,
+    found: Escaped,
+}
+
+impl Escapes<'_, '_> {
+    /// The variables that this is, or is a part of.
+    fn objects(&mut self, e: ExprId) {
+        self.found.surely.extend(objects(self.places, e));
+    }
+
+    /// An array that is used as a pointer.
+    fn array_value(&mut self, e: ExprId) {
+        let body = self.places.body;
+        let inner = body.strip_parens(e);
+        if matches!(
+            body.expr(inner).kind,
+            ExprKind::Name(Name::Local(_)) | ExprKind::Index { .. } | ExprKind::Field { .. }
+        ) && self.places.shape(inner).is_some_and(|s| s.dims > 0)
+        {
+            self.objects(inner);
+        }
+    }
+
+    fn is_unsafe_type(&self, ty: &str) -> bool {
+        ty.contains('&') || self.places.is_opaque(ty, self.templates)
+    }
+
+    fn expr(&mut self, kind: &ExprKind) {
+        let body = self.places.body;
+        match kind {
+            ExprKind::AddrOf(e) => self.objects(*e),
+            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => {
+                self.found.surely.extend(mentions);
+            }
+            ExprKind::Cast { ty, operand, .. } if ty.contains('&') => self.objects(*operand),
+            ExprKind::Construct { ty, args } if self.is_unsafe_type(ty) => args.iter().for_each(|a| self.objects(*a)),
+            ExprKind::New(args) => args.iter().for_each(|a| self.objects(*a)),
+            ExprKind::Binary(BinOp::Shl | BinOp::Shr, stream, operand) => {
+                if let ExprKind::Name(Name::Other(name)) = &body.expr(body.strip_parens(*stream)).kind
+                    && !self.function.signature(self.db).template_names.contains(name)
+                    && matches!(meaning_in(self.db, self.function, name), Meaning::Unknown)
+                {
+                    self.objects(*operand);
+                }
+            }
+            ExprKind::Call {
+                callee: target,
+                name,
+                args,
+                ..
+            } => self.call(*target, name.as_deref(), args),
+            _ => {}
+        }
+        for operand in operands(kind) {
+            let element = matches!(kind, ExprKind::Index { base, .. } if *base == operand);
+            if !element && !matches!(kind, ExprKind::Paren(_)) {
+                self.array_value(operand);
+            }
+        }
+    }
+
+    fn call(&mut self, target: ExprId, name: Option<&str>, args: &[ExprId]) {
+        let (db, places) = (self.db, self.places);
+        let body = places.body;
+        // A member function may change its object.
+        if let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(target)).kind {
+            for b in objects(places, *base) {
+                let binding = body.binding(b);
+                let input = body.params.contains(&b) || binding.ty.const_base;
+                self.changed(b, input, || format!("{field}() doesn't change {}", binding.name));
+            }
+        }
+        match callee(db, self.function, body, target, name, args) {
+            Callee::Known(_) => {}
+            Callee::Type(ty) if !self.is_unsafe_type(&ty) => {}
+            Callee::Functions(candidates, _) => {
+                for f in candidates {
+                    let parameters = crate::hir::parameters(db, f);
+                    for (i, arg) in args.iter().enumerate() {
+                        if !parameters.get(i).is_some_and(|p| takes_value(&p.ty)) {
+                            self.objects(*arg);
+                        }
+                    }
+                }
+            }
+            Callee::Type(ty) => {
+                for b in args.iter().flat_map(|a| objects(places, *a)) {
+                    let name = &body.binding(b).name;
+                    let input = body.params.contains(&b);
+                    self.changed(b, input, || format!("the constructor of {ty} doesn't change {name}"));
+                }
+            }
+            Callee::Unknown => self.unknown_call(name.unwrap_or("a function"), args),
+        }
+    }
+
+    /// What is handed to a function of which nothing is known.
+    fn unknown_call(&mut self, name: &str, args: &[ExprId]) {
+        let places = self.places;
+        let body = places.body;
+        let declared = declared(self.db, self.function, name);
+        for (i, arg) in args.iter().enumerate() {
+            let by_value = declared
+                .as_deref()
+                .is_some_and(|all| all.iter().all(|params| params.get(i).is_some_and(takes_value)));
+            if by_value {
+                continue;
+            }
+            // A parameter is seldom the result of another function; a variable often is.
+            let input = declared.is_none() && !name.to_ascii_lowercase().contains("swap");
+            for b in objects(places, *arg) {
+                let binding = body.binding(b);
+                let ty = &binding.ty;
+                let constant = match ty.pointers {
+                    0 => ty.const_base && places.class_kind(&ty.base, self.templates) == Class::Plain,
+                    _ => ty.const_pointer,
+                };
+                if !constant || !ty.array.is_empty() {
+                    let input = input && body.params.contains(&b);
+                    self.changed(b, input, || format!("{name}() doesn't change {}", binding.name));
+                }
+            }
+        }
+    }
+
+    /// Something of which nothing is known may change a variable. `input`: it is most unlikely to, as `text` says.
+    fn changed(&mut self, b: BindingId, input: bool, text: impl FnOnce() -> String) {
+        match self.trusting && input {
+            true => drop(self.found.hardly.insert(b, text())),
+            false => drop(self.found.surely.insert(b)),
+        }
+    }
+
+    fn stmt(&mut self, kind: &StmtKind) {
+        let body = self.places.body;
+        match kind {
+            StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } => self.found.surely.extend(mentions),
+            StmtKind::Return(Some(e)) | StmtKind::Expr(e) => self.array_value(*e),
+            StmtKind::RangeFor { binding, range, .. } => {
+                let ty = &body.binding(*binding).ty;
+                if ty.reference && !ty.const_base {
+                    self.objects(*range);
+                }
+                self.array_value(*range);
+            }
+            StmtKind::Decl(decls) => {
+                for d in decls {
+                    let ty = &body.binding(d.binding).ty;
+                    let Some(init) = d.init else { continue };
+                    self.array_value(init);
+                    // The reference may sit inside a class (a structured binding, a view).
+                    let holds = ty.pointers == 0 && self.is_unsafe_type(&ty.base);
+                    if ty.complex || holds || (ty.reference && !(ty.const_base && ty.pointers == 0)) {
+                        self.bound(init);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What a reference is bound to.
+    fn bound(&mut self, init: ExprId) {
+        let body = self.places.body;
+        let mut stack = vec![init];
+        while let Some(e) = stack.pop() {
+            self.objects(e);
+            match &body.expr(e).kind {
+                ExprKind::InitList(args) | ExprKind::Construct { args, .. } => stack.extend(args),
+                ExprKind::Paren(e) => stack.push(*e),
+                _ => {}
+            }
+        }
+    }
 }
 
 /// Variables that one operand of an expression changes while another mentions them, in no certain order.
