@@ -129,7 +129,8 @@ fn changes_in_loops() {
         let mut host = Host::new();
         let file = host.set_file(Path::new("/w/a.cu"), source);
         let db = host.db();
-        let body = body(db, *items(db, file).functions.last().unwrap());
+        let function = *items(db, file).functions.last().unwrap();
+        let body = body(db, function);
         let ExprKind::Launch(launch) = &body.expr(body.launches[0]).kind else {
             panic!("no launch")
         };

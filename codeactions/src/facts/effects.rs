@@ -486,9 +486,8 @@ impl<'db> Scan<'db> {
             return;
         }
         if let Some(known) = library(name) {
-            match made_by(name) {
-                Some(group) => self.reads_itself(decided_by(group), name, place),
-                None => {}
+            if let Some(group) = made_by(name) {
+                self.reads_itself(decided_by(group), name, place);
             }
             self.library(&format!("{last}()"), &known, place);
             return;
@@ -537,18 +536,19 @@ impl<'db> Scan<'db> {
             Together::Alone => {}
             Together::Warp => self.found.warp.push(found()),
             Together::Block => self.found.barriers.push(found()),
-            Together::Group => self.found.unknown.push(found()),
+            Together::Group => {
+                let what = format!("{what}, which waits for threads that aren't followed");
+                self.found.unknown.push(Found { what, place });
+            }
         }
     }
 
     /// A member function of a cooperative group.
     fn group_member(&mut self, name: &str, group: Group, known: &Library, place: FileRange) {
-        let reads: &[&str] = match group {
-            // Which block it is, it tells as well.
-            Group::Block if name == "group_index" => &["threadIdx", "blockIdx", "blockDim"],
-            group => decided_by(group),
-        };
-        self.reads_itself(reads, name, place);
+        // What makes the group has said what decides it; which block it is, the group tells as well.
+        if group == Group::Block && name == "group_index" {
+            self.reads_itself(&["blockIdx"], name, place);
+        }
         self.library(&format!("{name}()"), known, place);
     }
 
