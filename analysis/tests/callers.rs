@@ -34,9 +34,13 @@ fn launch(source: &str, function: &str) -> (Launchers, StreamKind, Level) {
 /// A device function that launches, one that calls it from one thread of a grid, and `more`.
 fn called(more: &str) -> (Launchers, StreamKind, Level) {
     let source = format!(
-        "{CHILD}__device__ void start(int *p, int n, cudaStream_t s) {{ child<<<n, 32, 0, s>>>(p); }}\n\
-         __global__ void parent(int *p, int n) {{\n  if (blockIdx.x == 0 && threadIdx.x == 0) start(p, n, 0);\n}}\n{more}\n\
-         int main() {{ parent<<<8, 32>>>(nullptr, 3); }}\n"
+        r#"{CHILD}__device__ void start(int *p, int n, cudaStream_t s) {{ child<<<n, 32, 0, s>>>(p); }}
+__global__ void parent(int *p, int n) {{
+  if (blockIdx.x == 0 && threadIdx.x == 0) start(p, n, 0);
+}}
+{more}
+int main() {{ parent<<<8, 32>>>(nullptr, 3); }}
+"#
     );
     launch(&source, "start")
 }
@@ -59,7 +63,9 @@ fn calls_that_are_found_decide() {
 #[test]
 fn what_else_mentions_it_may_call_it() {
     let large = format!(
-        "__global__ void large(int *p) {{\n{}start(p, threadIdx.x, cudaStreamTailLaunch);\n}}",
+        r#"__global__ void large(int *p) {{
+{}start(p, threadIdx.x, cudaStreamTailLaunch);
+}}"#,
         too_much()
     );
     let broken = "__global__ void broken(int *p) { if ( ; start(p, threadIdx.x, cudaStreamTailLaunch); }";
@@ -68,11 +74,12 @@ fn what_else_mentions_it_may_call_it() {
         broken,
         "__device__ void (*table[])(int *, int, cudaStream_t) = { start };",
         "__global__ void other(int *p) { auto f = start; f(p, threadIdx.x, cudaStreamTailLaunch); }",
-        "template <class F> __device__ void apply(F f, int *p) { f(p, threadIdx.x, cudaStreamTailLaunch); }\n\
-         __global__ void other(int *p) { apply(start, p); }",
-        "template <void F(int *, int, cudaStream_t)> __device__ void apply(int *p) { F(p, threadIdx.x, cudaStreamTailLaunch); }\n\
-         __global__ void other(int *p) { apply<start>(p); }",
-        "#define START(p) start(p, threadIdx.x, cudaStreamTailLaunch)\n__global__ void other(int *p) { START(p); }",
+        r#"template <class F> __device__ void apply(F f, int *p) { f(p, threadIdx.x, cudaStreamTailLaunch); }
+__global__ void other(int *p) { apply(start, p); }"#,
+        r#"template <void F(int *, int, cudaStream_t)> __device__ void apply(int *p) { F(p, threadIdx.x, cudaStreamTailLaunch); }
+__global__ void other(int *p) { apply<start>(p); }"#,
+        r#"#define START(p) start(p, threadIdx.x, cudaStreamTailLaunch)
+__global__ void other(int *p) { START(p); }"#,
     ] {
         assert_eq!(
             called(more),
@@ -85,9 +92,12 @@ fn what_else_mentions_it_may_call_it() {
 #[test]
 fn members_may_be_called_on_any_object() {
     let source = format!(
-        "{CHILD}struct S {{\n  __device__ void start(int *p, int n) {{ child<<<n, 32>>>(p); }}\n  \
-         __device__ void first(int *p) {{ if (blockIdx.x == 0 && threadIdx.x == 0) start(p, 1); }}\n}};\n\
-         __global__ void parent(int *p) {{ S s; s.start(p, threadIdx.x); }}\n"
+        r#"{CHILD}struct S {{
+  __device__ void start(int *p, int n) {{ child<<<n, 32>>>(p); }}
+  __device__ void first(int *p) {{ if (blockIdx.x == 0 && threadIdx.x == 0) start(p, 1); }}
+}};
+__global__ void parent(int *p) {{ S s; s.start(p, threadIdx.x); }}
+"#
     );
     let (who, _, level) = launch(&source, "S::start");
     assert_eq!((who, level), (Launchers::ManyThreads, Level::Varying));
@@ -97,12 +107,19 @@ fn members_may_be_called_on_any_object() {
 fn a_kernel_may_be_launched_where_nothing_is_known() {
     let program = |rest: &str| {
         format!(
-            "{CHILD}__global__ void parent(int *p) {{ child<<<1, 32>>>(p); }}\n\
-             void small() {{ parent<<<1, 1>>>(nullptr); }}\n{rest}\n"
+            r#"{CHILD}__global__ void parent(int *p) {{ child<<<1, 32>>>(p); }}
+void small() {{ parent<<<1, 1>>>(nullptr); }}
+{rest}
+"#
         )
     };
     assert_eq!(launch(&program(""), "parent").0, Launchers::OnePerGrid);
-    let large = format!("void large(int *p) {{\n{}parent<<<8, 256>>>(p);\n}}", too_much());
+    let large = format!(
+        r#"void large(int *p) {{
+{}parent<<<8, 256>>>(p);
+}}"#,
+        too_much()
+    );
     assert_eq!(launch(&program(&large), "parent").0, Launchers::ManyThreads);
     let pointer = "void other(void **a) { cudaLaunchKernel((void *)parent, dim3(8), dim3(256), a, 0, 0); }";
     assert_eq!(launch(&program(pointer), "parent").0, Launchers::ManyThreads);

@@ -39,7 +39,11 @@ fn own_commands_then_the_includers_then_the_neighbours() {
     for (path, text) in [
         (
             "/w/src/a.cu",
-            "#include \"a.cuh\"\n#if 0\n#include <deep.cuh>\n#endif\n",
+            r#"#include "a.cuh"
+#if 0
+#include <deep.cuh>
+#endif
+"#,
         ),
         ("/w/src/b.cu", "#include \"a.cuh\"\n"),
         ("/w/src/a.cuh", "#include <deep.cuh>\n"),
@@ -89,13 +93,15 @@ fn forced_includes_and_include_directories() {
 
 fn streams(commands: &[CompileCommand]) -> (Vec<Stream>, Vec<&'static str>) {
     let mut host = Host::new();
-    let text = "__global__ void child(int* out, int n) { out[n] = 1; }\n\
-        __global__ void parent(int* out) {\n\
-        int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
-        if (out[i] > 0) child<<<1, 32>>>(out, i);\n\
-        if (out[i] > 1) child<<<1, 32, 0, 0>>>(out, i);\n\
-        if (out[i] > 2) child<<<1, 32, 0, cudaStreamDefault>>>(out, i);\n\
-        if (out[i] > 3) child<<<1, 32, 0, cudaStreamLegacy>>>(out, i);\n}\n";
+    let text = r#"__global__ void child(int* out, int n) { out[n] = 1; }
+__global__ void parent(int* out) {
+int i = blockIdx.x * blockDim.x + threadIdx.x;
+if (out[i] > 0) child<<<1, 32>>>(out, i);
+if (out[i] > 1) child<<<1, 32, 0, 0>>>(out, i);
+if (out[i] > 2) child<<<1, 32, 0, cudaStreamDefault>>>(out, i);
+if (out[i] > 3) child<<<1, 32, 0, cudaStreamLegacy>>>(out, i);
+}
+"#;
     let file = host.set_file("/w/a.cu".as_ref(), text);
     let all: Vec<(&str, CompileCommand)> = commands.iter().map(|c| ("/w/a.cu", c.clone())).collect();
     set(&mut host, &all);
@@ -160,10 +166,11 @@ fn what_the_project_says_wins() {
 
 #[test]
 fn launches_need_relocatable_code_and_a_new_architecture() {
-    let header = "__global__ void child(int* out) { *out = 1; }\n\
-        __global__ void parent(int* out) { child<<<1, 1>>>(out); child<<<1, 1>>>(out); }\n\
-        __device__ void helper(int* out) { child<<<1, 1>>>(out); }\n\
-        void host(int* out) { parent<<<1, 1>>>(out); }\n";
+    let header = r#"__global__ void child(int* out) { *out = 1; }
+__global__ void parent(int* out) { child<<<1, 1>>>(out); child<<<1, 1>>>(out); }
+__device__ void helper(int* out) { child<<<1, 1>>>(out); }
+void host(int* out) { parent<<<1, 1>>>(out); }
+"#;
     let found = |commands: &[(&str, CompileCommand)]| -> Vec<String> {
         let mut host = Host::new();
         host.set_file("/w/a.cu".as_ref(), "#include \"k.cuh\"\n");

@@ -23,8 +23,13 @@ struct Program {
 impl Program {
     fn new(before: &str, statements: &str) -> Program {
         let text = format!(
-            "{before}\n{CHILD}__global__ void parent(const int* row, int* out, int n) {{\n int b = row[0], c = n;\n{statements}\n}}\n\
-             int main() {{ parent<<<8, 64>>>(nullptr, nullptr, 1); }}\n"
+            r#"{before}
+{CHILD}__global__ void parent(const int* row, int* out, int n) {{
+ int b = row[0], c = n;
+{statements}
+}}
+int main() {{ parent<<<8, 64>>>(nullptr, nullptr, 1); }}
+"#
         );
         let mut host = Host::new();
         let file = host.set_file("/w/main.cu".as_ref(), text);
@@ -49,28 +54,143 @@ const LAUNCH: &str = "child<<<1, 32>>>(out, b, c);";
 
 /// Statements whose `#if` cuts; `L` stands for the launch.
 const CUTS: &[&str] = &[
-    "#ifdef X\n if (c > 3) {\n#else\n if (b > 3) {\n#endif\n L }",
-    "#ifdef X\n if (threadIdx.x == 0) {\n#else\n {\n#endif\n L }",
-    "#ifdef X\n if (threadIdx.x == 0)\n#endif\n L",
-    "if (c > 0\n#ifdef X\n && threadIdx.x == 0\n#endif\n ) L",
-    "if (c > 3) {\n L\n#ifdef X\n }\n if (b > 2) {\n#endif\n out[0] = 3; }",
-    "if (c > 9) { out[0] = 1; }\n#ifdef X\n else if (c > 5) { out[1] = 1; }\n#endif\n else { L }",
-    "if (c > 9) { L }\n#ifdef X\n else\n#endif\n L",
-    "#ifdef X\n for (int i = 0; i < 4; ++i)\n#endif\n { L }",
-    "#ifdef X\n if (threadIdx.x)\n#endif\n return;\n L",
-    "child<<<1, 32>>>(out,\n#ifdef X\n b,\n#else\n b + 1,\n#endif\n c);",
-    "child<<<\n#ifdef X\n 1, 32\n#else\n 2, 64\n#endif\n >>>(out, b, c);",
-    "int k = c\n#ifdef X\n + threadIdx.x\n#endif\n ;\n L",
-    "#ifdef X\n int\n#else\n unsigned\n#endif\n k = c;\n L",
-    "int k =\n#ifdef X\n threadIdx.x;\n#else\n 7;\n#endif\n L",
-    "int k = 1;\n#ifdef X\n if (threadIdx.x & 1)\n#endif\n k = 2;\n L",
-    "if (threadIdx.x == 0)\n#ifdef X\n out[0] = 1;\n#else\n L\n#endif\n L",
-    "if (threadIdx.x == 0)\n#ifdef X\n out[0] = 1;\n#endif\n L",
-    "if (c) out[0] = 1; else\n#ifdef X\n out[0] = 2;\n#else\n L\n#endif\n L",
-    "for (int i = 0; i < 4; i++)\n#ifdef X\n { L }\n#endif\n L",
-    "auto f = [&](int q) { return\n#ifdef X\n q + 1;\n#else\n q;\n#endif\n };\n L",
-    "#if defined(X)\n while (c > 3) {\n#elif defined(Y)\n if (c > 3) {\n#else\n {\n#endif\n L c -= 4; }",
-    "#ifdef X\n#ifdef Y\n if (c > 3) {\n#else\n {\n#endif\n#else\n if (b) {\n#endif\n L }",
+    r#"#ifdef X
+ if (c > 3) {
+#else
+ if (b > 3) {
+#endif
+ L }"#,
+    r#"#ifdef X
+ if (threadIdx.x == 0) {
+#else
+ {
+#endif
+ L }"#,
+    r#"#ifdef X
+ if (threadIdx.x == 0)
+#endif
+ L"#,
+    r#"if (c > 0
+#ifdef X
+ && threadIdx.x == 0
+#endif
+ ) L"#,
+    r#"if (c > 3) {
+ L
+#ifdef X
+ }
+ if (b > 2) {
+#endif
+ out[0] = 3; }"#,
+    r#"if (c > 9) { out[0] = 1; }
+#ifdef X
+ else if (c > 5) { out[1] = 1; }
+#endif
+ else { L }"#,
+    r#"if (c > 9) { L }
+#ifdef X
+ else
+#endif
+ L"#,
+    r#"#ifdef X
+ for (int i = 0; i < 4; ++i)
+#endif
+ { L }"#,
+    r#"#ifdef X
+ if (threadIdx.x)
+#endif
+ return;
+ L"#,
+    r#"child<<<1, 32>>>(out,
+#ifdef X
+ b,
+#else
+ b + 1,
+#endif
+ c);"#,
+    r#"child<<<
+#ifdef X
+ 1, 32
+#else
+ 2, 64
+#endif
+ >>>(out, b, c);"#,
+    r#"int k = c
+#ifdef X
+ + threadIdx.x
+#endif
+ ;
+ L"#,
+    r#"#ifdef X
+ int
+#else
+ unsigned
+#endif
+ k = c;
+ L"#,
+    r#"int k =
+#ifdef X
+ threadIdx.x;
+#else
+ 7;
+#endif
+ L"#,
+    r#"int k = 1;
+#ifdef X
+ if (threadIdx.x & 1)
+#endif
+ k = 2;
+ L"#,
+    r#"if (threadIdx.x == 0)
+#ifdef X
+ out[0] = 1;
+#else
+ L
+#endif
+ L"#,
+    r#"if (threadIdx.x == 0)
+#ifdef X
+ out[0] = 1;
+#endif
+ L"#,
+    r#"if (c) out[0] = 1; else
+#ifdef X
+ out[0] = 2;
+#else
+ L
+#endif
+ L"#,
+    r#"for (int i = 0; i < 4; i++)
+#ifdef X
+ { L }
+#endif
+ L"#,
+    r#"auto f = [&](int q) { return
+#ifdef X
+ q + 1;
+#else
+ q;
+#endif
+ };
+ L"#,
+    r#"#if defined(X)
+ while (c > 3) {
+#elif defined(Y)
+ if (c > 3) {
+#else
+ {
+#endif
+ L c -= 4; }"#,
+    r#"#ifdef X
+#ifdef Y
+ if (c > 3) {
+#else
+ {
+#endif
+#else
+ if (b) {
+#endif
+ L }"#,
 ];
 
 #[test]
@@ -116,7 +236,15 @@ fn macros_may_hide_the_cut() {
     let before = "#define OPEN(c) if (c) {\n#define CLOSE }";
     let program = Program::new(
         before,
-        &format!("#ifdef X\n OPEN(threadIdx.x == 0);\n#endif\n {LAUNCH}\n#ifdef X\n CLOSE;\n#endif"),
+        &format!(
+            r#"#ifdef X
+ OPEN(threadIdx.x == 0);
+#endif
+ {LAUNCH}
+#ifdef X
+ CLOSE;
+#endif"#
+        ),
     );
     assert!(program.body().cut);
 }
@@ -124,13 +252,43 @@ fn macros_may_hide_the_cut() {
 #[test]
 fn whole_branches_are_no_cut() {
     for statements in [
-        "#ifdef X\n L\n#else\n out[0] = 1;\n#endif",
-        "switch (c) {\n#ifdef X\n case 1: out[0] = 1;\n#endif\n case 2: L\n#ifdef X\n break;\n#endif\n default: out[1] = 2; }",
-        "if (c) { L }\n#ifdef X\n out[0] = 1;\n#endif",
-        "do { L } while (0);\n#ifdef X\n out[0] = 1;\n#endif",
-        "for (int i = 0; i < 3; ++i) {\n#ifdef X\n L\n#endif\n }",
-        "f(c, [&] { return 1; });\n#ifdef X\n L\n#endif\n L",
-        "out[0]++;\n#ifdef X\n L\n#endif\n L",
+        r#"#ifdef X
+ L
+#else
+ out[0] = 1;
+#endif"#,
+        r#"switch (c) {
+#ifdef X
+ case 1: out[0] = 1;
+#endif
+ case 2: L
+#ifdef X
+ break;
+#endif
+ default: out[1] = 2; }"#,
+        r#"if (c) { L }
+#ifdef X
+ out[0] = 1;
+#endif"#,
+        r#"do { L } while (0);
+#ifdef X
+ out[0] = 1;
+#endif"#,
+        r#"for (int i = 0; i < 3; ++i) {
+#ifdef X
+ L
+#endif
+ }"#,
+        r#"f(c, [&] { return 1; });
+#ifdef X
+ L
+#endif
+ L"#,
+        r#"out[0]++;
+#ifdef X
+ L
+#endif
+ L"#,
     ] {
         let program = Program::new("", &statements.replace('L', LAUNCH));
         assert!(!program.body().cut, "{statements}");
@@ -140,7 +298,16 @@ fn whole_branches_are_no_cut() {
 
 #[test]
 fn recursion_that_may_end() {
-    let text = "__global__ void k(int n) {\n#ifdef X\n {\n#else\n if (n > 1) {\n#endif\n k<<<1, 32>>>(n - 1);\n }\n}\n";
+    let text = r#"__global__ void k(int n) {
+#ifdef X
+ {
+#else
+ if (n > 1) {
+#endif
+ k<<<1, 32>>>(n - 1);
+ }
+}
+"#;
     let mut host = Host::new();
     let file = host.set_file("/w/main.cu".as_ref(), text);
     let db = host.db();
@@ -152,9 +319,27 @@ fn recursion_that_may_end() {
 #[test]
 fn heads_that_are_cut() {
     for text in [
-        "#ifdef X\n__global__ void k(int* p) {\n#else\n__global__ void __launch_bounds__(64) k(int* p) {\n#endif\n p[0] = 1;\n}\n",
-        "#ifdef X\n__global__\n#endif\nvoid k(int* p) { p[0] = 1; }\n",
-        "__global__ void k(int* p,\n#ifdef X\n int n\n#else\n long n\n#endif\n) { p[0] = 1; }\n",
+        r#"#ifdef X
+__global__ void k(int* p) {
+#else
+__global__ void __launch_bounds__(64) k(int* p) {
+#endif
+ p[0] = 1;
+}
+"#,
+        r#"#ifdef X
+__global__
+#endif
+void k(int* p) { p[0] = 1; }
+"#,
+        r#"__global__ void k(int* p,
+#ifdef X
+ int n
+#else
+ long n
+#endif
+) { p[0] = 1; }
+"#,
     ] {
         let mut host = Host::new();
         let file = host.set_file("/w/main.cu".as_ref(), text);

@@ -83,8 +83,12 @@ fn an_edit_in_one_function_analyses_that_function_again() {
     host.record_executions();
     edit(
         &mut host,
-        "count = row[v + 1] - begin;\n    if (count > 0) {\n        child_250",
-        "count = 3 * (row[v + 1] - begin);\n    if (count > 1) {\n        child_250",
+        r#"count = row[v + 1] - begin;
+    if (count > 0) {
+        child_250"#,
+        r#"count = 3 * (row[v + 1] - begin);
+    if (count > 1) {
+        child_250"#,
     );
     let settled = host.take_executions();
     host.record_executions();
@@ -142,7 +146,13 @@ fn incremental_parsing_gives_the_same_as_parsing_anew() {
             "if (count > 0) {\n        child_7<<",
             "if (count > 0) /* { */ {\n        child_7<<",
         ),
-        ("int main() {", "#if 0\nint broken( {\n#endif\nint main() {"),
+        (
+            "int main() {",
+            r#"#if 0
+int broken( {
+#endif
+int main() {"#,
+        ),
         (
             "#define BLOCK 128",
             "#define BLOCK 128 // é\n#define KERNEL __global__ void",
@@ -178,14 +188,22 @@ fn workspace() -> Host {
     for i in 0..60 {
         let pair = |n: &str| {
             format!(
-                "__global__ void child{n}(int* out, int count) {{\n    if (threadIdx.x < count) out[threadIdx.x] = 1;\n}}\n\
-                 __global__ void parent{n}(int* out, int n) {{\n    int v = threadIdx.x;\n    if (v < n) child{n}<<<1, 32>>>(out, v);\n}}\n"
+                r#"__global__ void child{n}(int* out, int count) {{
+    if (threadIdx.x < count) out[threadIdx.x] = 1;
+}}
+__global__ void parent{n}(int* out, int n) {{
+    int v = threadIdx.x;
+    if (v < n) child{n}<<<1, 32>>>(out, v);
+}}
+"#
             )
         };
         let program = format!("{}int main() {{ parent<<<1, 32>>>(nullptr, 4); }}\n", pair(""));
         files.push((format!("/w/program{i}.cu").into(), program.into()));
         let part = format!(
-            "#include \"shared.cuh\"\n{}void run{i}() {{ parent{i}<<<1, 32>>>(nullptr, 4); }}\n",
+            r#"#include "shared.cuh"
+{}void run{i}() {{ parent{i}<<<1, 32>>>(nullptr, 4); }}
+"#,
             pair(&i.to_string())
         );
         files.push((format!("/w/part{i}.cu").into(), part.into()));
@@ -271,9 +289,13 @@ fn opened(count: usize) -> Host {
     let mut text = String::new();
     for i in 0..count {
         text.push_str(&format!(
-            "__global__ void child_{i}(int* out, int n) {{ if (threadIdx.x < n) out[threadIdx.x] = {i}; }}\n\
-             __global__ void parent_{i}(int* out, int n) {{\n    int count_{i} = n;\n    child_{i}<<<1, count_{i}>>>(out, n);\n}}\n\
-             void start_{i}() {{ parent_{i}<<<1, 32>>>(nullptr, {i}); }}\n"
+            r#"__global__ void child_{i}(int* out, int n) {{ if (threadIdx.x < n) out[threadIdx.x] = {i}; }}
+__global__ void parent_{i}(int* out, int n) {{
+    int count_{i} = n;
+    child_{i}<<<1, count_{i}>>>(out, n);
+}}
+void start_{i}() {{ parent_{i}<<<1, 32>>>(nullptr, {i}); }}
+"#
         ));
     }
     let mut host = Host::observed();

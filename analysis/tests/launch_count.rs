@@ -5,7 +5,9 @@ use gridfuse_analysis::facts::launch::{GridSize, LaunchCount, Recursion, launch_
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
 
-const HEAD: &str = "constexpr int LIMIT = 30;\n__global__ void child(int* out, int n) { out[n] = 1; }\n";
+const HEAD: &str = r#"constexpr int LIMIT = 30;
+__global__ void child(int* out, int n) { out[n] = 1; }
+"#;
 
 /// The count of the only launch in the function `parent`.
 fn count_in(source: &str) -> LaunchCount {
@@ -24,7 +26,12 @@ fn count_in(source: &str) -> LaunchCount {
 }
 
 fn kernel(statements: &str) -> String {
-    format!("{HEAD}__global__ void parent(int* out, int n, int m, const int* row) {{\n{statements}\n}}\n")
+    format!(
+        r#"{HEAD}__global__ void parent(int* out, int n, int m, const int* row) {{
+{statements}
+}}
+"#
+    )
 }
 
 fn count(statements: &str) -> LaunchCount {
@@ -105,7 +112,11 @@ fn at_most_once() {
         "up to blockDim",
     );
     is(
-        "\n#ifdef X\nchild<<<1, 32>>>(out, n);\n#endif\n",
+        r#"
+#ifdef X
+child<<<1, 32>>>(out, n);
+#endif
+"#,
         "0 or 1",
         "up to blockDim",
     );
@@ -201,7 +212,11 @@ fn grids_and_totals() {
 }
 
 fn recursion(parameters: &str, body: &str, host: &str) -> Recursion {
-    let source = format!("{HEAD}__global__ void parent({parameters}) {{ {body} }}\nint main() {{ {host} }}\n");
+    let source = format!(
+        r#"{HEAD}__global__ void parent({parameters}) {{ {body} }}
+int main() {{ {host} }}
+"#
+    );
     count_in(&source).recursion
 }
 
@@ -209,8 +224,11 @@ fn recursion(parameters: &str, body: &str, host: &str) -> Recursion {
 fn recursion_by_way_of_other_kernels_is_endless_when_all_launches_are_certain() {
     let of = |there: &str, back: &str| {
         let source = format!(
-            "__global__ void pong(int* p, int n);\n__global__ void parent(int* p, int n) {{ {there} }}\n\
-             __global__ void pong(int* p, int n) {{ {back} }}\nint main() {{ parent<<<1, 1>>>(p, 1); }}\n"
+            r#"__global__ void pong(int* p, int n);
+__global__ void parent(int* p, int n) {{ {there} }}
+__global__ void pong(int* p, int n) {{ {back} }}
+int main() {{ parent<<<1, 1>>>(p, 1); }}
+"#
         );
         count_in(&source).recursion
     };

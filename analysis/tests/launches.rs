@@ -41,11 +41,15 @@ fn each(files: &[(&str, &str)], in_function: &str, check: impl Fn(&Host, &Launch
 
 fn parent(statements: &str) -> String {
     format!(
-        "#define DIVUP(a, b) (((a) + (b) - 1) / (b))\nconstexpr int kBlock = 128;\n\
-         __host__ __device__ inline int div_up(int n, int b) {{ return (n + b - 1) / b; }}\n\
-         __host__ __device__ inline int blocks_for(int per_block, int n) {{ return 1 + (n - 1) / per_block; }}\n\
-         __global__ void child(int* out, int n) {{ out[n] = 1; }}\n\
-         __global__ void parent(int* out, int n, int m, const int* row) {{\n{statements}\n}}\n"
+        r#"#define DIVUP(a, b) (((a) + (b) - 1) / (b))
+constexpr int kBlock = 128;
+__host__ __device__ inline int div_up(int n, int b) {{ return (n + b - 1) / b; }}
+__host__ __device__ inline int blocks_for(int per_block, int n) {{ return 1 + (n - 1) / per_block; }}
+__global__ void child(int* out, int n) {{ out[n] = 1; }}
+__global__ void parent(int* out, int n, int m, const int* row) {{
+{statements}
+}}
+"#
     )
 }
 
@@ -240,7 +244,9 @@ fn numbers_that_several_threads_have() {
 #[test]
 fn counters_that_give_a_number_twice() {
     use Launchers::*;
-    let head = "__device__ unsigned count; __device__ float sum; __device__ unsigned counts[64];\n__global__ void child(int* out, int n);\n";
+    let head = r#"__device__ unsigned count; __device__ float sum; __device__ unsigned counts[64];
+__global__ void child(int* out, int n);
+"#;
     let is = |statements: &str, expected: Launchers| {
         let source = format!("{head}__global__ void parent(int* out, unsigned* at, int n) {{ {statements} }}\n");
         each(&[("/w/a.cu", &source)], "parent", |_, facts, _| {
@@ -342,8 +348,14 @@ fn streams() {
 
 #[test]
 fn child_loops_and_places() {
-    let source =
-        parent("for (int i = 0; i < n; ++i)\n  while (m) {\n#if DEBUG\n child<<<1, 32, 16>>>(out, i);\n#endif\n }");
+    let source = parent(
+        r#"for (int i = 0; i < n; ++i)
+  while (m) {
+#if DEBUG
+ child<<<1, 32, 16>>>(out, i);
+#endif
+ }"#,
+    );
     each(&[("/w/a.cu", &source)], "parent", |host, facts, text| {
         assert!(matches!(facts.child, Child::Kernel(k) if k.name(host.db()) == "child"));
         let heads: Vec<&str> = facts.loops.iter().map(|l| l.span.text(text).trim()).collect();
@@ -366,9 +378,15 @@ fn child_loops_and_places() {
 #[test]
 fn kernels_across_files() {
     let header = "#pragma once\n__global__ void child(int n);\n";
-    let kernel = "#include \"inc/child.cuh\"\n__global__ void child(int n) { if (n) child<<<1, 1>>>(n - 1); }\n";
-    let main = "#include \"inc/child.cuh\"\nint main() { child<<<2, 3>>>(4); }\n";
-    let other = "__global__ void child(int n) { }\nvoid other() { child<<<1, 1>>>(1); }\n";
+    let kernel = r#"#include "inc/child.cuh"
+__global__ void child(int n) { if (n) child<<<1, 1>>>(n - 1); }
+"#;
+    let main = r#"#include "inc/child.cuh"
+int main() { child<<<2, 3>>>(4); }
+"#;
+    let other = r#"__global__ void child(int n) { }
+void other() { child<<<1, 1>>>(1); }
+"#;
     let files = [
         ("/w/inc/child.cuh", header),
         ("/w/child.cu", kernel),
@@ -394,8 +412,14 @@ fn kernels_across_files() {
 
 #[test]
 fn shapes_of_launches() {
-    let source = "template <int N, class T> __global__ void child(T* p) {}\nnamespace ns { __global__ void k(int) {} }\n\
-                  __global__ void parent(float* p) {\n  child<3, float><< <1, 2>> >(p);\n  ns::k<<<1, /* b, */ 2>>>(3 /* , */);\n  (ns::k)<<<1, 1>>>(1);\n}\n";
+    let source = r#"template <int N, class T> __global__ void child(T* p) {}
+namespace ns { __global__ void k(int) {} }
+__global__ void parent(float* p) {
+  child<3, float><< <1, 2>> >(p);
+  ns::k<<<1, /* b, */ 2>>>(3 /* , */);
+  (ns::k)<<<1, 1>>>(1);
+}
+"#;
     let names = std::cell::RefCell::new(Vec::new());
     each(&[("/w/a.cu", source)], "parent", |_, facts, text| {
         assert!(matches!(facts.child, Child::Kernel(_)), "{:?}", facts.kernel_name);
@@ -414,7 +438,10 @@ fn shapes_of_launches() {
 
 #[test]
 fn launches_in_macros_and_lambdas_are_marked() {
-    let source = "#define GO(n) child<<<1, n>>>(n)\n__global__ void child(int n) {}\nvoid host() { GO(3); auto f = [&] { child<<<1, 1>>>(2); }; f(); }\n";
+    let source = r#"#define GO(n) child<<<1, n>>>(n)
+__global__ void child(int n) {}
+void host() { GO(3); auto f = [&] { child<<<1, 1>>>(2); }; f(); }
+"#;
     let marks = std::cell::RefCell::new(Vec::new());
     each(&[("/w/a.cu", source)], "host", |_, facts, _| {
         marks.borrow_mut().push((facts.from_macro, facts.in_lambda))
@@ -456,12 +483,17 @@ fn blocks_of_more_dimensions_than_the_body_mentions() {
     is(first, &host("1, dim3(8, 1, 4)"), (ManyThreads, false));
     is(first, &host("1, dim3(8, n)"), (ManyThreads, false));
     // A `dim3`, a `uint3` or an object that becomes one: nothing is known of its other dimensions.
-    let kinds = "struct Config { int threads; dim3 block; dim3 size() const { return block; } };\n\
-                 struct Shape { int n; operator dim3() const { return dim3(n, n); } };\n\
-                 dim3 block_of(int n) { return dim3(n, n); }\nuint3 shape_of(int n) { return make_uint3(n, n, 1); }\n\
-                 auto some_of(int n) { return dim3(n, n); }\ntypedef dim3 extent;\nextent extent_of(int n) { return dim3(n, n); }\n\
-                 dim3 operator*(dim3 a, int b) { return dim3(a.x * b, a.y * b); }\nint number_of(int n) { return n; }\n\
-                 enum Size { Few = 8 };\n";
+    let kinds = r#"struct Config { int threads; dim3 block; dim3 size() const { return block; } };
+struct Shape { int n; operator dim3() const { return dim3(n, n); } };
+dim3 block_of(int n) { return dim3(n, n); }
+uint3 shape_of(int n) { return make_uint3(n, n, 1); }
+auto some_of(int n) { return dim3(n, n); }
+typedef dim3 extent;
+extent extent_of(int n) { return dim3(n, n); }
+dim3 operator*(dim3 a, int b) { return dim3(a.x * b, a.y * b); }
+int number_of(int n) { return n; }
+enum Size { Few = 8 };
+"#;
     let made = |size: &str| {
         format!(
             "{kinds}void host(int* o, int n, Config cfg, Config* at, dim3 d, uint3 u, Shape shape, int* sizes) {{ dim3 b({size}); \
@@ -531,10 +563,12 @@ fn blocks_of_more_dimensions_than_the_body_mentions() {
     is(own, &host("4, dim3(8, 4)"), (ManyThreads, false));
     // A device function in the blocks of its callers.
     let called = |size: &str| {
-        let calls = "__device__ void go(int* out, int n) { if (threadIdx.x == 0) grandchild<<<1, 1>>>(out, n); }\n\
-                     __global__ void parent2(int* out, int n) { go(out, n); }\n";
+        let calls = r#"__device__ void go(int* out, int n) { if (threadIdx.x == 0) grandchild<<<1, 1>>>(out, n); }
+__global__ void parent2(int* out, int n) { go(out, n); }
+"#;
         format!(
-            "__global__ void grandchild(int* out, int n) {{ out[n] = 1; }}\n{calls}void host(int* o) {{ parent2<<<{size}>>>(o, 1); }}"
+            r#"__global__ void grandchild(int* out, int n) {{ out[n] = 1; }}
+{calls}void host(int* o) {{ parent2<<<{size}>>>(o, 1); }}"#
         )
     };
     is("", &called("4, 32"), (OnePerBlock, true));

@@ -67,7 +67,11 @@ fn shape(body: &Body, text: &str, stmt: StmtId) -> String {
 
 fn structure(statements: &str) -> String {
     let source = format!(
-        "#define CHECK(x) if (x) return\n#define SQ(x) ((x) * (x))\n__global__ void k(int a, int b, int* p) {{\n{statements}\n}}"
+        r#"#define CHECK(x) if (x) return
+#define SQ(x) ((x) * (x))
+__global__ void k(int a, int b, int* p) {{
+{statements}
+}}"#
     );
     let (body, text) = lowered(&source, "k");
     shape(&body, &text, body.root.unwrap())
@@ -84,7 +88,9 @@ fn control_structure() {
     is("for (;;) if (a) break; else continue;", "forif(a)break; else continue;");
     // A pragma in front of a loop must not become the body of the `if`.
     is(
-        "if (a)\n#pragma unroll\n for (int i = 0; i < 3; ++i) b += i;",
+        r#"if (a)
+#pragma unroll
+ for (int i = 0; i < 3; ++i) b += i;"#,
         "if(a)forb += i;",
     );
     is(
@@ -93,11 +99,29 @@ fn control_structure() {
     );
     is("do { a--; } while (a); end: return;", "do{a--;} end: return;");
     is(
-        "#if X\n a = 1;\n#elif Y\n a = 2;\n#else\n a = 3;\n#endif",
+        r#"#if X
+ a = 1;
+#elif Y
+ a = 2;
+#else
+ a = 3;
+#endif"#,
         "#(a = 1;|a = 2;|a = 3;)",
     );
-    is("#ifdef X\n a = 1;\n#endif\n b = 2;", "#(a = 1;|) b = 2;");
-    is("#if 0\n a = 1;\n#endif\n b = 2;", "b = 2;");
+    is(
+        r#"#ifdef X
+ a = 1;
+#endif
+ b = 2;"#,
+        "#(a = 1;|) b = 2;",
+    );
+    is(
+        r#"#if 0
+ a = 1;
+#endif
+ b = 2;"#,
+        "b = 2;",
+    );
     // A macro that hides control flow is the control flow.
     is("CHECK(a); b = SQ(a);", "if(a)return; b = SQ(a);");
     is("[[likely]] return;", "return;");
@@ -109,18 +133,47 @@ fn control_structure() {
 
 #[test]
 fn conditionals_that_cut_are_reduced_and_noted() {
-    let source = "__global__ void k(int a, int b) {\n#if X\n  if (a) {\n#else\n  if (b) {\n#endif\n    a = 1;\n  }\n}\n__global__ void after(int c) { c = 1; }\n";
+    let source = r#"__global__ void k(int a, int b) {
+#if X
+  if (a) {
+#else
+  if (b) {
+#endif
+    a = 1;
+  }
+}
+__global__ void after(int c) { c = 1; }
+"#;
     let (body, text) = lowered(source, "k");
     assert_eq!(shape(&body, &text, body.root.unwrap()), "{if(a){a = 1;}}");
     assert_eq!(body.problems.len(), 1, "{:?}", body.problems);
     assert!(lowered(source, "after").0.problems.is_empty());
     for statements in [
-        "f(a,\n#if X\n b\n#else\n a\n#endif\n );",
-        "if (a) b = 1;\n#if X\n else b = 2;\n#endif",
-        "#if X\n if (a)\n#endif\n b = 1;",
-        "#if X\n if (a) b = 1;\n#endif\n else b = 2;",
+        r#"f(a,
+#if X
+ b
+#else
+ a
+#endif
+ );"#,
+        r#"if (a) b = 1;
+#if X
+ else b = 2;
+#endif"#,
+        r#"#if X
+ if (a)
+#endif
+ b = 1;"#,
+        r#"#if X
+ if (a) b = 1;
+#endif
+ else b = 2;"#,
     ] {
-        let source = format!("__global__ void k(int a, int b) {{\n{statements}\n}}");
+        let source = format!(
+            r#"__global__ void k(int a, int b) {{
+{statements}
+}}"#
+        );
         let (body, _) = lowered(&source, "k");
         assert!(!body.problems.is_empty(), "{statements}");
     }
@@ -158,7 +211,11 @@ fn masking_keeps_every_offset() {
 
 #[test]
 fn macros_that_stand_for_execution_spaces() {
-    let source = "#define KERNEL __global__ void\n#define DEV __device__ __forceinline__\nKERNEL k(int* p) { p[0] = 1; }\nDEV int f() { return 1; }\n";
+    let source = r#"#define KERNEL __global__ void
+#define DEV __device__ __forceinline__
+KERNEL k(int* p) { p[0] = 1; }
+DEV int f() { return 1; }
+"#;
     let mut host = Host::new();
     let file = host.set_file("/w/a.cu".as_ref(), source);
     let db = host.db();
@@ -170,8 +227,10 @@ fn macros_that_stand_for_execution_spaces() {
 
 #[test]
 fn names_and_storage() {
-    let source = "#define N 4\n#define ID (blockIdx.x * blockDim.x + threadIdx.x)\n__device__ void f(uint3 blockIdx, int* p) {\n\
-                  extern __shared__ int dyn[]; __shared__ float tile[N]; static int s; { int p = 3; p = 4; } p[0] = blockIdx.x + threadIdx.x + N + ID; }";
+    let source = r#"#define N 4
+#define ID (blockIdx.x * blockDim.x + threadIdx.x)
+__device__ void f(uint3 blockIdx, int* p) {
+extern __shared__ int dyn[]; __shared__ float tile[N]; static int s; { int p = 3; p = 4; } p[0] = blockIdx.x + threadIdx.x + N + ID; }"#;
     let (body, text) = lowered(source, "f");
     assert!(body.problems.is_empty());
     let storage: Vec<_> = body.bindings.iter().map(|b| (b.name.as_str(), b.storage)).collect();
@@ -207,7 +266,13 @@ fn names_and_storage() {
 
 #[test]
 fn declarations_in_alternatives_are_one_variable() {
-    let source = "__global__ void k(int* p) {\n#if X\n int b = threadIdx.x;\n#else\n int b = 1;\n#endif\n p[b] = 1; }";
+    let source = r#"__global__ void k(int* p) {
+#if X
+ int b = threadIdx.x;
+#else
+ int b = 1;
+#endif
+ p[b] = 1; }"#;
     let (body, _) = lowered(source, "k");
     assert_eq!(body.bindings.iter().filter(|b| b.name == "b").count(), 1);
 }
@@ -239,7 +304,12 @@ fn what_the_parser_skips_is_a_problem() {
         "x = 3 n;",
         "f(x,, n);",
     ] {
-        let source = format!("__global__ void k(int* out, int v, int x, int n, int tid) {{\n    {statement}\n}}\n");
+        let source = format!(
+            r#"__global__ void k(int* out, int v, int x, int n, int tid) {{
+    {statement}
+}}
+"#
+        );
         let (body, _) = lowered(&source, "k");
         assert!(!body.problems.is_empty(), "{statement}");
     }
@@ -312,9 +382,19 @@ fn reading(body: &Body, e: ExprId) -> String {
 }
 
 /// Declarations that the statements of [`read`] may use.
-const DECLARED: &str = "typedef unsigned int vid_t;\nusing num = float;\ntypedef float* fptr;\nstruct Pair { int a, b; static const int SIZE = 2; };\n\
-                        enum Color { RED, GREEN };\nnamespace my { typedef long T; int count; }\nint scale;\n__device__ float gain(float);\n\
-                        template <class U> struct Box { U u; };\n#define REAL float\n#define DIVUP(a, b) (((a) + (b) - 1) / (b))\n#define AS(T, x) (T)*x\n";
+const DECLARED: &str = r#"typedef unsigned int vid_t;
+using num = float;
+typedef float* fptr;
+struct Pair { int a, b; static const int SIZE = 2; };
+enum Color { RED, GREEN };
+namespace my { typedef long T; int count; }
+int scale;
+__device__ float gain(float);
+template <class U> struct Box { U u; };
+#define REAL float
+#define DIVUP(a, b) (((a) + (b) - 1) / (b))
+#define AS(T, x) (T)*x
+"#;
 
 /// What the initialiser of `auto r = …;` is read as.
 fn read(expression: &str) -> String {
@@ -323,7 +403,11 @@ fn read(expression: &str) -> String {
 
 fn read_behind(statements: &str, expression: &str) -> String {
     let source = format!(
-        "{DECLARED}template <typename E, int N> __device__ void f(int n, int* p, Pair* q, unsigned x, int** pp, E e) {{\n{statements}\n    auto r = {expression};\n}}\n"
+        r#"{DECLARED}template <typename E, int N> __device__ void f(int n, int* p, Pair* q, unsigned x, int** pp, E e) {{
+{statements}
+    auto r = {expression};
+}}
+"#
     );
     let (body, text) = lowered(&source, "f");
     assert!(body.problems.is_empty(), "{expression}: {:?}", body.problems);
@@ -478,7 +562,8 @@ fn names_of_which_nothing_is_in_sight() {
 fn member_initialisers_are_assignments() {
     let read = |class: &str| {
         let source = format!(
-            "typedef float real; struct Base {{ int b; }}; struct Inner {{ int i; Inner(int n); }}; int shared_name;\n{class}"
+            r#"typedef float real; struct Base {{ int b; }}; struct Inner {{ int i; Inner(int n); }}; int shared_name;
+{class}"#
         );
         let (body, _) = lowered(&source, "Box::Box");
         let assigned: Vec<String> = (0..body.exprs.len() as u32)

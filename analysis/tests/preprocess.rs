@@ -83,7 +83,13 @@ impl Program {
 }
 
 fn parent(before: &str, statements: &str) -> String {
-    format!("{before}\n{CHILD}__global__ void parent(int* out, int n) {{\n{statements}\n}}\n")
+    format!(
+        r#"{before}
+{CHILD}__global__ void parent(int* out, int n) {{
+{statements}
+}}
+"#
+    )
 }
 
 fn blocks(before: &str, statements: &str) -> Vec<u64> {
@@ -93,7 +99,13 @@ fn blocks(before: &str, statements: &str) -> Vec<u64> {
 #[test]
 fn conditions_decide_which_launch_is_compiled() {
     let launch = |condition: &str| {
-        format!("#if {condition}\n    child<<<1, 32>>>(out, n);\n#else\n    child<<<1, 64>>>(out, n);\n#endif")
+        format!(
+            r#"#if {condition}
+    child<<<1, 32>>>(out, n);
+#else
+    child<<<1, 64>>>(out, n);
+#endif"#
+        )
     };
     for (before, condition, expected) in [
         ("", "0", vec![64]),
@@ -159,7 +171,17 @@ fn branches_are_told_apart() {
     assert_eq!(branches("#endif\n#else\n#elif 1\n#if 0\n"), [Maybe, Maybe, Maybe, Dead]);
     // A text that only looks like directives.
     assert_eq!(
-        branches("/*\n#if 0\n*/ \"\\\n#if 0\" R\"(\n#if 0\n)\"\n#if 1 // \\\n x\n#endif"),
+        branches(
+            r#"/*
+#if 0
+*/ "\
+#if 0" R"(
+#if 0
+)"
+#if 1 // \
+ x
+#endif"#
+        ),
         [Live, Maybe]
     );
 }
@@ -168,9 +190,18 @@ fn branches_are_told_apart() {
 fn the_command_decides() {
     let text = parent(
         "",
-        "#ifdef FAST\n child<<<1, FAST>>>(out, n);\n#else\n child<<<1, 1>>>(out, n);\n#endif\n\
-         #if __CUDA_ARCH__ >= 900\n child<<<1, 90>>>(out, n);\n#endif\n\
-         #if CUDART_VERSION >= 12000\n child<<<1, 12>>>(out, n);\n#endif\n",
+        r#"#ifdef FAST
+ child<<<1, FAST>>>(out, n);
+#else
+ child<<<1, 1>>>(out, n);
+#endif
+#if __CUDA_ARCH__ >= 900
+ child<<<1, 90>>>(out, n);
+#endif
+#if CUDART_VERSION >= 12000
+ child<<<1, 12>>>(out, n);
+#endif
+"#,
     );
     let blocks = |flags: &[&str]| Program::with(&text, &[], Some(flags)).blocks("parent");
     assert_eq!(blocks(&["-DFAST 64", "-a90", "-c13"]), [64, 90, 12]);
@@ -213,7 +244,11 @@ fn headers_define_macros() {
     ];
     let text = parent(
         "#include \"config.cuh\"\n#include \"config.cuh\"\n#include \"sizes.cuh\"",
-        "#if USE\n child<<<1, BLOCK>>>(out, n);\n#else\n child<<<1, 1>>>(out, n);\n#endif",
+        r#"#if USE
+ child<<<1, BLOCK>>>(out, n);
+#else
+ child<<<1, 1>>>(out, n);
+#endif"#,
     );
     assert_eq!(Program::with(&text, &headers, None).blocks("parent"), [96]);
     // Before the header is included it means nothing.
@@ -224,9 +259,18 @@ fn headers_define_macros() {
 #[test]
 fn a_macro_means_what_it_means_at_its_place() {
     let text = format!(
-        "{CHILD}#define B 32\n__global__ void one(int* out) {{ child<<<1, B>>>(out, 1); }}\n#undef B\n#define B 64\n\
-         __global__ void two(int* out) {{ child<<<1, B>>>(out, 1);\n#undef B\n#define B 128\n child<<<1, B>>>(out, 1); }}\n#undef B\n\
-         __global__ void three(int* out, int B) {{ child<<<1, B>>>(out, 1); }}\n#define B 5\n"
+        r#"{CHILD}#define B 32
+__global__ void one(int* out) {{ child<<<1, B>>>(out, 1); }}
+#undef B
+#define B 64
+__global__ void two(int* out) {{ child<<<1, B>>>(out, 1);
+#undef B
+#define B 128
+ child<<<1, B>>>(out, 1); }}
+#undef B
+__global__ void three(int* out, int B) {{ child<<<1, B>>>(out, 1); }}
+#define B 5
+"#
     );
     let program = Program::new(&text);
     assert_eq!(program.blocks("one"), [32]);
@@ -294,7 +338,8 @@ fn launches_in_macros_are_reported_at_the_use() {
             "child<<<CONFIG>>>(out, n)",
         ),
         (
-            "#define NAME(x) chi##x\n#define GO(x) NAME(x)<<<1, 32>>>(out, n)",
+            r#"#define NAME(x) chi##x
+#define GO(x) NAME(x)<<<1, 32>>>(out, n)"#,
             "GO(ld);",
             32,
             "GO(ld)",
@@ -368,7 +413,9 @@ fn checks_around_calls_are_followed() {
     let check = "#define CHECK(call) do { cudaError_t e = (call); if (e != cudaSuccess) { printf(\"%s:%d\\n\", __FILE__, __LINE__); return; } } while (0)";
     let program = Program::new(&parent(
         check,
-        "cudaStream_t s;\n CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));\n child<<<1, 32, 0, s>>>(out, n);",
+        r#"cudaStream_t s;
+ CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+ child<<<1, 32, 0, s>>>(out, n);"#,
     ));
     let facts = &program.launches("parent")[0];
     assert!(facts.loops.is_empty());
@@ -382,21 +429,48 @@ fn checks_around_calls_are_followed() {
 fn conditionals_in_odd_places() {
     // Decided ones vanish, wherever they are.
     for (statements, expected) in [
-        ("child<<<1,\n#if ON\n 32\n#else\n 64\n#endif\n>>>(out, n);", vec![32]),
         (
-            "#ifdef ON\n if (n)\n#else\n while (n)\n#endif\n child<<<1, 32>>>(out, n);",
+            r#"child<<<1,
+#if ON
+ 32
+#else
+ 64
+#endif
+>>>(out, n);"#,
             vec![32],
         ),
         (
-            "#if OFF\n if (n) {\n#endif\n child<<<1, 32>>>(out, n);\n#if OFF\n }\n#endif",
+            r#"#ifdef ON
+ if (n)
+#else
+ while (n)
+#endif
+ child<<<1, 32>>>(out, n);"#,
             vec![32],
         ),
         (
-            "if (n) child<<<1, 32>>>(out, n);\n#if ON\n else child<<<1, 64>>>(out, n);\n#endif",
+            r#"#if OFF
+ if (n) {
+#endif
+ child<<<1, 32>>>(out, n);
+#if OFF
+ }
+#endif"#,
+            vec![32],
+        ),
+        (
+            r#"if (n) child<<<1, 32>>>(out, n);
+#if ON
+ else child<<<1, 64>>>(out, n);
+#endif"#,
             vec![32, 64],
         ),
         (
-            "#if OFF\n \"unclosed\n don't {{{ <<<\n#endif\n child<<<1, 32>>>(out, n);",
+            r#"#if OFF
+ "unclosed
+ don't {{{ <<<
+#endif
+ child<<<1, 32>>>(out, n);"#,
             vec![32],
         ),
     ] {
@@ -405,14 +479,31 @@ fn conditionals_in_odd_places() {
         assert_eq!(program.blocks("parent"), expected, "{statements}");
     }
     let parameters = format!(
-        "#define ON 1\n{CHILD}__global__ void parent(int* out,\n#if ON\n int n\n#else\n long n\n#endif\n) {{ child<<<1, 32>>>(out, n); }}\n"
+        r#"#define ON 1
+{CHILD}__global__ void parent(int* out,
+#if ON
+ int n
+#else
+ long n
+#endif
+) {{ child<<<1, 32>>>(out, n); }}
+"#
     );
     let program = Program::new(&parameters);
     assert_eq!(program.body("parent").params.len(), 2);
     let decided = program.function("parent").decided(program.host.db()).len();
     assert_eq!(decided, 1);
     // Undecided ones that cut are a problem, not a guess.
-    let undecided = Program::new(&parent("", "child<<<1,\n#if ON\n 32\n#else\n 64\n#endif\n>>>(out, n);"));
+    let undecided = Program::new(&parent(
+        "",
+        r#"child<<<1,
+#if ON
+ 32
+#else
+ 64
+#endif
+>>>(out, n);"#,
+    ));
     assert!(!undecided.body("parent").problems.is_empty());
 }
 
@@ -420,7 +511,11 @@ fn conditionals_in_odd_places() {
 fn what_is_not_compiled_is_kept_in_mind() {
     let source = parent(
         "#define ON 1",
-        "#if ON\n child<<<1, 32>>>(out, n);\n#else\n child<<<2, 2>>>(out, n);\n#endif",
+        r#"#if ON
+ child<<<1, 32>>>(out, n);
+#else
+ child<<<2, 2>>>(out, n);
+#endif"#,
     );
     let program = Program::new(&source);
     let parsed = parse(program.host.db(), program.file);
@@ -443,8 +538,12 @@ fn broken_functions_hide_no_others() {
         "for (int i = 0; i < 3; ++i) {",
     ] {
         let text = format!(
-            "{CHILD}__global__ void broken(int* out) {{\n {broken}\n}}\nstruct S {{ int n; }};\n\
-             __global__ void parent(int* out) {{ child<<<1, 32>>>(out, 1); }}\n"
+            r#"{CHILD}__global__ void broken(int* out) {{
+ {broken}
+}}
+struct S {{ int n; }};
+__global__ void parent(int* out) {{ child<<<1, 32>>>(out, 1); }}
+"#
         );
         let program = Program::new(&text);
         assert_eq!(program.blocks("parent"), [32], "{broken}");
@@ -456,8 +555,11 @@ fn broken_functions_hide_no_others() {
 #[test]
 fn an_edit_of_one_macro_leaves_others_alone() {
     let text = format!(
-        "#define A 1\n#define B 2\n{CHILD}__global__ void one(int* out) {{ child<<<A, 32>>>(out, 1); }}\n\
-         __global__ void two(int* out) {{ child<<<B, 32>>>(out, 1); }}\n"
+        r#"#define A 1
+#define B 2
+{CHILD}__global__ void one(int* out) {{ child<<<A, 32>>>(out, 1); }}
+__global__ void two(int* out) {{ child<<<B, 32>>>(out, 1); }}
+"#
     );
     let mut program = Program::new(&text);
     let all = |program: &Program| (program.blocks("one"), program.blocks("two"));

@@ -118,11 +118,18 @@ fn odd_files() {
     assert_eq!(analyse("#define"), 0);
     assert_eq!(analyse("#if\n#else\n#endif\n#endif\n#elif"), 0);
     assert_eq!(
-        analyse("#define A B\n#define B A\n__global__ void k(int* p) { p[A] = B; k<<<A, B>>>(p); }"),
+        analyse(
+            r#"#define A B
+#define B A
+__global__ void k(int* p) { p[A] = B; k<<<A, B>>>(p); }"#
+        ),
         1
     );
     assert_eq!(
-        analyse("#define F(x) F(x) + F(x)\n__global__ void k(int* p) { p[F(F(1))] = 0; }"),
+        analyse(
+            r#"#define F(x) F(x) + F(x)
+__global__ void k(int* p) { p[F(F(1))] = 0; }"#
+        ),
         0
     );
     assert_eq!(

@@ -107,7 +107,9 @@ fn overloads_of_which_one_is_defined_elsewhere() {
     let host = host(&[
         (
             "/w/main.cu",
-            "namespace a { int f() { return 1; } }\nnamespace b { int f(); }\n",
+            r#"namespace a { int f() { return 1; } }
+namespace b { int f(); }
+"#,
         ),
         ("/w/b.cu", "namespace b { int f() { return 2; } }\n"),
     ]);
@@ -129,13 +131,23 @@ fn mentions_in_files_that_do_not_see_it() {
     assert_eq!(mentions("void f() { int child = 1; g(child); }\n"), 0);
     assert_eq!(mentions("void f() { g(child); }\n"), 0);
     assert_eq!(
-        mentions("__global__ void child(int* out, int n);\nvoid f() { g(child); }\n"),
+        mentions(
+            r#"__global__ void child(int* out, int n);
+void f() { g(child); }
+"#
+        ),
         1
     );
     // Declared in a function, or where the text isn't parsed.
     assert_ne!(mentions("void f() { void child(int*, int); g(child); }\n"), 0);
     assert_ne!(
-        mentions("#if 0\nvoid child(int*, int);\n#endif\nvoid f() { g(child); }\n"),
+        mentions(
+            r#"#if 0
+void child(int*, int);
+#endif
+void f() { g(child); }
+"#
+        ),
         0
     );
 }

@@ -21,7 +21,11 @@ impl Program {
             host.set_file(path.as_ref(), *text);
         }
         let text = format!(
-            "{defines}\n{head} {{ out[n] = 1; }}\nint between;\n__global__ void parent(int* out, int n) {{ child<<<1, 32>>>(out, n); }}\n"
+            r#"{defines}
+{head} {{ out[n] = 1; }}
+int between;
+__global__ void parent(int* out, int n) {{ child<<<1, 32>>>(out, n); }}
+"#
         );
         let file = host.set_file("/w/main.cu".as_ref(), text);
         Program { host, file }
@@ -75,11 +79,13 @@ fn macros_that_make_kernels() {
             "KERNEL child(int* out, int n)",
         ),
         (
-            "#define HIDDEN __attribute__((visibility(\"hidden\")))\n#define CUB_DETAIL_KERNEL_ATTRIBUTES HIDDEN __global__",
+            r#"#define HIDDEN __attribute__((visibility("hidden")))
+#define CUB_DETAIL_KERNEL_ATTRIBUTES HIDDEN __global__"#,
             "CUB_DETAIL_KERNEL_ATTRIBUTES void child(int* out, int n)",
         ),
         (
-            "#define KERNEL __global__ void\n#define BOUNDS(n) __launch_bounds__(n, 2)",
+            r#"#define KERNEL __global__ void
+#define BOUNDS(n) __launch_bounds__(n, 2)"#,
             "KERNEL BOUNDS(256) child(int* out, int n)",
         ),
         (
@@ -205,10 +211,19 @@ fn macros_of_headers() {
 #[test]
 fn what_depends_on_the_compiler() {
     for defines in [
-        "#ifdef TUNED\n#define KERNEL __global__ void __launch_bounds__(128)\n#else\n#define KERNEL __global__ void\n#endif",
+        r#"#ifdef TUNED
+#define KERNEL __global__ void __launch_bounds__(128)
+#else
+#define KERNEL __global__ void
+#endif"#,
         "#ifndef KERNEL\n#define KERNEL __global__ void\n#endif",
         "#ifdef GPU\n#define KERNEL __global__ void\n#else\n#define KERNEL void\n#endif",
-        "#ifdef _MSC_VER\n#define HIDDEN\n#else\n#define HIDDEN __attribute__((visibility(\"hidden\")))\n#endif\n#define KERNEL HIDDEN __global__ void",
+        r#"#ifdef _MSC_VER
+#define HIDDEN
+#else
+#define HIDDEN __attribute__((visibility("hidden")))
+#endif
+#define KERNEL HIDDEN __global__ void"#,
     ] {
         let program = Program::new(defines, "KERNEL child(int* out, int n)", &[]);
         assert!(program.child().kernel, "{defines}");
@@ -297,9 +312,12 @@ fn odd_macros() {
 
 #[test]
 fn variables_and_attributes() {
-    let text = "#define GPU_VARIABLE __device__\n#define HD __host__ __device__\nGPU_VARIABLE int counter;\n\
-                [[nodiscard]] __device__ __host__ int f() { return 1; }\n\
-                __global__ void k(int* p) { auto g = [=] HD (int i) { return i; }; p[0] = g(f()); }\n";
+    let text = r#"#define GPU_VARIABLE __device__
+#define HD __host__ __device__
+GPU_VARIABLE int counter;
+[[nodiscard]] __device__ __host__ int f() { return 1; }
+__global__ void k(int* p) { auto g = [=] HD (int i) { return i; }; p[0] = g(f()); }
+"#;
     let mut host = Host::new();
     let file = host.set_file("/w/a.cu".as_ref(), text);
     let db = host.db();

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use gridfuse_analysis::facts::summary::{Summary, effects, leads_too_far, summary};
@@ -23,8 +23,9 @@ fn summarize(source: &str) -> (Arc<Summary>, String) {
 #[test]
 fn builtins_through_callees() {
     let (s, _) = summarize(
-        "__device__ int id() { return blockIdx.x * blockDim.x; }\n__device__ int f() { return id(); }\n\
-         __global__ void k(int* o) { o[threadIdx.x] = f(); }",
+        r#"__device__ int id() { return blockIdx.x * blockDim.x; }
+__device__ int f() { return id(); }
+__global__ void k(int* o) { o[threadIdx.x] = f(); }"#,
     );
     assert!(s.reads_builtin.contains(Builtin::BlockIdx) && s.reads_builtin.contains(Builtin::ThreadIdx));
     assert!(!s.reads_builtin.contains(Builtin::GridDim));
@@ -42,8 +43,9 @@ fn builtins_through_callees() {
 #[test]
 fn recursion_keeps_facts() {
     let (s, _) = summarize(
-        "__device__ int g(int n);\n__device__ int f(int n) { return n ? g(n - 1) + blockIdx.x : 0; }\n\
-         __device__ int g(int n) { __syncthreads(); return f(n); }",
+        r#"__device__ int g(int n);
+__device__ int f(int n) { return n ? g(n - 1) + blockIdx.x : 0; }
+__device__ int g(int n) { __syncthreads(); return f(n); }"#,
     );
     assert!(s.reads_builtin.contains(Builtin::BlockIdx) && !s.reads_builtin.contains(Builtin::ThreadIdx));
     assert!(s.barriers.is_some() && s.unknown_calls.is_empty());
@@ -52,8 +54,8 @@ fn recursion_keeps_facts() {
 #[test]
 fn synchronisation_and_memory() {
     let (s, text) = summarize(
-        "__global__ void k(int* o, const int* i, int n) { __shared__ int t[4]; extern __shared__ float d[];\n\
-         if (n) __syncthreads(); __syncwarp(); int a = __shfl_sync(~0u, n, 0); o[0] = i[a]; printf(\"\"); }",
+        r#"__global__ void k(int* o, const int* i, int n) { __shared__ int t[4]; extern __shared__ float d[];
+if (n) __syncthreads(); __syncwarp(); int a = __shfl_sync(~0u, n, 0); o[0] = i[a]; printf(""); }"#,
     );
     assert_eq!(s.barriers.unwrap().text(&text), "__syncthreads()");
     assert_eq!(s.warp_ops.len(), 1);
@@ -109,7 +111,8 @@ fn waiting() {
 #[test]
 fn launches_write_what_children_write() {
     let mut host = Host::new();
-    let text = "__global__ void c(float* p) { p[0] = 1; }\n__global__ void k(float* o) { c<<<1, 1>>>(o); cudaDeviceSynchronize(); }";
+    let text = r#"__global__ void c(float* p) { p[0] = 1; }
+__global__ void k(float* o) { c<<<1, 1>>>(o); cudaDeviceSynchronize(); }"#;
     let file = host.set_file(Path::new("/w/a.cu"), text);
     let db = host.db();
     let k = *items(db, file).functions.last().unwrap();
@@ -123,8 +126,8 @@ fn changes_in_loops() {
     // The grid expression of the launch, asked about the first loop.
     let changes = |statements: &str| {
         let source = format!(
-            "__global__ void c(int* p) {{ p[0] = 1; }}\n\
-             __global__ void k(int n, int* out, const int* __restrict__ ro, const int* row) {{ {statements} }}"
+            r#"__global__ void c(int* p) {{ p[0] = 1; }}
+__global__ void k(int n, int* out, const int* __restrict__ ro, const int* row) {{ {statements} }}"#
         );
         let mut host = Host::new();
         let file = host.set_file(Path::new("/w/a.cu"), source);
@@ -206,16 +209,24 @@ fn parameters_that_stay() {
     }
 }
 
+/// What this thread has taken of a processor: what else the machine does is no part of it.
+fn processor_time() -> Duration {
+    static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = statistics.split(' ').next().and_then(|taken| taken.parse().ok());
+    nanoseconds.map_or_else(|| BEGUN.elapsed(), Duration::from_nanos)
+}
+
 fn timed(name: &str, source: String) {
     let mut host = Host::new();
     let file = host.set_file(Path::new("/w/a.cu"), source);
     let db = host.db();
     let function = *items(db, file).functions.last().unwrap();
     let before = body(db, function);
-    let start = Instant::now();
+    let start = processor_time();
     let found = uniformity(db, function);
     summary(db, function);
-    let took = start.elapsed();
+    let took = processor_time() - start;
     println!("{name}: {} expressions, {took:?}", before.exprs.len());
     assert!(!found.exprs.is_empty());
     assert!(took < Duration::from_secs(20), "{name} took {took:?}");
@@ -226,7 +237,10 @@ fn large_functions() {
     let repeated = |line: &str, n: usize| {
         let lines: Vec<String> = (0..n).map(|i| line.replace('@', &i.to_string())).collect();
         format!(
-            "__global__ void k(int n, int* out, const int* row) {{\nint x = 0, t = threadIdx.x;\n{}\n}}",
+            r#"__global__ void k(int n, int* out, const int* row) {{
+int x = 0, t = threadIdx.x;
+{}
+}}"#,
             lines.join("\n")
         )
     };

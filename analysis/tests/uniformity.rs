@@ -157,7 +157,12 @@ fn chained(variables: usize, loops: usize) -> String {
         .collect();
     let changed: String = (0..variables).map(|k| format!("v{k} = v{} + 1;\n", k + 1)).collect();
     format!(
-        "__global__ void k(int *p, int n) {{\n{declared}{open}{changed}v{variables} = threadIdx.x;\n{}\nif (v0 < n) {{ __syncthreads(); }}\n}}\n",
+        r#"__global__ void k(int *p, int n) {{
+{declared}{open}{changed}v{variables} = threadIdx.x;
+{}
+if (v0 < n) {{ __syncthreads(); }}
+}}
+"#,
         "}".repeat(loops)
     )
 }
@@ -186,7 +191,9 @@ fn what_takes_too_many_steps_is_unknown_and_says_so() {
 fn warps_that_wrap_around_rows() {
     let level = |launches: &str| {
         let source = format!(
-            "void run(int* p, int n) {{ {launches} }}\n__global__ void k(int* p) {{ int w = threadIdx.x / 32; p[w] = w; }}\n"
+            r#"void run(int* p, int n) {{ {launches} }}
+__global__ void k(int* p) {{ int w = threadIdx.x / 32; p[w] = w; }}
+"#
         );
         let mut host = Host::new();
         let file = host.set_file(Path::new("/a.cu"), source);
@@ -222,8 +229,8 @@ fn warps_that_wrap_around_rows() {
 fn which_member_function_runs() {
     let ball = "struct Ball : Shape { __device__ int cost() const OVER { return threadIdx.x + 1; } };";
     let virtual_one = "struct Shape { __device__ virtual int cost() const { return 0; } };";
-    let declared =
-        "struct Shape { __device__ virtual int cost() const; };\n__device__ int Shape::cost() const { return 0; }";
+    let declared = r#"struct Shape { __device__ virtual int cost() const; };
+__device__ int Shape::cost() const { return 0; }"#;
     let plain = "struct Shape { __device__ int cost() const { return 0; } };";
     for (shape, over, statements) in [
         (
@@ -252,7 +259,11 @@ fn which_member_function_runs() {
         (plain, "", "const Shape* s = &b; int x = $Constant(s->cost())$;"),
     ] {
         let ball = ball.replace("OVER", over);
-        let source = format!("{shape}\n{ball}\n__global__ void k() {{ Ball b; {statements} }}");
+        let source = format!(
+            r#"{shape}
+{ball}
+__global__ void k() {{ Ball b; {statements} }}"#
+        );
         assert_eq!(check_by(&source, assumed_uniformity), Vec::<String>::new(), "{source}");
     }
 }

@@ -251,18 +251,20 @@ fn the_launch_graph_is_drawn() {
 
 #[test]
 fn the_launch_graph_has_the_calls_that_lead_to_launches() {
-    let helpers = "__global__ void leaf(int* p) { p[threadIdx.x] = 1; }\n\
-                   __device__ void help(int* p) { leaf<<<1, 32>>>(p); }\n\
-                   __device__ void far(int* p) { help(p); help(p); }\n\
-                   __device__ int pure(int i) { return i + 1; }\n";
-    let kernels = "#include \"help.cuh\"\n\
-                   __device__ void again(int* p, int n) { if (n > 0) again(p, n - pure(1)); else help(p); }\n\
-                   __global__ void a(int* p) { if (threadIdx.x == 0) far(p); }\n\
-                   __global__ void b(int* p) { p[0] = pure(p[1]); }\n\
-                   __global__ void c(int* p) { again(p, pure(2)); }\n\
-                   struct S { int* p; __device__ void go() const { leaf<<<1, 32>>>(p); } };\n\
-                   __global__ void d(S s) { s.go(); s.stop(); }\n\
-                   void host(int* p) { a<<<1, 32>>>(p); b<<<1, 32>>>(p); c<<<1, 32>>>(p); }\n";
+    let helpers = r#"__global__ void leaf(int* p) { p[threadIdx.x] = 1; }
+__device__ void help(int* p) { leaf<<<1, 32>>>(p); }
+__device__ void far(int* p) { help(p); help(p); }
+__device__ int pure(int i) { return i + 1; }
+"#;
+    let kernels = r#"#include "help.cuh"
+__device__ void again(int* p, int n) { if (n > 0) again(p, n - pure(1)); else help(p); }
+__global__ void a(int* p) { if (threadIdx.x == 0) far(p); }
+__global__ void b(int* p) { p[0] = pure(p[1]); }
+__global__ void c(int* p) { again(p, pure(2)); }
+struct S { int* p; __device__ void go() const { leaf<<<1, 32>>>(p); } };
+__global__ void d(S s) { s.go(); s.stop(); }
+void host(int* p) { a<<<1, 32>>>(p); b<<<1, 32>>>(p); c<<<1, 32>>>(p); }
+"#;
     let dir = directory(&[("help.cuh", helpers.as_bytes()), ("x.cu", kernels.as_bytes())]);
     let edges = |arguments: &[&str]| {
         let dot = stdout(&gridfuse(dir.path(), &[&["graph"], arguments].concat()));
@@ -453,9 +455,17 @@ fn explain_shows_the_launch() {
 fn explain_says_a_thing_once() {
     // Two uses in one line, and a type for which threshold is tried and refused on two ways.
     let program = PROGRAM
-        .replace("{\n    int i", "{\n    int s = step(n);\n    int i")
+        .replace(
+            "{\n    int i",
+            r#"{
+    int s = step(n);
+    int i"#,
+        )
         .replace("if (i < n) out[i] = i;", "if (i < n) out[i] = i * s;");
-    let program = format!("__device__ int step(int n) {{ return n * gridDim.x + gridDim.x; }}\n{program}");
+    let program = format!(
+        r#"__device__ int step(int n) {{ return n * gridDim.x + gridDim.x; }}
+{program}"#
+    );
     let class = "class P { float* x; public: __host__ __device__ P() : x(nullptr) {} \
                  __device__ float get(int i) const { return x[i]; } };\n";
     let copied = format!("{class}{PROGRAM}")

@@ -6,13 +6,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use gridfuse_tests::cli::{Directory, directory, files_of, gridfuse, in_parallel};
 use gridfuse_tests::emulator::run::{Executable, RunOptions};
 use gridfuse_tests::emulator::{Emulator, Program};
 use gridfuse_tests::fixture::is_asked_for;
 use gridfuse_tests::nvcc::Nvcc;
+use gridfuse_tests::patience::PATIENCE;
 use gridfuse_tests::workspace;
 
 const WAIT: &str = "cudaDeviceSynchronize";
@@ -81,7 +81,7 @@ fn programs() -> Vec<(String, Directory)> {
 fn output(executable: &Executable, seed: u64) -> Result<String, String> {
     let options = RunOptions {
         seed,
-        timeout: Duration::from_secs(60),
+        timeout: PATIENCE,
         device_sync: true,
         ..RunOptions::default()
     };

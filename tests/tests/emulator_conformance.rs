@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::path::Path;
-use std::time::Duration;
 
 use gridfuse_tests::cli::in_parallel;
 use gridfuse_tests::emulator::run::RunOptions;
 use gridfuse_tests::emulator::{Emulator, Program};
 use gridfuse_tests::gpu::conformance_record::{Conformance, names, source_of};
+use gridfuse_tests::patience::PATIENCE;
 use gridfuse_tests::workspace;
 
 /// Enough for each kind of schedule to come up.
@@ -29,7 +29,7 @@ fn difference(recorded: &Conformance, name: &str) -> Option<String> {
     };
     SEEDS.into_iter().find_map(|seed| {
         let options = RunOptions {
-            timeout: Duration::from_secs(60),
+            timeout: PATIENCE,
             ..RunOptions::seed(seed)
         };
         let outcome = executable.run(&options).unwrap();

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
-use std::time::Duration;
 
 use gridfuse_tests::cli::{files_of, in_parallel};
 use gridfuse_tests::emulator::report::Kind;
@@ -13,6 +12,7 @@ use gridfuse_tests::emulator::rewritten::{device_launches, offered};
 use gridfuse_tests::emulator::run::{Executable, Outcome, RunOptions};
 use gridfuse_tests::emulator::{Emulator, Program};
 use gridfuse_tests::fixture::is_asked_for;
+use gridfuse_tests::patience::PATIENCE;
 use gridfuse_tests::workspace;
 use regex::Regex;
 
@@ -69,7 +69,7 @@ fn run(
                 seed,
                 arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
                 // Seconds on an idle machine; a busy one is no hang.
-                timeout: Duration::from_secs(300),
+                timeout: PATIENCE,
                 ..RunOptions::default()
             };
             let outcome = executable.run(&options).expect("the program starts");

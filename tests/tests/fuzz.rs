@@ -13,6 +13,7 @@ use gridfuse_tests::emulator::{Emulator, Program};
 use gridfuse_tests::fuzz::campaign::{self, Plan};
 use gridfuse_tests::fuzz::check::Settings;
 use gridfuse_tests::fuzz::rewrite::Wish;
+use gridfuse_tests::patience::PATIENCE;
 use gridfuse_tests::workspace;
 
 /// Seeds of the programs that are always tried.
@@ -33,6 +34,7 @@ fn random_programs() {
         settings: Settings {
             schedules: 2,
             wish: Wish { variants: 4, steps: 3 },
+            timeout: PATIENCE,
             ..Settings::default()
         },
         progress: false,

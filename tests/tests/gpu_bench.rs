@@ -49,7 +49,7 @@ while [ $# -gt 0 ]; do
 done
 verdict=pass checksum=abc time=1.5
 case "$variant/$input" in
-    naive/slow) sleep 60 & wait ;;
+    naive/slow) sleep 600 & wait ;;
     naive/wrong) verdict=fail ;;
     naive/odd) checksum=xyz ;;
     naive/crash) echo 'illegal address' >&2; kill -SEGV $$ ;;
@@ -76,7 +76,7 @@ const PLAN: &str = r#"
 [defaults]
 run_args = ["--repeat", "{repeat}", "--label", "{variant}"]
 repeat = 7
-timeout_s = 1
+timeout_s = 5
 
 [[program]]
 name = "p"

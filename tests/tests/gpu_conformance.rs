@@ -45,7 +45,7 @@ fn run(only: &str) -> (Output, Conformance) {
     fs::write(&nvcc, NVCC).unwrap();
     fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755)).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_gpu-conformance"))
-        .args(["--timeout", "1", "--jobs", "2", "--commit", "abc", "--only", only])
+        .args(["--timeout", "5", "--jobs", "2", "--commit", "abc", "--only", only])
         .args(["--out", "out", "--root", "repo", "--nvcc", "nvcc"])
         .current_dir(directory.path())
         .output()

@@ -2,8 +2,6 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-use std::time::Duration;
-
 use gridfuse_tests::cli::{Directory, directory, in_parallel};
 use gridfuse_tests::hostile::measure::{Limits, cost, first_answer, run};
 use gridfuse_tests::hostile::{Files, Hostile, all, launch_line};
@@ -164,7 +162,6 @@ fn a_server_answers_within_bounds_and_offers_nothing() {
         let path = directory.file("hostile.cu");
         let text = String::from_utf8(files[0].1.clone()).expect("a text");
         let mut client = Client::spawn(gridfuse_bin(), &["lsp"]);
-        client.set_timeout(Duration::from_secs(300));
         client.initialize(Some(directory.path()), &Capabilities::minimal());
         client.open(&path, &text);
         let said = client.diagnostics(&path);

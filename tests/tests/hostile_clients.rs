@@ -5,10 +5,10 @@
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, directory};
 use gridfuse_tests::lsp_client::{Capabilities, Client, PositionEncoding, uri};
+use gridfuse_tests::patience::wait_for;
 use gridfuse_tests::workspace;
 use serde_json::{Value, json};
 
@@ -26,12 +26,8 @@ __global__ void parent(int* out, const int* row, int n) {
 int main() { parent<<<1, 32>>>(nullptr, nullptr, 3); }
 ";
 
-/// Long enough for a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 fn start(root: &Path, capabilities: &Capabilities) -> Client {
     let mut client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
-    client.set_timeout(PATIENCE);
     client.initialize(Some(root), capabilities);
     client
 }
@@ -88,7 +84,6 @@ fn every_request_has_an_answer_before_initialize_and_after_shutdown() {
     let root = program();
     let path = root.file("main.cu");
     let mut client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
-    client.set_timeout(PATIENCE);
     for (method, params) in &requests {
         let answer = client.try_request(method, params.clone());
         assert!(answer.is_err(), "{method} before initialize: {answer:?}");
@@ -264,17 +259,7 @@ fn serve() -> Child {
 
 #[track_caller]
 fn end_of(server: &mut Child) -> ExitStatus {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(status) = server.try_wait().unwrap() {
-            return status;
-        }
-        if Instant::now() > deadline {
-            server.kill().unwrap();
-            panic!("the server goes on");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for(|| "the server goes on".to_owned(), || server.try_wait().unwrap())
 }
 
 fn framed(message: &Value) -> String {
@@ -356,7 +341,6 @@ fn signals_end_the_server() {
         let mut server = serve();
         let pid = server.id().to_string();
         let mut client = Client::over(server.stdout.take().unwrap(), server.stdin.take().unwrap());
-        client.set_timeout(PATIENCE);
         client.initialize(Some(root.path()), &Capabilities::default());
         client.open(&root.file("main.cu"), PROGRAM);
         lives(&mut client, &root.file("main.cu"));

@@ -8,10 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, directory, gridfuse};
 use gridfuse_tests::lsp_client::{Capabilities, Client, uri};
+use gridfuse_tests::patience::wait_until;
 use gridfuse_tests::workspace;
 use serde_json::json;
 
@@ -30,11 +30,8 @@ __global__ void parent(int* out, const int* row, int n) {
 }
 ";
 
-const PATIENCE: Duration = Duration::from_secs(60);
-
 fn start(root: &Path) -> Client {
     let mut client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
-    client.set_timeout(PATIENCE);
     client.initialize(Some(root), &Capabilities::default());
     client
 }
@@ -46,20 +43,15 @@ fn pipe(path: &Path) {
 /// Asks until the server knows of the child's definition, which it reads from disk.
 #[track_caller]
 fn knows_the_child(client: &mut Client, path: &Path, expected: bool) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    wait_until("the server knows of the child what it should", || {
         let at = client.find(path, "child<<<") + 1;
         let hover = client.hover(path, at)["contents"]["value"]
             .as_str()
             .unwrap_or_default()
             .to_owned();
         assert!(!client.stderr().contains("panicked"), "{}", client.stderr());
-        if hover.contains("no definition found") != expected && hover.contains("launch of `child`") {
-            return;
-        }
-        assert!(Instant::now() < deadline, "the hover stays\n{hover}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        hover.contains("no definition found") != expected && hover.contains("launch of `child`")
+    });
 }
 
 /// What no source should be.

@@ -3,10 +3,10 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, directory};
 use gridfuse_tests::lsp_client::{ANSWER_WITHIN, Capabilities, Client, is_working};
+use gridfuse_tests::patience::wait_until;
 use gridfuse_tests::workspace::gridfuse_bin;
 use serde_json::Value;
 
@@ -22,15 +22,12 @@ __global__ void parent(int* out, const int* row, int n) {
 }
 ";
 
-const PATIENCE: Duration = Duration::from_secs(120);
-
 /// A server whose users wait for so many milliseconds.
 fn open(text: &str, milliseconds: &str) -> (Directory, PathBuf, Client) {
     let root = directory(&[("late.cu", text.as_bytes())]);
     let mut command = Command::new(gridfuse_bin());
     command.arg("lsp").env(ANSWER_WITHIN, milliseconds);
     let mut client = Client::spawn_command(command);
-    client.set_timeout(PATIENCE);
     client.initialize(Some(root.path()), &Capabilities::default());
     let path = root.file("late.cu");
     client.open(&path, text);
@@ -73,18 +70,12 @@ fn nobody_waits_for_verdicts() {
 fn what_is_known_is_shown_and_the_rest_follows() {
     let (_root, path, mut client) = open(PARENT, "0");
     let at = client.find(&path, "child<<<") + 1;
-    let deadline = Instant::now() + PATIENCE;
     // The file is read soon, whatever else is: then the launch itself is told.
-    loop {
+    wait_until("the launch is told without its verdicts", || {
         let hover = client.hover(&path, at);
         let text = text_of(&hover);
-        if text.contains("launch of `child`")
-            && text.contains("The verdicts of the rewrites are still being worked out")
-        {
-            break;
-        }
-        assert!(Instant::now() < deadline, "{text}");
-    }
+        text.contains("launch of `child`") && text.contains("The verdicts of the rewrites are still being worked out")
+    });
     client.shutdown();
 }
 

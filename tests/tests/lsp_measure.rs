@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, directory};
 use gridfuse_tests::lsp_client::{Capabilities, Client, ResponseError, apply_workspace_edit, is_working, uri};
+use gridfuse_tests::patience::{wait_for, wait_until};
 use gridfuse_tests::processes;
 use gridfuse_tests::workspace;
 use serde_json::{Value, json};
@@ -75,24 +75,19 @@ impl Session {
     /// A program has said that it runs.
     #[track_caller]
     fn wait_for_program(&self) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        let runs = || fs::read_to_string(self.home.file("pids")).is_ok_and(|pids| pids.ends_with('\n'));
-        while !runs() {
-            assert!(Instant::now() < deadline, "nothing runs");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let pids = self.home.file("pids");
+        wait_until("a program runs", || {
+            fs::read_to_string(&pids).is_ok_and(|pids| pids.ends_with('\n'))
+        });
     }
 
     /// No program that was started is left.
     #[track_caller]
     fn nothing_runs(&self) {
         let pids = fs::read_to_string(self.home.file("pids")).expect("a program has run");
-        let alive = || pids.lines().any(processes::runs);
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while alive() {
-            assert!(Instant::now() < deadline, "still alive: {pids}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until(&format!("nothing of {pids} is alive"), || {
+            !pids.lines().any(processes::runs)
+        });
     }
 
     /// No scratch file is left.
@@ -102,11 +97,10 @@ impl Session {
             let entries = fs::read_dir(self.home.file("tmp")).unwrap();
             entries.map(|entry| entry.unwrap().file_name()).collect()
         };
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !left().is_empty() {
-            assert!(Instant::now() < deadline, "left behind: {:?}", left());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_for(
+            || format!("left behind: {:?}", left()),
+            || left().is_empty().then_some(()),
+        );
     }
 
     /// The server's process, or that of the measurement that it has started.
@@ -173,7 +167,6 @@ fn in_workspace(options: Value) -> (Directory, Directory, Client, PathBuf) {
         .env("XDG_CACHE_HOME", home.file("cache"))
         .env("XDG_STATE_HOME", home.file("state"));
     let mut client = Client::spawn_command(server);
-    client.set_timeout(Duration::from_secs(60));
     client.initialize_with(Some(files.path()), &capabilities(), options);
     let path = files.file("program.cu");
     client.open(&path, &files.read("program.cu"));
@@ -390,8 +383,12 @@ fn nothing_is_left_of_a_killed_measurement() {
 /// The compiler's errors that the client knows of, as soon as there are some, or none.
 #[track_caller]
 fn build_errors(session: &mut Session, pull: bool, some: bool) -> Vec<Value> {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
+    let what = if some {
+        "there are errors"
+    } else {
+        "there are no errors"
+    };
+    let look = || {
         let path = session.path.clone();
         let mut known = match pull {
             true => session.client.pull_diagnostics(&path, None)["items"]
@@ -405,12 +402,9 @@ fn build_errors(session: &mut Session, pull: bool, some: bool) -> Vec<Value> {
                 .map_or_else(Vec::new, |last| last.diagnostics.clone()),
         };
         known.retain(|one| one["source"] == "gridfuse measure");
-        if known.is_empty() != some {
-            return known;
-        }
-        assert!(Instant::now() < deadline, "{known:#?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        (known.is_empty() != some).then_some(known)
+    };
+    wait_for(|| what.to_owned(), look)
 }
 
 #[test]
@@ -524,7 +518,7 @@ fn what_cannot_be_measured_is_said() {
     let ends = session.client.notifications();
     let ends = ends
         .iter()
-        .filter(|(_, params)| params["value"]["kind"] == "end")
+        .filter(|(_, params)| params["value"]["kind"] == "end" && !is_working(params))
         .count();
     assert_eq!(ends, 2, "what is refused at once shows no progress");
     session.client.shutdown();
@@ -691,13 +685,11 @@ fn what_is_fastest_is_applied_on_request() {
     session.client.change_full(&path, &rewritten);
     // The header beside it is read in the background; the server has the client ask again then.
     let mut after = shown(&mut session, "outer(const");
-    for _ in 0..100 {
-        if after.iter().all(fresh) {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(50));
+    wait_until("what was measured is of this text", || {
+        let done = after.iter().all(fresh);
         after = shown(&mut session, "outer(const");
-    }
+        done
+    });
     assert!(
         after.iter().all(fresh) && after[0].starts_with("Tune on GPU"),
         "{after:#?}"

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, gridfuse};
 use gridfuse_tests::lsp_client::{Capabilities, Client, ResponseError, apply_workspace_edit, path_of, uri};
+use gridfuse_tests::patience::wait_until;
 use gridfuse_tests::workspace;
 use serde_json::{Value, json};
 
@@ -481,12 +481,8 @@ fn hints_follow_settings_and_range() {
 }
 
 #[track_caller]
-fn eventually(mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !condition() {
-        assert!(Instant::now() < deadline, "it never comes true");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+fn eventually(condition: impl FnMut() -> bool) {
+    wait_until("it comes true", condition);
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, directory};
+use gridfuse_tests::patience::{wait_for, wait_until};
 use gridfuse_tests::processes;
 use gridfuse_tests::workspace;
 
@@ -152,12 +152,9 @@ fn nothing_is_left_whatever_ends_it() {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            let deadline = Instant::now() + Duration::from_secs(60);
-            let started = || fs::read_to_string(&pids).is_ok_and(|pids| pids.ends_with('\n'));
-            while !started() {
-                assert!(Instant::now() < deadline, "{arguments:?}: nothing runs");
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            wait_until(&format!("{arguments:?}: a program runs"), || {
+                fs::read_to_string(&pids).is_ok_and(|pids| pids.ends_with('\n'))
+            });
             let id = child.id().to_string();
             assert!(
                 Command::new("kill")
@@ -171,20 +168,15 @@ fn nothing_is_left_whatever_ends_it() {
                 "KILL" => assert_eq!(status.signal(), Some(9)),
                 _ => assert_eq!(status.code(), Some(130), "{arguments:?} {signal}"),
             }
-            let deadline = Instant::now() + Duration::from_secs(30);
             let alive = || {
                 let pids = fs::read_to_string(&pids).unwrap();
                 pids.lines().any(processes::runs)
             };
-            while alive() || !entries(&home.file("tmp")).is_empty() {
-                let left = entries(&home.file("tmp"));
-                assert!(
-                    Instant::now() < deadline,
-                    "{arguments:?} {signal}: {left:?}, alive: {}",
-                    alive()
-                );
-                std::thread::sleep(Duration::from_millis(20));
-            }
+            let left = || entries(&home.file("tmp"));
+            wait_for(
+                || format!("{arguments:?} {signal}: {:?}, alive: {}", left(), alive()),
+                || (!alive() && left().is_empty()).then_some(()),
+            );
         }
     }
 }

@@ -205,8 +205,15 @@ fn a_proposal_for_a_specification() {
     let proposal = run_in(&files, &["k.cu", "--scaffold"], &[]).expect_code(0).stdout;
     assert_eq!(
         proposal,
-        "// gridfuse: run <<<(n + 255) / 256, 256>>>\n//   n = 16384\n//   graph = csr(rmat, n)\n//   row = graph.row\n\
-         //   col = graph.col\n//   out = zeros(n)\n//   w = random(n, 0.0, 1.0)\n//   eps = 1.0\n"
+        r#"// gridfuse: run <<<(n + 255) / 256, 256>>>
+//   n = 16384
+//   graph = csr(rmat, n)
+//   row = graph.row
+//   col = graph.col
+//   out = zeros(n)
+//   w = random(n, 0.0, 1.0)
+//   eps = 1.0
+"#
     );
     let run = run_in(&files, &["k.cu"], &[]).expect_code(2);
     assert!(run.stderr.contains("there is no `main` in k.cu"), "{}", run.story());
@@ -220,10 +227,12 @@ fn a_proposal_for_a_specification() {
 
 #[test]
 fn what_is_wrong_has_a_place() {
-    let parent = "__global__ void child(float* d) {}\n\
-        // gridfuse: run <<<SPEC\n\
-        __global__ void parent(const int* row, float* out, unsigned char flag, int n) {\n\
-            if (row[threadIdx.x] < n) child<<<1, 32>>>(out);\n}\n";
+    let parent = r#"__global__ void child(float* d) {}
+// gridfuse: run <<<SPEC
+__global__ void parent(const int* row, float* out, unsigned char flag, int n) {
+if (row[threadIdx.x] < n) child<<<1, 32>>>(out);
+}
+"#;
     let files = directory(&[]);
     files.write("floats.npy", &npy("<f4", 8, 32));
     let rest = "row = iota(n), out = zeros(n), flag = 1, n = 8";

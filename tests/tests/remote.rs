@@ -5,9 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use gridfuse_tests::cli::{Directory, Run, directory};
+use gridfuse_tests::patience::{wait_for, wait_until};
 use gridfuse_tests::processes;
 use gridfuse_tests::remote_hosts::{SlurmCluster, SshServer};
 use gridfuse_tests::workspace;
@@ -82,7 +82,6 @@ fn variant<'a>(report: &'a Value, rewrites: &str) -> &'a Value {
 /// Programs end and files go, mostly soon.
 #[track_caller]
 fn nothing_is_left(tmp: &Path, pids: &Path) {
-    let deadline = Instant::now() + Duration::from_secs(30);
     let files = || {
         fs::read_dir(tmp)
             .unwrap()
@@ -93,10 +92,10 @@ fn nothing_is_left(tmp: &Path, pids: &Path) {
         let pids = fs::read_to_string(pids).unwrap_or_default();
         pids.lines().filter(|pid| processes::runs(pid)).count()
     };
-    while !files().is_empty() || alive() > 0 {
-        assert!(Instant::now() < deadline, "left: {:?}, {} programs", files(), alive());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_for(
+        || format!("left: {:?}, {} programs", files(), alive()),
+        || (files().is_empty() && alive() == 0).then_some(()),
+    );
 }
 
 /// What is to be seen of every runner: `tmp`, `pids`: where programs there leave files, and their process ids.
@@ -134,7 +133,7 @@ fn measures_and_cleans_up(laptop: &Laptop, runner: &str, tmp: &Path, pids: &Path
         "1",
         "--json",
         "--timeout",
-        "3",
+        "10",
         "--rewrites",
         names,
     ];
@@ -165,11 +164,9 @@ fn measures_and_cleans_up(laptop: &Laptop, runner: &str, tmp: &Path, pids: &Path
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !fs::read_to_string(pids).is_ok_and(|pids| pids.ends_with('\n')) {
-            assert!(Instant::now() < deadline, "nothing runs");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until("a program runs", || {
+            fs::read_to_string(pids).is_ok_and(|pids| pids.ends_with('\n'))
+        });
         let id = child.id().to_string();
         assert!(
             Command::new("kill")

@@ -6,7 +6,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use gridfuse_tests::cli::{Directory, directory};
 use gridfuse_tests::fuzz::random::Random;
@@ -62,7 +61,6 @@ impl Session {
             .spawn()
             .unwrap();
         let mut client = Client::over(server.stdout.take().unwrap(), server.stdin.take().unwrap());
-        client.set_timeout(Duration::from_secs(120));
         client.initialize(Some(root.path()), &Capabilities::default());
         let files: Vec<PathBuf> = FILES.iter().map(|name| root.file(name)).collect();
         let texts: Vec<String> = FILES.iter().map(|name| root.read(name)).collect();

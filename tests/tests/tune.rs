@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gridfuse_tests::cli::{Directory, Run, directory};
+use gridfuse_tests::patience::{PATIENCE, wait_for, wait_until};
 use gridfuse_tests::processes;
 use gridfuse_tests::workspace;
 use serde_json::Value;
@@ -64,11 +65,9 @@ fn runs(home: &Directory) -> BTreeMap<String, usize> {
 fn nothing_runs(home: &Directory) {
     let runs = home.read("runs");
     let pids: Vec<&str> = runs.lines().filter_map(|line| line.rsplit(' ').next()).collect();
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while pids.iter().any(|pid| processes::runs(pid)) {
-        assert!(Instant::now() < deadline, "still alive: {runs}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(&format!("nothing of {runs} is alive"), || {
+        !pids.iter().any(|pid| processes::runs(pid))
+    });
 }
 
 #[test]
@@ -240,7 +239,7 @@ fn what_cannot_be_the_best_is_stopped() {
     let report = tune(&files, &home, &arguments, &[("FAKE_TIME", time)])
         .expect_code(0)
         .json();
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
     assert!(report["search"]["stopped"].as_u64().unwrap() >= 1, "{report:#}");
     let best = report["search"]["best"].as_str().unwrap();
     assert!(best.ends_with("coarsen=4+aggregate-block"), "{report:#}");
@@ -257,11 +256,9 @@ fn an_interrupted_search_goes_on() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while fs::read_to_string(home.file("runs")).map_or(0, |runs| runs.matches(" time ").count()) < 8 {
-        assert!(Instant::now() < deadline, "nothing runs");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("eight runs were timed", || {
+        fs::read_to_string(home.file("runs")).is_ok_and(|runs| runs.matches(" time ").count() >= 8)
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     let before = runs(&home);
@@ -412,11 +409,10 @@ fn measuring_all_goes_on_where_it_was_interrupted() {
         .stderr(fs::File::create(&errors).unwrap())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while !home.read("errors").contains("all combinations, 5 of 24") {
-        assert!(Instant::now() < deadline, "{}", home.read("errors"));
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for(
+        || home.read("errors"),
+        || home.read("errors").contains("all combinations, 5 of 24").then_some(()),
+    );
     let id = child.id().to_string();
     assert!(
         Command::new("kill")

@@ -36,7 +36,9 @@ fn each_granularity_has_its_type() {
 /// Blocks that launch together differ in `blockIdx`, whatever it was that they computed from it.
 #[test]
 fn what_a_block_has_in_common_differs_between_blocks() {
-    let launch = "int first = blockIdx.x * 7;\n    child<<<1 + begin, 32>>>(out, blockIdx.x, blockDim.x + gridDim.x);\n    (void)first;";
+    let launch = r#"int first = blockIdx.x * 7;
+    child<<<1 + begin, 32>>>(out, blockIdx.x, blockDim.x + gridDim.x);
+    (void)first;"#;
     for (id, varying, uniform) in [
         (
             "aggregate-warp",
@@ -65,8 +67,10 @@ fn what_a_block_has_in_common_differs_between_blocks() {
 
 #[test]
 fn shapes_that_a_block_has_in_common_differ_between_blocks() {
-    let child =
-        "__global__ void child(int* out, int begin) {\n    atomicAdd(&out[begin], blockDim.x * blockDim.y);\n}\n";
+    let child = r#"__global__ void child(int* out, int begin) {
+    atomicAdd(&out[begin], blockDim.x * blockDim.y);
+}
+"#;
     let text = with_child(
         child,
         "child<<<1, dim3(1 + blockIdx.x % 4, 1 + blockIdx.x % 3)>>>(out, begin);",
@@ -83,7 +87,12 @@ fn shapes_that_a_block_has_in_common_differ_between_blocks() {
 fn inline_assembly_that_only_computes() {
     let with = |asm: &str| {
         let child = format!(
-            "__global__ void child(int* out, int begin, int count) {{\n    unsigned x = 0;\n    {asm}\n    out[begin] = x + count;\n}}\n"
+            r#"__global__ void child(int* out, int begin, int count) {{
+    unsigned x = 0;
+    {asm}
+    out[begin] = x + count;
+}}
+"#
         );
         with_child(&child, "$0child<<<1, 32>>>(out, begin, count);")
     };
@@ -107,7 +116,10 @@ fn inline_assembly_that_only_computes() {
 fn arguments_left_to_plain_defaults() {
     let child = |default: &str| {
         let child = format!(
-            "__global__ void child(int* out, int begin, long step = {default}, bool odd = false) {{\n    out[begin * step] = odd;\n}}\n"
+            r#"__global__ void child(int* out, int begin, long step = {default}, bool odd = false) {{
+    out[begin * step] = odd;
+}}
+"#
         );
         with_child(&child, "child<<<1, 32>>>(out, begin);")
     };
@@ -155,7 +167,10 @@ fn the_header_goes_in_front_of_macros_with_its_names() {
         let result = rewrite(ID, &format!("{before}{text}"));
         assert!(result.text().starts_with(wanted), "{}", &result.text()[..200]);
     };
-    let macros = "#define X 64\n#define T 128\n#include <cstdio>\n";
+    let macros = r#"#define X 64
+#define T 128
+#include <cstdio>
+"#;
     starts(macros, &format!("{include}\n{macros}"));
     starts(
         &format!("// About.\n\n{macros}"),
@@ -168,19 +183,37 @@ fn the_header_goes_in_front_of_macros_with_its_names() {
     // Other names, or gone again.
     starts(
         "#define kSize 1\n#include <cstdio>\n",
-        &format!("#define kSize 1\n#include <cstdio>\n{include}"),
+        &format!(
+            r#"#define kSize 1
+#include <cstdio>
+{include}"#
+        ),
     );
-    let gone = "#define X 1\n#undef X\n#include <cstdio>\n";
+    let gone = r#"#define X 1
+#undef X
+#include <cstdio>
+"#;
     starts(gone, &format!("{gone}{include}"));
     starts(
         "#define GRIDFUSE_DEBUG\n#include <cstdio>\n",
-        &format!("#define GRIDFUSE_DEBUG\n#include <cstdio>\n{include}"),
+        &format!(
+            r#"#define GRIDFUSE_DEBUG
+#include <cstdio>
+{include}"#
+        ),
     );
     // As the system's headers do.
-    let system = "#define UINT_MAX 4294967295u\n#define __device__ __attribute__((device))\n#include <cstdio>\n";
+    let system = r#"#define UINT_MAX 4294967295u
+#define __device__ __attribute__((device))
+#include <cstdio>
+"#;
     starts(system, &format!("{system}{include}"));
     // Out of another file.
-    let a = format!("#include <cstdio>\n#include \"util.h\"\n{text}");
+    let a = format!(
+        r#"#include <cstdio>
+#include "util.h"
+{text}"#
+    );
     let util = ("util.h", "#pragma once\n#define max(a, b) ((a) > (b) ? (a) : (b))\n");
     let Ok(result) = super::rewrite_files(ID, &[("a.cu", &a), util], &[]) else {
         panic!()
@@ -193,7 +226,12 @@ fn the_header_goes_in_front_of_macros_with_its_names() {
     // What the system's headers are to be like has to come first.
     refuses(
         ID,
-        &format!("#define _GNU_SOURCE\n#define T 128\n#include <cstdio>\n{text}"),
+        &format!(
+            r#"#define _GNU_SOURCE
+#define T 128
+#include <cstdio>
+{text}"#
+        ),
         "gridfuse.cuh would be included behind the macro `T`, a name that it uses itself",
     );
 }
@@ -204,7 +242,11 @@ fn arguments_of_the_host_that_change_its_configuration() {
     let with = |args: &str| {
         text.replace(
             "void run(",
-            "void change(int& n);\nint next(int n);\nint take(int* n);\n#define B b\nvoid run(",
+            r#"void change(int& n);
+int next(int n);
+int take(int* n);
+#define B b
+void run("#,
         )
         .replace(
             "parent<<<(n + 127) / 128, 128>>>(out, row, n);",
@@ -239,7 +281,12 @@ fn arguments_of_the_host_that_change_its_configuration() {
 fn literals_that_braces_would_narrow_are_cast() {
     let child = |types: [&str; 2]| {
         let [a, b] = types;
-        format!("__global__ void child(int* out, {a} a, {b} b) {{\n    out[threadIdx.x] = a + b;\n}}\n")
+        format!(
+            r#"__global__ void child(int* out, {a} a, {b} b) {{
+    out[threadIdx.x] = a + b;
+}}
+"#
+        )
     };
     let launched = |types: [&str; 2], a: &str, b: &str| {
         let launch = format!("if (n > 2) child<<<1, 32>>>(out, {a}, {b}); else child<<<1, 32>>>(out, v, v);");
@@ -269,8 +316,13 @@ fn literals_that_braces_would_narrow_are_cast() {
 
 #[test]
 fn min_and_max_are_never_smaller_than_int() {
-    let child = "__global__ void child(int* out, short a, unsigned char b, int c) {\n    out[a] = b + c;\n}\n";
-    let launch = "short s = v, t = 7;\n    unsigned char e = v, d = 3;\n    if (count > 0) child<<<1, 32>>>(out, min(s, t), max(e, d), min(s, t));";
+    let child = r#"__global__ void child(int* out, short a, unsigned char b, int c) {
+    out[a] = b + c;
+}
+"#;
+    let launch = r#"short s = v, t = 7;
+    unsigned char e = v, d = 3;
+    if (count > 0) child<<<1, 32>>>(out, min(s, t), max(e, d), min(s, t));"#;
     rewrite("aggregate-grid", &with_child(child, launch))
         .has(&["{static_cast<short>(min(s, t)), static_cast<unsigned char>(max(e, d)), min(s, t)}"]);
 }
@@ -278,7 +330,9 @@ fn min_and_max_are_never_smaller_than_int() {
 #[test]
 fn a_comment_behind_the_brace_swallows_nothing() {
     let text = program("child<<<1, 32>>>(out, begin, count);");
-    let head = "int n) {\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if";
+    let head = r#"int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if"#;
     let body = "int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if";
     let aggregator = "    gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> childs(arena, out);\n";
     let with = |between: &str| {
@@ -337,7 +391,8 @@ fn what_is_set_for_the_child_holds_for_no_other_kernel() {
     assert!(!optimized.text().contains("child_aggregated") && !optimized.text().contains("child_coarsened"));
     for code in [
         "CHECK(cudaFuncSetCacheConfig((const void*)child, cudaFuncCachePreferShared));",
-        "void (*kernel)(int*, int, int) = child;\n    prepare(kernel);",
+        r#"void (*kernel)(int*, int, int) = child;
+    prepare(kernel);"#,
     ] {
         refuses(ID, &with(code), why);
         refuses("coarsen", &with(code), why);
@@ -347,7 +402,9 @@ fn what_is_set_for_the_child_holds_for_no_other_kernel() {
         ("a.cu", text.as_str()),
         (
             "b.cu",
-            "__global__ void child(int* out, int begin, int count);\nvoid prepare() { cudaFuncSetAttribute(child, a, 1); }\n",
+            r#"__global__ void child(int* out, int begin, int count);
+void prepare() { cudaFuncSetAttribute(child, a, 1); }
+"#,
         ),
     ];
     super::refuses_files(ID, &files, why);
@@ -358,7 +415,8 @@ fn what_is_set_for_the_child_holds_for_no_other_kernel() {
     );
     // These ask, or launch it by itself.
     for code in [
-        "int blocks, threads;\n    cudaOccupancyMaxPotentialBlockSize(&blocks, &threads, child, 0, 0);",
+        r#"int blocks, threads;
+    cudaOccupancyMaxPotentialBlockSize(&blocks, &threads, child, 0, 0);"#,
         "cudaFuncAttributes a;\n    cudaFuncGetAttributes(&a, child);",
         "child<<<1, 32>>>(out, 0, n);",
         "// cudaFuncSetAttribute(child, a, 1);",
@@ -402,7 +460,8 @@ fn aggregated_kernels_of_large_blocks_get_launch_bounds() {
     // One kernel for launches of several sizes.
     let two = |other: &str| {
         program(&format!(
-            "child<<<1, 288>>>(out, begin, count);\n    child<<<1, {other}>>>(out, begin, count);"
+            r#"child<<<1, 288>>>(out, begin, count);
+    child<<<1, {other}>>>(out, begin, count);"#
         ))
     };
     rewrite(ID, &two("768")).has(&[&head("__launch_bounds__(768) ")]);
@@ -414,7 +473,12 @@ fn aggregated_kernels_of_large_blocks_get_launch_bounds() {
     let text = program("child<<<1, 512>>>(out, begin, count);");
     let at = text.find("__global__ void parent").unwrap_or(0);
     let (child, rest) = text.split_at(at);
-    let behind = format!("__global__ void child(int* out, int begin, int count);\n\n{rest}\n{child}");
+    let behind = format!(
+        r#"__global__ void child(int* out, int begin, int count);
+
+{rest}
+{child}"#
+    );
     let result = rewrite(ID, &behind);
     assert_eq!(
         result.text().matches(&head("__launch_bounds__(512) ")).count(),
@@ -490,20 +554,34 @@ fn launch_bounds_that_leave_too_few_registers() {
 /// The parent changes its last parameter by `code`, of type `ty`, before it launches, and hands it on.
 fn changed_before_the_launch(types: &str, ty: &str, code: &str) -> String {
     format!(
-        "{types}\n__global__ void child(int* out, int count, {ty} what) {{\n    if (threadIdx.x < count) out[threadIdx.x] = threadIdx.x + 1;\n}}\n\n\
-         __global__ void parent(int* out, const int* row, {ty} other, {ty} what) {{\n    \
-         int v = blockIdx.x * blockDim.x + threadIdx.x;\n    int count = row[v];\n    {code}\n    \
-         if (count > 0) child<<<(count + 31) / 32, 32>>>(out, count, what);\n}}\n\n\
-         void run(int* out, const int* row, {ty} other, {ty} what) {{ parent<<<1, 32>>>(out, row, other, what); }}\n"
+        r#"{types}
+__global__ void child(int* out, int count, {ty} what) {{
+    if (threadIdx.x < count) out[threadIdx.x] = threadIdx.x + 1;
+}}
+
+__global__ void parent(int* out, const int* row, {ty} other, {ty} what) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    int count = row[v];
+    {code}
+    if (count > 0) child<<<(count + 31) / 32, 32>>>(out, count, what);
+}}
+
+void run(int* out, const int* row, {ty} other, {ty} what) {{ parent<<<1, 32>>>(out, row, other, what); }}
+"#
     )
 }
 
 #[test]
 fn what_changes_a_parameter_is_seen() {
-    let arrays = "struct Config { int weight[4]; int grid[2][2]; int* out; int base; };\n__device__ void set(int* at, int v) { *at = v; }\n";
+    let arrays = r#"struct Config { int weight[4]; int grid[2][2]; int* out; int base; };
+__device__ void set(int* at, int v) { *at = v; }
+"#;
     let with_operators = "struct Vec { int d[3]; int n; __device__ int& operator[](int i) { return d[i]; } __device__ int& operator*() { return n; } \
                           __device__ int operator()() { return ++n; } };\n";
-    let by_reference = "struct Ref { int& x; };\nstruct Reader { int n; };\n__device__ Reader& operator>>(Reader& r, int& x) { x = ++r.n; return r; }\n";
+    let by_reference = r#"struct Ref { int& x; };
+struct Reader { int n; };
+__device__ Reader& operator>>(Reader& r, int& x) { x = ++r.n; return r; }
+"#;
     let union = "union Bits { int whole; unsigned char bytes[4]; };\n";
     let seen = |types: &str, ty: &str, code: &str| {
         let text = changed_before_the_launch(types, ty, code);
@@ -568,10 +646,22 @@ fn what_changes_a_parameter_is_seen() {
 fn a_constant_that_an_operator_changes_is_none() {
     let text = |code: &str| {
         format!(
-            "struct Reader {{ int n; }};\nstruct Ref {{ int& x; }};\n__device__ Reader& operator>>(Reader& r, int& x) {{ x = ++r.n; return r; }}\n\
-             __global__ void child(int* out) {{\n    out[threadIdx.x] = threadIdx.x + 1;\n}}\n\n\
-             __global__ void parent(int* out, int other) {{\n    int threads = 96;\n    Reader reader = {{64}};\n    {code}\n    \
-             child<<<1, threads>>>(out);\n}}\n\nvoid run(int* out) {{ parent<<<1, 32>>>(out, 1); }}\n"
+            r#"struct Reader {{ int n; }};
+struct Ref {{ int& x; }};
+__device__ Reader& operator>>(Reader& r, int& x) {{ x = ++r.n; return r; }}
+__global__ void child(int* out) {{
+    out[threadIdx.x] = threadIdx.x + 1;
+}}
+
+__global__ void parent(int* out, int other) {{
+    int threads = 96;
+    Reader reader = {{64}};
+    {code}
+    child<<<1, threads>>>(out);
+}}
+
+void run(int* out) {{ parent<<<1, 32>>>(out, 1); }}
+"#
         )
     };
     for code in [

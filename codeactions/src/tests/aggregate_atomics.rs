@@ -11,8 +11,14 @@ const NONE: &str = "`child` has no atomic operation as a statement on a place th
 /// The program with a child of these parameters and with this code, behind the thread's number.
 fn with(parameters: &str, code: &str) -> String {
     let child = format!(
-        "struct Pair {{ unsigned long long x, y; }};\n__device__ int total;\n\n__global__ void child({parameters}) {{\n    \
-         int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {code}\n}}\n"
+        r#"struct Pair {{ unsigned long long x, y; }};
+__device__ int total;
+
+__global__ void child({parameters}) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {code}
+}}
+"#
     );
     with_child(&child, LAUNCH)
 }
@@ -70,11 +76,13 @@ fn places_that_the_arguments_decide() {
     // All of them, and no others.
     let several = with(
         PLAIN,
-        "atomicAdd(&out[begin], i);\n    atomicAdd(&out[i], i);\n    atomicSub(&out[begin + 1], i);",
+        r#"atomicAdd(&out[begin], i);
+    atomicAdd(&out[i], i);
+    atomicSub(&out[begin + 1], i);"#,
     );
-    rewrite(ID, &several).has(&[
-        "gridfuse::together::atomicAdd(&out[begin], i);\n    atomicAdd(&out[i], i);\n    gridfuse::together::atomicSub(&out[begin + 1], i);",
-    ]);
+    rewrite(ID, &several).has(&[r#"gridfuse::together::atomicAdd(&out[begin], i);
+    atomicAdd(&out[i], i);
+    gridfuse::together::atomicSub(&out[begin + 1], i);"#]);
 }
 
 #[test]
@@ -109,23 +117,36 @@ fn others_are_left() {
         (PLAIN, "atomicExch(&out[begin], i);"),
         (PLAIN, "if (threadIdx.x == 0) atomicAdd(&out[begin], 1);"),
         (PLAIN, "if (count > 0 && i % 32 == 0) { atomicAdd(&out[begin], 1); }"),
-        (PLAIN, "if (threadIdx.x != 0) return;\n    atomicAdd(&out[begin], 1);"),
         (
             PLAIN,
-            "if (i != 0) return;\n    for (int k = 0; k < 3; ++k) atomicAdd(&out[begin], 1);",
+            r#"if (threadIdx.x != 0) return;
+    atomicAdd(&out[begin], 1);"#,
         ),
         (
             PLAIN,
-            "int t = threadIdx.y * blockDim.x + threadIdx.x;\n    if (count < 2 || t != 0) {\n        return;\n    }\n    atomicAdd(&out[begin], 1);",
+            r#"if (i != 0) return;
+    for (int k = 0; k < 3; ++k) atomicAdd(&out[begin], 1);"#,
+        ),
+        (
+            PLAIN,
+            r#"int t = threadIdx.y * blockDim.x + threadIdx.x;
+    if (count < 2 || t != 0) {
+        return;
+    }
+    atomicAdd(&out[begin], 1);"#,
         ),
         (PLAIN, "if (threadIdx.x > 0) return;\n    atomicAdd(&out[begin], 1);"),
         (
             PLAIN,
-            "if (threadIdx.x != 0)\n        return;\n    else\n        atomicAdd(&out[begin], 1);",
+            r#"if (threadIdx.x != 0)
+        return;
+    else
+        atomicAdd(&out[begin], 1);"#,
         ),
         (
             PLAIN,
-            "const bool leader = threadIdx.x == 0;\n    if (leader && count > 0) atomicAdd(&out[begin], 1);",
+            r#"const bool leader = threadIdx.x == 0;
+    if (leader && count > 0) atomicAdd(&out[begin], 1);"#,
         ),
         (PLAIN, "atomicCAS(&out[begin], 0, i);"),
         (PLAIN, "__shared__ int sum;\n    atomicAdd(&sum, i);"),
@@ -136,7 +157,8 @@ fn others_are_left() {
     }
     let own = with(PLAIN, "atomicAdd(&out[begin], i);").replace(
         "struct Pair",
-        "__device__ void atomicAdd(int* place, int value) { *place = value; }\nstruct Pair",
+        r#"__device__ void atomicAdd(int* place, int value) { *place = value; }
+struct Pair"#,
     );
     refuses(ID, &own, NONE);
     let in_macro =
@@ -155,11 +177,16 @@ fn fences_are_those_of_the_thread_that_does_it() {
     ] {
         let text = with(
             PLAIN,
-            &format!("out[i] = 1;\n    {code}\n    atomicAdd(&out[begin], 1);"),
+            &format!(
+                r#"out[i] = 1;
+    {code}
+    atomicAdd(&out[begin], 1);"#
+            ),
         )
         .replace(
             "struct Pair",
-            "__device__ void publish() { __threadfence_system(); }\nstruct Pair",
+            r#"__device__ void publish() { __threadfence_system(); }
+struct Pair"#,
         );
         refuses(ID, &text, "fence");
     }

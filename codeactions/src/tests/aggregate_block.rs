@@ -6,32 +6,58 @@ const ID: &str = "aggregate-block";
 
 #[test]
 fn any_control_flow() {
-    rewrite(ID, &program("if (count > 0)\n        child<<<(count + 31) / 32, 32>>>(out, begin, count);\n    else\n        out[v] = 0;"))
-        .has(&["    if (count > 0)\n        children.launch((count + 31) / 32, 32, {begin, count});\n    else\n        out[v] = 0;\n"
-            .replace("children", "childs")
-            .as_str()]);
+    rewrite(
+        ID,
+        &program(
+            r#"if (count > 0)
+        child<<<(count + 31) / 32, 32>>>(out, begin, count);
+    else
+        out[v] = 0;"#,
+        ),
+    )
+    .has(&[r#"    if (count > 0)
+        children.launch((count + 31) / 32, 32, {begin, count});
+    else
+        out[v] = 0;
+"#
+    .replace("children", "childs")
+    .as_str()]);
     let result = rewrite(
         ID,
-        &program("for (int k = 0; k < count; ++k)\n        child<<<k + 1, 32>>>(out, begin + k, k);\n    return;"),
+        &program(
+            r#"for (int k = 0; k < count; ++k)
+        child<<<k + 1, 32>>>(out, begin + k, k);
+    return;"#,
+        ),
     );
     result.has(&["childs.launch(k + 1, 32, {begin + k, k});"]);
     assert!(result.assumes.iter().any(|a| a.contains("successive iterations")));
     rewrite(
         ID,
         &program(
-            "#pragma unroll\n    for (int k = 0; k < 2; ++k) {\n        if (k == begin) break;\n        child<<<k + 1, 32>>>(out, k, k);\n    }",
+            r#"#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+        if (k == begin) break;
+        child<<<k + 1, 32>>>(out, k, k);
+    }"#,
         ),
     );
 }
 
 #[test]
 fn what_is_uniform_is_passed_once() {
-    let child = "constexpr int kScale = 3;\n__constant__ int table[4];\n__device__ int counter;\n\
-                 __global__ void child(int* out, int a, int b, unsigned c, int d, float e) {\n    out[a + b] = c + d + int(e);\n}\n";
+    let child = r#"constexpr int kScale = 3;
+__constant__ int table[4];
+__device__ int counter;
+__global__ void child(int* out, int a, int b, unsigned c, int d, float e) {
+    out[a + b] = c + d + int(e);
+}
+"#;
     let launch = |args: &str| with_child(child, &format!("child<<<1, 32>>>({args});"));
     rewrite(ID, &launch("out, kScale, n * 2 + 1, blockIdx.x, counter, 1.5f")).has(&[
         "struct child_args { int d; };",
-        "(\n        arena, out, static_cast<int>(kScale), n * 2 + 1, blockIdx.x, 1.5f);",
+        r#"(
+        arena, out, static_cast<int>(kScale), n * 2 + 1, blockIdx.x, 1.5f);"#,
         "childs.launch(1, 32, {static_cast<int>(counter)});",
         "child_body(blockIdx, gridDim, blockDim, out, a, b, c, args.d, e);",
     ]);
@@ -42,7 +68,11 @@ fn what_is_uniform_is_passed_once() {
     // A parameter that changes is none.
     rewrite(
         ID,
-        &with_child(child, "n += 1;\n    child<<<1, 32>>>(out, n, n / begin, 1, -7, 0.5);"),
+        &with_child(
+            child,
+            r#"n += 1;
+    child<<<1, 32>>>(out, n, n / begin, 1, -7, 0.5);"#,
+        ),
     )
     .has(&[
         "struct child_args { int a; int b; };",
@@ -59,11 +89,18 @@ fn what_is_uniform_is_passed_once() {
 
 #[test]
 fn pointers_and_structs() {
-    let child = "struct Range { int begin, end; };\n\
-                 __global__ void child(const int* const __restrict__ in, int *__restrict__ out, const Range r) {\n    out[r.begin] = in[r.end];\n}\n";
+    let child = r#"struct Range { int begin, end; };
+__global__ void child(const int* const __restrict__ in, int *__restrict__ out, const Range r) {
+    out[r.begin] = in[r.end];
+}
+"#;
     rewrite(
         ID,
-        &with_child(child, "Range r{begin, count};\n    child<<<1, 32>>>(row + v, out, r);"),
+        &with_child(
+            child,
+            r#"Range r{begin, count};
+    child<<<1, 32>>>(row + v, out, r);"#,
+        ),
     )
     .has(&[
         "struct child_args { const int* in; Range r; };",
@@ -74,8 +111,13 @@ fn pointers_and_structs() {
 
 #[test]
 fn shared_memory_and_streams() {
-    let child = "__global__ void child(int* out, int begin, int count) {\n    extern __shared__ int s[];\n    s[threadIdx.x] = begin;\n    \
-                 __syncthreads();\n    out[begin] = s[count];\n}\n";
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    extern __shared__ int s[];
+    s[threadIdx.x] = begin;
+    __syncthreads();
+    out[begin] = s[count];
+}
+"#;
     rewrite(
         ID,
         &with_child(child, "child<<<1, 32, count * sizeof(int)>>>(out, begin, count);"),
@@ -90,13 +132,20 @@ fn shared_memory_and_streams() {
     );
     assert!(result.assumes.is_empty());
     result.has(&["childs.launch(1, 32, {begin, count});"]);
-    let own = "cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    child<<<1, 32, 0, s>>>(out, begin, count);\n    cudaStreamDestroy(s);";
+    let own = r#"cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    child<<<1, 32, 0, s>>>(out, begin, count);
+    cudaStreamDestroy(s);"#;
     let result = rewrite(ID, &with_child(child, own));
     assert!(result.assumes.is_empty());
-    result.has(&["int begin = row[v], count = row[v + 1] - begin;\n    childs.launch(1, 32, {begin, count});\n}\n"]);
+    result.has(&[r#"int begin = row[v], count = row[v + 1] - begin;
+    childs.launch(1, 32, {begin, count});
+}
+"#]);
     let parent = with_child(
         child,
-        "__shared__ float tile[32][32];\n    child<<<1, 32>>>(out, begin, count);",
+        r#"__shared__ float tile[32][32];
+    child<<<1, 32>>>(out, begin, count);"#,
     );
     assert_eq!(rewrite(ID, &parent).assumes.len(), 1);
     let parent = parent.replace("tile[32][32]", "tile[12256]");
@@ -108,27 +157,62 @@ fn a_created_stream_that_several_launches_share() {
     let create = "cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);";
     let launch = "child<<<1, 32, 0, s>>>(out, begin, count);";
     let assumes = |body: String| rewrite(ID, &program(&body)).assumes.len();
-    let each_time =
-        format!("for (int i = 0; i < 3; ++i) {{\n        cudaStream_t s;\n        {create}\n        {launch}\n    }}");
+    let each_time = format!(
+        r#"for (int i = 0; i < 3; ++i) {{
+        cudaStream_t s;
+        {create}
+        {launch}
+    }}"#
+    );
     assert_eq!(assumes(each_time), 0);
-    let before = format!("cudaStream_t s;\n    {create}\n    for (int i = 0; i < 3; ++i) {{\n        {launch}\n    }}");
+    let before = format!(
+        r#"cudaStream_t s;
+    {create}
+    for (int i = 0; i < 3; ++i) {{
+        {launch}
+    }}"#
+    );
     assert_eq!(assumes(before), 1);
     let once = format!(
-        "cudaStream_t s;\n    for (int i = 0; i < 3; ++i) {{\n        if (i == 0) {{\n            {create}\n        }}\n        {launch}\n    }}"
+        r#"cudaStream_t s;
+    for (int i = 0; i < 3; ++i) {{
+        if (i == 0) {{
+            {create}
+        }}
+        {launch}
+    }}"#
     );
     assert_eq!(assumes(once), 1);
-    let jump = format!("cudaStream_t s;\n    {create}\nagain:\n    {launch}\n    if (--count > 0) goto again;");
+    let jump = format!(
+        r#"cudaStream_t s;
+    {create}
+again:
+    {launch}
+    if (--count > 0) goto again;"#
+    );
     assert_eq!(assumes(jump), 1);
 }
 
 #[test]
 fn three_dimensions() {
-    let child = "__global__ void child(float* out, int3 at) {\n    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y, z = blockIdx.z;\n    \
-                 out[(z * gridDim.y + y) * 64 + x] = at.x;\n}\n";
+    let child = r#"__global__ void child(float* out, int3 at) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y, z = blockIdx.z;
+    out[(z * gridDim.y + y) * 64 + x] = at.x;
+}
+"#;
     let text = format!(
-        "{child}\n__global__ void parent(float* out, const int3* size) {{\n    int3 at = size[threadIdx.x];\n    \
-         dim3 grid(at.x, at.y, at.z), block(8, 4, 2);\n    child<<<grid, block>>>(out, at);\n}}\n\n\
-         void run(float* out, const int3* size) {{\n    dim3 g(2, 3), b(32);\n    parent<<<g, b>>>(out, size);\n}}\n"
+        r#"{child}
+__global__ void parent(float* out, const int3* size) {{
+    int3 at = size[threadIdx.x];
+    dim3 grid(at.x, at.y, at.z), block(8, 4, 2);
+    child<<<grid, block>>>(out, at);
+}}
+
+void run(float* out, const int3* size) {{
+    dim3 g(2, 3), b(32);
+    parent<<<g, b>>>(out, size);
+}}
+"#
     );
     rewrite(ID, &text).has(&[
         "childs.launch(grid, block, {at});",
@@ -140,13 +224,27 @@ fn three_dimensions() {
 
 #[test]
 fn templates() {
-    let text = "template <typename T, int N>\n__global__ void child(T* out, T value, int count) {\n    out[count] = value + N;\n}\n\n\
-                template <typename U>\n__global__ void parent(U* out, int n) {\n    U value = out[threadIdx.x];\n    \
-                child<U, 3><<<1, 32>>>(out, value, threadIdx.x);\n}\n\nvoid run(float* out) {\n    parent<float><<<1, 32>>>(out, 5);\n    \
-                parent<<<2, 64>>>(out, 5);\n}\n";
+    let text = r#"template <typename T, int N>
+__global__ void child(T* out, T value, int count) {
+    out[count] = value + N;
+}
+
+template <typename U>
+__global__ void parent(U* out, int n) {
+    U value = out[threadIdx.x];
+    child<U, 3><<<1, 32>>>(out, value, threadIdx.x);
+}
+
+void run(float* out) {
+    parent<float><<<1, 32>>>(out, 5);
+    parent<<<2, 64>>>(out, 5);
+}
+"#;
     rewrite(ID, text).has(&[
-        "template <typename T, int N>\nstruct child_args { T value; int count; };",
-        "template <typename T, int N>\n__global__ void child_aggregated(gridfuse::Batch<child_args<T, N>> batch, T* out) {",
+        r#"template <typename T, int N>
+struct child_args { T value; int count; };"#,
+        r#"template <typename T, int N>
+__global__ void child_aggregated(gridfuse::Batch<child_args<T, N>> batch, T* out) {"#,
         "child_body<T, N>(blockIdx, gridDim, blockDim, out, args.value, args.count);",
         "gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated<U, 3>> childs(arena, out);",
         "childs.launch(1, 32, {value, static_cast<int>(threadIdx.x)});",
@@ -168,11 +266,31 @@ fn templates() {
 
 #[test]
 fn several_files() {
-    let header = "#pragma once\n#include <cuda_runtime.h>\n\n__global__ void parent(int* out, int n);\n";
-    let kernels = "#include \"kernels.cuh\"\n\n__global__ void child(int* out, int count) {\n    out[threadIdx.x] = count;\n}\n\n\
-                   __global__ void parent(int* out, int n) {\n    child<<<1, 32>>>(out, threadIdx.x + 1);\n}\n";
-    let main = "#include \"../src/kernels.cuh\"\n\nint main() {\n    int* out = nullptr;\n    dim3 grid(4);\n    cudaStream_t s = 0;\n    \
-                parent<<<grid, 64, 0, s>>>(out, 3);\n    parent<<<1, 32>>>(out, /* n */ 4 /* four */);\n}\n";
+    let header = r#"#pragma once
+#include <cuda_runtime.h>
+
+__global__ void parent(int* out, int n);
+"#;
+    let kernels = r#"#include "kernels.cuh"
+
+__global__ void child(int* out, int count) {
+    out[threadIdx.x] = count;
+}
+
+__global__ void parent(int* out, int n) {
+    child<<<1, 32>>>(out, threadIdx.x + 1);
+}
+"#;
+    let main = r#"#include "../src/kernels.cuh"
+
+int main() {
+    int* out = nullptr;
+    dim3 grid(4);
+    cudaStream_t s = 0;
+    parent<<<grid, 64, 0, s>>>(out, 3);
+    parent<<<1, 32>>>(out, /* n */ 4 /* four */);
+}
+"#;
     let files = [
         ("src/a.cu", kernels),
         ("src/kernels.cuh", header),
@@ -182,7 +300,11 @@ fn several_files() {
     let text = |name: &str| result.files.get(name).cloned().unwrap_or_default();
     assert!(result.files.contains_key("src/gridfuse.cuh"));
     assert!(text("src/kernels.cuh").ends_with(
-        "#include <cuda_runtime.h>\n#include \"gridfuse.cuh\"\n\n__global__ void parent(int* out, int n, gridfuse::Arena arena);\n"
+        r#"#include <cuda_runtime.h>
+#include "gridfuse.cuh"
+
+__global__ void parent(int* out, int n, gridfuse::Arena arena);
+"#
     ));
     assert!(text("src/a.cu").contains("parent(int* out, int n, gridfuse::Arena arena) {"));
     let main = text("app/main.cu");
@@ -203,17 +325,23 @@ fn several_files() {
 #[test]
 fn formatting_is_kept() {
     let text = program(
-        "child<<<(count + 31) / 32, 32>>>(out, // all\n        begin, /* first */\n        count); /* go */ ++v;",
+        r#"child<<<(count + 31) / 32, 32>>>(out, // all
+        begin, /* first */
+        count); /* go */ ++v;"#,
     )
     .replace("    ", "\t")
     .replace('\n', "\r\n");
     let result = rewrite(ID, &text);
     assert!(!result.text().replace("\r\n", "").contains('\n'));
     result.has(&["\tchilds.launch((count + 31) / 32, 32, {begin, count}); /* all; first */ /* go */ ++v;\r\n"]);
-    let one_line = "__global__ void child(int* out) { out[0] = 1; }\n__global__ void parent() { child<<<1, 32>>>(nullptr); }\n\
-                    void run() { parent<<<1, 32>>>(); }\n";
+    let one_line = r#"__global__ void child(int* out) { out[0] = 1; }
+__global__ void parent() { child<<<1, 32>>>(nullptr); }
+void run() { parent<<<1, 32>>>(); }
+"#;
     rewrite(ID, one_line).has(&[
-        "__global__ void parent(gridfuse::Arena arena) {\n    gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> childs(arena, nullptr);\n    childs.launch(1, 32, {}); }",
+        r#"__global__ void parent(gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> childs(arena, nullptr);
+    childs.launch(1, 32, {}); }"#,
         "parent<<<1, 32>>>(gridfuse::arena_for(1, 32)); }",
     ]);
     let comment = program("child<< <1, 32> >>(out, begin, count);")
@@ -232,7 +360,8 @@ fn the_arena_has_room_for_what_a_thread_launches() {
     rewrite(ID, &endless).has(&[arena("4").as_str()]);
     // 20 bytes and 48 for the arguments.
     let child = "__global__ void child(int* out, double4 a, double b, int begin, int count) { out[begin] = count + a.x + b; }\n";
-    let launch = "double b = out[v];\n    child<<<1, 32>>>(out, make_double4(b, b, b, b), b, begin, count);";
+    let launch = r#"double b = out[v];
+    child<<<1, 32>>>(out, make_double4(b, b, b, b), b, begin, count);"#;
     rewrite(ID, &with_child(child, launch)).has(&[arena("").as_str()]);
     rewrite(ID, &program("child<<<1, 32>>>(out, begin, count);")).has(&["gridfuse::arena_for((n + 127) / 128, 128))"]);
 }
@@ -240,7 +369,12 @@ fn the_arena_has_room_for_what_a_thread_launches() {
 #[test]
 fn names_in_use_are_avoided() {
     let text = program("int arena = 0;\n    child<<<1, 32>>>(out, begin, arena);");
-    let text = format!("#define childs 1\nstruct child_body {{}};\nint child_args, child_aggregated;\n{text}");
+    let text = format!(
+        r#"#define childs 1
+struct child_body {{}};
+int child_args, child_aggregated;
+{text}"#
+    );
     rewrite(ID, &text).has(&[
         "void child_body2(",
         "struct child_args2 {",
@@ -289,22 +423,27 @@ fn refusals_because_of_the_host() {
     );
     refuse(
         "void run",
-        "#define GO(n) parent<<<n, 32>>>(out, row, n)\nvoid go(int* out, int* row) { GO(3); }\nvoid run",
+        r#"#define GO(n) parent<<<n, 32>>>(out, row, n)
+void go(int* out, int* row) { GO(3); }
+void run"#,
         "`parent`",
     );
     refuse(
         "void run",
-        "void attributes() { cudaFuncSetAttribute(parent, a, 1); }\nvoid run",
+        r#"void attributes() { cudaFuncSetAttribute(parent, a, 1); }
+void run"#,
         "is mentioned where it isn't launched",
     );
     refuse(
         "void run",
-        "__global__ void other(int* out, int* row) { parent<<<1, 1>>>(out, row, 1); }\nvoid run",
+        r#"__global__ void other(int* out, int* row) { parent<<<1, 1>>>(out, row, 1); }
+void run"#,
         "no launch of `other` by the host was found",
     );
     refuse(
         "void run",
-        "__global__ void parent(float* out, const int* row, int n) {}\nvoid run",
+        r#"__global__ void parent(float* out, const int* row, int n) {}
+void run"#,
         "several",
     );
 }
@@ -321,7 +460,10 @@ fn refusals_because_of_the_launch() {
         "cudaStreamPerThread",
     );
     refuse("child<<<1, 32, 0, streams[v]>>>(out, begin, count);", "isn't known");
-    let stream = "cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    child<<<1, 32, 0, s>>>(out, begin, count);\n    ";
+    let stream = r#"cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    child<<<1, 32, 0, s>>>(out, begin, count);
+    "#;
     refuse(
         &format!("{stream}child<<<1, 32, 0, s>>>(out, begin, count);"),
         "is used for more than this launch",
@@ -331,11 +473,16 @@ fn refusals_because_of_the_launch() {
         "can't be removed cleanly",
     );
     refuse(
-        "child<<<1, 32>>>(out, begin, count);\n    cudaDeviceSynchronize();",
+        r#"child<<<1, 32>>>(out, begin, count);
+    cudaDeviceSynchronize();"#,
         "cudaDeviceSynchronize()",
     );
     refuse(
-        "#if FAST\n    child<<<1, 32>>>(out, begin, count);\n#else\n    child<<<2, 32>>>(out, begin, count);\n#endif",
+        r#"#if FAST
+    child<<<1, 32>>>(out, begin, count);
+#else
+    child<<<2, 32>>>(out, begin, count);
+#endif"#,
         "under an #if",
     );
     refuse(
@@ -343,7 +490,8 @@ fn refusals_because_of_the_launch() {
         "part of a larger expression",
     );
     refuse(
-        "auto go = [&] { child<<<1, 32>>>(out, begin, count); };\n    go();",
+        r#"auto go = [&] { child<<<1, 32>>>(out, begin, count); };
+    go();"#,
         "lambda",
     );
     refuse(
@@ -396,7 +544,12 @@ fn threads_that_leave_by_inline_assembly() {
 #[test]
 fn refusals_because_of_the_child() {
     let refuse = |body: &str, reason: &str| {
-        let child = format!("__global__ void child(int* out, int begin, int count) {{\n    {body}\n}}\n");
+        let child = format!(
+            r#"__global__ void child(int* out, int begin, int count) {{
+    {body}
+}}
+"#
+        );
         refuses(
             ID,
             &with_child(&child, "$0child<<<1, 32>>>(out, begin, count);"),
@@ -411,7 +564,11 @@ fn refusals_because_of_the_child() {
     );
     refuse("while (atomicExch(out, 1)) {}", "may wait for another thread");
     refuse("printf(\"%s\", __func__);", "uses __func__");
-    let child = "__device__ int id() { return blockIdx.x; }\n__global__ void child(int* out, int begin, int count) {\n    out[id()] = 1;\n}\n";
+    let child = r#"__device__ int id() { return blockIdx.x; }
+__global__ void child(int* out, int begin, int count) {
+    out[id()] = 1;
+}
+"#;
     refuses(
         ID,
         &with_child(child, "child<<<1, 32>>>(out, begin, count);"),
@@ -424,12 +581,17 @@ fn refusals_because_of_the_child() {
         &[
             (
                 "a.cu",
-                "#include \"b.cuh\"\n__global__ void parent(int* out) { child<<<1, 32>>>(out); }\nvoid run(int* o) { parent<<<1, 1>>>(o); }\n",
+                r#"#include "b.cuh"
+__global__ void parent(int* out) { child<<<1, 32>>>(out); }
+void run(int* o) { parent<<<1, 1>>>(o); }
+"#,
             ),
             ("b.cuh", "__global__ void child(int* out);\n"),
             (
                 "b.cu",
-                "#include \"b.cuh\"\n__global__ void child(int* out) { out[0] = 1; }\n",
+                r#"#include "b.cuh"
+__global__ void child(int* out) { out[0] = 1; }
+"#,
             ),
         ],
         "which this file doesn't include",
@@ -438,11 +600,20 @@ fn refusals_because_of_the_child() {
 
 #[test]
 fn aliases_namespaces_and_dim3_variables() {
-    let text = "typedef unsigned int index_t;\nnamespace graph {\n__global__ void work(int* out, index_t at, float scale) {\n    \
-                out[at] = scale;\n}\n}\n__device__ int twice(dim3 block) { return block.x * 2; }\n\
-                __global__ void parent(int* out, int n) {\n    int v = threadIdx.x;\n    dim3 grid(v), block(v + 1);\n    \
-                if (twice(block) > n) graph::work<<<grid, block>>>(out, v, 2);\n}\n\
-                void run(int* out) { parent<<<1, 32>>>(out, 5); }\n";
+    let text = r#"typedef unsigned int index_t;
+namespace graph {
+__global__ void work(int* out, index_t at, float scale) {
+    out[at] = scale;
+}
+}
+__device__ int twice(dim3 block) { return block.x * 2; }
+__global__ void parent(int* out, int n) {
+    int v = threadIdx.x;
+    dim3 grid(v), block(v + 1);
+    if (twice(block) > n) graph::work<<<grid, block>>>(out, v, 2);
+}
+void run(int* out) { parent<<<1, 32>>>(out, 5); }
+"#;
     rewrite(ID, text).has(&[
         "PerBlock, graph::work_aggregated> works(arena, out, 2);",
         "works.launch(grid, block, {static_cast<unsigned int>(v)});",
@@ -458,16 +629,26 @@ fn a_null_pointer_that_is_a_number_is_no_constructor_argument() {
 
 #[test]
 fn a_using_declaration_brings_the_child_alone() {
-    let text = "__global__ void child(int* out, int n) { out[n] = 1; }\nnamespace u {\nusing ::child;\n\
-                __global__ void parent(int* out) {\n    int v = threadIdx.x;\n    u::child<<<1, 32>>>(out, v);\n}\n}\n\
-                void run(int* out) { u::parent<<<1, 32>>>(out); }\n";
+    let text = r#"__global__ void child(int* out, int n) { out[n] = 1; }
+namespace u {
+using ::child;
+__global__ void parent(int* out) {
+    int v = threadIdx.x;
+    u::child<<<1, 32>>>(out, v);
+}
+}
+void run(int* out) { u::parent<<<1, 32>>>(out); }
+"#;
     rewrite(ID, text).has(&["gridfuse::PerBlock, child_aggregated>"]);
 }
 
 #[test]
 fn a_child_that_waits_in_any_loop() {
-    let child = "__global__ void child(int* out, int begin, int count) {\n    if (threadIdx.x == 31) atomicExch(out, 1);\n    \
-                 again: if (!atomicAdd(out, 0)) goto again;\n}\n";
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    if (threadIdx.x == 31) atomicExch(out, 1);
+    again: if (!atomicAdd(out, 0)) goto again;
+}
+"#;
     refuses(
         ID,
         &with_child(child, "$0child<<<1, 32>>>(out, begin, count);"),
@@ -477,25 +658,48 @@ fn a_child_that_waits_in_any_loop() {
 
 #[test]
 fn the_name_may_mean_something_else_elsewhere() {
-    let main = "\nint main() {\n    run(nullptr, nullptr, 0);\n}\n";
+    let main = r#"
+int main() {
+    run(nullptr, nullptr, 0);
+}
+"#;
     let text = program("child<<<1, 32>>>(out, begin, count);") + main;
     let with = |other: &str| rewrite_files(ID, &[("a.cu", text.as_str()), ("b.cu", other)], &[]);
     for fine in [
-        "void f(int* parent) {\n    parent[0] = 1;\n}\n",
-        "struct Node { Node* parent; };\nint f(Node* n) { int parent = n->parent != nullptr; return parent; }\n",
+        r#"void f(int* parent) {
+    parent[0] = 1;
+}
+"#,
+        r#"struct Node { Node* parent; };
+int f(Node* n) { int parent = n->parent != nullptr; return parent; }
+"#,
         // Another program.
-        "__global__ void parent(int* out, const int* row, int n);\nint main() {\n    parent<<<1, 1>>>(nullptr, nullptr, 0);\n}\n",
-        "__global__ void parent(int*, const int*, int);\nvoid* p = (void*)parent;\nint main() {}\n",
+        r#"__global__ void parent(int* out, const int* row, int n);
+int main() {
+    parent<<<1, 1>>>(nullptr, nullptr, 0);
+}
+"#,
+        r#"__global__ void parent(int*, const int*, int);
+void* p = (void*)parent;
+int main() {}
+"#,
     ] {
         assert!(with(fine).is_ok(), "{fine}: {:?}", with(fine));
     }
     for (other, reason) in [
         (
-            "__global__ void parent(int*, const int*, int);\nvoid* p = (void*)parent;\n",
+            r#"__global__ void parent(int*, const int*, int);
+void* p = (void*)parent;
+"#,
             "is mentioned where",
         ),
         (
-            "__global__ void parent(int*, const int*, int);\nvoid f() {\n    { int parent = 1; (void)parent; }\n    g((void*)parent);\n}\n",
+            r#"__global__ void parent(int*, const int*, int);
+void f() {
+    { int parent = 1; (void)parent; }
+    g((void*)parent);
+}
+"#,
             "is mentioned where",
         ),
         (
@@ -512,9 +716,13 @@ fn the_name_may_mean_something_else_elsewhere() {
 fn comparisons_that_look_like_template_arguments_vary() {
     let program = |arg: &str| {
         format!(
-            "__global__ void child(int* out, int x) {{ out[threadIdx.x] = x; }}\n\
-             __global__ void parent(int* out, int n) {{\n    int v = threadIdx.x;\n    child<<<1, 32>>>(out, {arg});\n}}\n\
-             int main() {{ parent<<<1, 32>>>(nullptr, 5); }}\n"
+            r#"__global__ void child(int* out, int x) {{ out[threadIdx.x] = x; }}
+__global__ void parent(int* out, int n) {{
+    int v = threadIdx.x;
+    child<<<1, 32>>>(out, {arg});
+}}
+int main() {{ parent<<<1, 32>>>(nullptr, 5); }}
+"#
         )
     };
     for arg in [
@@ -531,10 +739,13 @@ fn comparisons_that_look_like_template_arguments_vary() {
 /// A parent whose blocks a function that it calls asks for.
 fn asking(launches: &str) -> String {
     format!(
-        "__device__ int threads() {{ return blockDim.x * blockDim.y; }}\n\
-         __global__ void child(int* out, int n) {{ out[threadIdx.x] = threads(); }}\n\
-         __global__ void parent(int* out, int n) {{\n    {launches}\n}}\n\
-         void run(int* out) {{ parent<<<4, dim3(16, 4)>>>(out, 7); }}\n"
+        r#"__device__ int threads() {{ return blockDim.x * blockDim.y; }}
+__global__ void child(int* out, int n) {{ out[threadIdx.x] = threads(); }}
+__global__ void parent(int* out, int n) {{
+    {launches}
+}}
+void run(int* out) {{ parent<<<4, dim3(16, 4)>>>(out, 7); }}
+"#
     )
 }
 
@@ -543,10 +754,13 @@ fn callees_may_ask_for_a_block_that_is_as_launched() {
     const ASKS: &str = "`child` calls `threads`, which reads `blockDim` itself";
     for fine in [
         "child<<<1, 64>>>(out, n);",
-        "child<<<n, dim3(8, 8)>>>(out, n);\n    child<<<1, dim3(8, 8)>>>(out, 2);",
+        r#"child<<<n, dim3(8, 8)>>>(out, n);
+    child<<<1, dim3(8, 8)>>>(out, 2);"#,
         "child<<<n, blockDim>>>(out, n);",
-        "child<<<n, blockDim.x>>>(out, n);\n    child<<<2, blockDim.x>>>(out, n);",
-        "dim3 block(blockDim.x, blockDim.y);\n    if (n > 3) child<<<n, block>>>(out, n);",
+        r#"child<<<n, blockDim.x>>>(out, n);
+    child<<<2, blockDim.x>>>(out, n);"#,
+        r#"dim3 block(blockDim.x, blockDim.y);
+    if (n > 3) child<<<n, block>>>(out, n);"#,
     ] {
         rewrite(ID, &asking(fine));
         rewrite("aggregate-grid", &asking(fine));
@@ -556,8 +770,10 @@ fn callees_may_ask_for_a_block_that_is_as_launched() {
         // The same for all threads here, but the launches of another grid may be collected with these.
         "child<<<1, n>>>(out, n);",
         "child<<<1, 64>>>(out, n);\n    child<<<1, 32>>>(out, n);",
-        "child<<<1, blockDim.x>>>(out, n);\n    child<<<1, 64>>>(out, n);",
-        "child<<<1, blockDim.x>>>(out, n);\n    child<<<1, blockDim>>>(out, n);",
+        r#"child<<<1, blockDim.x>>>(out, n);
+    child<<<1, 64>>>(out, n);"#,
+        r#"child<<<1, blockDim.x>>>(out, n);
+    child<<<1, blockDim>>>(out, n);"#,
         "child<<<1, dim3(blockDim.y, blockDim.x)>>>(out, n);",
         "child<<<1, blockDim.x / 2>>>(out, n);",
     ] {
@@ -575,13 +791,18 @@ fn callees_may_ask_for_a_block_that_is_as_launched() {
 fn a_block_that_is_handed_on_is_the_first_kernels() {
     let recursive = |block: &str| {
         format!(
-            "__device__ int threads() {{ return blockDim.x; }}\n\
-             __global__ void walk(int* out, int n) {{\n    out[threadIdx.x] = threads();\n    \
-             if (threadIdx.x == 0 && n > 1) walk<<<2, {block}>>>(out, n / 2);\n}}\n\
-             void run(int* out) {{ walk<<<4, 96>>>(out, 7); }}\n"
+            r#"__device__ int threads() {{ return blockDim.x; }}
+__global__ void walk(int* out, int n) {{
+    out[threadIdx.x] = threads();
+    if (threadIdx.x == 0 && n > 1) walk<<<2, {block}>>>(out, n / 2);
+}}
+void run(int* out) {{ walk<<<4, 96>>>(out, 7); }}
+"#
         )
     };
-    rewrite(ID, &recursive("blockDim")).has(&["struct walk_args {};\n\n__global__ void walk_aggregated("]);
+    rewrite(ID, &recursive("blockDim")).has(&[r#"struct walk_args {};
+
+__global__ void walk_aggregated("#]);
     rewrite("aggregate-grid", &recursive("dim3(blockDim.x)"));
     // What doesn't fit into a line goes on with the indentation of the kernel's body.
     let long = recursive("blockDim").replace("out", "the_numbers_of_all_vertices_that_somebody_has_come_to");
@@ -592,12 +813,14 @@ fn a_block_that_is_handed_on_is_the_first_kernels() {
         "`walk` calls `threads`, which reads `blockDim` itself",
     );
     // A child with blocks of different sizes hands them on: threads that were not asked for would be counted.
-    let through = "__device__ int threads() { return blockDim.x; }\n\
-                   __global__ void last(int* out) { out[threadIdx.x] = threads(); }\n\
-                   __global__ void middle(int* out, int n) {\n    \
-                   if (threadIdx.x == 0) last<<<1, blockDim>>>(out);\n    \
-                   if (threadIdx.x == 0 && n > 1) middle<<<1, SIZE>>>(out, n - 1);\n}\n\
-                   void run(int* out) { middle<<<4, 96>>>(out, 7); }\n";
+    let through = r#"__device__ int threads() { return blockDim.x; }
+__global__ void last(int* out) { out[threadIdx.x] = threads(); }
+__global__ void middle(int* out, int n) {
+    if (threadIdx.x == 0) last<<<1, blockDim>>>(out);
+    if (threadIdx.x == 0 && n > 1) middle<<<1, SIZE>>>(out, n - 1);
+}
+void run(int* out) { middle<<<4, 96>>>(out, 7); }
+"#;
     refuses(
         ID,
         &through.replace("SIZE", "n * 32"),

@@ -61,13 +61,24 @@ fn one_after_the_other() {
 
 #[test]
 fn templates_are_named_by_the_host() {
-    let child =
-        "template <class T>\n__global__ void child(T* out, int begin, int count) {\n    out[begin] += T(count);\n}\n";
+    let child = r#"template <class T>
+__global__ void child(T* out, int begin, int count) {
+    out[begin] += T(count);
+}
+"#;
     rewrite(ID, &with_child(child, "child<int><<<1, 32>>>(out, begin, count);"))
         .has(&["gridfuse::launchpad_for<child_aggregated<int>>("]);
     let text = format!(
-        "{child}\ntemplate <class T>\n__global__ void parent(T* out, int n) {{\n    child<T><<<1, 32>>>(out, threadIdx.x, n);\n}}\n\n\
-         int main() {{\n    parent<int><<<1, 32>>>(nullptr, 5);\n}}\n"
+        r#"{child}
+template <class T>
+__global__ void parent(T* out, int n) {{
+    child<T><<<1, 32>>>(out, threadIdx.x, n);
+}}
+
+int main() {{
+    parent<int><<<1, 32>>>(nullptr, 5);
+}}
+"#
     );
     refuses(
         ID,
@@ -98,9 +109,18 @@ fn launches_of_the_parent_that_cannot_wait() {
 #[test]
 fn the_kernel_is_declared_before_the_host_launches() {
     let parent = "__global__ void parent(int* out, int n);\n";
-    let main = "int main() {\n    parent<<<1, 32>>>(nullptr, 5);\n}\n";
-    let kernels = "__global__ void child(int* out, int begin, int n) {\n    if (threadIdx.x < n) out[begin] += 1;\n}\n\n\
-                   __global__ void parent(int* out, int n) {\n    child<<<1, 32>>>(out, threadIdx.x, n);\n}\n";
+    let main = r#"int main() {
+    parent<<<1, 32>>>(nullptr, 5);
+}
+"#;
+    let kernels = r#"__global__ void child(int* out, int begin, int n) {
+    if (threadIdx.x < n) out[begin] += 1;
+}
+
+__global__ void parent(int* out, int n) {
+    child<<<1, 32>>>(out, threadIdx.x, n);
+}
+"#;
     let behind = format!("{parent}\n{main}\n{kernels}");
     refuses(
         ID,

@@ -7,12 +7,35 @@ const ID: &str = "aggregate-malloc";
 /// A program whose parent allocates by `allocate` and whose other kernel frees by `release`.
 fn program(allocate: &str, release: &str) -> String {
     format!(
-        "struct Node {{ int value; Node* next; }};\nstruct Made {{ int value = 3; }};\n__device__ int* lists[100];\n\n\
-         __global__ void child(int* list, int n) {{\n    if (threadIdx.x < n) list[threadIdx.x] = n;\n}}\n\n\
-         __global__ void parent(const int* counts, int n) {{\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v >= n) return;\n    \
-         int count = counts[v];\n    {allocate}\n    child<<<1, 32>>>(lists[v], count);\n}}\n\n\
-         __global__ void release(int n) {{\n    int v = threadIdx.x;\n    {release}\n}}\n\nint main() {{\n    int* host = (int*)malloc(4);\n    \
-         parent<<<1, 64>>>(nullptr, 64);\n    release<<<1, 64>>>(64);\n    free(host);\n    return 0;\n}}\n"
+        r#"struct Node {{ int value; Node* next; }};
+struct Made {{ int value = 3; }};
+__device__ int* lists[100];
+
+__global__ void child(int* list, int n) {{
+    if (threadIdx.x < n) list[threadIdx.x] = n;
+}}
+
+__global__ void parent(const int* counts, int n) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int count = counts[v];
+    {allocate}
+    child<<<1, 32>>>(lists[v], count);
+}}
+
+__global__ void release(int n) {{
+    int v = threadIdx.x;
+    {release}
+}}
+
+int main() {{
+    int* host = (int*)malloc(4);
+    parent<<<1, 64>>>(nullptr, 64);
+    release<<<1, 64>>>(64);
+    free(host);
+    return 0;
+}}
+"#
     )
 }
 
@@ -56,7 +79,9 @@ fn every_way_to_allocate() {
         ID,
         &program(
             MALLOC,
-            "free(lists[v]);\n    int* more = new int[3];\n    delete[] more;",
+            r#"free(lists[v]);
+    int* more = new int[3];
+    delete[] more;"#,
         ),
     )
     .has(&["int* more = new int[3];\n    delete[] more;"]);
@@ -80,7 +105,11 @@ fn blocks() {
     refused("if (count > 0) lists[v] = (int*)malloc(count * 4);");
     refused("lists[v] = count > 0 ? (int*)malloc(count * 4) : nullptr;");
     refused("for (int k = 0; k < 3; ++k) lists[v] = (int*)malloc(count * 4);");
-    refused("if (v & 1) goto end;\n    lists[v] = (int*)malloc(count * 4);\nend:;");
+    refused(
+        r#"if (v & 1) goto end;
+    lists[v] = (int*)malloc(count * 4);
+end:;"#,
+    );
     let wrong = with(&program(MALLOC, ""), &[("granularity", "grid")])
         .err()
         .unwrap_or_default();
@@ -90,7 +119,9 @@ fn blocks() {
 #[test]
 fn several_files() {
     let header = "#pragma once\n__device__ void give_back(int* list);\n";
-    let other = "#include \"lists.cuh\"\n__device__ void give_back(int* list) { free(list); }\n";
+    let other = r#"#include "lists.cuh"
+__device__ void give_back(int* list) { free(list); }
+"#;
     let separate = "__global__ void own(int* p) { free(p); }\nint main() {}\n";
     let main = format!("#include \"lists.cuh\"\n{}", program(MALLOC, "give_back(lists[v]);"));
     let files = [
@@ -103,7 +134,10 @@ fn several_files() {
     let text = |name: &str| result.files.get(name).map_or("", String::as_str);
     assert_eq!(
         text("lists.cu"),
-        "#include \"lists.cuh\"\n#include \"gridfuse.cuh\"\n__device__ void give_back(int* list) { gridfuse::free_together(list); }\n"
+        r#"#include "lists.cuh"
+#include "gridfuse.cuh"
+__device__ void give_back(int* list) { gridfuse::free_together(list); }
+"#
     );
     assert_eq!(text("another_program.cu"), separate);
     assert_eq!(text("lists.cuh"), header);
@@ -136,7 +170,14 @@ fn refusals() {
         "mystery(lists[v]);",
         "`mystery`, of which no definition is in sight, which may free",
     );
-    refuse(MALLOC, "\n#ifdef X\n    free(lists[v]);\n#endif", "under an #if");
+    refuse(
+        MALLOC,
+        r#"
+#ifdef X
+    free(lists[v]);
+#endif"#,
+        "under an #if",
+    );
     let text = program(MALLOC, "FREE(lists[v]);");
     refuses(
         ID,
@@ -173,15 +214,20 @@ fn what_is_not_in_the_body_of_a_function_that_is_understood() {
     };
     let tag = "struct Tag { int* p; __device__ operator bool() { free(p); return true; } };\n";
     refuse(tag, "if (Tag{lists[v]}) lists[v] = nullptr;", "free");
-    let rel = "#define RELEASE(T) template <> struct Rel<T> { static __device__ void go(T* p) { free(p); } };\n\
-               template <class T> struct Rel; RELEASE(int)\n";
+    let rel = r#"#define RELEASE(T) template <> struct Rel<T> { static __device__ void go(T* p) { free(p); } };
+template <class T> struct Rel; RELEASE(int)
+"#;
     refuse(rel, "Rel<int>::go(lists[v]);", "RELEASE");
-    let drop = "#define DEFINE(name) __device__ void name(int* p) { free(p); }\nDEFINE(drop)\n";
+    let drop = r#"#define DEFINE(name) __device__ void name(int* p) { free(p); }
+DEFINE(drop)
+"#;
     refuse(drop, "drop(lists[v]);", "DEFINE");
     // A use of a macro without a `;` doesn't hide what stands behind it.
     for before in [
         "#define NOTE(x)\nNOTE(releases everything)\n",
-        "#define CONSTANT(name) __device__ const int name = 7;\nCONSTANT(kSeven)\n",
+        r#"#define CONSTANT(name) __device__ const int name = 7;
+CONSTANT(kSeven)
+"#,
     ] {
         rewrite(ID, &with_release(before, "free(lists[v]);")).has(&["    gridfuse::free_together(lists[v]);\n"]);
     }
@@ -209,8 +255,18 @@ fn what_is_not_in_the_body_of_a_function_that_is_understood() {
     rewrite(
         ID,
         &with_release(
-            "#define DROP(p) free(p)\nstruct Host {\n    Host(const Host&) = delete;\n    ~Host() { DROP(data); }\n    void* data;\n    \
-             void free(int);\n    int malloc;\n};\n#ifdef NEVER\n#endif\n#include <new>\n",
+            r#"#define DROP(p) free(p)
+struct Host {
+    Host(const Host&) = delete;
+    ~Host() { DROP(data); }
+    void* data;
+    void free(int);
+    int malloc;
+};
+#ifdef NEVER
+#endif
+#include <new>
+"#,
             "::free(lists[v]);",
         ),
     );
@@ -228,7 +284,9 @@ fn names_that_mean_something_else() {
         "uses `free` in a way that is not understood",
     );
     // A template parameter has the name of a class.
-    let make = "struct T { int x; };\ntemplate <class T> __device__ T* make() { return new T; }\n";
+    let make = r#"struct T { int x; };
+template <class T> __device__ T* make() { return new T; }
+"#;
     let text = program(
         "lists[v] = new int;",
         "delete lists[v];\n    lists[v] = (int*)make<Made>();",
@@ -238,7 +296,11 @@ fn names_that_mean_something_else() {
     rewrite(ID, &format!("typedef struct Two {{ int a, b; }} Two;\n{text}"));
     refuses(
         ID,
-        &format!("struct Two {{ int a, b; }};\nnamespace x {{ using Two = Made; }}\n{text}"),
+        &format!(
+            r#"struct Two {{ int a, b; }};
+namespace x {{ using Two = Made; }}
+{text}"#
+        ),
         "`Two` may have to be constructed",
     );
     // A pointer to a function in the arguments of a call that is seen.
@@ -255,5 +317,12 @@ fn names_that_mean_something_else() {
         "`new` may allocate or free device memory",
     );
     let text = program("lists[v] = new int;", "new (lists[v]) int;\n    delete lists[v];");
-    rewrite(ID, &format!("#include <new>\nstruct No {{ No() = delete; }};\n{text}"));
+    rewrite(
+        ID,
+        &format!(
+            r#"#include <new>
+struct No {{ No() = delete; }};
+{text}"#
+        ),
+    );
 }

@@ -18,7 +18,8 @@ fn threshold_then_aggregate() {
     );
     let both = again("aggregate-block", &first, "child<<<");
     both.has(&[
-        "else\n        childs.launch((count + 31) / 32, 32, {begin, count});",
+        r#"else
+        childs.launch((count + 31) / 32, 32, {begin, count});"#,
         "child_thread(threadIdx, blockIdx, gridDim, blockDim, out, args.begin, args.count);",
         "childs(arena, out);",
     ]);
@@ -70,27 +71,34 @@ fn a_launch_beside_an_aggregator() {
 
 #[test]
 fn launches_are_collected_all_or_none() {
-    let text = program("child<<<1, 32>>>(out, begin, count);\n    child<<<2, 64>>>(out + v, 0, count);");
+    let text = program(
+        r#"child<<<1, 32>>>(out, begin, count);
+    child<<<2, 64>>>(out + v, 0, count);"#,
+    );
     let result = rewrite("aggregate-block", &mark(&text, "child<<<2"));
     result.has(&[
         "struct child_args { int* out; int begin; int count; };",
         "childs(arena);\n",
-        "childs.launch(1, 32, {out, begin, count});\n    childs.launch(2, 64, {out + v, 0, count});",
+        r#"childs.launch(1, 32, {out, begin, count});
+    childs.launch(2, 64, {out + v, 0, count});"#,
         "gridfuse::arena_for((n + 127) / 128, 128, 0, gridfuse::room_for<child_args>(2))",
     ]);
     assert!(result.assumes.iter().any(|a| a.contains("independent of other grids")));
     let helper = program("helper(out);\n    child<<<1, 32>>>(out, begin, count);").replacen(
         "__global__ void parent",
-        "__device__ void helper(int* out) { child<<<1, 1>>>(out, 0, 1); }\n__global__ void parent",
+        r#"__device__ void helper(int* out) { child<<<1, 1>>>(out, 0, 1); }
+__global__ void parent"#,
         1,
     );
     rewrite("aggregate-block", &mark(&helper, "child<<<1, 32")).has(&[
         "childs.launch(1, 1, {0, 1});",
-        "helper(childs, out);\n    childs.launch(1, 32, {begin, count});",
+        r#"helper(childs, out);
+    childs.launch(1, 32, {begin, count});"#,
     ]);
     // One that can't be collected is in the way of the others.
     let tail = program(
-        "child<<<1, 32>>>(out, begin, count);\n    child<<<1, 32, 0, cudaStreamTailLaunch>>>(out, begin, count);",
+        r#"child<<<1, 32>>>(out, begin, count);
+    child<<<1, 32, 0, cudaStreamTailLaunch>>>(out, begin, count);"#,
     );
     refuses(
         "aggregate-block",
@@ -101,19 +109,31 @@ fn launches_are_collected_all_or_none() {
 
 #[test]
 fn launches_of_different_children_and_shapes() {
-    let children = "template <class T>\n__global__ void child(T* out, int begin, int count) {\n    atomicAdd(&out[begin], T(count));\n}\n\n\
-                    __global__ void other(int* out, int scale) {\n    atomicAdd(out + threadIdx.y, scale);\n}\n";
-    let launches = "if (count > 9) child<int><<<1, 32>>>(out, n, count);\n    else other<<<1, dim3(8, 4)>>>(out, n);\n    \
-                    child<int><<<count, 64>>>(out, n, begin);\n    other<<<2, dim3(4, 8)>>>(out, n);\n    \
-                    child<unsigned><<<1, 32>>>((unsigned*)out, 0, count);";
+    let children = r#"template <class T>
+__global__ void child(T* out, int begin, int count) {
+    atomicAdd(&out[begin], T(count));
+}
+
+__global__ void other(int* out, int scale) {
+    atomicAdd(out + threadIdx.y, scale);
+}
+"#;
+    let launches = r#"if (count > 9) child<int><<<1, 32>>>(out, n, count);
+    else other<<<1, dim3(8, 4)>>>(out, n);
+    child<int><<<count, 64>>>(out, n, begin);
+    other<<<2, dim3(4, 8)>>>(out, n);
+    child<unsigned><<<1, 32>>>((unsigned*)out, 0, count);"#;
     let result = rewrite("aggregate-grid", &with_child(children, launches));
     result.has(&[
         "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated<int>> childs(arena, out, n);\n",
         "gridfuse::Aggregator<gridfuse::PerGrid, other_aggregated> others(arena, out, n);\n",
         "gridfuse::Aggregator<gridfuse::PerGrid, other_aggregated2> others2(arena, out, n);\n",
         "gridfuse::Aggregator<gridfuse::PerGrid, child_aggregated2<unsigned>> childs2(arena, 0);\n",
-        "if (count > 9) childs.launch(1, 32, {count});\n    else others.launch(1, dim3(8, 4), {});\n    \
-         childs.launch(count, 64, {begin});\n    others2.launch(2, dim3(4, 8), {});\n",
+        r#"if (count > 9) childs.launch(1, 32, {count});
+    else others.launch(1, dim3(8, 4), {});
+    childs.launch(count, 64, {begin});
+    others2.launch(2, dim3(4, 8), {});
+"#,
         "gridfuse::arena_for((n + 127) / 128, 128, 0, 64, 4)",
     ]);
     assert_eq!(
@@ -125,7 +145,10 @@ fn launches_of_different_children_and_shapes() {
 
 #[test]
 fn two_thresholds_share_what_they_can() {
-    let text = program("child<<<begin, 32>>>(out, begin, count);\n    child<<<v, 64>>>(out + v, 0, count);");
+    let text = program(
+        r#"child<<<begin, 32>>>(out, begin, count);
+    child<<<v, 64>>>(out + v, 0, count);"#,
+    );
     let first = rewrite("threshold", &mark(&text, "child<<<begin"));
     let both = again("threshold", &first, "child<<<v");
     assert_eq!(both.text().matches("constexpr int").count(), 1);
@@ -172,7 +195,10 @@ fn threshold_then_coarsen_then_aggregate() {
 
 #[test]
 fn two_coarsened_launches_share_a_kernel() {
-    let text = program("child<<<begin, 32>>>(out, begin, count);\n    child<<<v, 64>>>(out + v, 0, count);");
+    let text = program(
+        r#"child<<<begin, 32>>>(out, begin, count);
+    child<<<v, 64>>>(out + v, 0, count);"#,
+    );
     let first = rewrite("coarsen", &mark(&text, "child<<<begin"));
     let both = again("coarsen", &first, "child<<<v");
     assert_eq!(both.text().matches("constexpr int").count(), 1);

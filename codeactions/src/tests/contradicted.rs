@@ -13,10 +13,17 @@ const REWRITES: [&str; 5] = [
 /// A child that does this, launched by all threads of a parent with these arguments.
 fn program(before: &str, params: &str, code: &str, args: &str) -> String {
     format!(
-        "{before}\n__global__ void child({params}) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {code}\n}}\n\
-         __global__ void parent(int* out, int n, cudaSurfaceObject_t s) {{\n    int t = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-         child<<<2, 32>>>({args});\n}}\n\
-         void run(int* out, cudaSurfaceObject_t s) {{ parent<<<2, 32>>>(out, 64, s); }}\n"
+        r#"{before}
+__global__ void child({params}) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {code}
+}}
+__global__ void parent(int* out, int n, cudaSurfaceObject_t s) {{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    child<<<2, 32>>>({args});
+}}
+void run(int* out, cudaSurfaceObject_t s) {{ parent<<<2, 32>>>(out, 64, s); }}
+"#
     )
 }
 
@@ -75,11 +82,15 @@ fn children_that_may_accumulate() {
 fn launches_that_hand_on() {
     let program = |first: &str, second: &str| {
         format!(
-            "__global__ void make(int* tmp, int n) {{ tmp[threadIdx.x] = {first}; }}\n\
-             __global__ void use(const int* tmp, int* out) {{ out[threadIdx.x] = {second}; }}\n\
-             __global__ void parent(int* tmp, int* out, int n) {{\n    if (threadIdx.x != 0) return;\n    \
-             $0make<<<1, 32>>>(tmp, n);\n    use<<<1, 32>>>(tmp, out);\n}}\n\
-             void run(int* tmp, int* out) {{ parent<<<1, 32>>>(tmp, out, 3); }}\n"
+            r#"__global__ void make(int* tmp, int n) {{ tmp[threadIdx.x] = {first}; }}
+__global__ void use(const int* tmp, int* out) {{ out[threadIdx.x] = {second}; }}
+__global__ void parent(int* tmp, int* out, int n) {{
+    if (threadIdx.x != 0) return;
+    $0make<<<1, 32>>>(tmp, n);
+    use<<<1, 32>>>(tmp, out);
+}}
+void run(int* tmp, int* out) {{ parent<<<1, 32>>>(tmp, out, 3); }}
+"#
         )
     };
     refuses(
@@ -116,11 +127,19 @@ fn surfaces() {
 fn streams_that_iterations_share() {
     let program = |code: &str| {
         format!(
-            "__global__ void child(int* out, int n) {{\n    int i = threadIdx.x;\n    {code}\n}}\n\
-             __global__ void parent(int* out, int n) {{\n    int t = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-             cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    \
-             for (int k = 0; k < n; ++k) child<<<1, 32, 0, s>>>(out + 32 * t, k);\n    cudaStreamDestroy(s);\n}}\n\
-             void run(int* out) {{ parent<<<2, 32>>>(out, 64); }}\n"
+            r#"__global__ void child(int* out, int n) {{
+    int i = threadIdx.x;
+    {code}
+}}
+__global__ void parent(int* out, int n) {{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    for (int k = 0; k < n; ++k) child<<<1, 32, 0, s>>>(out + 32 * t, k);
+    cudaStreamDestroy(s);
+}}
+void run(int* out) {{ parent<<<2, 32>>>(out, 64); }}
+"#
         )
     };
     for id in ["aggregate-block", "threshold"] {

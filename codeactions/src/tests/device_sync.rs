@@ -7,11 +7,21 @@ const ID: &str = "replace-device-sync";
 /// A program: a child that writes `out`, a parent with this body, and how the host launches it.
 fn program(body: &str, grid: &str) -> String {
     format!(
-        "__global__ void child(int* out, int n) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-         if (i < n) out[i] = i;\n}}\n\n\
-         __global__ void other(const int* out, int* sums, int n) {{\n    if (threadIdx.x < n) sums[threadIdx.x] = out[threadIdx.x];\n}}\n\n\
-         __global__ void parent(int* __restrict__ out, int* __restrict__ sums, const int* __restrict__ row, int n) {{\n{body}\n}}\n\n\
-         void run(int* out, int* sums, const int* row, int n) {{ parent<<<{grid}>>>(out, sums, row, n); }}\n"
+        r#"__global__ void child(int* out, int n) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = i;
+}}
+
+__global__ void other(const int* out, int* sums, int n) {{
+    if (threadIdx.x < n) sums[threadIdx.x] = out[threadIdx.x];
+}}
+
+__global__ void parent(int* __restrict__ out, int* __restrict__ sums, const int* __restrict__ row, int n) {{
+{body}
+}}
+
+void run(int* out, int* sums, const int* row, int n) {{ parent<<<{grid}>>>(out, sums, row, n); }}
+"#
     )
 }
 
@@ -48,28 +58,50 @@ fn a_wait_that_nothing_needs_goes() {
     let one = "1, 1";
     assert!(goes(&format!("    child<<<1, 32>>>(out, n);\n    {WAIT}"), one).is_empty());
     // The stream orders the two grids.
-    let next = format!("    child<<<1, 32>>>(out, n);\n    {WAIT}\n    other<<<1, 32>>>(out, sums, n);");
+    let next = format!(
+        r#"    child<<<1, 32>>>(out, n);
+    {WAIT}
+    other<<<1, 32>>>(out, sums, n);"#
+    );
     assert!(goes(&next, one).is_empty());
-    let constant =
-        format!("    for (int k = 0; k < 5; ++k) {{\n        child<<<1, 32>>>(out, k);\n        {WAIT}\n    }}");
+    let constant = format!(
+        r#"    for (int k = 0; k < 5; ++k) {{
+        child<<<1, 32>>>(out, k);
+        {WAIT}
+    }}"#
+    );
     assert!(goes(&constant, one).is_empty());
-    let open = format!("    for (int k = 0; k < n; ++k) {{\n        child<<<1, 32>>>(out, k);\n        {WAIT}\n    }}");
+    let open = format!(
+        r#"    for (int k = 0; k < n; ++k) {{
+        child<<<1, 32>>>(out, k);
+        {WAIT}
+    }}"#
+    );
     let assumes = goes(&open, one);
     assert!(
         assumes.len() == 1 && assumes[0].contains("pending at a time"),
         "{assumes:?}"
     );
     // What comes behind the next wait isn't this one's business.
-    let two = format!("    child<<<1, 32>>>(out, n);\n    {WAIT}\n    cudaDeviceSynchronize();\n    sums[0] = out[0];");
+    let two = format!(
+        r#"    child<<<1, 32>>>(out, n);
+    {WAIT}
+    cudaDeviceSynchronize();
+    sums[0] = out[0];"#
+    );
     let (new, _) = fix(ID, &program(&two, one), &[]).unwrap();
     assert_eq!(new.matches("cudaDeviceSynchronize").count(), 1, "{new}");
     let alone = format!(
-        "    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);\n    if (threadIdx.x == 0) {{\n        {WAIT} // all\n    }}"
+        r#"    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);
+    if (threadIdx.x == 0) {{
+        {WAIT} // all
+    }}"#
     );
     let (new, _) = fix(ID, &program(&alone, "4, 32"), &[]).unwrap();
     assert!(new.contains("(out, n);\n}"), "{new}");
-    let checked =
-        "    child<<<1, 32>>>(out, n);\n    if ($0cudaDeviceSynchronize() != cudaSuccess) sums[0] = 1;".to_owned();
+    let checked = r#"    child<<<1, 32>>>(out, n);
+    if ($0cudaDeviceSynchronize() != cudaSuccess) sums[0] = 1;"#
+        .to_owned();
     becomes(
         &checked,
         one,
@@ -80,35 +112,65 @@ fn a_wait_that_nothing_needs_goes() {
 #[test]
 fn what_follows_becomes_a_kernel() {
     let one = format!(
-        "    int first = row[0] + sums[1];\n    child<<<1, 32>>>(out, n);\n    {WAIT}\n    sums[0] = out[first];"
+        r#"    int first = row[0] + sums[1];
+    child<<<1, 32>>>(out, n);
+    {WAIT}
+    sums[0] = out[first];"#
     );
     becomes(
         &one,
         "1, 1",
         &[
-            "__global__ void parent_after_child(int* __restrict__ out, int* __restrict__ sums, int first) {\n    sums[0] = out[first];\n}\n",
-            "    child<<<1, 32>>>(out, n);\n    parent_after_child<<<1, 1, 0, cudaStreamTailLaunch>>>(out, sums, first);\n}",
+            r#"__global__ void parent_after_child(int* __restrict__ out, int* __restrict__ sums, int first) {
+    sums[0] = out[first];
+}
+"#,
+            r#"    child<<<1, 32>>>(out, n);
+    parent_after_child<<<1, 1, 0, cudaStreamTailLaunch>>>(out, sums, first);
+}"#,
         ],
     );
     let many = format!(
-        "    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v >= n) return;\n    int twice = v * 2;\n    \
-         if (threadIdx.x == 0) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n        sums[blockIdx.x] = out[0];\n    }}\n    \
-         __syncthreads();\n    sums[twice] = out[v];"
+        r#"    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int twice = v * 2;
+    if (threadIdx.x == 0) {{
+        child<<<1, 32>>>(out, n);
+        {WAIT}
+        sums[blockIdx.x] = out[0];
+    }}
+    __syncthreads();
+    sums[twice] = out[v];"#
     );
     becomes(
         &many,
         "4, 32",
         &[
-            "    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v >= n) return;\n    int twice = v * 2;\n    \
-             if (threadIdx.x == 0) {\n        sums[blockIdx.x] = out[0];\n    }\n    __syncthreads();\n    sums[twice] = out[v];\n}",
-            "{\n    if (threadIdx.x == 0 && blockIdx.x == 0)\n        parent_after_child<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(",
-            "        child<<<1, 32>>>(out, n);\n    }\n}",
+            r#"    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int twice = v * 2;
+    if (threadIdx.x == 0) {
+        sums[blockIdx.x] = out[0];
+    }
+    __syncthreads();
+    sums[twice] = out[v];
+}"#,
+            r#"{
+    if (threadIdx.x == 0 && blockIdx.x == 0)
+        parent_after_child<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>("#,
+            r#"        child<<<1, 32>>>(out, n);
+    }
+}"#,
         ],
     );
     // A branch that all threads take alike: the launch stands where they get to.
     let uniform = format!(
-        "    int steps = 1;\n    if (n > 4) steps = 2;\n    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);\n    {WAIT}\n    __syncthreads();\n    \
-         sums[threadIdx.x] = out[threadIdx.x] * steps;"
+        r#"    int steps = 1;
+    if (n > 4) steps = 2;
+    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);
+    {WAIT}
+    __syncthreads();
+    sums[threadIdx.x] = out[threadIdx.x] * steps;"#
     );
     becomes(&uniform, "4, 32", &["int steps)", "sums, steps);"]);
 }
@@ -118,7 +180,11 @@ fn what_can_not_be_computed_again() {
     let many = "4, 32";
     let with = |before: &str, after: &str| {
         format!(
-            "{before}\n    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);\n    {WAIT}\n    __syncthreads();\n    {after}"
+            r#"{before}
+    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);
+    {WAIT}
+    __syncthreads();
+    {after}"#
         )
     };
     refused(
@@ -156,7 +222,8 @@ fn what_can_not_be_computed_again() {
     );
     refused(
         &with(
-            "    for (int i = 0; i < n; ++i)\n        if (row[i] == threadIdx.x) return;",
+            r#"    for (int i = 0; i < n; ++i)
+        if (row[i] == threadIdx.x) return;"#,
             "sums[threadIdx.x] = out[0];",
         ),
         many,
@@ -168,7 +235,12 @@ fn what_can_not_be_computed_again() {
         "`a`",
     );
     refused(
-        &with("    int x = n;\n    int& y = x;\n    ++y;", "sums[y] = out[0];"),
+        &with(
+            r#"    int x = n;
+    int& y = x;
+    ++y;"#,
+            "sums[y] = out[0];",
+        ),
         many,
         "`y`",
     );
@@ -183,27 +255,42 @@ fn what_can_not_be_computed_again() {
 fn waits_that_stay() {
     let one = "1, 1";
     refused(
-        &format!("    do {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n    }} while (out[0] < n);"),
+        &format!(
+            r#"    do {{
+        child<<<1, 32>>>(out, n);
+        {WAIT}
+    }} while (out[0] < n);"#
+        ),
         one,
         "stands in a loop",
     );
     refused(
         &format!(
-            "    if (n > 3) goto end;\n    child<<<1, 32>>>(out, n);\n    {WAIT}\n    sums[0] = out[0];\nend:\n    ;"
+            r#"    if (n > 3) goto end;
+    child<<<1, 32>>>(out, n);
+    {WAIT}
+    sums[0] = out[0];
+end:
+    ;"#
         ),
         one,
         "jumps to labels",
     );
     refused(
         &format!(
-            "    child<<<1, 32>>>(out, n);\n    if (cudaSuccess == {} sums[0] = out[0];",
+            r#"    child<<<1, 32>>>(out, n);
+    if (cudaSuccess == {} sums[0] = out[0];"#,
             WAIT.replace(';', ")")
         ),
         one,
         "isn't a statement",
     );
     refused(
-        &format!("    child<<<1, 32>>>(out, n);\n    while (atomicAdd(sums, 0) == 0) {{}}\n    {WAIT}"),
+        &format!(
+            r#"    child<<<1, 32>>>(out, n);
+    while (atomicAdd(sums, 0) == 0) {{}}
+    {WAIT}"#
+        ),
         one,
         "may wait in a loop",
     );
@@ -211,21 +298,28 @@ fn waits_that_stay() {
     // A fence may be for other grids.
     refused(
         &format!(
-            "    child<<<1, 32>>>(out, n);\n    for (int k = 0; k < 3; ++k) {{\n        {WAIT}\n        __threadfence();\n        sums[0] = k;\n    }}"
+            r#"    child<<<1, 32>>>(out, n);
+    for (int k = 0; k < 3; ++k) {{
+        {WAIT}
+        __threadfence();
+        sums[0] = k;
+    }}"#
         ),
         one,
         "memory fence",
     );
-    let device = "__global__ void child(int* out) { out[0] = 1; }\n\
-        __device__ void wait(int* out) { child<<<1, 1>>>(out); $0cudaDeviceSynchronize(); }\n\
-        __global__ void parent(int* out) { wait(out); out[0] += 1; }\n";
+    let device = r#"__global__ void child(int* out) { out[0] = 1; }
+__device__ void wait(int* out) { child<<<1, 1>>>(out); $0cudaDeviceSynchronize(); }
+__global__ void parent(int* out) { wait(out); out[0] += 1; }
+"#;
     match fix(ID, device, &[]) {
         Ok((new, _)) => panic!("not refused:\n{new}"),
         Err(reasons) => assert!(reasons[0].contains("isn't a kernel"), "{reasons:?}"),
     }
-    let callee = "__global__ void child(int* out) { out[0] = 1; }\n\
-        __device__ void launch(int* out) { child<<<1, 1>>>(out); }\n\
-        __global__ void parent(int* out) { launch(out); $0cudaDeviceSynchronize(); out[0] += 1; }\n";
+    let callee = r#"__global__ void child(int* out) { out[0] = 1; }
+__device__ void launch(int* out) { child<<<1, 1>>>(out); }
+__global__ void parent(int* out) { launch(out); $0cudaDeviceSynchronize(); out[0] += 1; }
+"#;
     match fix(ID, callee, &[]) {
         Ok((new, _)) => panic!("not refused:\n{new}"),
         Err(reasons) => assert!(reasons[0].contains("launches as well"), "{reasons:?}"),
@@ -235,7 +329,11 @@ fn waits_that_stay() {
 #[test]
 fn the_dependence_is_shown() {
     let body = format!(
-        "    for (int k = 0; k < n; ++k) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n        sums[k] = out[0];\n    }}"
+        r#"    for (int k = 0; k < n; ++k) {{
+        child<<<1, 32>>>(out, n);
+        {WAIT}
+        sums[k] = out[0];
+    }}"#
     );
     match fix(ID, &program(&body, "1, 1"), &[]) {
         Ok((new, _)) => panic!("not refused:\n{new}"),
@@ -256,7 +354,11 @@ fn the_dependence_is_shown() {
 fn no_panic_on_broken_text() {
     let text = program(
         &format!(
-            "    int v = threadIdx.x;\n    if (v > n) return;\n    child<<<1, 32>>>(out, n);\n    {WAIT}\n    sums[v] = out[v];"
+            r#"    int v = threadIdx.x;
+    if (v > n) return;
+    child<<<1, 32>>>(out, n);
+    {WAIT}
+    sums[v] = out[v];"#
         ),
         "1, 32",
     );
@@ -269,10 +371,16 @@ fn no_panic_on_broken_text() {
 /// A program with a variable `total` beside the kernels, which one thread runs.
 fn with_global(body: &str) -> String {
     format!(
-        "__device__ int total = 100;\n\n\
-         __global__ void child(int* __restrict__ out) {{ out[1] += 7; }}\n\n\
-         __global__ void parent(int* __restrict__ out, int* __restrict__ sums, int n) {{\n{body}\n}}\n\n\
-         void run(int* out, int* sums, int n) {{ parent<<<1, 1>>>(out, sums, n); }}\n"
+        r#"__device__ int total = 100;
+
+__global__ void child(int* __restrict__ out) {{ out[1] += 7; }}
+
+__global__ void parent(int* __restrict__ out, int* __restrict__ sums, int n) {{
+{body}
+}}
+
+void run(int* out, int* sums, int n) {{ parent<<<1, 1>>>(out, sums, n); }}
+"#
     )
 }
 
@@ -286,43 +394,99 @@ fn blocks_keep_their_scopes() {
     };
     // Outside of the block, the name is another variable's.
     fixed(
-        "    {\n        int total = 3;\n        child<<<1, 1>>>(out);\n        $0cudaDeviceSynchronize();\n        \
-         sums[0] = total + out[1];\n    }\n    sums[1] = total;",
+        r#"    {
+        int total = 3;
+        child<<<1, 1>>>(out);
+        $0cudaDeviceSynchronize();
+        sums[0] = total + out[1];
+    }
+    sums[1] = total;"#,
         &[
-            "{\n    {\n        int total = 3;\n        sums[0] = total + out[1];\n    }\n    sums[1] = total;\n}\n",
+            r#"{
+    {
+        int total = 3;
+        sums[0] = total + out[1];
+    }
+    sums[1] = total;
+}
+"#,
             "\n    parent_after_child<<<1, 1, 0, cudaStreamTailLaunch>>>(out, sums);\n}",
         ],
     );
     fixed(
-        "    {\n        child<<<1, 1>>>(out);\n        $0cudaDeviceSynchronize();\n        int v = out[1];\n        \
-         sums[0] = v;\n    }\n    int v = 5;\n    sums[1] = v;",
-        &["{\n    {\n        int v = out[1];\n        sums[0] = v;\n    }\n    int v = 5;\n    sums[1] = v;\n}\n"],
+        r#"    {
+        child<<<1, 1>>>(out);
+        $0cudaDeviceSynchronize();
+        int v = out[1];
+        sums[0] = v;
+    }
+    int v = 5;
+    sums[1] = v;"#,
+        &[r#"{
+    {
+        int v = out[1];
+        sums[0] = v;
+    }
+    int v = 5;
+    sums[1] = v;
+}
+"#],
     );
     // In the braces of a branch there is no need for others, nor where nothing is declared.
     fixed(
-        "    if (n > 2) {\n        const int twice = n * 2;\n        child<<<1, 1>>>(out);\n        \
-         $0cudaDeviceSynchronize();\n        sums[0] = out[1] + twice;\n    }\n    sums[1] = out[1];",
-        &[
-            "{\n    if (n > 2) {\n        const int twice = n * 2;\n        sums[0] = out[1] + twice;\n    }\n    sums[1] = out[1];\n}\n",
-        ],
+        r#"    if (n > 2) {
+        const int twice = n * 2;
+        child<<<1, 1>>>(out);
+        $0cudaDeviceSynchronize();
+        sums[0] = out[1] + twice;
+    }
+    sums[1] = out[1];"#,
+        &[r#"{
+    if (n > 2) {
+        const int twice = n * 2;
+        sums[0] = out[1] + twice;
+    }
+    sums[1] = out[1];
+}
+"#],
     );
     fixed(
-        "    {\n        child<<<1, 1>>>(out);\n        $0cudaDeviceSynchronize();\n        sums[0] = out[1];\n    }\n    sums[1] = out[1];",
-        &["{\n    sums[0] = out[1];\n    sums[1] = out[1];\n}\n"],
+        r#"    {
+        child<<<1, 1>>>(out);
+        $0cudaDeviceSynchronize();
+        sums[0] = out[1];
+    }
+    sums[1] = out[1];"#,
+        &[r#"{
+    sums[0] = out[1];
+    sums[1] = out[1];
+}
+"#],
     );
     for (body, reason) in [
         (
-            "    {\n        int first = n;\n        first += 2;\n        child<<<1, 1>>>(out);\n        \
-             $0cudaDeviceSynchronize();\n        sums[0] = out[first];\n    }\n    sums[1] = out[1];",
+            r#"    {
+        int first = n;
+        first += 2;
+        child<<<1, 1>>>(out);
+        $0cudaDeviceSynchronize();
+        sums[0] = out[first];
+    }
+    sums[1] = out[1];"#,
             "`first` is declared in a block that ends before",
         ),
         (
-            "    int before = total, total = n;\n    child<<<1, 1>>>(out);\n    $0cudaDeviceSynchronize();\n    \
-             sums[0] = out[total] + before;",
+            r#"    int before = total, total = n;
+    child<<<1, 1>>>(out);
+    $0cudaDeviceSynchronize();
+    sums[0] = out[total] + before;"#,
             "several variables are named `total`",
         ),
         (
-            "    child<<<1, 1>>>(out);\n    $0cudaDeviceSynchronize();\n    sums[out[1]] = R\"(a\n    b)\"[3];",
+            r#"    child<<<1, 1>>>(out);
+    $0cudaDeviceSynchronize();
+    sums[out[1]] = R"(a
+    b)"[3];"#,
             "a string over several lines",
         ),
     ] {
@@ -334,9 +498,14 @@ fn blocks_keep_their_scopes() {
     // At the launch, `n` isn't the parameter.
     refused(
         &format!(
-            "    int y = n + threadIdx.x;\n    if (row[0] > 0) {{\n        int n = 5;\n        \
-             if (threadIdx.x == 0) child<<<1, 32>>>(out, n);\n        {WAIT}\n        __syncthreads();\n        \
-             sums[y] = out[0];\n    }}"
+            r#"    int y = n + threadIdx.x;
+    if (row[0] > 0) {{
+        int n = 5;
+        if (threadIdx.x == 0) child<<<1, 32>>>(out, n);
+        {WAIT}
+        __syncthreads();
+        sums[y] = out[0];
+    }}"#
         ),
         "4, 32",
         "several variables are named `n`",
@@ -348,28 +517,51 @@ fn one_thread_keeps_its_number() {
     // In a grid of its own, the thread would be the first one.
     becomes(
         &format!(
-            "    if (threadIdx.x == 5) {{\n        if (threadIdx.x == 5) {{\n            child<<<1, 32>>>(out, n);\n            {WAIT}\n            \
-             sums[0] = out[0];\n        }}\n        sums[1] = out[1];\n    }}"
+            r#"    if (threadIdx.x == 5) {{
+        if (threadIdx.x == 5) {{
+            child<<<1, 32>>>(out, n);
+            {WAIT}
+            sums[0] = out[0];
+        }}
+        sums[1] = out[1];
+    }}"#
         ),
         "1, 32",
         &["parent_after_child<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>("],
     );
     becomes(
         &format!(
-            "    if (threadIdx.x == 5) {{\n        int own = threadIdx.x;\n        if (own == 5) {{\n            child<<<1, 32>>>(out, n);\n            {WAIT}\n            \
-             sums[0] = out[0];\n        }}\n        sums[1] = out[1];\n    }}"
+            r#"    if (threadIdx.x == 5) {{
+        int own = threadIdx.x;
+        if (own == 5) {{
+            child<<<1, 32>>>(out, n);
+            {WAIT}
+            sums[0] = out[0];
+        }}
+        sums[1] = out[1];
+    }}"#
         ),
         "1, 32",
         &[
-            "    if (own == 5) {\n        sums[0] = out[0];\n    }\n    sums[1] = out[1];\n}",
+            r#"    if (own == 5) {
+        sums[0] = out[0];
+    }
+    sums[1] = out[1];
+}"#,
             "(out, sums, own);",
         ],
     );
     refused(
         &format!(
-            "    if (threadIdx.x == 5) {{\n        {{\n            const int own = threadIdx.x;\n            \
-             child<<<1, 32>>>(out, n);\n            {WAIT}\n            sums[own] = out[0];\n        }}\n        \
-             sums[1] = out[1];\n    }}"
+            r#"    if (threadIdx.x == 5) {{
+        {{
+            const int own = threadIdx.x;
+            child<<<1, 32>>>(out, n);
+            {WAIT}
+            sums[own] = out[0];
+        }}
+        sums[1] = out[1];
+    }}"#
         ),
         "1, 32",
         "the number of a thread can't be computed again",
@@ -378,12 +570,18 @@ fn one_thread_keeps_its_number() {
 
 #[test]
 fn one_thread_keeps_its_lane() {
-    let before = "__device__ unsigned lane() { unsigned r; asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(r)); return r; }\n\
-                  __device__ int warp_sum(int x) { return __shfl_xor_sync(~0u, x, 1); }\n\
-                  __device__ int plain(int x) { int r; asm(\"add.s32 %0, %1, 1;\" : \"=r\"(r) : \"r\"(x)); return r; }\n";
+    let before = r#"__device__ unsigned lane() { unsigned r; asm("mov.u32 %0, %%laneid;" : "=r"(r)); return r; }
+__device__ int warp_sum(int x) { return __shfl_xor_sync(~0u, x, 1); }
+__device__ int plain(int x) { int r; asm("add.s32 %0, %1, 1;" : "=r"(r) : "r"(x)); return r; }
+"#;
     let with = |first: &str, last: &str| {
         let body = format!(
-            "    {first}\n    if (threadIdx.x == 5) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n        {last}\n    }}"
+            r#"    {first}
+    if (threadIdx.x == 5) {{
+        child<<<1, 32>>>(out, n);
+        {WAIT}
+        {last}
+    }}"#
         );
         let text = format!("{before}{}", program(&body, "1, 32"));
         fix(ID, &text, &[])
@@ -416,18 +614,30 @@ fn one_thread_keeps_its_lane() {
 
 #[test]
 fn variables_where_nothing_is_evaluated() {
-    let before = "template <int N> __device__ int first(const int* p) { return p[N]; }\n#define FIRST first<K>(out)\n";
+    let before = r#"template <int N> __device__ int first(const int* p) { return p[N]; }
+#define FIRST first<K>(out)
+"#;
     let in_one = |first: &str, last: &str| {
         program(
             &format!(
-                "    {first}\n    if (threadIdx.x == 0) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n        {last}\n    }}"
+                r#"    {first}
+    if (threadIdx.x == 0) {{
+        child<<<1, 32>>>(out, n);
+        {WAIT}
+        {last}
+    }}"#
             ),
             "1, 32",
         )
     };
     let in_all = |first: &str, last: &str| {
         program(
-            &format!("    {first}\n    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);\n    {WAIT}\n    {last}"),
+            &format!(
+                r#"    {first}
+    if (threadIdx.x == 0) child<<<1, 32>>>(out, n);
+    {WAIT}
+    {last}"#
+            ),
             "1, 32",
         )
     };
@@ -483,21 +693,34 @@ fn variables_where_nothing_is_evaluated() {
 fn comments_do_not_swallow_code() {
     becomes(
         &format!(
-            "    if (n < 2 // small\n        || n > 100) return;\n    int i = threadIdx.x, // first\n        j = i * 2; // second\n    \
-             if (i >= 30) return;\n    if (i == 0) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n    }}\n    \
-             __syncthreads();\n    sums[i] = out[j];"
+            r#"    if (n < 2 // small
+        || n > 100) return;
+    int i = threadIdx.x, // first
+        j = i * 2; // second
+    if (i >= 30) return;
+    if (i == 0) {{
+        child<<<1, 32>>>(out, n);
+        {WAIT}
+    }}
+    __syncthreads();
+    sums[i] = out[j];"#
         ),
         "4, 32",
-        &[
-            "    if (n < 2 || n > 100) return;\n    int i = threadIdx.x, j = i * 2;\n    if (i >= 30) return;\n    sums[i] = out[j];\n}",
-        ],
+        &[r#"    if (n < 2 || n > 100) return;
+    int i = threadIdx.x, j = i * 2;
+    if (i >= 30) return;
+    sums[i] = out[j];
+}"#],
     );
     // A comment behind the wait goes with its line, whole.
     let (new, _) = fix(
         ID,
         &program(
             &format!(
-                "    child<<<1, 32>>>(out, n);\n    {WAIT} /* until\n    it's done */ // all\n    other<<<1, 32>>>(out, sums, n);"
+                r#"    child<<<1, 32>>>(out, n);
+    {WAIT} /* until
+    it's done */ // all
+    other<<<1, 32>>>(out, sums, n);"#
             ),
             "1, 1",
         ),
@@ -505,13 +728,20 @@ fn comments_do_not_swallow_code() {
     )
     .unwrap();
     assert!(
-        new.contains("    child<<<1, 32>>>(out, n);\n    other<<<1, 32>>>(out, sums, n);\n"),
+        new.contains(
+            r#"    child<<<1, 32>>>(out, n);
+    other<<<1, 32>>>(out, sums, n);
+"#
+        ),
         "{new}"
     );
     let (new, _) = fix(
         ID,
         &program(
-            &format!("    child<<<1, 32>>>(out, n); {WAIT} // the rows\n    other<<<1, 32>>>(out, sums, n);"),
+            &format!(
+                r#"    child<<<1, 32>>>(out, n); {WAIT} // the rows
+    other<<<1, 32>>>(out, sums, n);"#
+            ),
             "1, 1",
         ),
         &[],
@@ -525,7 +755,10 @@ fn a_statement_stays_where_one_has_to() {
     for (wait, left) in [
         ("do $0cudaDeviceSynchronize(); while (0);", "do {} while (0);"),
         (
-            "switch (n) {\n    case 1: break;\n    default: $0cudaDeviceSynchronize();\n    }",
+            r#"switch (n) {
+    case 1: break;
+    default: $0cudaDeviceSynchronize();
+    }"#,
             "default: {}\n",
         ),
     ] {
@@ -541,21 +774,36 @@ fn other_tails_that_would_run_before() {
         "    other<<<1, 32, 0, cudaStreamTailLaunch>>>(out, sums, n);",
         "    if (n > 1) parent<<<1, 1, 0, cudaStreamTailLaunch>>>(out, sums, row, n - 1);",
         "    for (int k = 0; k < n; ++k) other<<<1, 32, 0, cudaStreamTailLaunch>>>(out, sums, k);",
-        "    cudaStream_t s = n > 3 ? cudaStreamTailLaunch : 0;\n    other<<<1, 32, 0, s>>>(out, sums, n);",
+        r#"    cudaStream_t s = n > 3 ? cudaStreamTailLaunch : 0;
+    other<<<1, 32, 0, s>>>(out, sums, n);"#,
         "    cudaMemsetAsync(sums, 0, 4, cudaStreamTailLaunch);",
     ] {
-        let body = format!("{before}\n    child<<<1, 32>>>(out, n);\n    {WAIT}\n{rest}");
+        let body = format!(
+            r#"{before}
+    child<<<1, 32>>>(out, n);
+    {WAIT}
+{rest}"#
+        );
         refused(&body, one, "goes into the tail of the grid");
     }
     // Another thread does.
     let body = format!(
-        "    if (threadIdx.x == 1) other<<<1, 32, 0, cudaStreamTailLaunch>>>(out, sums, n);\n    \
-         if (threadIdx.x == 0) {{\n        child<<<1, 32>>>(out, n);\n        {WAIT}\n        sums[0] = out[3] + 1;\n    }}"
+        r#"    if (threadIdx.x == 1) other<<<1, 32, 0, cudaStreamTailLaunch>>>(out, sums, n);
+    if (threadIdx.x == 0) {{
+        child<<<1, 32>>>(out, n);
+        {WAIT}
+        sums[0] = out[3] + 1;
+    }}"#
     );
     refused(&body, "1, 32", "goes into the tail of the grid");
     // What follows the wait launches it.
     let behind = "    other<<<1, 32, 0, cudaStreamTailLaunch>>>(out, sums, n);";
-    let body = format!("    child<<<1, 32>>>(out, n);\n    {WAIT}\n{rest}\n{behind}");
+    let body = format!(
+        r#"    child<<<1, 32>>>(out, n);
+    {WAIT}
+{rest}
+{behind}"#
+    );
     becomes(&body, one, &["parent_after_child"]);
 }
 
@@ -563,7 +811,11 @@ fn other_tails_that_would_run_before() {
 fn addresses_in_numbers() {
     let with = |value: &str| {
         format!(
-            "    int x[4] = {{n}};\n    {value}\n    child<<<1, 32>>>(out, n);\n    {WAIT}\n    sums[0] = out[3] + *(int*)p;"
+            r#"    int x[4] = {{n}};
+    {value}
+    child<<<1, 32>>>(out, n);
+    {WAIT}
+    sums[0] = out[3] + *(int*)p;"#
         )
     };
     for value in [

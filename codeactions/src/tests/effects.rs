@@ -24,7 +24,10 @@ fn of_parent(text: &str) -> Arc<Effects> {
 fn doubling(count: usize) -> String {
     let macros: String = (0..count).map(|k| format!("#define M{} M{k} M{k}\n", k + 1)).collect();
     format!(
-        "__global__ void child();\n#define M0 child<<<1, 32>>>();\n{macros}__global__ void parent() {{ M{count} }}\n"
+        r#"__global__ void child();
+#define M0 child<<<1, 32>>>();
+{macros}__global__ void parent() {{ M{count} }}
+"#
     )
 }
 
@@ -46,7 +49,9 @@ fn macros_that_stand_for_too_much_are_unknown() {
         ),
         // Deeper than is followed.
         format!(
-            "#define M0 __syncthreads();\n{}__global__ void parent() {{ M100 }}\n",
+            r#"#define M0 __syncthreads();
+{}__global__ void parent() {{ M100 }}
+"#,
             (0..100)
                 .map(|k| format!("#define M{} M{k}\n", k + 1))
                 .collect::<String>()

@@ -51,7 +51,8 @@ fn assumptions() {
     let looped = becomes("for (int k = 0; k < 4; ++k) child<<<1, 32>>>(out, begin, k);", "Forget");
     assert!(looped.iter().any(|a| a.contains("successive iterations")));
     let two = becomes(
-        "child<<<1, 32>>>(out, begin, count);\n    child<<<2, 32>>>(out, begin, count);",
+        r#"child<<<1, 32>>>(out, begin, count);
+    child<<<2, 32>>>(out, begin, count);"#,
         "Forget",
     );
     assert!(
@@ -62,8 +63,11 @@ fn assumptions() {
 
 #[test]
 fn a_single_launch_of_a_block_needs_no_assumption() {
-    let text = "__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }\n\
-        __global__ void parent(int* out) {\n    if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
+    let text = r#"__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
+__global__ void parent(int* out) {
+    if (threadIdx.x == 0) child<<<1, 32>>>(out);
+}
+"#;
     let launched = |text: &str, block: &str| {
         format!("{text}void run(int* out, int n, dim3 block) {{ parent<<<4, {block}>>>(out); }}\n")
     };
@@ -87,16 +91,26 @@ fn a_single_launch_of_a_block_needs_no_assumption() {
         two.iter().any(|a| a.contains("different threads of a block")),
         "{two:?}"
     );
-    let looped = "__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }\n\
-        __global__ void parent(int* out) {\n    for (int i = 0; i < 3; ++i)\n        if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
+    let looped = r#"__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
+__global__ void parent(int* out) {
+    for (int i = 0; i < 3; ++i)
+        if (threadIdx.x == 0) child<<<1, 32>>>(out);
+}
+"#;
     assert_eq!(rewrite(ID, &launched(looped, "64")).assumes.len(), 1);
-    let device = "__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }\n\
-        __device__ void helper(int* out) {\n    if (threadIdx.x == 0) child<<<1, 32>>>(out);\n}\n";
+    let device = r#"__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
+__device__ void helper(int* out) {
+    if (threadIdx.x == 0) child<<<1, 32>>>(out);
+}
+"#;
     // Who calls it isn't in sight, so nothing is known of what else they launch.
     assert_eq!(rewrite(ID, device).assumes.len(), 3);
-    let callee = "__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }\n\
-        __device__ void helper(int* out) { child<<<1, 32>>>(out); }\n\
-        __global__ void parent(int* out) {\n    if (threadIdx.x == 0) { $0child<<<1, 32>>>(out); helper(out); }\n}\n";
+    let callee = r#"__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
+__device__ void helper(int* out) { child<<<1, 32>>>(out); }
+__global__ void parent(int* out) {
+    if (threadIdx.x == 0) { $0child<<<1, 32>>>(out); helper(out); }
+}
+"#;
     assert_eq!(rewrite(ID, &launched(callee, "64")).assumes.len(), 1);
 }
 
@@ -104,11 +118,16 @@ fn a_single_launch_of_a_block_needs_no_assumption() {
 fn threads_that_take_turns() {
     let program = |place: &str, inside: &str| {
         format!(
-            "__global__ void child(int* out, int k) {{ out[threadIdx.x] = out[threadIdx.x] * 3 + k; }}\n\
-             __global__ void parent(int* out, int n, int leader) {{\n    int outside = n % 32;\n    \
-             for (int k = 0; k < 32; ++k) {{\n        int inside = k * 1;\n        \
-             if ({inside}) child<<<1, 32>>>(out + {place}, k);\n    }}\n}}\n\
-             void run(int* out, int n) {{ parent<<<64, 32>>>(out, n, 3); }}\n"
+            r#"__global__ void child(int* out, int k) {{ out[threadIdx.x] = out[threadIdx.x] * 3 + k; }}
+__global__ void parent(int* out, int n, int leader) {{
+    int outside = n % 32;
+    for (int k = 0; k < 32; ++k) {{
+        int inside = k * 1;
+        if ({inside}) child<<<1, 32>>>(out + {place}, k);
+    }}
+}}
+void run(int* out, int n) {{ parent<<<64, 32>>>(out, n, 3); }}
+"#
         )
     };
     // They write in the same places, so it is refused where they are seen to be several.
@@ -145,9 +164,13 @@ fn threads_that_take_turns() {
 fn assumptions_that_are_proven() {
     let parent = |child: &str, launch: &str| {
         format!(
-            "__global__ void child(int* out, int n) {{ int i = threadIdx.x; {child} }}\n\
-             __global__ void parent(int* out, int n) {{\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    {launch}\n}}\n\
-             void run(int* out, int n) {{ parent<<<64, 128>>>(out, n); }}\n"
+            r#"__global__ void child(int* out, int n) {{ int i = threadIdx.x; {child} }}
+__global__ void parent(int* out, int n) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    {launch}
+}}
+void run(int* out, int n) {{ parent<<<64, 128>>>(out, n); }}
+"#
         )
     };
     let assumes = |child: &str, launch: &str| rewrite(ID, &parent(child, launch)).assumes;
@@ -156,7 +179,8 @@ fn assumptions_that_are_proven() {
         assert!(assumes(child, launch).is_empty(), "{child}");
     }
     assert!(assumes("out[i] += n;", "child<<<1, 32>>>(out + v * 32, n);").is_empty());
-    let twice = "child<<<1, 32>>>(out + v * 64, n);\n    child<<<1, 32>>>(out + v * 64 + 32, n);";
+    let twice = r#"child<<<1, 32>>>(out + v * 64, n);
+    child<<<1, 32>>>(out + v * 64 + 32, n);"#;
     // Each pair of threads would have to be looked at for its own.
     assert_eq!(assumes("out[i] += n;", twice).len(), 1);
     // What speaks against it is shown.
@@ -181,14 +205,19 @@ fn assumptions_that_are_proven() {
 
 #[test]
 fn the_child_need_not_be_known() {
-    let text = "template <class T> __global__ void other(T* out);\n\
-        __global__ void parent(float* out) { other<float><<<1, 32>>>(out); }\n";
+    let text = r#"template <class T> __global__ void other(T* out);
+__global__ void parent(float* out) { other<float><<<1, 32>>>(out); }
+"#;
     rewrite(ID, text).has(&["other<float><<<1, 32, 0, cudaStreamFireAndForget>>>(out)"]);
 }
 
 #[test]
 fn line_ends_and_comments_stay() {
-    let text = program("child<<<1, // grid\n            32>>>(out, begin, count); // go").replace('\n', "\r\n");
+    let text = program(
+        r#"child<<<1, // grid
+            32>>>(out, begin, count); // go"#,
+    )
+    .replace('\n', "\r\n");
     rewrite(ID, &text)
         .has(&["child<<<1, // grid\r\n            32, 0, cudaStreamFireAndForget>>>(out, begin, count); // go\r\n"]);
 }
@@ -213,19 +242,24 @@ fn refusals() {
         "which stream it goes into isn't known",
     );
     refuse(
-        "cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    child<<<1, 32, 0, s>>>(out, begin, count);",
+        r#"cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    child<<<1, 32, 0, s>>>(out, begin, count);"#,
         "a stream of its own already",
     );
     refuse(
-        "child<<<1, 32>>>(out, begin, count);\n    cudaDeviceSynchronize();",
+        r#"child<<<1, 32>>>(out, begin, count);
+    cudaDeviceSynchronize();"#,
         "waits for its children with cudaDeviceSynchronize()",
     );
     refuse(
-        "child<<<1, 32>>>(out, begin, count);\n    cudaEventRecord(event, 0);",
+        r#"child<<<1, 32>>>(out, begin, count);
+    cudaEventRecord(event, 0);"#,
         "orders streams by events",
     );
     refuse(
-        "auto go = [&] { child<<<1, 32>>>(out, begin, count); };\n    go();",
+        r#"auto go = [&] { child<<<1, 32>>>(out, begin, count); };
+    go();"#,
         "lambda",
     );
     refuses(
@@ -240,8 +274,10 @@ fn refusals() {
     );
     refuses(
         ID,
-        "__global__ void child(int* out) {}\n__device__ void wait() { cudaDeviceSynchronize(); }\n\
-         __global__ void parent(int* out) { child<<<1, 32>>>(out); wait(); }\n",
+        r#"__global__ void child(int* out) {}
+__device__ void wait() { cudaDeviceSynchronize(); }
+__global__ void parent(int* out) { child<<<1, 32>>>(out); wait(); }
+"#,
         "a function it calls uses cudaDeviceSynchronize()",
     );
     refuse(

@@ -7,17 +7,26 @@ const ID: &str = "flatten-recursion";
 /// A program whose kernel contains `launches`, in its thread 0.
 fn program(launches: &str) -> String {
     with_kernel(&format!(
-        "__global__ void walk(const int* next, int* out, int node, int depth) {{\n    \
-         if (threadIdx.x == 0) {{\n        out[node] = depth;\n        {launches}\n    }}\n}}\n"
+        r#"__global__ void walk(const int* next, int* out, int node, int depth) {{
+    if (threadIdx.x == 0) {{
+        out[node] = depth;
+        {launches}
+    }}
+}}
+"#
     ))
 }
 
 /// A program with a kernel `walk`.
 fn with_kernel(kernel: &str) -> String {
     format!(
-        "__global__ void other(int* out) {{ out[0] = 1; }}\n\n{kernel}\n\
-         void run(const int* next, int* out, int threads, cudaStream_t stream) {{\n    \
-         walk<<<1, threads, 0, stream>>>(next, out, 0, 0);\n}}\n"
+        r#"__global__ void other(int* out) {{ out[0] = 1; }}
+
+{kernel}
+void run(const int* next, int* out, int threads, cudaStream_t stream) {{
+    walk<<<1, threads, 0, stream>>>(next, out, 0, 0);
+}}
+"#
     )
 }
 
@@ -27,12 +36,15 @@ const AGAIN: &str = "walk<<<2, blockDim.x, 0, cudaStreamFireAndForget>>>(next, o
 fn uniform_arguments_are_passed_once() {
     let result = rewrite(ID, &program(AGAIN));
     result.has(&[
-        "struct walk_args { int node; int depth; };\n\n\
-         __global__ void __launch_bounds__(1024) walk_flattened(\n    \
-         gridfuse::Worklist<walk_args> worklist, const int* next, int* out);\n",
+        r#"struct walk_args { int node; int depth; };
+
+__global__ void __launch_bounds__(1024) walk_flattened(
+    gridfuse::Worklist<walk_args> worklist, const int* next, int* out);
+"#,
         "void walk_body(gridfuse::Recursion<walk_flattened>& walks,\n",
         "walks.launch(2, blockDim.x, {next[node], depth + 1});",
-        "gridfuse::Recursion<walk_flattened> walks({}, next, out);\n    walk_body(walks, blockIdx, gridDim, blockDim, next, out, node, depth);",
+        r#"gridfuse::Recursion<walk_flattened> walks({}, next, out);
+    walk_body(walks, blockIdx, gridDim, blockDim, next, out, node, depth);"#,
         "gridfuse::Recursion<walk_flattened> walks(worklist, next, out);\n",
         "walk_body(walks, blockIdx, gridDim, blockDim, next, out, args.node, args.depth);",
         "gridfuse::launch_recursion<walk_flattened>(1, threads, 0, stream, {0, 0}, next, out);",
@@ -43,27 +55,34 @@ fn uniform_arguments_are_passed_once() {
 #[test]
 fn arguments_that_change_are_written_down() {
     // Swapped, changed before the launch, or passed on by one launch only.
-    let launches = "walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node, 1);\n        \
-                    walk<<<1, 32, 0, cudaStreamFireAndForget>>>(out, out, node + 1, depth);";
+    let launches = r#"walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node, 1);
+        walk<<<1, 32, 0, cudaStreamFireAndForget>>>(out, out, node + 1, depth);"#;
     rewrite(ID, &program(launches)).has(&[
         "struct walk_args { const int* next; int node; int depth; };",
-        "walks.launch(1, 32, {next, node, 1});\n        walks.launch(1, 32, {out, node + 1, depth});",
+        r#"walks.launch(1, 32, {next, node, 1});
+        walks.launch(1, 32, {out, node + 1, depth});"#,
         "walk_flattened>(1, threads, 0, stream, {next, 0, 0}, out);",
     ]);
-    let launches = "out += 1;\n        walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node, depth);";
+    let launches = r#"out += 1;
+        walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node, depth);"#;
     rewrite(ID, &program(launches)).has(&["struct walk_args { int* out; };", "0, stream, {out}, next, 0, 0);"]);
 }
 
 #[test]
 fn a_kernel_without_restrict_reads_what_it_has_written() {
-    let kernel = "__global__ void walk(const int* __restrict__ next, int* __restrict__ out, int node, int depth) {\n    \
-                  walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);\n}\n";
+    let kernel = r#"__global__ void walk(const int* __restrict__ next, int* __restrict__ out, int node, int depth) {
+    walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);
+}
+"#;
     let result = rewrite(ID, &with_kernel(kernel));
     result.has(&["walk_flattened(\n    gridfuse::Worklist<walk_args> worklist, const int* next, int* out,"]);
     // The kernel that stays has its own pointers as they were, and the body none: nvcc inlines it.
     assert_eq!(result.text().matches("__restrict__").count(), 2, "{}", result.text());
-    let callee = format!("__device__ int at(const int* __restrict__ p, int i) {{ return p[i]; }}\n{kernel}")
-        .replace("node + 1", "at(next, node)");
+    let callee = format!(
+        r#"__device__ int at(const int* __restrict__ p, int i) {{ return p[i]; }}
+{kernel}"#
+    )
+    .replace("node + 1", "at(next, node)");
     // A kernel that writes nothing misses nothing.
     assert_eq!(rewrite(ID, &with_kernel(&callee)).assumes, Vec::<String>::new());
     let writes = callee.replace("    walk<<<", "    out[node] = depth;\n    walk<<<");
@@ -80,19 +99,26 @@ fn a_kernel_without_restrict_reads_what_it_has_written() {
 
 #[test]
 fn streams_for_one_launch_are_removed() {
-    let launches = "cudaStream_t s;\n        cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n        \
-                    walk<<<1, 32, 0, s>>>(next, out, next[node], depth + 1);\n        cudaStreamDestroy(s);\n        \
-                    cudaStream_t t;\n        cudaStreamCreateWithFlags(&t, cudaStreamNonBlocking);\n        \
-                    walk<<<1, 32, 0, t>>>(next, out, node + 1, depth + 1);\n        cudaStreamDestroy(t);";
+    let launches = r#"cudaStream_t s;
+        cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+        walk<<<1, 32, 0, s>>>(next, out, next[node], depth + 1);
+        cudaStreamDestroy(s);
+        cudaStream_t t;
+        cudaStreamCreateWithFlags(&t, cudaStreamNonBlocking);
+        walk<<<1, 32, 0, t>>>(next, out, node + 1, depth + 1);
+        cudaStreamDestroy(t);"#;
     let result = rewrite(ID, &program(launches));
-    result.has(&["out[node] = depth;\n        walks.launch(1, 32, {next[node], depth + 1});\n        walks.launch(1, 32, {node + 1, depth + 1});\n    }"]);
+    result.has(&[r#"out[node] = depth;
+        walks.launch(1, 32, {next[node], depth + 1});
+        walks.launch(1, 32, {node + 1, depth + 1});
+    }"#]);
     assert_eq!(result.assumes, Vec::<String>::new());
 }
 
 #[test]
 fn the_order_of_the_null_stream_is_assumed_away() {
-    let twice =
-        "walk<<<1, 32>>>(next, out, next[node], depth + 1);\n        walk<<<1, 32>>>(next, out, node + 1, depth + 1);";
+    let twice = r#"walk<<<1, 32>>>(next, out, next[node], depth + 1);
+        walk<<<1, 32>>>(next, out, node + 1, depth + 1);"#;
     let result = rewrite(ID, &program(twice));
     assert!(
         result
@@ -106,14 +132,22 @@ fn the_order_of_the_null_stream_is_assumed_away() {
     assert_eq!(once.assumes, Vec::<String>::new());
     refuses(
         ID,
-        &program("walk<<<1, 32>>>(next, out, node + 1, depth);\n        other<<<1, 1>>>(out);"),
+        &program(
+            r#"walk<<<1, 32>>>(next, out, node + 1, depth);
+        other<<<1, 1>>>(out);"#,
+        ),
         "the NULL stream runs this behind a grid of `walk`",
     );
-    let either = "if (node > 5) walk<<<1, 32>>>(next, out, node + 1, depth);\n        else other<<<1, 1>>>(out);";
-    rewrite(ID, &program(either))
-        .has(&["if (node > 5) walks.launch(1, 32, {node + 1});\n        else other<<<1, 1>>>(out);"]);
+    let either = r#"if (node > 5) walk<<<1, 32>>>(next, out, node + 1, depth);
+        else other<<<1, 1>>>(out);"#;
+    rewrite(ID, &program(either)).has(&[r#"if (node > 5) walks.launch(1, 32, {node + 1});
+        else other<<<1, 1>>>(out);"#]);
     // In a loop, a thread comes to both branches.
-    let looped = format!("for (int k = 0; k < 2; ++k) {{\n        {either}\n        }}");
+    let looped = format!(
+        r#"for (int k = 0; k < 2; ++k) {{
+        {either}
+        }}"#
+    );
     let looped = looped.replace("node > 5", "node > 5 && k == 0");
     refuses(
         ID,
@@ -126,12 +160,16 @@ fn the_order_of_the_null_stream_is_assumed_away() {
 
 #[test]
 fn templates() {
-    let kernel = "template <class T, int N>\n__global__ void walk(const int* next, T* out, T node, int depth) {\n    \
-                  walk<T, N><<<1, N, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);\n}\n";
+    let kernel = r#"template <class T, int N>
+__global__ void walk(const int* next, T* out, T node, int depth) {
+    walk<T, N><<<1, N, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);
+}
+"#;
     let text = with_kernel(kernel).replace("walk<<<1, threads", "walk<int, 32><<<1, 32");
     rewrite(ID, &text).has(&[
         "template <class T, int N>\nstruct walk_args { T node; };",
-        "template <class T, int N>\n__global__ void walk_flattened(gridfuse::Worklist<walk_args<T, N>>",
+        r#"template <class T, int N>
+__global__ void walk_flattened(gridfuse::Worklist<walk_args<T, N>>"#,
         "template <class T, int N, class Launches>\n__device__ __forceinline__ void walk_body(Launches& walks,",
         "gridfuse::launch_recursion<walk_flattened<int, 32>>(1, 32, 0, stream, {0}, next, out, 0);",
     ]);
@@ -156,9 +194,14 @@ fn templates() {
 fn types_of_template_parameters() {
     let kernel = |ty: &str| {
         with_kernel(&format!(
-            "struct Pair {{ using type = int; }};\ntemplate <int N> struct Row {{ int first; }};\n\ntemplate <class T, int N>\n\
-             __global__ void walk(const int* next, int* out, {ty} node, int depth) {{\n    \
-             walk<T, N><<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);\n}}\n"
+            r#"struct Pair {{ using type = int; }};
+template <int N> struct Row {{ int first; }};
+
+template <class T, int N>
+__global__ void walk(const int* next, int* out, {ty} node, int depth) {{
+    walk<T, N><<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);
+}}
+"#
         ))
     };
     // The host names the type by what the parameter stands for.
@@ -172,7 +215,11 @@ fn types_of_template_parameters() {
 fn loads_as_if_nobody_wrote() {
     let kernel = |load: &str| {
         let kernel = format!(
-            "__global__ void walk(const int* next, int* out, int node, int depth) {{\n    out[node] = {load};\n    {AGAIN}\n}}\n"
+            r#"__global__ void walk(const int* next, int* out, int node, int depth) {{
+    out[node] = {load};
+    {AGAIN}
+}}
+"#
         );
         with_kernel(&kernel)
     };
@@ -214,7 +261,8 @@ fn host_launches() {
     refuses(ID, &device, "launches `walk` from the device");
     let attribute = text.replace(
         "    walk<<<1, threads",
-        "    cudaFuncSetAttribute(walk, cudaFuncAttributeMaxDynamicSharedMemorySize, 99);\n    walk<<<1, threads",
+        r#"    cudaFuncSetAttribute(walk, cudaFuncAttributeMaxDynamicSharedMemorySize, 99);
+    walk<<<1, threads"#,
     );
     refuses(ID, &attribute, "is mentioned where it isn't launched");
 }
@@ -231,29 +279,46 @@ fn what_would_change_its_meaning_is_refused() {
         "a tail launch runs after the launching grid",
     );
     refused(
-        &format!("{AGAIN}\n        other<<<1, 1, 0, cudaStreamTailLaunch>>>(out);"),
+        &format!(
+            r#"{AGAIN}
+        other<<<1, 1, 0, cudaStreamTailLaunch>>>(out);"#
+        ),
         "a stream that depends on which grid launches",
     );
     refused(
-        &format!("{AGAIN}\n        if (cudaGetLastError() != cudaSuccess) return;"),
+        &format!(
+            r#"{AGAIN}
+        if (cudaGetLastError() != cudaSuccess) return;"#
+        ),
         "cudaGetLastError",
     );
     refused(
         &format!("{AGAIN}\n        while (atomicAdd(out, 0) == 0) {{}}"),
         "may wait for another thread",
     );
-    let barrier = "__global__ void walk(const int* next, int* out, int node, int depth) {\n    __shared__ int sum;\n    \
-                   if (threadIdx.x > out[0]) return;\n    sum = 0;\n    __syncthreads();\n    out[node] = sum;\n    \
-                   walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);\n}\n";
+    let barrier = r#"__global__ void walk(const int* next, int* out, int node, int depth) {
+    __shared__ int sum;
+    if (threadIdx.x > out[0]) return;
+    sum = 0;
+    __syncthreads();
+    out[node] = sum;
+    walk<<<1, 32, 0, cudaStreamFireAndForget>>>(next, out, node + 1, depth);
+}
+"#;
     refuses(
         ID,
         &with_kernel(barrier),
         "not all threads of a block of `walk` reach this",
     );
     let function = format!(
-        "__global__ void walk(const int* next, int* out, int node, int depth);\n\
-         __device__ void again(const int* next, int* out, int node, int depth) {{\n    $0{AGAIN}\n}}\n\
-         __global__ void walk(const int* next, int* out, int node, int depth) {{\n    again(next, out, node, depth);\n}}\n"
+        r#"__global__ void walk(const int* next, int* out, int node, int depth);
+__device__ void again(const int* next, int* out, int node, int depth) {{
+    $0{AGAIN}
+}}
+__global__ void walk(const int* next, int* out, int node, int depth) {{
+    again(next, out, node, depth);
+}}
+"#
     );
     refuses(
         ID,
@@ -264,19 +329,21 @@ fn what_would_change_its_meaning_is_refused() {
 
 #[test]
 fn conditions_on_memory_that_the_kernel_writes() {
-    let kernel = "struct Node { int first, count; };\n\
-                  __device__ inline bool is_inner(const Node& node) { return node.count > 4; }\n\
-                  __global__ void walk(Node* next, int* out, int index, int depth) {\n    \
-                  __shared__ int sum;\n    \
-                  Node node = next[index + blockIdx.x];\n    \
-                  if (!is_inner(node)) return;\n    \
-                  if (threadIdx.x == 0) sum = 0;\n    \
-                  __syncthreads();\n    \
-                  atomicAdd(&sum, threadIdx.x);\n    \
-                  __syncthreads();\n    \
-                  if (threadIdx.x != 0) return;\n    \
-                  next[node.first] = Node{node.first + 4, node.count - sum};\n    \
-                  walk<<<4, blockDim.x, 0, cudaStreamFireAndForget>>>(next, out, node.first, depth + 1);\n}\n";
+    let kernel = r#"struct Node { int first, count; };
+__device__ inline bool is_inner(const Node& node) { return node.count > 4; }
+__global__ void walk(Node* next, int* out, int index, int depth) {
+    __shared__ int sum;
+    Node node = next[index + blockIdx.x];
+    if (!is_inner(node)) return;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, threadIdx.x);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    next[node.first] = Node{node.first + 4, node.count - sum};
+    walk<<<4, blockDim.x, 0, cudaStreamFireAndForget>>>(next, out, node.first, depth + 1);
+}
+"#;
     let program = with_kernel(kernel).replace("const int* next", "Node* next");
     let result = rewrite(ID, &program);
     let settled = |a: &String| a.starts_with("all threads of a block find the same in ");

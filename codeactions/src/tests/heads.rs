@@ -3,7 +3,10 @@
 
 use super::{program, refuses, refuses_files, rewrite, with_child};
 
-const REST: &str = "child(int* out, int begin, int count) {\n    out[begin + threadIdx.x] = count;\n}\n";
+const REST: &str = r#"child(int* out, int begin, int count) {
+    out[begin + threadIdx.x] = count;
+}
+"#;
 const LAUNCH: &str = "child<<<1, 32>>>(out, begin, count);";
 
 #[test]
@@ -32,7 +35,8 @@ fn bounds_that_a_macro_gives() {
     for (defines, head) in [
         ("#define KERNEL __global__ void __launch_bounds__(64)", "KERNEL "),
         (
-            "#define KERNEL __global__ void\n#define BOUNDS(n) __launch_bounds__(n)",
+            r#"#define KERNEL __global__ void
+#define BOUNDS(n) __launch_bounds__(n)"#,
             "KERNEL BOUNDS(64) ",
         ),
     ] {
@@ -46,7 +50,11 @@ fn bounds_that_a_macro_gives() {
 fn heads_that_cannot_be_taken_apart() {
     for (defines, head, reason) in [
         (
-            "#ifdef TUNED\n#define KERNEL __global__ void __launch_bounds__(64)\n#else\n#define KERNEL __global__ void\n#endif",
+            r#"#ifdef TUNED
+#define KERNEL __global__ void __launch_bounds__(64)
+#else
+#define KERNEL __global__ void
+#endif"#,
             "KERNEL child",
             "what the macro `KERNEL` in front of `child` stands for is not certain",
         ),
@@ -77,7 +85,10 @@ fn heads_that_cannot_be_taken_apart() {
 fn a_parent_that_may_be_no_kernel() {
     let text = program(LAUNCH).replacen(
         "__global__ void parent(",
-        "#ifndef KERNEL\n#define KERNEL __global__\n#endif\nKERNEL void parent(",
+        r#"#ifndef KERNEL
+#define KERNEL __global__
+#endif
+KERNEL void parent("#,
         1,
     );
     refuses(
@@ -99,14 +110,19 @@ fn kernels_that_are_not_declared_here() {
 
 #[test]
 fn pointers_to_kernels() {
-    let text = program("void (*k)(int*, int, int) = child;\n    k<<<1, 32>>>(out, begin, count);");
+    let text = program(
+        r#"void (*k)(int*, int, int) = child;
+    k<<<1, 32>>>(out, begin, count);"#,
+    );
     refuses("aggregate-block", &text, "which kernel `k` points to isn't known");
 }
 
 #[test]
 fn launches_by_functions_of_the_runtime() {
     let text = program(&format!(
-        "void* buffer = cudaGetParameterBufferV2((void*)child, dim3(1), dim3(32), 0);\n    cudaLaunchDeviceV2(buffer, 0);\n    {LAUNCH}"
+        r#"void* buffer = cudaGetParameterBufferV2((void*)child, dim3(1), dim3(32), 0);
+    cudaLaunchDeviceV2(buffer, 0);
+    {LAUNCH}"#
     ));
     refuses(
         "aggregate-block",

@@ -6,12 +6,17 @@ use super::{program, refuses, rewrite, with_child};
 /// A child with these definitions before it.
 fn child(definitions: &str, code: &str) -> String {
     format!(
-        "{definitions}\n__global__ void child(int* out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {code}\n}}\n"
+        r#"{definitions}
+__global__ void child(int* out, int begin, int count) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {code}
+}}
+"#
     )
 }
 
-const ADDS: &str =
-    "struct Log { int* p; };\n__device__ Log& operator+=(Log& log, int n) { log.p[0] += n; return log; }";
+const ADDS: &str = r#"struct Log { int* p; };
+__device__ Log& operator+=(Log& log, int n) { log.p[0] += n; return log; }"#;
 const GUARD: &str = "struct Guard { __device__ ~Guard() { __syncthreads(); } };";
 
 #[test]
@@ -41,7 +46,12 @@ fn references_that_functions_return() {
 fn operators_and_destructors_of_children() {
     for (definitions, code) in [
         (ADDS, "Log log{out};\n    log += i;"),
-        (GUARD, "Guard guard;\n    if (i >= count) return;\n    out[i] = i;"),
+        (
+            GUARD,
+            r#"Guard guard;
+    if (i >= count) return;
+    out[i] = i;"#,
+        ),
     ] {
         let text = with_child(&child(definitions, code), "$0child<<<4, 64>>>(out, begin, count);");
         for id in [
@@ -62,22 +72,37 @@ fn operators_and_destructors_of_children() {
 fn waits_for_what_operators_do() {
     let wait = |definitions: &str, parent: &str| {
         let text = format!(
-            "{definitions}\n__global__ void child(int* out, int n) {{ if (threadIdx.x < n) out[threadIdx.x] = n; }}\n\
-             __global__ void parent(int* out, int n) {{\n{parent}\n}}\n\
-             void run(int* out, int n) {{ parent<<<1, 1>>>(out, n); }}\n"
+            r#"{definitions}
+__global__ void child(int* out, int n) {{ if (threadIdx.x < n) out[threadIdx.x] = n; }}
+__global__ void parent(int* out, int n) {{
+{parent}
+}}
+void run(int* out, int n) {{ parent<<<1, 1>>>(out, n); }}
+"#
         );
         fix("replace-device-sync", &text, &[])
     };
-    let launch = "    child<<<1, 32>>>(out, n);\n    $0cudaDeviceSynchronize();";
+    let launch = r#"    child<<<1, 32>>>(out, n);
+    $0cudaDeviceSynchronize();"#;
     // Without anything behind it the wait isn't needed.
     let result = wait(GUARD, &format!("    int k = n;\n{launch}"));
     assert!(result.is_ok_and(|(text, _)| !text.contains("_after_")));
-    let result = wait(ADDS, &format!("    Log log{{out}};\n{launch}\n    log += n;"));
+    let result = wait(
+        ADDS,
+        &format!(
+            r#"    Log log{{out}};
+{launch}
+    log += n;"#
+        ),
+    );
     assert!(!result.is_ok_and(|(text, _)| !text.contains("_after_")));
-    let freed = "struct Buffer { int* p; __device__ Buffer(int n) { p = new int[n]; }\n    __device__ ~Buffer() { delete[] p; } };";
+    let freed = r#"struct Buffer { int* p; __device__ Buffer(int n) { p = new int[n]; }
+    __device__ ~Buffer() { delete[] p; } };"#;
     let result = wait(
         freed,
-        "    Buffer buffer(n);\n    child<<<1, 32>>>(buffer.p, n);\n    $0cudaDeviceSynchronize();",
+        r#"    Buffer buffer(n);
+    child<<<1, 32>>>(buffer.p, n);
+    $0cudaDeviceSynchronize();"#,
     );
     assert!(result.is_err_and(|reasons| reasons.iter().any(|r| r.contains("of Buffer"))));
 }
@@ -91,7 +116,11 @@ fn what_cannot_be_evaluated_twice() {
     };
     refuses(
         "coarsen",
-        &with(counter, "Counter c{8};\n    $0child<<<c + 2, 32>>>(out, begin, count);"),
+        &with(
+            counter,
+            r#"Counter c{8};
+    $0child<<<c + 2, 32>>>(out, begin, count);"#,
+        ),
         "evaluated twice",
     );
     for id in ["coarsen", "aggregate-grid", "threshold"] {
@@ -121,10 +150,14 @@ fn functions_that_are_not_in_sight_may_launch() {
 
 #[test]
 fn conversions_that_change_a_parameter() {
-    let text = "struct Next { mutable int n; __device__ operator int() const { return n++; } };\n\
-                __global__ void k(Next next, int* out, int t) {\n    int v = next;\n    out[t] = v;\n    \
-                if (threadIdx.x == 0 && t < 4) $0k<<<1, 32>>>(next, out, t + 1);\n}\n\
-                void run(Next next, int* out) { k<<<1, 32>>>(next, out, 0); }\n";
+    let text = r#"struct Next { mutable int n; __device__ operator int() const { return n++; } };
+__global__ void k(Next next, int* out, int t) {
+    int v = next;
+    out[t] = v;
+    if (threadIdx.x == 0 && t < 4) $0k<<<1, 32>>>(next, out, t + 1);
+}
+void run(Next next, int* out) { k<<<1, 32>>>(next, out, 0); }
+"#;
     for id in ["promote", "flatten-recursion"] {
         refuses(id, text, "a conversion of Next");
     }
@@ -135,7 +168,8 @@ fn default_arguments_of_callees() {
     let launch = "$0child<<<4, 64>>>(out, begin, count);";
     for definition in [
         "__device__ int blocks(int k = gridDim.x) { return k; }",
-        "__device__ int blocks(int k = gridDim.x);\n__device__ int blocks(int k) { return k; }",
+        r#"__device__ int blocks(int k = gridDim.x);
+__device__ int blocks(int k) { return k; }"#,
     ] {
         let text = with_child(&child(definition, "if (i < count) out[i] = blocks();"), launch);
         for id in ["coarsen", "aggregate-block", "threshold", "serialize"] {

@@ -13,11 +13,13 @@ fn assumed(id: &str, text: &str) -> Vec<String> {
 #[test]
 fn that_none_fails_is_taken_for_granted() {
     let asks = program(&format!(
-        "{LAUNCH}\n    if (cudaGetLastError() != cudaSuccess) out[v] = -1;"
+        r#"{LAUNCH}
+    if (cudaGetLastError() != cudaSuccess) out[v] = -1;"#
     ));
     let checked = program(&format!("{LAUNCH}\n    check();")).replace(
         "__global__ void parent",
-        "__device__ void check() { if (cudaPeekAtLastError()) __trap(); }\n__global__ void parent",
+        r#"__device__ void check() { if (cudaPeekAtLastError()) __trap(); }
+__global__ void parent"#,
     );
     let all = [
         "aggregate-warp",
@@ -51,7 +53,10 @@ fn that_none_fails_is_taken_for_granted() {
 
 #[test]
 fn children_that_ask() {
-    let child = "__global__ void child(int* out, int begin, int count) {\n    if (cudaGetLastError() == cudaSuccess) atomicAdd(&out[begin + threadIdx.x], 1);\n}\n";
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    if (cudaGetLastError() == cudaSuccess) atomicAdd(&out[begin + threadIdx.x], 1);
+}
+"#;
     for id in ["aggregate-block", "coarsen", "threshold", "serialize"] {
         let found = assumed(id, &with_child(child, LAUNCH));
         assert_eq!(found.len(), 1, "{id}: {found:?}");
@@ -61,6 +66,14 @@ fn children_that_ask() {
 
 #[test]
 fn recursion_that_asks_is_left_alone() {
-    let kernel = "__global__ void kernel(int* out, int depth) {\n    atomicAdd(&out[depth], 1);\n    if (depth < 4 && threadIdx.x == 0) {\n        $0kernel<<<1, 32>>>(out, depth + 1);\n        if (cudaGetLastError() != cudaSuccess) out[0] = -1;\n    }\n}\nint main() { int* out = nullptr; kernel<<<1, 32>>>(out, 0); return cudaDeviceSynchronize(); }\n";
+    let kernel = r#"__global__ void kernel(int* out, int depth) {
+    atomicAdd(&out[depth], 1);
+    if (depth < 4 && threadIdx.x == 0) {
+        $0kernel<<<1, 32>>>(out, depth + 1);
+        if (cudaGetLastError() != cudaSuccess) out[0] = -1;
+    }
+}
+int main() { int* out = nullptr; kernel<<<1, 32>>>(out, 0); return cudaDeviceSynchronize(); }
+"#;
     refuses("flatten-recursion", kernel, "cudaGetLastError()");
 }

@@ -3,31 +3,57 @@
 
 use super::{refuses, rewrite};
 
-const CHILD: &str =
-    "__global__ void child(int* out, int k, int base) {\n    atomicAdd(&out[base + threadIdx.x], k);\n}\n";
+const CHILD: &str = r#"__global__ void child(int* out, int k, int base) {
+    atomicAdd(&out[base + threadIdx.x], k);
+}
+"#;
 const BASE: &str = "int base = (blockIdx.x * 32 + threadIdx.x) * 32;";
 
 /// A device function that launches with this argument, and a kernel that calls it.
 fn called(before: &str, go: &str, between: &str, parent: &str) -> String {
-    format!("{before}\n{CHILD}\n{go}\n{between}\n{parent}\nvoid run(int* out) {{ parent<<<2, 32>>>(out, 5); }}\n",)
+    format!(
+        r#"{before}
+{CHILD}
+{go}
+{between}
+{parent}
+void run(int* out) {{ parent<<<2, 32>>>(out, 5); }}
+"#,
+    )
 }
 
 /// A kernel with these statements before the launch.
 fn local(before: &str, statements: &str, argument: &str) -> String {
     format!(
-        "{before}\n{CHILD}\n__global__ void parent(int* out, int n) {{\n    {BASE}\n{statements}\n    \
-         child<<<1, 32>>>(out, {argument}, base);\n}}\nvoid run(int* out) {{ parent<<<2, 32>>>(out, 5); }}\n"
+        r#"{before}
+{CHILD}
+__global__ void parent(int* out, int n) {{
+    {BASE}
+{statements}
+    child<<<1, 32>>>(out, {argument}, base);
+}}
+void run(int* out) {{ parent<<<2, 32>>>(out, 5); }}
+"#
     )
 }
 
 fn go(argument: &str) -> String {
-    format!("__device__ void go(int* out, int base) {{\n    child<<<1, 32>>>(out, {argument}, base);\n}}")
+    format!(
+        r#"__device__ void go(int* out, int base) {{
+    child<<<1, 32>>>(out, {argument}, base);
+}}"#
+    )
 }
 
 const CALLS: &str = "go(out, (blockIdx.x * 32 + threadIdx.x) * 32);";
 
 fn parent(name: &str) -> String {
-    format!("__global__ void parent(int* out, int {name}) {{\n    {CALLS}\n    if ({name} < 0) out[0] = 1;\n}}")
+    format!(
+        r#"__global__ void parent(int* out, int {name}) {{
+    {CALLS}
+    if ({name} < 0) out[0] = 1;
+}}"#
+    )
 }
 
 /// What the declaration of the aggregator says.
@@ -126,7 +152,8 @@ fn values_that_are_others_at_the_top() {
         (
             "Wide",
             local(
-                "namespace cfg { constexpr int Wide = 6; }\nconstexpr int Wide = 2;",
+                r#"namespace cfg { constexpr int Wide = 6; }
+constexpr int Wide = 2;"#,
                 "using cfg::Wide;",
                 "Wide",
             ),
@@ -147,7 +174,9 @@ fn values_that_are_others_at_the_top() {
         (
             "+ K",
             called(
-                "struct Pair { int K; };\nenum { K = 1 };\n__constant__ Pair p;",
+                r#"struct Pair { int K; };
+enum { K = 1 };
+__constant__ Pair p;"#,
                 &go("p.K + K"),
                 "",
                 &parent("K"),
@@ -194,12 +223,20 @@ fn values_that_are_the_same_at_the_top() {
 
 #[test]
 fn kernels_that_are_others_at_the_top() {
-    let kernel = "template <class T> __global__ void child(int* out, int base) {\n    \
-                  atomicAdd(&out[base + threadIdx.x], (int)sizeof(T));\n}\n";
+    let kernel = r#"template <class T> __global__ void child(int* out, int base) {
+    atomicAdd(&out[base + threadIdx.x], (int)sizeof(T));
+}
+"#;
     let with = |statement: &str, argument: &str| {
         format!(
-            "typedef float Real;\n{kernel}__global__ void parent(int* out) {{\n    {BASE}\n    {statement}\n    \
-             child<{argument}><<<1, 32>>>(out, base);\n}}\nvoid run(int* out) {{ parent<<<2, 32>>>(out); }}\n"
+            r#"typedef float Real;
+{kernel}__global__ void parent(int* out) {{
+    {BASE}
+    {statement}
+    child<{argument}><<<1, 32>>>(out, base);
+}}
+void run(int* out) {{ parent<<<2, 32>>>(out); }}
+"#
         )
     };
     for id in [
@@ -227,11 +264,18 @@ fn kernels_that_are_others_at_the_top() {
 #[test]
 fn types_that_are_others_at_the_launch() {
     let text = format!(
-        "typedef long long Big;\n__global__ void child(int* out, Big k, int base) {{\n    \
-         atomicAdd(&out[base + threadIdx.x], (int)(k >> 33));\n}}\n\
-         __global__ void parent(int* out, int n) {{\n    {BASE}\n    typedef int Big;\n    \
-         double wide = 8589934592.0 * (Big)threadIdx.x;\n    child<<<1, 32>>>(out, wide, base);\n}}\n\
-         void run(int* out) {{ parent<<<2, 32>>>(out, 5); }}\n"
+        r#"typedef long long Big;
+__global__ void child(int* out, Big k, int base) {{
+    atomicAdd(&out[base + threadIdx.x], (int)(k >> 33));
+}}
+__global__ void parent(int* out, int n) {{
+    {BASE}
+    typedef int Big;
+    double wide = 8589934592.0 * (Big)threadIdx.x;
+    child<<<1, 32>>>(out, wide, base);
+}}
+void run(int* out) {{ parent<<<2, 32>>>(out, 5); }}
+"#
     );
     refuses("aggregate-block", &text, "can't be named");
     rewrite(

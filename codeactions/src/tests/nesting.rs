@@ -2,36 +2,65 @@
 
 use super::{refuses, rewrite, rewrite_files};
 
-pub(super) const QUICKSORT: &str = "__global__ void sort(int* data, int left, int right, int depth) {\n    \
-    if (depth > 20 || right - left < 2) return;\n    int middle = (left + right) / 2;\n    \
-    if (threadIdx.x == 0) {\n        sort<<<1, 32>>>(data, left, middle, depth + 1);\n        \
-    sort<<<1, 32>>>(data, middle, right, depth + 1);\n    }\n}\n\n\
-    int main() {\n    sort<<<1, 32>>>(nullptr, 0, 1000, 0);\n}\n";
+pub(super) const QUICKSORT: &str = r#"__global__ void sort(int* data, int left, int right, int depth) {
+    if (depth > 20 || right - left < 2) return;
+    int middle = (left + right) / 2;
+    if (threadIdx.x == 0) {
+        sort<<<1, 32>>>(data, left, middle, depth + 1);
+        sort<<<1, 32>>>(data, middle, right, depth + 1);
+    }
+}
+
+int main() {
+    sort<<<1, 32>>>(nullptr, 0, 1000, 0);
+}
+"#;
 
 #[test]
 fn a_kernel_that_launches_itself() {
     for (id, ty) in [("aggregate-block", "PerBlock"), ("aggregate-grid", "PerGrid")] {
         let kernel = format!("gridfuse::Aggregator<gridfuse::{ty}, sort_aggregated>");
         rewrite(id, QUICKSORT).has(&[
-            "struct sort_args { int left; int right; };\n\n__global__ void sort_aggregated(gridfuse::NestedBatch<sort_args> batch, int* data, int depth);\n",
+            r#"struct sort_args { int left; int right; };
+
+__global__ void sort_aggregated(gridfuse::NestedBatch<sort_args> batch, int* data, int depth);
+"#,
             &format!("void sort_body({kernel}& sorts,"),
             "sorts.launch(1, 32, {left, middle});",
             "void sort(int* data, int left, int right, int depth, gridfuse::Arena arena) {\n",
-            &format!("{kernel} sorts(arena, data, depth + 1);\n    sort_body(sorts, blockIdx, gridDim, blockDim, data, left, right, depth);"),
-            &format!("{kernel} sorts(batch.arena(), data, depth + 1);\n    batch.for_each_block("),
+            &format!(
+                r#"{kernel} sorts(arena, data, depth + 1);
+    sort_body(sorts, blockIdx, gridDim, blockDim, data, left, right, depth);"#
+            ),
+            &format!(
+                r#"{kernel} sorts(batch.arena(), data, depth + 1);
+    batch.for_each_block("#
+            ),
             "sort_body(sorts, blockIdx, gridDim, blockDim, data, args.left, args.right, depth);",
             "gridfuse::arena_for(1, 32, 0, 64, 1, gridfuse::kNestedBytes));",
         ]);
     }
 }
 
-pub(super) const NEST: &str = "__global__ void leaf(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-    if (i < count) atomicAdd(&out[begin + i], 1);\n}\n\n\
-    __global__ void child(int* out, const int* row, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-    if (i < count) leaf<<<(row[begin + i] + 31) / 32, 32>>>(out, begin + i, row[begin + i]);\n}\n\n\
-    __global__ void parent(int* out, const int* row, int n) {\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-    if (v < n) child<<<2, 64>>>(out, row, v, row[v]);\n}\n\n\
-    int main() {\n    parent<<<4, 128>>>(nullptr, nullptr, 512);\n}\n";
+pub(super) const NEST: &str = r#"__global__ void leaf(int* out, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicAdd(&out[begin + i], 1);
+}
+
+__global__ void child(int* out, const int* row, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) leaf<<<(row[begin + i] + 31) / 32, 32>>>(out, begin + i, row[begin + i]);
+}
+
+__global__ void parent(int* out, const int* row, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v < n) child<<<2, 64>>>(out, row, v, row[v]);
+}
+
+int main() {
+    parent<<<4, 128>>>(nullptr, nullptr, 512);
+}
+"#;
 
 #[test]
 fn the_inner_launch_takes_the_outer_one_along() {
@@ -43,7 +72,8 @@ fn the_inner_launch_takes_the_outer_one_along() {
         "childs(arena, out, row);",
         "childs.launch(2, 64, {v, row[v]});",
         "gridfuse::arena_for(4, 128, 0, 64, 1, gridfuse::kNestedBytes)",
-        "void child(int* out, const int* row, int begin, int count, gridfuse::Arena arena) {\n    gridfuse::Aggregator",
+        r#"void child(int* out, const int* row, int begin, int count, gridfuse::Arena arena) {
+    gridfuse::Aggregator"#,
     ]);
 }
 
@@ -56,7 +86,8 @@ fn one_after_the_other() {
     inner.has(&[
         "void child_body(gridfuse::Aggregator<gridfuse::PerGrid, leaf_aggregated>& leafs,\n                                           uint3 blockIdx,",
         "child_body(leafs, blockIdx, gridDim, blockDim, out, row, begin, count);",
-        "gridfuse::Aggregator<gridfuse::PerGrid, leaf_aggregated> leafs(batch.arena(), out);\n    batch.for_each_block(",
+        r#"gridfuse::Aggregator<gridfuse::PerGrid, leaf_aggregated> leafs(batch.arena(), out);
+    batch.for_each_block("#,
         "child_body(leafs, blockIdx, gridDim, blockDim, out, row, args.begin, args.count);",
         "gridfuse::arena_for(4, 128, 0, 64, 1, gridfuse::kNestedBytes)",
     ]);
@@ -64,10 +95,21 @@ fn one_after_the_other() {
 
 #[test]
 fn kernels_that_launch_each_other() {
-    let text = "__global__ void odd(int* out, int n);\n\n__global__ void even(int* out, int n) {\n    atomicAdd(out, n);\n    \
-                if (n > 0) odd<<<1, 32>>>(out, n - 1);\n}\n\n__global__ void odd(int* out, int n) {\n    \
-                if (threadIdx.x < n) even<<<2, 32>>>(out, n - threadIdx.x);\n}\n\n\
-                int main() {\n    even<<<1, 32>>>(nullptr, 3);\n}\n";
+    let text = r#"__global__ void odd(int* out, int n);
+
+__global__ void even(int* out, int n) {
+    atomicAdd(out, n);
+    if (n > 0) odd<<<1, 32>>>(out, n - 1);
+}
+
+__global__ void odd(int* out, int n) {
+    if (threadIdx.x < n) even<<<2, 32>>>(out, n - threadIdx.x);
+}
+
+int main() {
+    even<<<1, 32>>>(nullptr, 3);
+}
+"#;
     rewrite("aggregate-block", text).has(&[
         "struct odd_args {",
         "void even_body(gridfuse::Aggregator<gridfuse::PerBlock, odd_aggregated>& odds,",
@@ -79,22 +121,38 @@ fn kernels_that_launch_each_other() {
 
 fn with_function(function: &str, call: &str) -> String {
     format!(
-        "__global__ void child(int* out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-         if (i < count) atomicAdd(&out[begin + i], 1);\n}}\n\n{function}\n\
-         __global__ void parent(int* out, const int* row, int n) {{\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-         if (v >= n) return;\n    {call}\n}}\n\nint main() {{\n    parent<<<4, 128>>>(nullptr, nullptr, 512);\n}}\n"
+        r#"__global__ void child(int* out, int begin, int count) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicAdd(&out[begin + i], 1);
+}}
+
+{function}
+__global__ void parent(int* out, const int* row, int n) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    {call}
+}}
+
+int main() {{
+    parent<<<4, 128>>>(nullptr, nullptr, 512);
+}}
+"#
     )
 }
 
 #[test]
 fn a_device_function_that_launches() {
-    let visit = "__device__ void visit(int* out, int begin, int count) {\n    if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);\n}\n";
+    let visit = r#"__device__ void visit(int* out, int begin, int count) {
+    if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);
+}
+"#;
     let result = rewrite(
         "aggregate-block",
         &with_function(visit, "visit(out, row[v], row[v + 1] - row[v]);"),
     );
     result.has(&[
-        "__device__ void visit(gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated>& childs,\n                      int* out, int begin, int count) {",
+        r#"__device__ void visit(gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated>& childs,
+                      int* out, int begin, int count) {"#,
         "if (count > 0) childs.launch((count + 31) / 32, 32, {begin, count});",
         "gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> childs(arena, out);\n",
         "visit(childs, out, row[v], row[v + 1] - row[v]);",
@@ -106,17 +164,25 @@ fn a_device_function_that_launches() {
         result.assumes
     );
     // Through another function, in a loop, and with an argument that isn't the same in both calls.
-    let walk =
-        format!("{visit}\n__device__ void walk(const int* row, int* out, int v) {{\n    visit(out, row[v], 1);\n}}\n");
+    let walk = format!(
+        r#"{visit}
+__device__ void walk(const int* row, int* out, int v) {{
+    visit(out, row[v], 1);
+}}
+"#
+    );
     let result = rewrite(
         "aggregate-warp",
         &with_function(
             &walk,
-            "walk(row, out, v);\n    for (int k = 0; k < 3; ++k) visit(out + k, v, k);",
+            r#"walk(row, out, v);
+    for (int k = 0; k < 3; ++k) visit(out + k, v, k);"#,
         ),
     );
     result.has(&[
-        "walk(gridfuse::Aggregator<gridfuse::PerWarp, child_aggregated>& childs,\n                     const int* row, int* out, int v) {\n    visit(childs, out,",
+        r#"walk(gridfuse::Aggregator<gridfuse::PerWarp, child_aggregated>& childs,
+                     const int* row, int* out, int v) {
+    visit(childs, out,"#,
         "walk(childs, row, out, v);",
         "visit(childs, out + k, v, k);",
         "childs(arena);",
@@ -131,9 +197,14 @@ fn a_device_function_that_launches() {
 
 #[test]
 fn a_function_template_that_launches() {
-    let visit = "template <class T>\n__device__ void visit(T* out, T begin) {\n    if (begin > 0) child<<<1, 32>>>(out, begin, 7);\n}\n";
+    let visit = r#"template <class T>
+__device__ void visit(T* out, T begin) {
+    if (begin > 0) child<<<1, 32>>>(out, begin, 7);
+}
+"#;
     rewrite("aggregate-block", &with_function(visit, "visit<int>(out, row[v]);")).has(&[
-        "template <class T, class Childs>\n__device__ void visit(Childs& childs, T* out, T begin) {",
+        r#"template <class T, class Childs>
+__device__ void visit(Childs& childs, T* out, T begin) {"#,
         "visit<int>(childs, out, row[v]);",
         "childs(arena, 7);",
     ]);
@@ -141,7 +212,10 @@ fn a_function_template_that_launches() {
 
 #[test]
 fn functions_that_are_not_only_called() {
-    let visit = "__device__ void visit(int* out, int begin, int count) {\n    if (count > 0) child<<<1, 32>>>(out, begin, count);\n}\n";
+    let visit = r#"__device__ void visit(int* out, int begin, int count) {
+    if (count > 0) child<<<1, 32>>>(out, begin, count);
+}
+"#;
     let refuse =
         |function: &str, call: &str, reason: &str| refuses("aggregate-block", &with_function(function, call), reason);
     refuse(
@@ -160,7 +234,10 @@ fn functions_that_are_not_only_called() {
         "a function of the host, too",
     );
     refuse(
-        &format!("__device__ void visit(int* out, int begin, int count);\n{visit}"),
+        &format!(
+            r#"__device__ void visit(int* out, int begin, int count);
+{visit}"#
+        ),
         "visit(out, v, 1);",
         "is declared apart from its definition",
     );
@@ -169,21 +246,37 @@ fn functions_that_are_not_only_called() {
     let overloaded = format!("{visit}__device__ void visit(int* out) {{ out[0] = 1; }}\n");
     refuse(&overloaded, "visit(out, v, 1);", "several definitions");
     let tail = format!(
-        "{visit}__global__ void other(int* out) {{\n    visit(out, 0, 1);\n    child<<<1, 1, 0, cudaStreamTailLaunch>>>(out, 0, 1);\n}}\n"
+        r#"{visit}__global__ void other(int* out) {{
+    visit(out, 0, 1);
+    child<<<1, 1, 0, cudaStreamTailLaunch>>>(out, 0, 1);
+}}
+"#
     );
     refuse(&tail, "visit(out, v, 1);", "a tail launch");
 }
 
 #[test]
 fn a_child_that_is_defined_behind_its_parent() {
-    let text = "__global__ void child(int* out, int begin, int count);\n\n\
-                __global__ void parent(int* out, int n) {\n    child<<<1, 32>>>(out, threadIdx.x, n);\n}\n\n\
-                __global__ void child(int* out, int begin, int count) {\n    if (threadIdx.x < count) out[begin] += 1;\n}\n\n\
-                int main() {\n    parent<<<1, 32>>>(nullptr, 5);\n}\n";
+    let text = r#"__global__ void child(int* out, int begin, int count);
+
+__global__ void parent(int* out, int n) {
+    child<<<1, 32>>>(out, threadIdx.x, n);
+}
+
+__global__ void child(int* out, int begin, int count) {
+    if (threadIdx.x < count) out[begin] += 1;
+}
+
+int main() {
+    parent<<<1, 32>>>(nullptr, 5);
+}
+"#;
     let result = rewrite_files("aggregate-block", &[("a.cu", text)], &[]).unwrap_or_else(|r| panic!("{r:?}"));
-    result.has(&[
-        "struct child_args { int begin; };\n\n__global__ void child_aggregated(gridfuse::Batch<child_args> batch, int* out, int count);\n\n__global__ void parent(int* out, int n, gridfuse::Arena arena) {",
-    ]);
+    result.has(&[r#"struct child_args { int begin; };
+
+__global__ void child_aggregated(gridfuse::Batch<child_args> batch, int* out, int count);
+
+__global__ void parent(int* out, int n, gridfuse::Arena arena) {"#]);
     assert_eq!(result.text().matches("struct child_args").count(), 1);
 }
 
@@ -196,15 +289,24 @@ fn another_meaning_of_the_namespace() {
             "isn't the runtime header's namespace",
         );
     }
-    let function = "template <class T>\n__global__ void wide(T* out, T begin) { out[0] = begin; }\n\
-                    template <class T>\n__device__ void visit(T* out, T begin) {\n    wide<T><<<1, 32>>>(out, begin);\n}\n";
+    let function = r#"template <class T>
+__global__ void wide(T* out, T begin) { out[0] = begin; }
+template <class T>
+__device__ void visit(T* out, T begin) {
+    wide<T><<<1, 32>>>(out, begin);
+}
+"#;
     refuses(
         "aggregate-block",
         &with_function(function, "visit(out, v);"),
         "the template arguments of this launch depend on those of `visit`",
     );
-    let function =
-        "namespace n {\n__device__ void visit(int* out, int begin) {\n    child<<<1, 32>>>(out, begin, 1);\n}\n}\n";
+    let function = r#"namespace n {
+__device__ void visit(int* out, int begin) {
+    child<<<1, 32>>>(out, begin, 1);
+}
+}
+"#;
     refuses(
         "aggregate-block",
         &with_function(function, "n::visit(out, v);"),

@@ -52,7 +52,10 @@ fn small_blocks_get_more_to_do() {
 fn what_does_not_help_is_left_out() {
     let same = rewrite(ID, &program("child<<<n, 256>>>(out, begin, count);"));
     assert!(!same.text().contains("Threshold"));
-    let child = "__global__ void child(int* out, int begin, int count) {\n    for (int k = 0; k < count; ++k) atomicAdd(&out[begin + k], 1);\n}\n";
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    for (int k = 0; k < count; ++k) atomicAdd(&out[begin + k], 1);
+}
+"#;
     let loops = rewrite(
         ID,
         &with_child(child, "child<<<(count + 127) / 128, 128, 8>>>(out, begin, count);"),
@@ -62,7 +65,11 @@ fn what_does_not_help_is_left_out() {
 
 #[test]
 fn what_cannot_be_applied_is_left_out() {
-    let child = "__global__ void child(int* out, int begin, int count) {\n    __syncthreads();\n    out[begin + threadIdx.x] = count;\n}\n";
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    __syncthreads();
+    out[begin + threadIdx.x] = count;
+}
+"#;
     let result = rewrite(ID, &with_child(child, "child<<<count, 128>>>(out, begin, count);"));
     result.has(&["childs.launch(count, 128, {begin, count});"]);
     assert!(!result.text().contains("Threshold"));
@@ -70,7 +77,8 @@ fn what_cannot_be_applied_is_left_out() {
     let text = with_child(child, "child<<<count, 128>>>(out, begin, count);").replace("parent<<<", "other<<<");
     let alone = text.replace(
         "__global__ void parent",
-        "__global__ void other(int*, const int*, int);\n__global__ void parent",
+        r#"__global__ void other(int*, const int*, int);
+__global__ void parent"#,
     );
     refuses(
         ID,
@@ -99,8 +107,11 @@ fn a_parent_of_one_block_collects_per_block() {
 fn what_takes_long_does_not_run_in_the_launcher() {
     let with = |helper: &str, value: &str| {
         let child = format!(
-            "{helper}__global__ void child(int* out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-             if (i < count) out[begin + i] += {value};\n}}\n"
+            r#"{helper}__global__ void child(int* out, int begin, int count) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[begin + i] += {value};
+}}
+"#
         );
         rewrite(
             ID,
@@ -109,7 +120,9 @@ fn what_takes_long_does_not_run_in_the_launcher() {
     };
     let short = "__device__ int square(int x) { return x * x; }\n";
     with(short, "square(i)").has(&["kChildThreshold = 32;"]);
-    let long = "__device__ int sum(int x) { int s = 0; while (x > 0) s += x--; return s; }\n__device__ int twice(int x) { return 2 * sum(x); }\n";
+    let long = r#"__device__ int sum(int x) { int s = 0; while (x > 0) s += x--; return s; }
+__device__ int twice(int x) { return 2 * sum(x); }
+"#;
     assert!(!with(long, "twice(i)").text().contains("Threshold"));
     for call in ["int(log1p(double(i)))", "int(expf(i))"] {
         assert!(!with("", call).text().contains("Threshold"), "{call}");
@@ -128,13 +141,30 @@ fn launches_in_a_loop_get_no_threshold() {
 
 #[test]
 fn memory_is_allocated_together() {
-    let text = "__global__ void fill(int* list, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < count) list[i] = i;\n}\n\n\
-                __global__ void make(int** lists, const int* counts, int n) {\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v >= n) return;\n    \
-                int count = counts[v];\n    int* list = static_cast<int*>(malloc(count * sizeof(int)));\n    lists[v] = list;\n    \
-                if (list && count > 0) fill<<<(count + 127) / 128, 128, 8>>>(list, count);\n}\n\n\
-                __global__ void release(int** lists, int n) {\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v < n) free(lists[v]);\n}\n\n\
-                void run(int** lists, const int* counts, int n) {\n    make<<<(n + 127) / 128, 128>>>(lists, counts, n);\n    \
-                release<<<(n + 127) / 128, 128>>>(lists, n);\n}\n";
+    let text = r#"__global__ void fill(int* list, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) list[i] = i;
+}
+
+__global__ void make(int** lists, const int* counts, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int count = counts[v];
+    int* list = static_cast<int*>(malloc(count * sizeof(int)));
+    lists[v] = list;
+    if (list && count > 0) fill<<<(count + 127) / 128, 128, 8>>>(list, count);
+}
+
+__global__ void release(int** lists, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v < n) free(lists[v]);
+}
+
+void run(int** lists, const int* counts, int n) {
+    make<<<(n + 127) / 128, 128>>>(lists, counts, n);
+    release<<<(n + 127) / 128, 128>>>(lists, n);
+}
+"#;
     rewrite(ID, text).has(&[
         "gridfuse::malloc_together(",
         "gridfuse::free_together(",
@@ -145,7 +175,10 @@ fn memory_is_allocated_together() {
 
 #[test]
 fn a_host_that_waits_anyway_launches() {
-    let looping = "__global__ void child(int* out, int begin, int count) {\n    for (int k = 0; k < count; ++k) atomicAdd(&out[begin + k], 1);\n}\n";
+    let looping = r#"__global__ void child(int* out, int begin, int count) {
+    for (int k = 0; k < count; ++k) atomicAdd(&out[begin + k], 1);
+}
+"#;
     let text = with_child(looping, "child<<<(count + 127) / 128, 128, 8>>>(out, begin, count);");
     let Some(at) = text.find("parent<<<") else {
         panic!("{text}")
@@ -159,7 +192,8 @@ fn a_host_that_waits_anyway_launches() {
     };
     let waits = [
         " cudaDeviceSynchronize();",
-        " if (cudaGetLastError() != cudaSuccess) exit(1);\n int host; cudaMemcpy(&host, p, 4, cudaMemcpyDeviceToHost);",
+        r#" if (cudaGetLastError() != cudaSuccess) exit(1);
+ int host; cudaMemcpy(&host, p, 4, cudaMemcpyDeviceToHost);"#,
     ];
     for wait in waits {
         behind(wait).has(&["Aggregator<gridfuse::PerGridFromHost, child_aggregated>"]);

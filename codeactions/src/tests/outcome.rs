@@ -31,7 +31,9 @@ void run(const int* row, const int* col, int* dist, int n) {
 
 fn workspace() -> Host {
     let mut host = Host::observed();
-    let step = "#define STEP(d, u) mark(d, u)\n__device__ inline void mark(int* d, int u) { atomicMax(&d[u], 1); }\n";
+    let step = r#"#define STEP(d, u) mark(d, u)
+__device__ inline void mark(int* d, int u) { atomicMax(&d[u], 1); }
+"#;
     host.set_files(vec![
         ("/w/a.cu".into(), PROGRAM.into()),
         ("/w/step.cuh".into(), step.into()),
@@ -100,7 +102,9 @@ fn an_edit_that_matters_is_seen() {
     assert!(eligible(&host));
     // Another file launches the parent, in a way that isn't understood.
     let other = Path::new("/w/uses.cu");
-    let mention = "__global__ void visit(const int*, const int*, int*, int);\nvoid* kernel = (void*)visit;\n";
+    let mention = r#"__global__ void visit(const int*, const int*, int*, int);
+void* kernel = (void*)visit;
+"#;
     host.edit_file(other, TextRange::empty(0), mention);
     assert!(!eligible(&host));
 }

@@ -7,18 +7,25 @@ const ID: &str = "persistent-loop";
 /// A program with a kernel of several blocks that ends with `launch`.
 fn grid(launch: &str) -> String {
     with_kernel(&format!(
-        "__global__ void relax(const float* a, float* b, int n, int round) {{\n    \
-         int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-         if (i < n) b[i] = a[i] * 0.5f;\n    {launch}\n}}\n"
+        r#"__global__ void relax(const float* a, float* b, int n, int round) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) b[i] = a[i] * 0.5f;
+    {launch}
+}}
+"#
     ))
 }
 
 /// A program with a kernel `relax`.
 fn with_kernel(kernel: &str) -> String {
     format!(
-        "__global__ void other(float* b) {{ b[0] = 1; }}\n\n{kernel}\n\
-         void run(float* a, float* b, int n, cudaStream_t stream) {{\n    \
-         relax<<<(n + 127) / 128, 128, 0, stream>>>(a, b, n, 0);\n}}\n"
+        r#"__global__ void other(float* b) {{ b[0] = 1; }}
+
+{kernel}
+void run(float* a, float* b, int n, cudaStream_t stream) {{
+    relax<<<(n + 127) / 128, 128, 0, stream>>>(a, b, n, 0);
+}}
+"#
     )
 }
 
@@ -34,12 +41,15 @@ fn block(kernel: &str) -> String {
 fn a_grid_that_stays() {
     let result = rewrite(ID, &grid(AGAIN));
     result.has(&[
-        "struct relax_args { const float* a; float* b; int round; };\n\n\
-         __global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, int n);\n",
+        r#"struct relax_args { const float* a; float* b; int round; };
+
+__global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, int n);
+"#,
         "void relax_body(gridfuse::Loop<relax_loop>& relaxes, uint3 blockIdx, dim3 gridDim,\n",
         "if (i == 0 && round < 9) relaxes.launch(gridDim, blockDim, {b, (float*)a, round + 1});",
-        "    // One iteration, which launches the next one by itself.\n    gridfuse::Loop<relax_loop> relaxes({}, n);\n    \
-         relax_body(relaxes, blockIdx, gridDim, blockDim, a, b, n, round);",
+        r#"    // One iteration, which launches the next one by itself.
+    gridfuse::Loop<relax_loop> relaxes({}, n);
+    relax_body(relaxes, blockIdx, gridDim, blockDim, a, b, n, round);"#,
         "gridfuse::Loop<relax_loop> relaxes(iterations, n);\n",
         "relax_body(relaxes, blockIdx, gridDim, blockDim, args.a, args.b, n, args.round);",
         "gridfuse::launch_loop<relax_loop>((n + 127) / 128, 128, 0, stream, {a, b, 0}, n);",
@@ -87,22 +97,28 @@ fn one_thread_of_several_dimensions_launches() {
 
 #[test]
 fn one_block_needs_no_other_kernel() {
-    let kernel = "__global__ void __launch_bounds__(256) relax(const float* __restrict__ a, float* __restrict__ b, int n, int round) {\n    \
-                  if (threadIdx.x < n) b[threadIdx.x] = a[threadIdx.x] * 0.5f;\n    \
-                  if (threadIdx.x != 0) return;\n    \
-                  if (round < 9) relax<<<1, blockDim, 0, cudaStreamTailLaunch>>>(b, (float*)a, n, round + 1);\n}\n";
+    let kernel = r#"__global__ void __launch_bounds__(256) relax(const float* __restrict__ a, float* __restrict__ b, int n, int round) {
+    if (threadIdx.x < n) b[threadIdx.x] = a[threadIdx.x] * 0.5f;
+    if (threadIdx.x != 0) return;
+    if (round < 9) relax<<<1, blockDim, 0, cudaStreamTailLaunch>>>(b, (float*)a, n, round + 1);
+}
+"#;
     let result = rewrite(ID, &block(kernel));
     result.has(&[
-        "// The arguments of relax that differ between its iterations.\n\
-         struct relax_args { const float* a; float* b; int round; };\n\n\
-         __device__ __forceinline__ void relax_body(gridfuse::BlockLoop<relax_args>& relaxes, const float* a,",
+        r#"// The arguments of relax that differ between its iterations.
+struct relax_args { const float* a; float* b; int round; };
+
+__device__ __forceinline__ void relax_body(gridfuse::BlockLoop<relax_args>& relaxes, const float* a,"#,
         "float* b, int n, int round) {\n",
         "if (round < 9) relaxes.launch({b, (float*)a, round + 1});",
-        "__global__ void __launch_bounds__(256) relax(const float* a, float* b, int n, int round) {\n    \
-         gridfuse::BlockLoop<relax_args> relaxes({a, b, round});\n    \
-         while (relaxes.next()) {\n        \
-         const relax_args args = relaxes.args();\n        \
-         relax_body(relaxes, args.a, args.b, n, args.round);\n    }\n}\n",
+        r#"__global__ void __launch_bounds__(256) relax(const float* a, float* b, int n, int round) {
+    gridfuse::BlockLoop<relax_args> relaxes({a, b, round});
+    while (relaxes.next()) {
+        const relax_args args = relaxes.args();
+        relax_body(relaxes, args.a, args.b, n, args.round);
+    }
+}
+"#,
         "relax<<<1, 128, 0, stream>>>(a, b, n, 0);",
     ]);
     assert_eq!(result.assumes, Vec::<String>::new());
@@ -114,18 +130,24 @@ fn one_block_needs_no_other_kernel() {
         .replace("(b, (float*)a, n, round + 1)", "(a, b, n, round)")
         .replace("round < 9", "b[0] < 9");
     rewrite(ID, &block(&same)).has(&[
-        "gridfuse::BlockLoop<> relaxes;\n    while (relaxes.next())\n        relax_body(relaxes, a, b, n, round);\n",
+        r#"gridfuse::BlockLoop<> relaxes;
+    while (relaxes.next())
+        relax_body(relaxes, a, b, n, round);
+"#,
         "if (b[0] < 9) relaxes.launch();",
     ]);
 }
 
 #[test]
 fn callees_may_read_the_built_in_variables_of_one_block() {
-    let kernel = "__device__ int own() { return blockIdx.x * blockDim.x + threadIdx.x; }\n\
-                  __global__ void relax(const float* a, float* b, int n, int round) {\n    \
-                  int i = own();\n    if (i < n) b[i] = a[i] * 0.5f;\n    \
-                  if (threadIdx.x == 0 && blockIdx.x == 0 && round < 9)\n        \
-                  relax<<<gridDim, 128, 0, cudaStreamTailLaunch>>>(b, (float*)a, n, round + 1);\n}\n";
+    let kernel = r#"__device__ int own() { return blockIdx.x * blockDim.x + threadIdx.x; }
+__global__ void relax(const float* a, float* b, int n, int round) {
+    int i = own();
+    if (i < n) b[i] = a[i] * 0.5f;
+    if (threadIdx.x == 0 && blockIdx.x == 0 && round < 9)
+        relax<<<gridDim, 128, 0, cudaStreamTailLaunch>>>(b, (float*)a, n, round + 1);
+}
+"#;
     rewrite(ID, &block(kernel)).has(&["relaxes.launch({b, (float*)a, round + 1});"]);
     refuses(ID, &with_kernel(kernel), "calls `own`, which reads `blockIdx` itself");
     // Blocks of many stay what they are, too, but for their place in the grid.
@@ -150,10 +172,13 @@ fn no_pointer_is_restrict_in_a_loop() {
 
 #[test]
 fn templates() {
-    let kernel = "template <class T, int N>\n__global__ void relax(const T* a, T* b, int n, int round) {\n    \
-                  if (blockIdx.x * N + threadIdx.x < n) b[threadIdx.x] = a[threadIdx.x];\n    \
-                  if (blockIdx.x == 0 && threadIdx.x == 0 && round < 9)\n        \
-                  relax<T, N><<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(a, b, n, round + 1);\n}\n";
+    let kernel = r#"template <class T, int N>
+__global__ void relax(const T* a, T* b, int n, int round) {
+    if (blockIdx.x * N + threadIdx.x < n) b[threadIdx.x] = a[threadIdx.x];
+    if (blockIdx.x == 0 && threadIdx.x == 0 && round < 9)
+        relax<T, N><<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(a, b, n, round + 1);
+}
+"#;
     let text = with_kernel(kernel).replace("relax<<<(n", "relax<float, 128><<<(n");
     rewrite(ID, &text).has(&[
         "__global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, const T* a,",
@@ -215,7 +240,8 @@ fn what_would_change_its_meaning_is_refused() {
     );
     let mentioned = grid(AGAIN).replace(
         "    relax<<<(n",
-        "    cudaFuncSetAttribute(relax, cudaFuncAttributeMaxDynamicSharedMemorySize, 99);\n    relax<<<(n",
+        r#"    cudaFuncSetAttribute(relax, cudaFuncAttributeMaxDynamicSharedMemorySize, 99);
+    relax<<<(n"#,
     );
     refuses(ID, &mentioned, "is mentioned where it isn't launched");
     refuses(
@@ -237,12 +263,15 @@ fn loads_as_if_nobody_wrote() {
     );
     let asm = grid(AGAIN).replace(
         "if (i < n)",
-        "float x; asm(\"ld.global.nc.f32 %0, [%1];\" : \"=f\"(x) : \"l\"(a + i));\n    if (i < n)",
+        r#"float x; asm("ld.global.nc.f32 %0, [%1];" : "=f"(x) : "l"(a + i));
+    if (i < n)"#,
     );
     refuses(ID, &asm, "loads by ld.global.nc as if nobody wrote there");
     let callee = text.replace("__ldg(&a[i])", "at(a, i)").replace(
         "__global__ void relax",
-        "__device__ float at(const float* __restrict__ p, int i) { return p[i]; }\n\n__global__ void relax",
+        r#"__device__ float at(const float* __restrict__ p, int i) { return p[i]; }
+
+__global__ void relax"#,
     );
     refuses(
         ID,

@@ -65,8 +65,12 @@ fn waits_for_the_launch() {
 fn runs_early_what_needs_nothing() {
     rewrite("promote-overlap", SUMS).has(&[
         "struct sums_args { int before; };",
-        "    int total = sum(in, tile * 128 + threadIdx.x);\n    int before = chain.wait_at_once().before;\n    if (threadIdx.x == 0 && tile + 1 < n) chain.launch_at_once({before + total});",
-        "bool sums_goes_on(int n, int tile) {\n    return tile + 1 < n;\n}",
+        r#"    int total = sum(in, tile * 128 + threadIdx.x);
+    int before = chain.wait_at_once().before;
+    if (threadIdx.x == 0 && tile + 1 < n) chain.launch_at_once({before + total});"#,
+        r#"bool sums_goes_on(int n, int tile) {
+    return tile + 1 < n;
+}"#,
         "return sums_goes_on(n, tile + static_cast<int>(link));",
         "sums_link(chain, in, out, n, tile + static_cast<int>(chain.number()));",
     ]);
@@ -76,7 +80,8 @@ fn runs_early_what_needs_nothing() {
 fn looks_back_for_a_running_sum() {
     rewrite("promote-lookback", SUMS).has(&[
         "gridfuse::RunningChain<int, gridfuse::Sum> chain(memory, before);",
-        "    int before = chain.before(total);\n    if (threadIdx.x == 0 && tile + 1 < n) chain.launch();",
+        r#"    int before = chain.before(total);
+    if (threadIdx.x == 0 && tile + 1 < n) chain.launch();"#,
     ]);
 }
 
@@ -116,7 +121,8 @@ fn returns_of_all_threads_end_the_chain() {
 fn variables_in_the_condition_are_computed_again() {
     let program = with(
         "    if (threadIdx.x == 0 && tile + 1 < n)",
-        "    const int next = tile + 1;\n    if (threadIdx.x == 0 && next < n)",
+        r#"    const int next = tile + 1;
+    if (threadIdx.x == 0 && next < n)"#,
     );
     rewrite("promote-overlap", &program).has(&["return static_cast<int>(tile + 1) < n;"]);
 }
@@ -146,17 +152,20 @@ fn steps_that_are_no_integers() {
             "tile + step",
         ),
         (
-            "struct Step { int v; };\n__device__ int operator+(int a, Step s) { return a * 2 + s.v; }",
+            r#"struct Step { int v; };
+__device__ int operator+(int a, Step s) { return a * 2 + s.v; }"#,
             "Step step",
             "tile + step",
         ),
         (
-            "struct Step { int v; };\n__device__ float operator-(Step s) { return s.v * 0.5f; }",
+            r#"struct Step { int v; };
+__device__ float operator-(Step s) { return s.v * 0.5f; }"#,
             "Step step",
             "tile + -step",
         ),
         (
-            "enum Step { kOne = 1 };\n__device__ int operator+(int a, Step s) { return a * 2; }",
+            r#"enum Step { kOne = 1 };
+__device__ int operator+(int a, Step s) { return a * 2; }"#,
             "Step step",
             "tile + step",
         ),
@@ -205,7 +214,9 @@ fn names_where_nothing_is_evaluated() {
         "int size = SIZE;",
     ] {
         let text = format!(
-            "#define SIZE (int)sizeof(before)\ntemplate <int N> __device__ int width() {{ return N; }}\n{}",
+            r#"#define SIZE (int)sizeof(before)
+template <int N> __device__ int width() {{ return N; }}
+{}"#,
             early(statement).replace("int sum_of(int value);", "int sum_of(int value) { return value; }")
         );
         refused(
@@ -257,7 +268,9 @@ fn parameters_with_the_name_of_a_type() {
         .replace("n, tile + 1,", "n, node, more, tile + 1,")
         .replace(
             "sums<<<1, 128>>>(in, out, n, node",
-            "++node;\n        ++more;\n        sums<<<1, 128>>>(in, out, n, node",
+            r#"++node;
+        ++more;
+        sums<<<1, 128>>>(in, out, n, node"#,
         )
         .replace("tile + 1 < n)", "tile + 1 < n) {")
         .replace("before + total);", "before + total); }")
@@ -279,8 +292,11 @@ fn parameters_with_the_name_of_a_type() {
         &named("typedef struct { int v; } node;", "node*", "int*"),
         "has a type with the name of a parameter",
     );
-    let child = "struct node { int v; };\n__global__ void child(int* out, node node, int count) {\n    \
-                 if (threadIdx.x < count) atomicAdd(&out[node.v], count);\n}\n";
+    let child = r#"struct node { int v; };
+__global__ void child(int* out, node node, int count) {
+    if (threadIdx.x < count) atomicAdd(&out[node.v], count);
+}
+"#;
     rewrite(
         "aggregate-grid",
         &with_child(child, "struct node x = {v};\n    child<<<1, 32>>>(out, x, count);"),
@@ -383,7 +399,10 @@ fn what_is_not_a_chain() {
 
 #[test]
 fn the_launch_in_another_kernel() {
-    let program = "__global__ void b(int n) {}\n__global__ void a(int n) { if (threadIdx.x == 0) b<<<1, 32>>>(n); }\nvoid run() { a<<<1, 32>>>(3); }\n";
+    let program = r#"__global__ void b(int n) {}
+__global__ void a(int n) { if (threadIdx.x == 0) b<<<1, 32>>>(n); }
+void run() { a<<<1, 32>>>(3); }
+"#;
     refused(&ALL, program, "not itself");
 }
 
@@ -568,17 +587,20 @@ fn templates() {
         "sums<int, 1><<<1, 128>>>(in, out, n, 0",
     );
     rewrite("promote", &program).has(&[
-        "template <class T, int N>\nstruct sums_args { int tile; T before; };",
+        r#"template <class T, int N>
+struct sums_args { int tile; T before; };"#,
         "template <class T, int N>\n__device__ __forceinline__ void sums_link(gridfuse::Chain<sums_args<T, N>>& chain,",
         "chain.launch({static_cast<int>(tile + N), static_cast<T>(before + total)});",
-        "template <class T, int N>\n__global__ void sums(const int* in, T* out, int n, int tile, T before,",
+        r#"template <class T, int N>
+__global__ void sums(const int* in, T* out, int n, int tile, T before,"#,
         "const sums_args<T, N> args = chain.args();",
         "sums_link<T, N>(chain, in, out, n, args.tile, args.before);",
         "sums<int, 1><<<gridfuse::chain_blocks<sums<int, 1>>(128), 128>>>(",
     ]);
     rewrite("promote-overlap", &program).has(&[
         "T before = chain.wait_at_once().before;",
-        "template <class T, int N>\n__device__ __forceinline__ bool sums_goes_on(int n, int tile) {",
+        r#"template <class T, int N>
+__device__ __forceinline__ bool sums_goes_on(int n, int tile) {"#,
         "return sums_goes_on<T, N>(n, tile + static_cast<int>(link) * N);",
     ]);
     refused(
@@ -641,7 +663,10 @@ void run(const int* in, int* sums, int* state, int n) { walk<<<1, 128>>>(in, sum
 #[test]
 fn what_is_marked_runs_early() {
     let result = rewrite("promote-overlap", MARKED);
-    result.has(&["    __syncthreads();\n    chain.wait();\n    if (threadIdx.x == 0) {\n"]);
+    result.has(&[r#"    __syncthreads();
+    chain.wait();
+    if (threadIdx.x == 0) {
+"#]);
     assert_eq!(
         result.assumes,
         [
@@ -700,14 +725,22 @@ fn marks_that_do_not_hold() {
 fn marks_that_another_link_contradicts() {
     let marked = |own: &str, other: &str| {
         format!(
-            "struct St {{ int v; int w; int h[4]; }};\n\
-             __global__ void walk(const int* in, int* sums, int* state, St* st, int n, int tile) {{\n    \
-             // gridfuse: independent\n    {own}\n    if (threadIdx.x == 0) {{\n        {other}\n        \
-             if (tile + 1 < n) walk<<<1, 128>>>(in, sums, state, st, n, tile + 1);\n    }}\n}}\n\
-             void run(const int* in, int* sums, int* state, St* st, int n) {{ walk<<<1, 128>>>(in, sums, state, st, n, 0); }}\n"
+            r#"struct St {{ int v; int w; int h[4]; }};
+__global__ void walk(const int* in, int* sums, int* state, St* st, int n, int tile) {{
+    // gridfuse: independent
+    {own}
+    if (threadIdx.x == 0) {{
+        {other}
+        if (tile + 1 < n) walk<<<1, 128>>>(in, sums, state, st, n, tile + 1);
+    }}
+}}
+void run(const int* in, int* sums, int* state, St* st, int n) {{ walk<<<1, 128>>>(in, sums, state, st, n, 0); }}
+"#
         )
     };
-    let sum = "int t = 0;\n    // gridfuse: independent\n    for (int i = 0; i < 4; ++i) t += state[i];";
+    let sum = r#"int t = 0;
+    // gridfuse: independent
+    for (int i = 0; i < 4; ++i) t += state[i];"#;
     for (own, other) in [
         ("St s = *st;", "st->v = s.v * 31;"),
         ("int t = st->v;", "*st = St{};"),
@@ -717,7 +750,9 @@ fn marks_that_another_link_contradicts() {
         (sum, "for (int k = 3; k < 9; ++k) state[k] = t * 31;"),
         (sum, "state[2] = t;"),
         (
-            "int t = 0;\n    // gridfuse: independent\n    for (int i = 0; i < 4; ++i) t += sums[tile + i];",
+            r#"int t = 0;
+    // gridfuse: independent
+    for (int i = 0; i < 4; ++i) t += sums[tile + i];"#,
             "sums[tile] = t;",
         ),
     ] {
@@ -752,7 +787,9 @@ fn arguments_that_write_do_so_before_the_launch() {
 fn loops_that_wait_in_assembly() {
     let program = with(
         "    int total",
-        "    int x;\n    do { asm volatile(\"ld.acquire.gpu.s32 %0, [%1];\" : \"=r\"(x) : \"l\"(out)); } while (x == 0);\n    int total",
+        r#"    int x;
+    do { asm volatile("ld.acquire.gpu.s32 %0, [%1];" : "=r"(x) : "l"(out)); } while (x == 0);
+    int total"#,
     );
     refused(&ALL, &program, "may wait in a loop for another thread");
 }
@@ -761,7 +798,8 @@ fn loops_that_wait_in_assembly() {
 fn launches_of_other_kinds() {
     let again = with(
         "    if (threadIdx.x == 0) out",
-        "    if (threadIdx.x == 0 && n > 99) sums<<<1, 128>>>(in, out, n, n, 0);\n    if (threadIdx.x == 0) out",
+        r#"    if (threadIdx.x == 0 && n > 99) sums<<<1, 128>>>(in, out, n, n, 0);
+    if (threadIdx.x == 0) out"#,
     );
     refused(&ALL, &again, "launches elsewhere, too");
     let overload = format!("__global__ void sums(float* x) {{ x[0] = 1.0f; }}\n{SUMS}");

@@ -20,17 +20,21 @@ fn no_launch_is_left() {
 
 #[test]
 fn what_cuda_refuses_does_not_run() {
-    rewrite(ID, &program("child<<<count, 32>>>(out, begin, count);")).has(&[
-        "    if (!gridfuse::is_launchable(grid, block)) return;\n    gridfuse::for_each_thread(grid, block, [&](uint3 threadIdx",
-    ]);
+    rewrite(ID, &program("child<<<count, 32>>>(out, begin, count);"))
+        .has(&[r#"    if (!gridfuse::is_launchable(grid, block)) return;
+    gridfuse::for_each_thread(grid, block, [&](uint3 threadIdx"#]);
 }
 
 #[test]
 fn two_launches_share_a_function() {
-    let both = program("child<<<count, 32>>>(out, begin, count);\n    child<<<2, 64>>>(out + v, 0, count);");
+    let both = program(
+        r#"child<<<count, 32>>>(out, begin, count);
+    child<<<2, 64>>>(out + v, 0, count);"#,
+    );
     let first = rewrite(ID, &both);
     let second = rewrite(ID, &first.text().replacen("child<<<", "$0child<<<", 1));
-    second.has(&["child_serial(count, 32, out, begin, count);\n    child_serial(2, 64, out + v, 0, count);"]);
+    second.has(&[r#"child_serial(count, 32, out, begin, count);
+    child_serial(2, 64, out + v, 0, count);"#]);
     assert_eq!(second.text().matches("void child_serial").count(), 1);
     // What a threshold has made runs grids that CUDA refuses, as it asks for that elsewhere.
     let small = rewrite("threshold", &both);
@@ -40,10 +44,16 @@ fn two_launches_share_a_function() {
 
 #[test]
 fn barriers() {
-    let child = "__global__ void child(int* out, int begin, int count) {\n    __shared__ int all;\n    if (threadIdx.x == 0) all = count;\n    \
-                 __syncthreads();\n    out[begin + threadIdx.x] = all;\n}\n";
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    __shared__ int all;
+    if (threadIdx.x == 0) all = count;
+    __syncthreads();
+    out[begin + threadIdx.x] = all;
+}
+"#;
     rewrite(ID, &with_child(child, "child<<<count, 512>>>(out, begin, count);")).has(&[
-        "    if (!gridfuse::is_launchable(grid, block)) return;\n    gridfuse::for_each_block(grid, block, ",
+        r#"    if (!gridfuse::is_launchable(grid, block)) return;
+    gridfuse::for_each_block(grid, block, "#,
         "    child_serial(count, 512, out, begin, count);",
     ]);
     refuses(
@@ -55,8 +65,10 @@ fn barriers() {
 
 #[test]
 fn what_a_thread_cannot_do_alone() {
-    let child =
-        "__global__ void child(int* out, int begin, int count) {\n    out[begin] = __shfl_sync(~0u, count, 0);\n}\n";
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    out[begin] = __shfl_sync(~0u, count, 0);
+}
+"#;
     refuses(
         ID,
         &with_child(child, "child<<<count, 32>>>(out, begin, count);"),
@@ -89,9 +101,16 @@ fn parents_of_large_blocks_get_launch_bounds() {
 /// The program with a child of these statements, behind the thread's number.
 fn with_code(code: &str) -> String {
     let child = format!(
-        "struct Pair {{ int first; const int* second; }};\n__device__ int operator+(Pair pair, int n) {{ return *pair.second + n; }}\n\
-         __device__ int total;\nstruct Logged {{ __device__ ~Logged() {{ ++total; }} }};\n\n\
-         __global__ void child(int* out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {code}\n}}\n"
+        r#"struct Pair {{ int first; const int* second; }};
+__device__ int operator+(Pair pair, int n) {{ return *pair.second + n; }}
+__device__ int total;
+struct Logged {{ __device__ ~Logged() {{ ++total; }} }};
+
+__global__ void child(int* out, int begin, int count) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {code}
+}}
+"#
     );
     with_child(
         &child,
@@ -106,24 +125,32 @@ fn what_goes_to_one_place_is_collected() {
         &with_code("if (i < count && out[i] > 3) atomicMin(&out[begin], out[begin + i]);"),
     );
     result.has(&[
-        "// child in one thread: what its atomic operations do to a place is done once for all threads of a grid.\n\
-         __device__ inline void child_serial(dim3 grid, dim3 block, int* out, int begin, int count) {\n    \
-         gridfuse::MinimumAt least(&out[begin]);\n    \
-         gridfuse::for_each_thread<8>(grid, block, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {\n        \
-         int i = blockIdx.x * blockDim.x + threadIdx.x;\n        \
-         if (i < count && out[i] > 3) least.take(out[begin + i]);\n    \
-         });\n}",
+        r#"// child in one thread: what its atomic operations do to a place is done once for all threads of a grid.
+__device__ inline void child_serial(dim3 grid, dim3 block, int* out, int begin, int count) {
+    gridfuse::MinimumAt least(&out[begin]);
+    gridfuse::for_each_thread<8>(grid, block, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < count && out[i] > 3) least.take(out[begin + i]);
+    });
+}"#,
         "child_serial((count + 31) / 32, 32, out, begin, count);",
     ]);
     assert!(!result.text().contains("child_thread"), "the child stays as it is");
     for (code, collected) in [
         (
-            "if (i >= count) return;\n    int sum = out[i];\n    atomicAdd(&out[begin], sum);\n    atomicAdd(&out[begin + 1], 1);",
+            r#"if (i >= count) return;
+    int sum = out[i];
+    atomicAdd(&out[begin], sum);
+    atomicAdd(&out[begin + 1], 1);"#,
             "sum2.take(sum);\n        sum3.take(1);",
         ),
         (
-            "if (i < count) {\n        if (out[i] > 0) atomicMax(&out[begin], out[i]);\n        else atomicAdd(&out[begin], i);\n    }",
-            "if (out[i] > 0) most.take(out[i]);\n            else sum.take(i);",
+            r#"if (i < count) {
+        if (out[i] > 0) atomicMax(&out[begin], out[i]);
+        else atomicAdd(&out[begin], i);
+    }"#,
+            r#"if (out[i] > 0) most.take(out[i]);
+            else sum.take(i);"#,
         ),
     ] {
         rewrite(ID, &with_code(code)).has(&[collected]);
@@ -141,13 +168,18 @@ fn what_may_be_looked_at_again_is_not_collected() {
     for code in [
         // Something is read, or written, behind it.
         "atomicAdd(&out[begin], i);\n    out[i] = 1;",
-        "atomicAdd(&out[begin], i);\n    atomicAdd(&out[begin + 1], out[i]);",
-        "if (i < count) atomicAdd(&out[begin], i);\n    if (out[begin] > 5) out[i] = 1;",
+        r#"atomicAdd(&out[begin], i);
+    atomicAdd(&out[begin + 1], out[i]);"#,
+        r#"if (i < count) atomicAdd(&out[begin], i);
+    if (out[begin] > 5) out[i] = 1;"#,
         "for (int k = 0; k < out[k]; ++k) atomicAdd(&out[begin], k);",
         "atomicAdd(&out[begin], i);\n    __threadfence();",
         // A global variable and a reference may be read from memory.
-        "atomicAdd(&out[begin], i);\n    atomicAdd(&out[begin + 1], total);",
-        "int& first = out[i];\n    atomicAdd(&out[begin], i);\n    atomicAdd(&out[begin + 1], first);",
+        r#"atomicAdd(&out[begin], i);
+    atomicAdd(&out[begin + 1], total);"#,
+        r#"int& first = out[i];
+    atomicAdd(&out[begin], i);
+    atomicAdd(&out[begin + 1], first);"#,
         // Perhaps it isn't evaluated at all.
         "if (count != 0) atomicAdd(&out[begin / count], i);",
         "out[i] = atomicAdd(&out[begin], i);",
@@ -155,13 +187,19 @@ fn what_may_be_looked_at_again_is_not_collected() {
         "atomicOr(&out[begin], i);",
         // Each thread begins with the arguments.
         "count -= 1;\n    if (i < count) atomicAdd(&out[begin], i);",
-        "const int* in = out;\n    out += 4;\n    atomicAdd(&out[begin], in[i]);",
+        r#"const int* in = out;
+    out += 4;
+    atomicAdd(&out[begin], in[i]);"#,
         // There is one of it for all kernels and functions.
-        "static int calls;\n    if (i < count) atomicAdd(&out[begin], ++calls);",
+        r#"static int calls;
+    if (i < count) atomicAdd(&out[begin], ++calls);"#,
         // A type and a comment that end with the line, or with the body.
-        "typedef unsigned mine;\n    if (i < count) atomicAdd((mine*)&out[begin], 1u);",
+        r#"typedef unsigned mine;
+    if (i < count) atomicAdd((mine*)&out[begin], 1u);"#,
         "atomicAdd(&out[begin // there\n        + 1], i);",
-        "#if 1\n    atomicAdd(&out[begin], i);\n#endif",
+        r#"#if 1
+    atomicAdd(&out[begin], i);
+#endif"#,
     ] {
         let result = rewrite(ID, &with_code(code));
         assert!(!result.text().contains(".take("), "{code}");
@@ -195,10 +233,17 @@ fn different_operations_are_done_in_the_order_of_the_text() {
         [at("sum"), at(if code.contains("Max") { "most" } else { "sum2" })]
     };
     // What is declared last is done first.
-    let [sum, most] =
-        collected("if (i < count) {\n        atomicAdd(&out[begin], i);\n        atomicMax(&out[begin], 3);\n    }");
+    let [sum, most] = collected(
+        r#"if (i < count) {
+        atomicAdd(&out[begin], i);
+        atomicMax(&out[begin], 3);
+    }"#,
+    );
     assert!(most < sum);
-    let [first, second] = collected("atomicAdd(&out[begin], i);\n    atomicAdd(&out[begin + 1], 1);");
+    let [first, second] = collected(
+        r#"atomicAdd(&out[begin], i);
+    atomicAdd(&out[begin + 1], 1);"#,
+    );
     assert!(first < second);
 }
 
@@ -206,10 +251,17 @@ fn different_operations_are_done_in_the_order_of_the_text() {
 fn only_plain_pointers_are_collected_at() {
     let with = |ty: &str, place: &str| {
         let child = format!(
-            "struct Table {{\n    int* p;\n    __device__ int& operator[](int i) const {{ return p[i]; }}\n    \
-             __device__ operator int*() const {{ return p; }}\n}};\n\n\
-             __global__ void child({ty} out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-             if (i < count) atomicAdd({place}, i);\n}}\n"
+            r#"struct Table {{
+    int* p;
+    __device__ int& operator[](int i) const {{ return p[i]; }}
+    __device__ operator int*() const {{ return p; }}
+}};
+
+__global__ void child({ty} out, int begin, int count) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicAdd({place}, i);
+}}
+"#
         );
         let launch = match ty {
             "Table" => "child<<<1, 32>>>(Table{out}, begin, count);",
@@ -230,9 +282,17 @@ fn only_plain_pointers_are_collected_at() {
 
 #[test]
 fn names_that_macros_use_stay_what_they_are() {
-    let child = "__device__ dim3 grid;\n__device__ int sum;\n#define CELLS (grid.x * LAST)\n#define LAST sum\n#define block 32\n\n\
-                 __global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-                 if (i < CELLS) atomicAdd(&out[begin], i);\n}\n";
+    let child = r#"__device__ dim3 grid;
+__device__ int sum;
+#define CELLS (grid.x * LAST)
+#define LAST sum
+#define block 32
+
+__global__ void child(int* out, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < CELLS) atomicAdd(&out[begin], i);
+}
+"#;
     rewrite(ID, &with_child(child, "child<<<count, 32>>>(out, begin, count);")).has(&[
         "void child_serial(dim3 launch_grid, dim3 launch_block, int* out",
         "gridfuse::SumAt sum2(&out[begin]);",
@@ -243,7 +303,10 @@ fn names_that_macros_use_stay_what_they_are() {
 fn the_same_function_is_made_once() {
     let text = with_code("if (i < count) atomicAdd(&out[begin], i);").replace(
         "child<<<(count + 31) / 32, 32>>>(out, begin, count);",
-        "{\n        child<<<(count + 31) / 32, 32>>>(out, begin, count);\n        child<<<(n + 31) / 32, 32>>>(out, 0, n);\n    }",
+        r#"{
+        child<<<(count + 31) / 32, 32>>>(out, begin, count);
+        child<<<(n + 31) / 32, 32>>>(out, 0, n);
+    }"#,
     );
     let first = rewrite(ID, &text);
     let second = rewrite(ID, &first.text().replacen("child<<<", "$0child<<<", 1));
@@ -254,10 +317,17 @@ fn the_same_function_is_made_once() {
 /// The parent writes `out`, and its child reads through a pointer of another name.
 fn with_restrict(child: &str, parent: &str) -> String {
     format!(
-        "__global__ void child({child} in, int* to) {{\n    to[threadIdx.x] = in[threadIdx.x];\n}}\n\n\
-         __global__ void parent({parent} out, const int* view, int* to) {{\n    out[threadIdx.x] = 1;\n    \
-         if (threadIdx.x == 0) child<<<1, 32>>>(view, to);\n}}\n\n\
-         void run(int* out, int* to) {{ parent<<<1, 32>>>(out, out, to); }}\n"
+        r#"__global__ void child({child} in, int* to) {{
+    to[threadIdx.x] = in[threadIdx.x];
+}}
+
+__global__ void parent({parent} out, const int* view, int* to) {{
+    out[threadIdx.x] = 1;
+    if (threadIdx.x == 0) child<<<1, 32>>>(view, to);
+}}
+
+void run(int* out, int* to) {{ parent<<<1, 32>>>(out, out, to); }}
+"#
     )
 }
 

@@ -18,9 +18,21 @@ const UNORDERED: &[&str] = &[
 /// A parent of which one thread a block does `launch`, with what stands in front of it and other parameters.
 fn program(head: &str, params: &str, launch: &str) -> String {
     format!(
-        "__global__ void child(int* p, int n) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) p[i] += n;\n}}\n\n\
-         {head}__global__ void parent(int* p, int n{params}) {{\n    if (threadIdx.x != 0) return;\n    int* own = p + 32 * blockIdx.x;\n    \
-         {launch}\n}}\n\nvoid run(int* p, int* q, int n) {{\n    parent<<<4, 64>>>(p, n{});\n}}\n",
+        r#"__global__ void child(int* p, int n) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) p[i] += n;
+}}
+
+{head}__global__ void parent(int* p, int n{params}) {{
+    if (threadIdx.x != 0) return;
+    int* own = p + 32 * blockIdx.x;
+    {launch}
+}}
+
+void run(int* p, int* q, int n) {{
+    parent<<<4, 64>>>(p, n{});
+}}
+"#,
         if params.is_empty() { "" } else { ", q" }
     )
 }
@@ -47,7 +59,8 @@ fn memory_that_is_set_in_the_stream_of_a_launch() {
     let after = program(
         "",
         "",
-        "child<<<(n + 31) / 32, 32>>>(own, n);\n    cudaMemcpyAsync(p + 512, own, 4 * n, cudaMemcpyDeviceToDevice);",
+        r#"child<<<(n + 31) / 32, 32>>>(own, n);
+    cudaMemcpyAsync(p + 512, own, 4 * n, cudaMemcpyDeviceToDevice);"#,
     );
     let clear = "__device__ void clear(int* p, int n) { cudaMemsetAsync(p, 0, 4 * n, 0); }\n";
     let called = program(clear, "", "clear(own, n);\n    child<<<(n + 31) / 32, 32>>>(own, n);");
@@ -72,8 +85,10 @@ fn memory_that_is_set_elsewhere() {
         ("", "cudaMemsetAsync(own, 0, 4 * n, cudaStreamFireAndForget);", false),
         (
             "",
-            "cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    cudaMemsetAsync(own, 0, 4 * n, s);\n    \
-             cudaStreamDestroy(s);",
+            r#"cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    cudaMemsetAsync(own, 0, 4 * n, s);
+    cudaStreamDestroy(s);"#,
             false,
         ),
         // Both only read it.
@@ -96,7 +111,8 @@ fn memory_that_is_set_elsewhere() {
     let text = program(
         "__device__ int done[4];\n",
         "",
-        "cudaMemsetAsync(done, 0, 16, 0);\n    child<<<(n + 31) / 32, 32>>>(own, n);",
+        r#"cudaMemsetAsync(done, 0, 16, 0);
+    child<<<(n + 31) / 32, 32>>>(own, n);"#,
     );
     let said = rewrite("fire-and-forget", &text).assumes;
     assert!(said.iter().all(|a| a.contains("cudaMemsetAsync()")), "{said:?}");
@@ -107,8 +123,11 @@ fn a_stream_of_its_own_has_an_order_too() {
     let text = program(
         "",
         "",
-        "cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    cudaMemsetAsync(own, 0, 4 * n, s);\n    \
-         child<<<(n + 31) / 32, 32, 0, s>>>(own, n);\n    cudaStreamDestroy(s);",
+        r#"cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    cudaMemsetAsync(own, 0, 4 * n, s);
+    child<<<(n + 31) / 32, 32, 0, s>>>(own, n);
+    cudaStreamDestroy(s);"#,
     );
     for id in ["serialize", "threshold"] {
         refuses(id, &text, "in the order in which they are put there");
@@ -119,9 +138,16 @@ fn a_stream_of_its_own_has_an_order_too() {
 fn a_child_that_sets_memory_in_a_stream() {
     let child = |stream: &str| {
         format!(
-            "__global__ void child(int* p, int n) {{\n    if (threadIdx.x == 0) cudaMemsetAsync(p, 0, 4 * n, {stream});\n}}\n\n\
-             __global__ void parent(int* p, int n) {{\n    if (threadIdx.x == 0) child<<<1, 32>>>(p + 32 * blockIdx.x, n);\n}}\n\n\
-             void run(int* p, int n) {{ parent<<<4, 64>>>(p, n); }}\n"
+            r#"__global__ void child(int* p, int n) {{
+    if (threadIdx.x == 0) cudaMemsetAsync(p, 0, 4 * n, {stream});
+}}
+
+__global__ void parent(int* p, int n) {{
+    if (threadIdx.x == 0) child<<<1, 32>>>(p + 32 * blockIdx.x, n);
+}}
+
+void run(int* p, int n) {{ parent<<<4, 64>>>(p, n); }}
+"#
         )
     };
     refuses("serialize", &child("0"), "sets or copies memory in a stream");
@@ -136,19 +162,31 @@ fn a_child_that_sets_memory_in_a_stream() {
 
 #[test]
 fn iterations_wait_for_what_is_in_a_stream() {
-    let text = "__global__ void march(int* p, int k, int n) {\n    p[blockIdx.x * blockDim.x + threadIdx.x] += k;\n    \
-                if (blockIdx.x == 0 && threadIdx.x == 0 && k < n) {\n        cudaMemsetAsync(p, 0, 4, 0);\n        \
-                march<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(p, k + 1, n);\n    }\n}\n\n\
-                void run(int* p, int n) { march<<<8, 64>>>(p, 0, n); }\n";
+    let text = r#"__global__ void march(int* p, int k, int n) {
+    p[blockIdx.x * blockDim.x + threadIdx.x] += k;
+    if (blockIdx.x == 0 && threadIdx.x == 0 && k < n) {
+        cudaMemsetAsync(p, 0, 4, 0);
+        march<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(p, k + 1, n);
+    }
+}
+
+void run(int* p, int n) { march<<<8, 64>>>(p, 0, n); }
+"#;
     refuses(
         "persistent-loop",
         text,
         "the next iteration waits for `cudaMemsetAsync()`",
     );
-    let chain = "__global__ void link(int* p, int k, int n) {\n    p[threadIdx.x] += k;\n    \
-                 if (threadIdx.x == 0 && k < n) {\n        cudaMemsetAsync(p + 512, 0, 4, 0);\n        \
-                 link<<<1, blockDim.x>>>(p, k + 1, n);\n    }\n}\n\n\
-                 void run(int* p, int n) { link<<<1, 64>>>(p, 0, n); }\n";
+    let chain = r#"__global__ void link(int* p, int k, int n) {
+    p[threadIdx.x] += k;
+    if (threadIdx.x == 0 && k < n) {
+        cudaMemsetAsync(p + 512, 0, 4, 0);
+        link<<<1, blockDim.x>>>(p, k + 1, n);
+    }
+}
+
+void run(int* p, int n) { link<<<1, 64>>>(p, 0, n); }
+"#;
     for id in ["promote", "promote-overlap"] {
         refuses(id, chain, "uses cudaMemsetAsync()");
     }

@@ -6,31 +6,54 @@ const ID: &str = "threshold";
 
 #[test]
 fn unbraced_branches_get_braces() {
-    rewrite(ID, &program("if (count > 0)\n        child<<<(count + 31) / 32, 32>>>(out, begin, count);\n    else\n        out[v] = 0;")).has(&[
-        "    if (count > 0) {\n        if (count < kChildThreshold)\n            child_serial((count + 31) / 32, 32, out, begin, count);\n        \
-         else\n            child<<<(count + 31) / 32, 32>>>(out, begin, count);\n    }\n    else\n        out[v] = 0;\n",
-    ]);
     rewrite(
         ID,
-        &program("if (count < 0) out[v] = 0;\n    else child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
+        &program(
+            r#"if (count > 0)
+        child<<<(count + 31) / 32, 32>>>(out, begin, count);
+    else
+        out[v] = 0;"#,
+        ),
     )
-    .has(&["    else {\n        if (count < kChildThreshold)\n            child_serial("]);
+    .has(&[r#"    if (count > 0) {
+        if (count < kChildThreshold)
+            child_serial((count + 31) / 32, 32, out, begin, count);
+        else
+            child<<<(count + 31) / 32, 32>>>(out, begin, count);
+    }
+    else
+        out[v] = 0;
+"#]);
+    rewrite(
+        ID,
+        &program(
+            r#"if (count < 0) out[v] = 0;
+    else child<<<(count + 31) / 32, 32>>>(out, begin, count);"#,
+        ),
+    )
+    .has(&[r#"    else {
+        if (count < kChildThreshold)
+            child_serial("#]);
     rewrite(
         ID,
         &program("if (begin) if (count > 0) $0child<<<(count + 31) / 32, 32>>>(out, begin, count); else out[v] = 1;"),
     )
     .has(&[
-        "    if (begin) if (count > 0) {\n        if (count < kChildThreshold)",
+        r#"    if (begin) if (count > 0) {
+        if (count < kChildThreshold)"#,
         "\n    } else out[v] = 1;",
     ]);
     rewrite(
         ID,
         &program(
-            "for (int k = 0; k < 3; ++k) // three\n        child<<<(count + 31) / 32, 32>>>(out, begin, count); // go",
+            r#"for (int k = 0; k < 3; ++k) // three
+        child<<<(count + 31) / 32, 32>>>(out, begin, count); // go"#,
         ),
     )
     .has(&[
-        "// three\n        {\n            if (count < kChildThreshold)",
+        r#"// three
+        {
+            if (count < kChildThreshold)"#,
         "        } // go\n",
     ]);
 }
@@ -54,19 +77,29 @@ fn without_a_known_count_the_whole_grid_is_compared() {
     // Types between which the comparison would change.
     rewrite(
         ID,
-        &program("long long c = count;\n    child<<<(c + 31) / 32, 32>>>(out, begin, c);"),
+        &program(
+            r#"long long c = count;
+    child<<<(c + 31) / 32, 32>>>(out, begin, c);"#,
+        ),
     )
     .has(whole);
     // Something is done outside of the guard.
-    let child = "__global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-                 if (i < count) out[begin + i] = count;\n    else out[0] = 1;\n}\n";
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[begin + i] = count;
+    else out[0] = 1;
+}
+"#;
     rewrite(
         ID,
         &with_child(child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
     )
     .has(whole);
-    let unsigned = "__global__ void child(int* out, int begin, int count) {\n    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-                    if (i < count) out[begin + i] = count;\n}\n";
+    let unsigned = r#"__global__ void child(int* out, int begin, int count) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[begin + i] = count;
+}
+"#;
     rewrite(
         ID,
         &with_child(unsigned, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
@@ -76,8 +109,12 @@ fn without_a_known_count_the_whole_grid_is_compared() {
 
 #[test]
 fn an_early_return_is_a_guard() {
-    let child = "__global__ void child(int* out, int begin, int count) {\n    const int i = threadIdx.x + blockDim.x * blockIdx.x;\n    \
-                 if (count <= i) { return; }\n    out[begin + i] = count;\n}\n";
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    const int i = threadIdx.x + blockDim.x * blockIdx.x;
+    if (count <= i) { return; }
+    out[begin + i] = count;
+}
+"#;
     rewrite(
         ID,
         &with_child(child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
@@ -92,7 +129,11 @@ fn an_early_return_is_a_guard() {
 fn a_guard_may_have_further_conditions() {
     let with = |guarded: &str| {
         let child = format!(
-            "__global__ void child(int* out, int begin, int count) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {guarded}\n}}\n"
+            r#"__global__ void child(int* out, int begin, int count) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {guarded}
+}}
+"#
         );
         rewrite(
             ID,
@@ -106,29 +147,52 @@ fn a_guard_may_have_further_conditions() {
     let whole = &["gridfuse::below_threshold("];
     with("if (i < count && out[i] > 0 && begin) out[begin + i] = count;").has(counted);
     with("if ((count > i && begin) && out[i]) out[begin + i] = count;").has(counted);
-    with("if (i >= count || out[i] > 0 || begin) return;\n    out[begin + i] = count;").has(counted);
+    with(
+        r#"if (i >= count || out[i] > 0 || begin) return;
+    out[begin + i] = count;"#,
+    )
+    .has(counted);
     // What stands first, or decides by itself, is evaluated by every thread.
     with("if ((out[i] = 2) > 0 && i < count) out[begin + i] = count;").has(whole);
     with("if (i < count || begin) out[begin + i] = count;").has(whole);
     with("if (i < count && begin || out[0]) out[begin + i] = count;").has(whole);
     with("if ((i < count || begin) && out[0]) out[begin + i] = count;").has(whole);
-    with("if (i >= count && begin) return;\n    out[begin + i] = count;").has(whole);
-    with("if (i < count && begin) out[begin + i] = count;\n    else out[0] = 1;").has(whole);
+    with(
+        r#"if (i >= count && begin) return;
+    out[begin + i] = count;"#,
+    )
+    .has(whole);
+    with(
+        r#"if (i < count && begin) out[begin + i] = count;
+    else out[0] = 1;"#,
+    )
+    .has(whole);
 }
 
 #[test]
 fn dim3_variables_and_three_dimensions() {
     rewrite(
         ID,
-        &program("dim3 grid((count + 31) / 32);\n    dim3 block(32);\n    child<<<grid, block>>>(out, begin, count);"),
+        &program(
+            r#"dim3 grid((count + 31) / 32);
+    dim3 block(32);
+    child<<<grid, block>>>(out, begin, count);"#,
+        ),
     )
     .has(&["child_serial(grid, block, out, begin, count);"]);
-    let child = "__global__ void child(float* out, int3 size) {\n    int x = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-                 int y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;\n    \
-                 if (x < size.x && y < size.y) out[(z * size.y + y) * size.x + x] = 1;\n}\n";
+    let child = r#"__global__ void child(float* out, int3 size) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    int y = blockIdx.y * blockDim.y + threadIdx.y, z = blockIdx.z;
+    if (x < size.x && y < size.y) out[(z * size.y + y) * size.x + x] = 1;
+}
+"#;
     let text = format!(
-        "{child}\n__global__ void parent(float* out, int3 size) {{\n    dim3 grid(size.x / 8, size.y / 8, size.z);\n    \
-         child<<<grid, dim3(8, 8)>>>(out, size);\n}}\n"
+        r#"{child}
+__global__ void parent(float* out, int3 size) {{
+    dim3 grid(size.x / 8, size.y / 8, size.z);
+    child<<<grid, dim3(8, 8)>>>(out, size);
+}}
+"#
     );
     rewrite(ID, &text).has(&[
         "gridfuse::below_threshold(grid, dim3(8, 8), kChildThreshold)",
@@ -138,13 +202,26 @@ fn dim3_variables_and_three_dimensions() {
 
 #[test]
 fn templates() {
-    let text = "template <class T, int N = 4>\n__global__ void child(T* out, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-                if (i < count) out[i] += N;\n}\n\ntemplate <class T>\n__global__ void parent(T* out, int count) {\n    \
-                child<T, 8><<<(count + 31) / 32, 32>>>(out, count);\n}\n\nvoid run(float* out) { parent<float><<<1, 1>>>(out, 5); }\n";
+    let text = r#"template <class T, int N = 4>
+__global__ void child(T* out, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[i] += N;
+}
+
+template <class T>
+__global__ void parent(T* out, int count) {
+    child<T, 8><<<(count + 31) / 32, 32>>>(out, count);
+}
+
+void run(float* out) { parent<float><<<1, 1>>>(out, 5); }
+"#;
     rewrite(ID, text).has(&[
         "template <class T, int N = 4>\n__device__ __forceinline__ void child_thread(uint3 threadIdx",
-        "template <class T, int N = 4>\n__global__ void child(T* out, int count) {\n    child_thread<T, N>(threadIdx, blockIdx",
-        "template <class T, int N = 4>\n__device__ inline void child_serial(dim3 grid, dim3 block, T* out, int count) {",
+        r#"template <class T, int N = 4>
+__global__ void child(T* out, int count) {
+    child_thread<T, N>(threadIdx, blockIdx"#,
+        r#"template <class T, int N = 4>
+__device__ inline void child_serial(dim3 grid, dim3 block, T* out, int count) {"#,
         "child_serial<T, 8>((count + 31) / 32, 32, out, count);",
     ]);
     // Deduced template arguments are deduced again.
@@ -154,14 +231,21 @@ fn templates() {
 #[test]
 fn names_in_use_are_avoided() {
     let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
-    let text = format!("#define kChildThreshold 3\nint child_thread, child_serial;\n{text}");
+    let text = format!(
+        r#"#define kChildThreshold 3
+int child_thread, child_serial;
+{text}"#
+    );
     rewrite(ID, &text).has(&[
         "constexpr int kChildThreshold2 = 64;",
         "void child_thread2(",
         "void child_serial2(",
     ]);
-    let child = "__global__ void child(int* grid, int block, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-                 if (i < count) grid[block + i] += 1;\n}\n";
+    let child = r#"__global__ void child(int* grid, int block, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) grid[block + i] += 1;
+}
+"#;
     rewrite(
         ID,
         &with_child(child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
@@ -188,12 +272,14 @@ fn formatting_is_kept() {
 
 #[test]
 fn unnamed_and_defaulted_parameters() {
-    let child =
-        "__global__ void child(int* out, int, const float*, int count = 3) {\n    out[threadIdx.x] = count;\n}\n";
+    let child = r#"__global__ void child(int* out, int, const float*, int count = 3) {
+    out[threadIdx.x] = count;
+}
+"#;
     rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, nullptr, count);")).has(&[
         "const float* arg3, int count) {\n    out[threadIdx.x]",
-        "__global__ void child(int* out, int arg2, const float* arg3, int count = 3) {\n    \
-         child_thread(threadIdx, blockIdx, gridDim, blockDim, out, arg2, arg3, count);",
+        r#"__global__ void child(int* out, int arg2, const float* arg3, int count = 3) {
+    child_thread(threadIdx, blockIdx, gridDim, blockDim, out, arg2, arg3, count);"#,
     ]);
     refuses(
         ID,
@@ -204,28 +290,42 @@ fn unnamed_and_defaulted_parameters() {
 
 #[test]
 fn heads() {
-    let child = "static __global__ void __launch_bounds__(128, 2) child(int* out, int begin, int count) {\n    out[begin + threadIdx.x] = count;\n}\n";
+    let child = r#"static __global__ void __launch_bounds__(128, 2) child(int* out, int begin, int count) {
+    out[begin + threadIdx.x] = count;
+}
+"#;
     rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, count);")).has(&[
         "static __device__ __forceinline__ void child_thread(",
         "static __global__ void __launch_bounds__(128, 2) child(int* out",
         "static __device__ inline void child_serial(",
     ]);
-    let child = "extern \"C\" __global__ void child(int* out, int begin, int count) {\n    out[begin + threadIdx.x] = count;\n}\n";
+    let child = r#"extern "C" __global__ void child(int* out, int begin, int count) {
+    out[begin + threadIdx.x] = count;
+}
+"#;
     let result = rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, count);"));
     result.has(&[
         "\nextern \"C\" __global__ void child(int* out",
         "\n__device__ __forceinline__ void child_thread(",
     ]);
     assert_eq!(result.text().matches("extern \"C\"").count(), 1);
-    let child = "#define KERNEL __global__ void\nKERNEL child(int* out, int begin, int count) {\n    out[begin + threadIdx.x] = count;\n}\n";
+    let child = r#"#define KERNEL __global__ void
+KERNEL child(int* out, int begin, int count) {
+    out[begin + threadIdx.x] = count;
+}
+"#;
     rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, count);"))
         .has(&["\nKERNEL child(int* out, int begin, int count) {\n    child_thread("]);
 }
 
 #[test]
 fn macros_expand_in_place() {
-    let child = "#define GLOBAL_ID (blockIdx.x * blockDim.x + threadIdx.x)\n#define ADD(p, n) atomicAdd(p, n)\n\
-                 __global__ void child(int* out, int begin, int count) {\n    if (GLOBAL_ID < count) ADD(&out[begin], 1);\n}\n";
+    let child = r#"#define GLOBAL_ID (blockIdx.x * blockDim.x + threadIdx.x)
+#define ADD(p, n) atomicAdd(p, n)
+__global__ void child(int* out, int begin, int count) {
+    if (GLOBAL_ID < count) ADD(&out[begin], 1);
+}
+"#;
     rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, count);"));
     refuses(
         ID,
@@ -239,9 +339,19 @@ fn macros_expand_in_place() {
 
 #[test]
 fn two_files_and_namespaces() {
-    let header = "#pragma once\nnamespace ops {\n__global__ void child(int* out, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-                  if (i < count) out[i] = 1;\n}\n}\n";
-    let main = "#include \"sub/ops.cuh\"\n__global__ void parent(int* out, int count) {\n    ops::child<<<(count + 31) / 32, 32>>>(out, count);\n}\n";
+    let header = r#"#pragma once
+namespace ops {
+__global__ void child(int* out, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[i] = 1;
+}
+}
+"#;
+    let main = r#"#include "sub/ops.cuh"
+__global__ void parent(int* out, int count) {
+    ops::child<<<(count + 31) / 32, 32>>>(out, count);
+}
+"#;
     let result = rewrite_files(ID, &[("a.cu", main), ("sub/ops.cuh", header)], &[]);
     let result = result.unwrap_or_else(|r| panic!("{r:#?}"));
     result.has(&[
@@ -258,7 +368,9 @@ fn two_files_and_namespaces() {
         &[
             (
                 "a.cu",
-                "__global__ void child(int* out, int count);\n__global__ void parent(int* out, int n) { child<<<1, 32>>>(out, n); }\n",
+                r#"__global__ void child(int* out, int count);
+__global__ void parent(int* out, int n) { child<<<1, 32>>>(out, n); }
+"#,
             ),
             (
                 "b.cu",
@@ -269,15 +381,20 @@ fn two_files_and_namespaces() {
     );
     refuses(
         ID,
-        "__global__ void child(int* out);\n__global__ void parent(int* out) { child<<<1, 32>>>(out); }\n\
-         __global__ void child(int* out) { out[0] = 1; }\n",
+        r#"__global__ void child(int* out);
+__global__ void parent(int* out) { child<<<1, 32>>>(out); }
+__global__ void child(int* out) { out[0] = 1; }
+"#,
         "is defined behind `parent`",
     );
 }
 
 #[test]
 fn streams() {
-    let own = "cudaStream_t s;\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n    child<<<1, 32, 0, s>>>(out, begin, count);\n    cudaStreamDestroy(s);";
+    let own = r#"cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    child<<<1, 32, 0, s>>>(out, begin, count);
+    cudaStreamDestroy(s);"#;
     assert!(rewrite(ID, &program(own)).assumes.is_empty());
     let shared = own.replace("child<<<", "for (int k = 0; k < 3; ++k) child<<<");
     assert_eq!(rewrite(ID, &program(&shared)).assumes.len(), 1);
@@ -294,7 +411,12 @@ fn streams() {
 #[test]
 fn refusals_because_of_the_child() {
     let refuse = |body: &str, reason: &str| {
-        let child = format!("__global__ void child(int* out, int begin, int count) {{\n    {body}\n}}\n");
+        let child = format!(
+            r#"__global__ void child(int* out, int begin, int count) {{
+    {body}
+}}
+"#
+        );
         refuses(
             ID,
             &with_child(&child, "$0child<<<1, 32>>>(out, begin, count);"),
@@ -312,7 +434,9 @@ fn refusals_because_of_the_child() {
         "may wait for another thread",
     );
     refuse(
-        "volatile int* p = out;\n    while (*p == 0) {}\n    out[1] = 0;",
+        r#"volatile int* p = out;
+    while (*p == 0) {}
+    out[1] = 0;"#,
         "may wait for another thread",
     );
     refuse(
@@ -335,7 +459,11 @@ fn refusals_because_of_the_child() {
 fn refusals_because_of_callees() {
     let refuse = |helper: &str, reason: &str| {
         let child = format!(
-            "{helper}\n__global__ void child(int* out, int begin, int count) {{\n    out[0] = help(count);\n}}\n"
+            r#"{helper}
+__global__ void child(int* out, int begin, int count) {{
+    out[0] = help(count);
+}}
+"#
         );
         refuses(ID, &with_child(&child, "child<<<1, 32>>>(out, begin, count);"), reason);
     };
@@ -353,7 +481,8 @@ fn refusals_because_of_callees() {
     );
     refuse("__device__ int help(int n);", "no definition is in sight");
     refuse(
-        "__device__ int inner(int n) { return gridDim.x; }\n__device__ int help(int n) { return inner(n); }",
+        r#"__device__ int inner(int n) { return gridDim.x; }
+__device__ int help(int n) { return inner(n); }"#,
         "calls `inner`, which reads `gridDim`",
     );
     refuse(
@@ -361,7 +490,8 @@ fn refusals_because_of_callees() {
         "`blockId`, of which no definition is in sight",
     );
     refuse(
-        "struct S { __device__ int get() const { return blockIdx.x; } };\n__device__ int help(int n) { S s; return s.get(); }",
+        r#"struct S { __device__ int get() const { return blockIdx.x; } };
+__device__ int help(int n) { S s; return s.get(); }"#,
         "which reads `blockIdx`",
     );
 }
@@ -387,7 +517,9 @@ fn refusals_because_of_the_launch() {
     );
     refuse("child<<<1, 32, 0, streams[v]>>>(out, begin, count);", "isn't known");
     refuse(
-        "#ifdef FAST\n    child<<<1, 32>>>(out, begin, count);\n#endif",
+        r#"#ifdef FAST
+    child<<<1, 32>>>(out, begin, count);
+#endif"#,
         "under an #if",
     );
     refuse(
@@ -399,7 +531,8 @@ fn refusals_because_of_the_launch() {
         "the definition of `nobody` isn't in the workspace",
     );
     refuse(
-        "child<<<1, 32>>>(out, begin, count);\n    cudaDeviceSynchronize();",
+        r#"child<<<1, 32>>>(out, begin, count);
+    cudaDeviceSynchronize();"#,
         "cudaDeviceSynchronize()",
     );
     refuses(
@@ -407,8 +540,12 @@ fn refusals_because_of_the_launch() {
         &program("").replace("parent<<<", "$0parent<<<"),
         "the host launches it",
     );
-    let twice = "#ifdef A\n__global__ void child(int* out, int begin, int count) { out[0] = 1; }\n#else\n\
-                 __global__ void child(int* out, int begin, int count) { out[0] = 2; }\n#endif\n";
+    let twice = r#"#ifdef A
+__global__ void child(int* out, int begin, int count) { out[0] = 1; }
+#else
+__global__ void child(int* out, int begin, int count) { out[0] = 2; }
+#endif
+"#;
     refuses(
         ID,
         &with_child(twice, "child<<<1, 32>>>(out, begin, count);"),
@@ -419,7 +556,12 @@ fn refusals_because_of_the_launch() {
 #[test]
 fn refusals_because_of_parameters() {
     let refuse = |params: &str, before: &str, reason: &str| {
-        let child = format!("{before}__global__ void child(int* out, {params}) {{\n    out[0] = 1;\n}}\n");
+        let child = format!(
+            r#"{before}__global__ void child(int* out, {params}) {{
+    out[0] = 1;
+}}
+"#
+        );
         refuses(ID, &with_child(&child, "child<<<1, 32>>>(out, begin, count);"), reason);
     };
     refuse("const int& begin, int count", "", "is a reference");
@@ -460,8 +602,11 @@ fn a_launch_in_the_head_of_a_loop_stays() {
 
 #[test]
 fn read_only_loads_are_assumed_to_miss_nothing() {
-    let child = "__global__ void child(int* out, int begin, int count) {\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-                 if (i < count) atomicAdd(&out[0], __ldg(&out[begin + i]));\n}\n";
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) atomicAdd(&out[0], __ldg(&out[begin + i]));
+}
+"#;
     let result = rewrite(
         ID,
         &with_child(child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
@@ -471,11 +616,18 @@ fn read_only_loads_are_assumed_to_miss_nothing() {
 
 #[test]
 fn implicit_reads_of_the_built_in_variables() {
-    let body = "__global__ void child(int* out, int begin, int count) {\n    out[begin] = twice[3];\n}\n";
+    let body = r#"__global__ void child(int* out, int begin, int count) {
+    out[begin] = twice[3];
+}
+"#;
     for class in [
         "__device__ struct Twice { __device__ int operator[](int i) const { return blockIdx.x + i; } } twice;\n",
-        "struct Twice { int k = blockIdx.x; __device__ int operator[](int i) const { return k; } };\n__device__ int twice[4];\n",
-        "struct Twice { int k; __device__ operator int() const { return blockIdx.x; } };\n__device__ int twice[4];\n",
+        r#"struct Twice { int k = blockIdx.x; __device__ int operator[](int i) const { return k; } };
+__device__ int twice[4];
+"#,
+        r#"struct Twice { int k; __device__ operator int() const { return blockIdx.x; } };
+__device__ int twice[4];
+"#,
     ] {
         refuses(
             ID,
@@ -484,7 +636,10 @@ fn implicit_reads_of_the_built_in_variables() {
         );
     }
     let macros = "#define ID \\\n    (blockIdx.x * blockDim.x + threadIdx.x)\n";
-    let body = "__global__ void child(int* out, int begin, int count) {\n    out[ID] = begin;\n}\n";
+    let body = r#"__global__ void child(int* out, int begin, int count) {
+    out[ID] = begin;
+}
+"#;
     rewrite(
         ID,
         &with_child(&format!("{macros}{body}"), "$0child<<<1, 32>>>(out, begin, count);"),
@@ -495,8 +650,17 @@ fn implicit_reads_of_the_built_in_variables() {
 fn launches_of_a_device_function() {
     let with = |functions: &str, kernels: &str| {
         let text = format!(
-            "__global__ void child(int* x, int n) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) x[i] += 1;\n}}\n\n\
-             {functions}\n__device__ void go(int* x, int n) {{\n    $0child<<<(n + 31) / 32, 32>>>(x, n);\n}}\n\n{kernels}"
+            r#"__global__ void child(int* x, int n) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] += 1;
+}}
+
+{functions}
+__device__ void go(int* x, int n) {{
+    $0child<<<(n + 31) / 32, 32>>>(x, n);
+}}
+
+{kernels}"#
         );
         let mut assumes = Vec::new();
         for id in ["threshold", "fire-and-forget", "serialize"] {
@@ -510,9 +674,17 @@ fn launches_of_a_device_function() {
         assert!(assumes.windows(2).all(|pair| pair[0] == pair[1]), "{assumes:?}");
         assumes[0]
     };
-    let kernel =
-        |code: &str| format!("__global__ void parent(int* x, int n) {{\n    if (threadIdx.x == 0) {{ {code} }}\n}}\n");
-    let other = "__global__ void other(int* x) { x[0] = 2; }\n__device__ void twice(int* x) { other<<<1, 1>>>(x); }\n";
+    let kernel = |code: &str| {
+        format!(
+            r#"__global__ void parent(int* x, int n) {{
+    if (threadIdx.x == 0) {{ {code} }}
+}}
+"#
+        )
+    };
+    let other = r#"__global__ void other(int* x) { x[0] = 2; }
+__device__ void twice(int* x) { other<<<1, 1>>>(x); }
+"#;
     assert_eq!(with("", &kernel("go(x, n);")), (false, false));
     assert_eq!(with("", &kernel("go(x, 1000); go(x, 10);")), (true, false));
     assert_eq!(
@@ -539,11 +711,16 @@ fn launches_of_a_device_function() {
 #[test]
 fn a_number_of_blocks_that_an_operator_changes_is_no_count() {
     let with = |change: &str| {
-        let before =
-            "struct Reader { int n; };\n__device__ Reader& operator>>(Reader& r, int& x) { x = ++r.n; return r; }\n\n";
+        let before = r#"struct Reader { int n; };
+__device__ Reader& operator>>(Reader& r, int& x) { x = ++r.n; return r; }
+
+"#;
         let launch = format!(
-            "int per = (count + 31) / 32;\n    Reader reader = {{v}};\n    {change}\n    int blocks = per;\n    \
-             child<<<blocks, 32>>>(out, begin, count);"
+            r#"int per = (count + 31) / 32;
+    Reader reader = {{v}};
+    {change}
+    int blocks = per;
+    child<<<blocks, 32>>>(out, begin, count);"#
         );
         rewrite(ID, &format!("{before}{}", program(&launch)))
     };

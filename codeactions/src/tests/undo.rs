@@ -61,15 +61,28 @@ fn rewrites_are_taken_back_exactly() {
         &["optimize"],
     ] {
         round_trip(&text, ids);
-        round_trip(&format!("// Here.\n#include <cstdio>\n\n{text}"), ids);
+        round_trip(
+            &format!(
+                r#"// Here.
+#include <cstdio>
+
+{text}"#
+            ),
+            ids,
+        );
         round_trip(&format!("// Here.\n\n{text}"), ids);
     }
 }
 
 #[test]
 fn children_with_barriers_are_taken_back() {
-    let child = "__global__ void child(int* out, int begin, int count) {\n    __shared__ int all;\n    if (threadIdx.x == 0) all = count;\n    \
-                 __syncthreads();\n    out[begin + threadIdx.x] = all;\n}\n";
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    __shared__ int all;
+    if (threadIdx.x == 0) all = count;
+    __syncthreads();
+    out[begin + threadIdx.x] = all;
+}
+"#;
     for block in ["32", "count"] {
         let text = with_child(
             child,
@@ -119,14 +132,21 @@ fn arguments_and_configurations_come_back() {
     for launch in [
         "child<<<(count + 31) / 32, 32>>>(out + v, 0, (short)count);",
         "child<<<1, 32, 64>>>(out, begin, n);",
-        "for (int k = 0; k < count; ++k) {\n        child<<<k + 1, 32>>>(out, begin, k);\n        out[k] = 1;\n    }",
-        "child<<<1, 32>>>(out, begin, count);\n    child<<<2, 64>>>(out + v, 0, count);",
+        r#"for (int k = 0; k < count; ++k) {
+        child<<<k + 1, 32>>>(out, begin, k);
+        out[k] = 1;
+    }"#,
+        r#"child<<<1, 32>>>(out, begin, count);
+    child<<<2, 64>>>(out + v, 0, count);"#,
     ] {
         round_trip(&program(launch), &["aggregate-block"]);
         round_trip(&program(launch), &["aggregate-grid"]);
     }
-    let child =
-        "template <class T>\n__global__ void child(T* out, int begin, int count) {\n    out[begin] += T(count);\n}\n";
+    let child = r#"template <class T>
+__global__ void child(T* out, int begin, int count) {
+    out[begin] += T(count);
+}
+"#;
     let text = with_child(child, "child<int><<<(count + 31) / 32, 32>>>(out, begin, count);");
     for id in ["aggregate-block", "coarsen", "threshold"] {
         round_trip(&text, &[id]);
@@ -165,7 +185,9 @@ fn programs_beside_it_may_have_the_same_names() {
     let back = fix_beside(&[("b.cu", &there), ("c.cu", &text)], "revert", &marked(&there), &[]);
     assert_eq!(back.map(|(back, _)| back), Ok(text));
     // One that has no definition of its own may mean this one.
-    let user = "__global__ void child_coarsened_aggregated(int);\nvoid use() { (void)&child_coarsened_aggregated, (void)&child_aggregated; }\n";
+    let user = r#"__global__ void child_coarsened_aggregated(int);
+void use() { (void)&child_coarsened_aggregated, (void)&child_aggregated; }
+"#;
     assert!(fix_beside(&[("user.cu", user)], "revert", &marked(&there), &[]).is_err());
 }
 
@@ -232,12 +254,18 @@ fn granularities_change() {
 
 #[test]
 fn what_follows_a_parent_is_taken_back() {
-    let other =
-        "__global__ void other(int* out, int begin) {\n    out[begin] = blockIdx.x;\n}\n\n__global__ void parent";
+    let other = r#"__global__ void other(int* out, int begin) {
+    out[begin] = blockIdx.x;
+}
+
+__global__ void parent"#;
     let two =
         program(&format!("{LAUNCH}\n    else other<<<1, 32>>>(out, begin);")).replace("__global__ void parent", other);
     round_trip(&two, &["aggregate-grid-stream"]);
-    let shared = "__shared__ int first;\n    if (i == 0) first = begin;\n    __syncthreads();\n    if (i < count) out[first + i] += 1;";
+    let shared = r#"__shared__ int first;
+    if (i == 0) first = begin;
+    __syncthreads();
+    if (i < count) out[first + i] += 1;"#;
     let barrier = program(LAUNCH).replace("if (i < count) out[begin + i] = count;", shared);
     round_trip(&barrier, &["aggregate-grid-stream"]);
     // More than one launch of a thread.
@@ -248,7 +276,8 @@ fn what_follows_a_parent_is_taken_back() {
         .replace("void parent(int* out,", "void parent(int* out, int* also,")
         .replace(
             "(out, row, n);",
-            "(out, out, row, n);\n    parent<<<1, 64>>>(nullptr, out, row, n);",
+            r#"(out, out, row, n);
+    parent<<<1, 64>>>(nullptr, out, row, n);"#,
         );
     round_trip(&twice, &["aggregate-grid-stream"]);
 }
@@ -340,7 +369,10 @@ fn a_threshold_goes_below_what_is_there() {
         let wide = fix("add-threshold", &marked(&there), &[("threshold", "7")]);
         assert!(wide.is_ok_and(|(t, _)| t.contains("kChildThreshold = 7;")));
     }
-    let two = program("child<<<begin, 32>>>(out, begin, count);\n    child<<<v, 64>>>(out + v, 0, count);");
+    let two = program(
+        r#"child<<<begin, 32>>>(out, begin, count);
+    child<<<v, 64>>>(out + v, 0, count);"#,
+    );
     let there = rewritten(&two, &["aggregate-block"]);
     let (new, _) = fix("add-threshold", &marked(&there), &[]).unwrap_or_default();
     assert!(

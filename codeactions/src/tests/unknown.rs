@@ -9,10 +9,18 @@ use super::{rewrite, rewrite_files};
 /// A parent whose children are independent, as far as `rest` says nothing else; the child begins with `first`.
 fn program(definitions: &str, first: &str) -> String {
     format!(
-        "{definitions}\n__global__ void child(int *data, int n) {{\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  {first}\n  \
-         if (i < n) data[i] = i;\n}}\n\
-         __global__ void parent(int *data, int n) {{\n  int i = threadIdx.x;\n  child<<<1, 64>>>(data + i * 64, 64);\n}}\n\
-         int main() {{ parent<<<1, 64>>>(nullptr, 64); }}\n"
+        r#"{definitions}
+__global__ void child(int *data, int n) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  {first}
+  if (i < n) data[i] = i;
+}}
+__global__ void parent(int *data, int n) {{
+  int i = threadIdx.x;
+  child<<<1, 64>>>(data + i * 64, 64);
+}}
+int main() {{ parent<<<1, 64>>>(nullptr, 64); }}
+"#
     )
 }
 
@@ -41,11 +49,13 @@ fn what_is_known_is_used() {
         ("", ""),
         (HELPER, "helper(data, i);"),
         (
-            "__device__ void helper(const int *d, int);\n__device__ void helper(const int *data, int i) { }",
+            r#"__device__ void helper(const int *d, int);
+__device__ void helper(const int *data, int i) { }"#,
             "helper(data, i);",
         ),
         (
-            "__device__ void helper(unsigned n);\n__device__ void helper(unsigned int n) { }",
+            r#"__device__ void helper(unsigned n);
+__device__ void helper(unsigned int n) { }"#,
             "helper(3u);",
         ),
     ] {
@@ -57,7 +67,14 @@ fn what_is_known_is_used() {
 #[test]
 fn what_is_not_known_may_write() {
     let overload = "__device__ void helper(int *data, int i) { data[i + 1] = 5; }";
-    let class = |member: &str| format!("struct Log {{\n  int *p;\n  {member}\n}};");
+    let class = |member: &str| {
+        format!(
+            r#"struct Log {{
+  int *p;
+  {member}
+}};"#
+        )
+    };
     let destructor = "__device__ ~Log() { *p = 1; }";
     for (definitions, first) in [
         // Another overload, of which only the declaration is in sight, or not even that.
@@ -83,7 +100,10 @@ fn what_is_not_known_may_write() {
         ),
         // Operators, and members of classes.
         (
-            in_scopes("struct Log { int *p; };\n__device__ int operator+(Log log, int i) { return log.p[i] = 1; }"),
+            in_scopes(
+                r#"struct Log { int *p; };
+__device__ int operator+(Log log, int i) { return log.p[i] = 1; }"#,
+            ),
             "Log log{data}; log + i;",
         ),
         (
@@ -135,11 +155,17 @@ fn what_a_namespace_has_is_not_what_the_file_has() {
 fn a_kernel_that_others_may_launch_has_no_known_size() {
     let program = |rest: &str| {
         format!(
-            "__global__ void child(int *data, int n) {{ if (threadIdx.x < n) data[threadIdx.x] = threadIdx.x; }}\n\
-             __global__ void parent(int *data, int n) {{\n  if (threadIdx.x == 0) {{\n    \
-             child<<<4, 64>>>(data + blockIdx.x * 64, n);\n    $0cudaDeviceSynchronize();\n    \
-             data[blockIdx.x] = data[blockIdx.x * 64] + gridDim.x;\n  }}\n}}\n{rest}\n\
-             int main() {{ int *d; cudaMalloc(&d, 400); parent<<<1, 1>>>(d, 4); cudaDeviceSynchronize(); }}\n"
+            r#"__global__ void child(int *data, int n) {{ if (threadIdx.x < n) data[threadIdx.x] = threadIdx.x; }}
+__global__ void parent(int *data, int n) {{
+  if (threadIdx.x == 0) {{
+    child<<<4, 64>>>(data + blockIdx.x * 64, n);
+    $0cudaDeviceSynchronize();
+    data[blockIdx.x] = data[blockIdx.x * 64] + gridDim.x;
+  }}
+}}
+{rest}
+int main() {{ int *d; cudaMalloc(&d, 400); parent<<<1, 1>>>(d, 4); cudaDeviceSynchronize(); }}
+"#
         )
     };
     // What follows the wait runs in a grid of one thread, where the kernel's grids have one.
@@ -162,9 +188,12 @@ fn a_kernel_that_others_may_launch_has_no_known_size() {
 
 #[test]
 fn a_header_that_many_include() {
-    let parent = "__global__ void child(int *data, int n) { if (threadIdx.x < n) data[threadIdx.x] = threadIdx.x; }\n\
-                  __global__ void parent(int *data, int n) { child<<<1, 64>>>(data + 64 * blockIdx.x, n); }\n";
-    let main = "#include \"parent.cuh\"\nint main() { parent<<<64, 1>>>(nullptr, 64); }\n";
+    let parent = r#"__global__ void child(int *data, int n) { if (threadIdx.x < n) data[threadIdx.x] = threadIdx.x; }
+__global__ void parent(int *data, int n) { child<<<1, 64>>>(data + 64 * blockIdx.x, n); }
+"#;
+    let main = r#"#include "parent.cuh"
+int main() { parent<<<64, 1>>>(nullptr, 64); }
+"#;
     let assumed = |includers: usize| {
         let mut files = vec![
             ("parent.cuh".to_owned(), parent.to_owned()),

@@ -5,10 +5,18 @@ use super::{refuses, rewrite};
 /// A child with these includes and definitions before it, and this code in it.
 fn program(before: &str, code: &str) -> String {
     format!(
-        "{before}\n__global__ void child(int* out, int n) {{\n    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    {code}\n    \
-         if (i < n) out[i] += i;\n}}\n\
-         __global__ void parent(int* out, int n) {{\n    int t = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-         child<<<2, 32>>>(out + 64 * t, n);\n}}\nvoid run(int* out) {{ parent<<<2, 32>>>(out, 64); }}\n"
+        r#"{before}
+__global__ void child(int* out, int n) {{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    {code}
+    if (i < n) out[i] += i;
+}}
+__global__ void parent(int* out, int n) {{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    child<<<2, 32>>>(out + 64 * t, n);
+}}
+void run(int* out) {{ parent<<<2, 32>>>(out, 64); }}
+"#
     )
 }
 
@@ -55,12 +63,14 @@ fn what_is_not_seen_is_not_moved() {
         ("#include \"guard.h\"\nusing Mine = Guard;", "Mine m;", "Mine"),
         ("#include <lib/guard.h>", "Guard guard;", "Guard"),
         (
-            "#include \"guard.h\"\n__device__ int index() { return GLOBAL_ID; }",
+            r#"#include "guard.h"
+__device__ int index() { return GLOBAL_ID; }"#,
             "i = index();",
             "GLOBAL_ID",
         ),
         (
-            "#include \"guard.h\"\n__device__ int index(int i) { Guard g; return i; }",
+            r#"#include "guard.h"
+__device__ int index(int i) { Guard g; return i; }"#,
             "i = index(i);",
             "Guard",
         ),
@@ -91,7 +101,10 @@ fn what_is_harmless_is_moved() {
             "Node* p = (Node*)out; if (p->next == nullptr) return;",
         ),
         (
-            "#include \"vec.h\"\nstruct Pair { int a, b; };\nenum Kind { kOne, kTwo };\nusing Number = unsigned;",
+            r#"#include "vec.h"
+struct Pair { int a, b; };
+enum Kind { kOne, kTwo };
+using Number = unsigned;"#,
             "Pair p{1, 2}; Kind k = kOne; const Number m = 3; float4 f = make_float4(0, 0, 0, 0); if (p.a + m < k + f.x) return;",
         ),
         (

@@ -527,7 +527,7 @@ mod tests {
                 .arg(&out)
                 .env("A", "b  c")
                 .current_dir("/");
-            let done = remote.run(&command, Duration::from_secs(30), &[&out]).map_err(text)?;
+            let done = remote.run(&command, Duration::from_secs(300), &[&out]).map_err(text)?;
             assert_eq!(
                 (done.stdout.as_str(), done.stderr.as_str()),
                 ("a 'b'\n$c|b  c\n", "oops\n")
@@ -539,10 +539,10 @@ mod tests {
             let mut hangs = Command::new("sh");
             hangs.args(["-c", "sleep 600 & sleep 600"]);
             let done = remote.run(&hangs, Duration::from_millis(300), &[]).map_err(text)?;
-            assert!(done.status.is_none() && begin.elapsed() < Duration::from_secs(20));
+            assert!(done.status.is_none() && begin.elapsed() < Duration::from_secs(300));
             let mut crashes = Command::new("sh");
             crashes.args(["-c", "kill -SEGV $$"]);
-            let done = remote.run(&crashes, Duration::from_secs(30), &[]).map_err(text)?;
+            let done = remote.run(&crashes, Duration::from_secs(300), &[]).map_err(text)?;
             use std::os::unix::process::ExitStatusExt;
             assert_eq!(done.status.and_then(|status| status.signal()), Some(11));
             Ok(PathBuf::from(&remote.there))
