@@ -132,7 +132,8 @@ __global__ void k(int n, int* out, const int* __restrict__ ro, const int* row) {
         let mut host = Host::new();
         let file = host.set_file(Path::new("/w/a.cu"), source);
         let db = host.db();
-        let body = body(db, *items(db, file).functions.last().unwrap());
+        let function = *items(db, file).functions.last().unwrap();
+        let body = body(db, function);
         let ExprKind::Launch(launch) = &body.expr(body.launches[0]).kind else {
             panic!("no launch")
         };
@@ -144,7 +145,7 @@ __global__ void k(int n, int* out, const int* __restrict__ ro, const int* row) {
         };
         let first = (0..body.stmts.len() as u32).map(StmtId).filter(is_loop);
         let first = first.min_by_key(|s| body.stmt(*s).span.start).unwrap();
-        changes_around(&body, launch.config[0], first)
+        changes_around(db, function, &body, launch.config[0], first)
     };
     for statements in [
         "for (int i = 0; i < n; i++) c<<<i, 1>>>(out);",
@@ -182,8 +183,9 @@ fn parameters_that_stay() {
         let source = format!("__global__ void k(int n, int* out) {{ {statements} }}");
         let file = host.set_file(Path::new("/w/a.cu"), source);
         let db = host.db();
-        let body = body(db, *items(db, file).functions.last().unwrap());
-        immutable_parameter(&body, body.params[0])
+        let function = *items(db, file).functions.last().unwrap();
+        let body = body(db, function);
+        immutable_parameter(db, function, &body, body.params[0])
     };
     for statements in [
         "out[n] = n;",

@@ -186,7 +186,7 @@ fn called<'db>(
         return None;
     };
     match callee(db, function, body, *target, name.as_deref(), args) {
-        Callee::Functions(all) => Some(all),
+        Callee::Functions(all, _) => Some(all),
         _ => None,
     }
 }
@@ -478,7 +478,9 @@ impl Search<'_, '_> {
                 StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::DoWhile { .. }
             )
         });
-        loops.next().is_some_and(|l| changes_around(body, stride, l))
+        loops
+            .next()
+            .is_some_and(|l| changes_around(self.db, self.function, body, stride, l))
     }
 
     /// The statement has a barrier of its own, or leaves the function.

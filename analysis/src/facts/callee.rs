@@ -2,9 +2,10 @@
 
 use crate::base::db::Db;
 use crate::base::span::Span;
+use crate::facts::groups::group_call;
 use crate::hir::included::included_files;
 use crate::hir::items::FunctionItem;
-use crate::hir::library::{Known, known};
+use crate::hir::library::{Library, TOGETHER, known};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, meaning};
 use crate::hir::scope::hides;
@@ -14,10 +15,10 @@ use crate::hir::{Body, ExprId, ExprKind, Name, Type};
 
 /// What a call means.
 pub(crate) enum Callee<'db> {
-    /// One of these definitions.
-    Functions(Vec<FunctionItem<'db>>),
+    /// One of these definitions, or the library's function of that name, which they overload.
+    Functions(Vec<FunctionItem<'db>>, Option<Library>),
     /// A library function.
-    Known(Known),
+    Known(Library),
     /// `T(x)`: a conversion or construction of this type.
     Type(String),
     /// Not known.
@@ -35,8 +36,8 @@ pub(crate) fn callee<'db>(
 ) -> Callee<'db> {
     let (ExprKind::Name(Name::Other(_)), Some(name)) = (&body.expr(body.strip_parens(target)).kind, name) else {
         // A member function of a cooperative group.
-        if let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(target)).kind {
-            return group_method(body, *base, field).map_or(Callee::Unknown, Callee::Known);
+        if let ExprKind::Field { .. } = &body.expr(body.strip_parens(target)).kind {
+            return group_call(db, function, body, target).map_or(Callee::Unknown, |(_, known)| Callee::Known(known));
         }
         return match name {
             Some(name) if matches!(&body.expr(target).kind, ExprKind::Unknown { .. }) => {
@@ -57,7 +58,9 @@ pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &
         return Callee::Unknown;
     }
     // The runtime header's, of a warp for all its threads, do what CUDA's do.
-    if let Some(atomic) = name.strip_prefix("gridfuse::together::").and_then(known) {
+    if name.starts_with(TOGETHER)
+        && let Some(atomic) = known(name)
+    {
         return Callee::Known(atomic);
     }
     match meaning(db, function.file(db), name) {
@@ -86,7 +89,9 @@ pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &
             if fitting.is_empty() {
                 Callee::Unknown
             } else {
-                Callee::Functions(fitting)
+                // A function in a namespace hides what is outside of it.
+                let overloads = fitting.iter().all(|f| !f.name(db).contains("::"));
+                Callee::Functions(fitting, known(name).filter(|_| overloads))
             }
         }
         Meaning::Type => Callee::Type(name.to_owned()),
@@ -96,6 +101,14 @@ pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &
             None => Callee::Unknown,
         },
         Meaning::Global(_) | Meaning::Enumerator | Meaning::Macro(_) => Callee::Unknown,
+    }
+}
+
+/// What the library function does that a call by this name in `function` means; `None` where it means something else, or may.
+pub(crate) fn library_called(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> Option<Library> {
+    match by_name(db, function, name, &[]) {
+        Callee::Known(known) => Some(known),
+        _ => None,
     }
 }
 
@@ -144,25 +157,6 @@ fn scalar_type(name: &str) -> bool {
     scalar.contains(&name)
         || (name.ends_with("_t") && (name.starts_with("int") || name.starts_with("uint")))
         || crate::hir::library::vector_fields(name).is_some()
-}
-
-fn group_method(body: &Body, base: ExprId, method: &str) -> Option<Known> {
-    let ExprKind::Name(Name::Local(b)) = &body.expr(body.strip_parens(base)).kind else {
-        return None;
-    };
-    let ty = &body.binding(*b).ty;
-    if !ty.base.starts_with("cg::") && !ty.base.starts_with("cooperative_groups::") {
-        return None;
-    }
-    match method {
-        "sync" | "barrier_arrive" | "barrier_wait" | "arrive_and_wait" => Some(Known::GroupBarrier),
-        "any" | "all" | "ballot" | "shfl" | "shfl_up" | "shfl_down" | "shfl_xor" | "match_any" | "match_all" => {
-            Some(Known::OpaqueWarp)
-        }
-        "thread_rank" | "size" | "num_threads" | "meta_group_rank" | "meta_group_size" | "group_index"
-        | "thread_index" | "group_dim" | "dim_threads" | "is_valid" => Some(Known::Opaque),
-        _ => None,
-    }
 }
 
 /// A default argument that every call gets alike.

@@ -180,7 +180,7 @@ fn changed_by_what_is_unclear<'db>(
             } => {
                 let by_reference = match callee(db, function, body, *target, name.as_deref(), args) {
                     Callee::Known(_) => continue,
-                    Callee::Functions(all) => Some(all),
+                    Callee::Functions(all, _) => Some(all),
                     _ => None,
                 };
                 for (i, arg) in args.iter().enumerate() {
@@ -351,7 +351,8 @@ impl<'a, 'db: 'a> Analysis<'a, 'db> {
         else {
             return elsewhere();
         };
-        let Callee::Functions(all) = callee(self.db, self.function, self.body, *target, name.as_deref(), args) else {
+        let Callee::Functions(all, None) = callee(self.db, self.function, self.body, *target, name.as_deref(), args)
+        else {
             return elsewhere();
         };
         let [function] = all.as_slice() else { return elsewhere() };
@@ -435,7 +436,7 @@ impl<'a, 'db: 'a> Analysis<'a, 'db> {
                 args,
                 ..
             } => {
-                let Callee::Functions(all) = callee(self.db, self.function, body, *target, name.as_deref(), args)
+                let Callee::Functions(all, None) = callee(self.db, self.function, body, *target, name.as_deref(), args)
                 else {
                     return;
                 };

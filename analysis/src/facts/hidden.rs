@@ -15,7 +15,7 @@ use crate::hir::declarator::declared_name;
 use crate::hir::declarator::is_array;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
-use crate::hir::library::{Known, known};
+use crate::hir::library::known;
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, functions_in, functions_named, meaning_in};
 use crate::hir::word::Word;
@@ -550,7 +550,7 @@ impl Reading<'_> {
         let constructs = matches!(meaning_in(self.db, self.places.function, name), Meaning::Type)
             || functions.iter().any(|f| class_of(self.db, *f) == unqualified(name));
         if functions.is_empty() || constructs {
-            return constructs || matches!(known(name), Some(Known::Pure));
+            return constructs || known(name).is_some_and(|l| l.is_pure());
         }
         functions
             .iter()

@@ -4,6 +4,7 @@
 pub(crate) mod callee;
 pub mod dependence;
 pub mod escape;
+pub mod groups;
 pub mod hidden;
 pub mod launch;
 pub mod streams;

@@ -11,6 +11,7 @@ use crate::base::span::Span;
 use crate::facts::callee::Callee;
 use crate::facts::callee::by_name;
 use crate::facts::callee::callee;
+use crate::facts::callee::library_called;
 use crate::facts::hidden::hidden;
 use crate::facts::uniformity::memory::MemoryClass;
 use crate::facts::uniformity::memory::Places;
@@ -29,8 +30,7 @@ use crate::hir::assembly::assembly_may_have;
 use crate::hir::body;
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
-use crate::hir::library::Known;
-use crate::hir::library::known;
+use crate::hir::library::{Does, Library, Memory, Together, library};
 use crate::hir::names::unqualified;
 use rustc_hash::FxHashSet;
 
@@ -290,7 +290,7 @@ impl<'db> Scan<'_, 'db> {
                 facts.launches.push(span);
                 let candidates = match &launch.kernel {
                     Some(name) => match by_name(self.db, self.function, name, &launch.args) {
-                        Callee::Functions(all) => all,
+                        Callee::Functions(all, _) => all,
                         _ => Vec::new(),
                     },
                     None => Vec::new(),
@@ -308,7 +308,10 @@ impl<'db> Scan<'_, 'db> {
                 args,
                 ..
             } => match callee(self.db, self.function, body, *target, name.as_deref(), args) {
-                Callee::Functions(candidates) => {
+                Callee::Functions(candidates, library) => {
+                    if let Some(library) = library {
+                        self.library(library, args, span);
+                    }
                     self.hand_on(args);
                     self.found.calls.push(CallSite {
                         expr: id,
@@ -316,7 +319,7 @@ impl<'db> Scan<'_, 'db> {
                         candidates,
                     });
                 }
-                Callee::Known(k) => self.library(k, args, span),
+                Callee::Known(library) => self.library(library, args, span),
                 Callee::Type(ty) => self.construct(&ty, span),
                 Callee::Unknown => {
                     self.hand_on(args);
@@ -362,28 +365,42 @@ impl<'db> Scan<'_, 'db> {
         }
     }
 
-    fn library(&mut self, k: Known, args: &[ExprId], span: Span) {
+    fn library(&mut self, library: Library, args: &[ExprId], span: Span) {
         let facts = &mut self.found.facts;
-        match k {
-            Known::Barrier | Known::BlockVote | Known::WarpBarrier | Known::GroupBarrier => facts.barriers.push(span),
-            Known::Vote | Known::ActiveMask | Known::Shuffle | Known::ShuffleBy | Known::OpaqueWarp => {
-                facts.warp_ops.push(span);
-            }
-            Known::Print => facts.prints.push(span),
-            Known::DeviceSync => facts.device_sync.push(span),
-            Known::Atomic | Known::Store => match args.first() {
-                Some(pointer) => {
-                    let class = self.places.pointee_class(*pointer);
-                    self.write_to(&self.places.pointee_root(*pointer), class, span);
-                }
-                None => self.unknown("", span),
-            },
-            Known::WritesMemory => {
-                let root = args.first().map_or(Root::Other, |a| self.places.pointee_root(*a));
-                self.hand_on(args);
-                self.write_to(&root, MemoryClass::Any, span);
-            }
-            Known::Pure | Known::Ldg | Known::Opaque | Known::Fence | Known::Runtime | Known::VolatileLoad => {}
+        if library.is_barrier() {
+            facts.barriers.push(span);
+        } else if library.together != Together::Alone {
+            facts.warp_ops.push(span);
+        }
+        if library.does.has(Does::PRINTS) {
+            facts.prints.push(span);
+        }
+        if library.does.has(Does::WAITS_FOR_CHILDREN) {
+            facts.device_sync.push(span);
+        }
+        let whole = match library.memory {
+            Memory::Atomic(_) | Memory::Stores => false,
+            Memory::Through { whole, .. } => whole,
+            Memory::Handle { writes: true } => return self.write(MemoryClass::Any, false, span),
+            Memory::Untouched
+            | Memory::ReadOnly
+            | Memory::Loads { .. }
+            | Memory::Frees
+            | Memory::Handle { writes: false }
+            | Memory::References => return,
+        };
+        if args.is_empty() {
+            return self.unknown("", span);
+        }
+        if whole {
+            self.hand_on(args);
+        }
+        for pointer in library.writes(args.len()).filter_map(|at| args.get(at)) {
+            let class = match whole {
+                true => MemoryClass::Any,
+                false => self.places.pointee_class(*pointer),
+            };
+            self.write_to(&self.places.pointee_root(*pointer), class, span);
         }
     }
 
@@ -493,7 +510,8 @@ pub fn may_end_the_program<'db>(db: &'db dyn Db, function: FunctionItem<'db>) ->
     cut || !unknown.is_empty()
         || all.iter().any(|(f, _)| {
             let facts = &direct(db, *f).facts;
-            let ends = |name: &str| matches!(unqualified(name), "__trap" | "assert" | "abort" | "exit" | "__brkpt");
+            // By any namespace: what a program calls `mine::exit` is likely to do the same.
+            let ends = |name: &str| library(unqualified(name)).is_some_and(|l| l.does.has(Does::TRAPS));
             !facts.asm.is_empty()
                 || !facts.unknown_calls.is_empty()
                 || body(db, *f)
@@ -511,9 +529,7 @@ pub(crate) fn looks_at_the_thread<'db>(db: &'db dyn Db, function: FunctionItem<'
     let numbers = |f: FunctionItem<'db>| {
         body(db, f).exprs.iter().any(|e| match &e.kind {
             ExprKind::Name(Name::Builtin(builtin)) => matches!(builtin, Builtin::ThreadIdx | Builtin::BlockIdx),
-            ExprKind::Call { name: Some(name), .. } => {
-                matches!(known(name), Some(Known::Opaque | Known::ActiveMask | Known::OpaqueWarp))
-            }
+            ExprKind::Call { name: Some(name), .. } => library_called(db, f, name).is_some_and(|l| l.looks_around()),
             _ => false,
         })
     };

@@ -324,8 +324,8 @@ pub fn misses_header(db: &dyn Db, file: SourceFile) -> bool {
             .any(|includer| included_files(db, *includer).iter().any(misses))
 }
 
-/// Directories of the toolkit's and the system's headers.
-const SCOPES: [&str; 12] = [
+/// Folders of the compiler's and of CUDA's headers.
+const FOLDERS: &[&str] = &[
     "cub",
     "thrust",
     "cuda",
@@ -340,8 +340,8 @@ const SCOPES: [&str; 12] = [
     "ext",
 ];
 
-/// CUDA's headers, without their suffixes.
-const CUDA: [&str; 49] = [
+/// CUDA's headers, without their endings.
+const OF_CUDA: &[&str] = &[
     "cuda",
     "cuda_runtime",
     "cuda_runtime_api",
@@ -393,8 +393,8 @@ const CUDA: [&str; 49] = [
     "nvml",
 ];
 
-/// Headers of C, of POSIX and of what else every compiler finds, without their suffixes.
-const SYSTEM: [&str; 38] = [
+/// Headers of C, of its system, and the runtime header, without their endings.
+const OF_C: &[&str] = &[
     "assert",
     "complex",
     "ctype",
@@ -440,7 +440,7 @@ fn is_of_toolkit(include: &IncludeItem) -> bool {
     let path = include.path.as_str();
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
     if !rest.is_empty() {
-        return include.system && SCOPES.contains(&first) || path.ends_with("/gridfuse.cuh");
+        return include.system && FOLDERS.contains(&first) || path.ends_with("/gridfuse.cuh");
     }
     match path.rsplit_once('.') {
         // `<vector>`
@@ -448,7 +448,7 @@ fn is_of_toolkit(include: &IncludeItem) -> bool {
         Some((stem, _)) => {
             let of_architecture =
                 stem.starts_with("sm_") && (stem.ends_with("intrinsics") || stem.ends_with("functions"));
-            SYSTEM.contains(&stem) || CUDA.contains(&stem) || of_architecture
+            OF_C.contains(&stem) || OF_CUDA.contains(&stem) || of_architecture
         }
     }
 }

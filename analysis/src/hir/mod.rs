@@ -10,7 +10,7 @@ pub(crate) mod declarator;
 pub mod flow;
 pub mod included;
 pub mod items;
-pub(crate) mod library;
+pub mod library;
 mod literal;
 mod lower;
 mod lower_expr;

@@ -3,7 +3,6 @@
 use tree_sitter::Node;
 
 use crate::base::fields;
-use crate::hir::library::Known;
 use crate::hir::library::known;
 
 /// What the constructors of a class do.
@@ -349,7 +348,7 @@ impl Reader<'_> {
                 let called = node
                     .child_by_field_id(fields::FUNCTION.id())
                     .map_or("", |f| self.text(f));
-                let pure = is_number_type(called) || matches!(known(called), Some(Known::Pure));
+                let pure = is_number_type(called) || known(called).is_some_and(|l| l.is_pure());
                 let arguments = node.child_by_field_id(fields::ARGUMENTS.id());
                 pure && arguments.is_some_and(|arguments| self.computes(arguments, parameters))
             }

@@ -15,7 +15,7 @@ use crate::edit::lex;
 use crate::edit::names::words_with_macros;
 use crate::emit::launchpad::{self, Listed};
 use crate::emit::target;
-use crate::facts::calls::{self, Library};
+use crate::facts::calls;
 use crate::facts::cluster::ARENA;
 use crate::facts::cluster::{Cluster, Function};
 use crate::facts::effects::Effects;
@@ -386,8 +386,7 @@ fn refuse_changed_config(host: &Site<'_>, refusals: &mut Refusals) {
             ExprKind::AddrOf(place) => lex::identifiers(host.expr_source(*place)).any(|w| named.contains(w)),
             ExprKind::Call { name, args, .. } => args.iter().enumerate().any(|(index, a)| {
                 let known = |name: &str| {
-                    calls::library(name).is_some_and(|l| l == Library::Pure)
-                        || pure::takes_by_value(db, host.parent, name, index)
+                    calls::is_pure(db, host.parent, name) || pure::takes_by_value(db, host.parent, name, index)
                 };
                 named.contains(host.expr_source(*a)) && !name.as_deref().is_some_and(known)
             }),

@@ -5,15 +5,18 @@ use std::collections::HashSet;
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::groups::group_call;
 use gridfuse_analysis::facts::launch::statement_places;
 use gridfuse_analysis::facts::uniformity::{Level, settled_uniformity, uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::library::{Library, Together, library};
 use gridfuse_analysis::hir::resolve::functions_in;
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
 
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
-use crate::facts::calls::{self, Library};
 use crate::facts::effects::{Effects, effects};
 
 /// Refuses a kernel named `name`, whose body is that of `worker`, unless every barrier is reached by all threads of the block or
@@ -84,37 +87,21 @@ impl<'db> Search<'db> {
         let places = statement_places(db, function);
         let file = function.file(db);
         for (index, expr) in body.exprs.iter().enumerate() {
-            let ExprKind::Call {
-                name: Some(name),
-                callee,
-                ..
-            } = &expr.kind
-            else {
+            let ExprKind::Call { name, callee, .. } = &expr.kind else {
                 continue;
+            };
+            let called = body.expr(*callee).span;
+            let (needed, span) = match (group_call(db, function, &body, *callee), &body.expr(*callee).kind, name) {
+                (Some((_, known)), ExprKind::Field { field, .. }, _) => {
+                    let start = called.end.saturating_sub(field.len() as u32);
+                    (together(&known), Span::new(start, called.end))
+                }
+                (_, _, Some(name)) => (self.needed(function, name), called),
+                _ => continue,
             };
             let place = FileRange {
                 file,
-                range: body.expr(*callee).span.shift(function.start(db)),
-            };
-            let needed = match calls::library(name) {
-                Some(Library::Barrier) => Level::Block,
-                Some(Library::Warp) => Level::Warp,
-                Some(_) => continue,
-                None => {
-                    let mut needed = Level::Varying;
-                    for callee in functions_in(db, function, name).into_iter().filter(|f| f.has_body(db)) {
-                        let inner = effects(db, callee);
-                        if !inner.barriers.is_empty() {
-                            needed = needed.min(Level::Block);
-                        } else if !inner.warp.is_empty() {
-                            needed = needed.min(Level::Warp);
-                        }
-                        if needed < Level::Varying {
-                            self.function(callee);
-                        }
-                    }
-                    needed
-                }
+                range: span.shift(function.start(db)),
             };
             if needed == Level::Varying {
                 continue;
@@ -152,6 +139,37 @@ impl<'db> Search<'db> {
                 None => self.divergent.push((place, "it stands under a condition".to_owned())),
             }
         }
+    }
+
+    /// Which threads must come together to what is called by this name.
+    fn needed(&mut self, function: FunctionItem<'db>, name: &str) -> Level {
+        let db = self.db;
+        let functions = functions_in(db, function, name);
+        if functions.is_empty() && !hides(db, function, name) {
+            return library(name).map_or(Level::Varying, |known| together(&known));
+        }
+        let mut needed = Level::Varying;
+        for callee in functions.into_iter().filter(|f| f.has_body(db)) {
+            let inner = effects(db, callee);
+            if !inner.barriers.is_empty() {
+                needed = needed.min(Level::Block);
+            } else if !inner.warp.is_empty() {
+                needed = needed.min(Level::Warp);
+            }
+            if needed < Level::Varying {
+                self.function(callee);
+            }
+        }
+        needed
+    }
+}
+
+/// Which threads must come together to a library function.
+fn together(known: &Library) -> Level {
+    match known.together {
+        Together::Alone => Level::Varying,
+        Together::Warp => Level::Warp,
+        Together::Block | Together::Group => Level::Block,
     }
 }
 

@@ -1,108 +1,63 @@
-//! What functions of CUDA and the C++ library mean for moving code out of a kernel.
+//! Names that are followed by a parenthesis, by what rewrites ask of them: functions of the library, words of the language, types.
 
-use gridfuse_analysis::hir::stream_ordered::{Operation, stream_ordered};
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::base::preprocess::MacroItem;
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::library::library;
+use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
+use gridfuse_analysis::hir::scope::hides;
 
-/// The behaviour of a library function, as far as rewrites care.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Library {
-    /// Depends on its arguments alone and changes nothing.
-    Pure,
-    /// Changes memory or prints, but looks at nothing of the grid.
-    Plain,
-    /// A barrier of the block.
-    Barrier,
-    /// Exchanges data with the other threads of the warp, or waits for them.
-    Warp,
-    /// Waits for child grids.
-    DeviceSync,
-    /// Reads the error of a launch.
-    Error,
-    /// Orders streams by events.
-    Event,
-    /// Writes or copies memory when its turn in a stream has come, as grids run.
-    StreamOrdered,
+use crate::edit::include::HEADER_NAME;
+use crate::edit::lex;
+
+/// The namespace of the runtime header with atomic operations that are called as CUDA's, and do for a warp what those do for a thread.
+pub use gridfuse_analysis::hir::library::TOGETHER;
+
+/// Whether what is called by this name in `function` depends on its arguments alone and changes nothing: a function of the library, or a
+/// type of CUDA's that is made.
+pub fn is_pure(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
+    let pure = library(name).is_some_and(|known| known.is_pure()) || name == "dim3" || VECTORS.contains(&name);
+    pure && !is_of_program(db, function, name)
 }
 
-/// Looks up a function by its name as written.
-pub fn library(name: &str) -> Option<Library> {
-    let name = name.strip_prefix("::").unwrap_or(name);
-    if GRIDFUSE.contains(&name) {
-        return Some(Library::Pure);
+/// Whether `name`, as it is called in `function`, is something that the program defines.
+fn is_of_program(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
+    if hides(db, function, name) {
+        return true;
     }
-    let name = name
-        .strip_prefix("cuda::std::")
-        .or_else(|| name.strip_prefix("std::"))
-        .or_else(|| name.strip_prefix(TOGETHER))
-        .unwrap_or(name);
-    if name.contains("::") {
-        return None;
-    }
-    if PURE.contains(&name) || is_conversion(name) {
-        return Some(Library::Pure);
-    }
-    if PLAIN.contains(&name)
-        || name
-            .strip_prefix("atomic")
-            .is_some_and(|r| ATOMICS.contains(&scope_free(r)))
-    {
-        return Some(Library::Plain);
-    }
-    Some(match name {
-        "__syncthreads" | "__syncthreads_or" | "__syncthreads_and" | "__syncthreads_count" => Library::Barrier,
-        "__syncwarp" | "__activemask" | "__any" | "__all" | "__ballot" | "__shfl" | "__shfl_up" | "__shfl_down"
-        | "__shfl_xor" => Library::Warp,
-        _ if name.starts_with("__") && name.ends_with("_sync") => Library::Warp,
-        "cudaDeviceSynchronize" | "cudaThreadSynchronize" | "cudaStreamSynchronize" | "cudaEventSynchronize" => {
-            Library::DeviceSync
-        }
-        "cudaGetLastError" | "cudaPeekAtLastError" => Library::Error,
-        _ => match stream_ordered(name)?.0 {
-            Operation::Event => Library::Event,
-            Operation::Set | Operation::Copy | Operation::CopyBox => Library::StreamOrdered,
-        },
-    })
+    let seen = included_files(db, function.file(db));
+    let of_runtime = |file: SourceFile| file.path(db).file_name().is_some_and(|n| n == HEADER_NAME);
+    let functions = functions_in(db, function, name);
+    let mut files = functions.iter().map(|f| f.file(db));
+    files.any(|file| seen.contains(&file) && !of_runtime(file))
+        || matches!(meaning_in(db, function, name), Meaning::Macro(item) if !only_computes(&item))
+}
+
+/// A macro that is made of its parameters, numbers and operators, and so does what the function does whose name it has.
+fn only_computes(item: &MacroItem) -> bool {
+    let params = item.params.as_deref().unwrap_or_default();
+    let mut words = lex::identifiers(&item.body);
+    words.all(|word| params.iter().any(|param| param == word)) && !changes(&item.body)
+}
+
+/// `=`, `++` or `--` stands there.
+fn changes(code: &str) -> bool {
+    let without = ["==", "!=", "<=", ">="]
+        .iter()
+        .fold(code.to_owned(), |code, op| code.replace(op, " "));
+    without.contains('=') || without.contains("++") || without.contains("--")
 }
 
 /// Whether a library function does nothing but load, by way of a cache of its own.
 pub fn only_loads(name: &str) -> bool {
-    let loads = ["__ldg", "__ldcg", "__ldca", "__ldcs", "__ldlu", "__ldcv"];
-    library(name).is_some() && (loads.contains(&name) || name.starts_with("tex"))
+    library(name).is_some_and(|known| known.only_loads())
 }
 
-/// The namespace of the runtime header with atomic operations that are called as CUDA's, and do for a warp what those do for a thread.
-pub const TOGETHER: &str = "gridfuse::together::";
-
-/// Functions of the runtime header that work on their arguments alone.
-const GRIDFUSE: &[&str] = &[
-    "gridfuse::below_threshold",
-    "gridfuse::coarsened",
-    "gridfuse::coarsened_to",
-];
-
-fn scope_free(name: &str) -> &str {
-    name.strip_suffix("_block")
-        .or_else(|| name.strip_suffix("_system"))
-        .unwrap_or(name)
-}
-
-const ATOMICS: &[&str] = &[
-    "Add", "Sub", "Exch", "Min", "Max", "Inc", "Dec", "CAS", "And", "Or", "Xor",
-];
-
-/// `__float2int_rn`, `__int_as_float`, `__fadd_rn`, `make_float4`.
-fn is_conversion(name: &str) -> bool {
-    if let Some(rest) = name.strip_prefix("make_") {
-        return VECTORS.contains(&rest);
-    }
-    let Some(rest) = name.strip_prefix("__") else {
-        return false;
-    };
-    let rounded = ["_rn", "_rz", "_ru", "_rd"].iter().any(|s| rest.ends_with(s));
-    let from = [
-        "float", "double", "int", "uint", "ll", "ull", "half", "short", "ushort", "bfloat16", "hiloint",
-    ];
-    let converts = (rest.contains('2') || rest.contains("_as_")) && from.iter().any(|f| rest.starts_with(f));
-    rounded || converts
+/// Whether `name`, as it is called in `function`, is a function of the library that changes none of its arguments themselves.
+pub fn keeps_arguments(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
+    let kept = is_pure(db, function, name) || library(name).is_some_and(|known| known.keeps_arguments());
+    kept && !is_of_program(db, function, name)
 }
 
 /// CUDA's vector types.
@@ -212,217 +167,6 @@ pub const PLAIN_TYPES: &[&str] = &[
     "clock_t",
 ];
 
-const PURE: &[&str] = &[
-    "min",
-    "max",
-    "abs",
-    "labs",
-    "llabs",
-    "fabs",
-    "fabsf",
-    "sqrt",
-    "sqrtf",
-    "rsqrt",
-    "rsqrtf",
-    "cbrt",
-    "cbrtf",
-    "ceil",
-    "ceilf",
-    "floor",
-    "floorf",
-    "round",
-    "roundf",
-    "trunc",
-    "truncf",
-    "rint",
-    "rintf",
-    "lrint",
-    "lrintf",
-    "lround",
-    "lroundf",
-    "llrint",
-    "llrintf",
-    "llround",
-    "llroundf",
-    "nearbyint",
-    "nearbyintf",
-    "pow",
-    "powf",
-    "exp",
-    "expf",
-    "exp2",
-    "exp2f",
-    "exp10",
-    "exp10f",
-    "expm1",
-    "expm1f",
-    "log",
-    "logf",
-    "log2",
-    "log2f",
-    "log10",
-    "log10f",
-    "log1p",
-    "log1pf",
-    "sin",
-    "sinf",
-    "cos",
-    "cosf",
-    "tan",
-    "tanf",
-    "sinpi",
-    "sinpif",
-    "cospi",
-    "cospif",
-    "asin",
-    "asinf",
-    "acos",
-    "acosf",
-    "atan",
-    "atanf",
-    "atan2",
-    "atan2f",
-    "sinh",
-    "sinhf",
-    "cosh",
-    "coshf",
-    "tanh",
-    "tanhf",
-    "fmin",
-    "fminf",
-    "fmax",
-    "fmaxf",
-    "fmod",
-    "fmodf",
-    "fma",
-    "fmaf",
-    "fdim",
-    "fdimf",
-    "hypot",
-    "hypotf",
-    "erf",
-    "erff",
-    "erfc",
-    "erfcf",
-    "tgamma",
-    "lgamma",
-    "copysign",
-    "copysignf",
-    "isnan",
-    "isinf",
-    "isfinite",
-    "signbit",
-    "umin",
-    "umax",
-    "llmin",
-    "llmax",
-    "ullmin",
-    "ullmax",
-    "saturate",
-    "__saturatef",
-    "__popc",
-    "__popcll",
-    "__clz",
-    "__clzll",
-    "__ffs",
-    "__ffsll",
-    "__fns",
-    "__brev",
-    "__brevll",
-    "__mul24",
-    "__umul24",
-    "__mulhi",
-    "__umulhi",
-    "__mul64hi",
-    "__umul64hi",
-    "__sad",
-    "__usad",
-    "__hadd",
-    "__rhadd",
-    "__uhadd",
-    "__urhadd",
-    "__byte_perm",
-    "__funnelshift_l",
-    "__funnelshift_r",
-    "__funnelshift_lc",
-    "__funnelshift_rc",
-    "__expf",
-    "__exp10f",
-    "__logf",
-    "__log2f",
-    "__log10f",
-    "__sinf",
-    "__cosf",
-    "__tanf",
-    "__powf",
-    "__fdividef",
-    "__builtin_expect",
-    "__dp4a",
-    "__dp2a_lo",
-    "__dp2a_hi",
-    "cudaGetErrorString",
-    "cudaGetErrorName",
-    "numeric_limits",
-    "move",
-    "forward",
-    "swap",
-    "dim3",
-    "uint3",
-];
-
-const PLAIN: &[&str] = &[
-    "printf",
-    "puts",
-    "assert",
-    "malloc",
-    "free",
-    "memcpy",
-    "memset",
-    "memmove",
-    "sincos",
-    "sincosf",
-    "frexp",
-    "modf",
-    "modff",
-    "__ldg",
-    "__ldcg",
-    "__ldca",
-    "__ldcs",
-    "__ldlu",
-    "__ldcv",
-    "__stwb",
-    "__stcg",
-    "__stcs",
-    "__stwt",
-    "__threadfence",
-    "__threadfence_block",
-    "__threadfence_system",
-    "clock",
-    "clock64",
-    "__trap",
-    "__brkpt",
-    "__nanosleep",
-    "__prof_trigger",
-    "cudaStreamCreateWithFlags",
-    "cudaStreamDestroy",
-    "cudaMalloc",
-    "cudaFree",
-    "cudaGetDevice",
-    "cudaDeviceGetAttribute",
-    "cudaFuncGetAttributes",
-    "cudaEventCreateWithFlags",
-    "cudaEventDestroy",
-    "tex1Dfetch",
-    "tex1D",
-    "tex2D",
-    "tex3D",
-    "surf1Dread",
-    "surf1Dwrite",
-    "surf2Dread",
-    "surf2Dwrite",
-    "isspace",
-];
-
 /// Words that are followed by a parenthesis and are no calls.
 pub fn is_keyword(word: &str) -> bool {
     matches!(
@@ -474,18 +218,19 @@ pub fn is_plain_type(ty: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn item(params: &[&str], body: &str) -> MacroItem {
+        MacroItem {
+            name: "min".to_owned(),
+            params: Some(params.iter().map(|p| (*p).to_owned()).collect()),
+            body: body.to_owned(),
+        }
+    }
+
     #[test]
-    fn lookups() {
-        assert_eq!(library("std::min"), Some(Library::Pure));
-        assert_eq!(library("atomicAdd_block"), Some(Library::Plain));
-        assert_eq!(library("__shfl_down_sync"), Some(Library::Warp));
-        assert_eq!(library("__reduce_add_sync"), Some(Library::Warp));
-        assert_eq!(library("__float2int_rn"), Some(Library::Pure));
-        assert_eq!(library("make_int2"), Some(Library::Pure));
-        assert_eq!(library("::cudaMemset2DAsync"), Some(Library::StreamOrdered));
-        assert_eq!(library("cudaEventRecord"), Some(Library::Event));
-        assert_eq!(library("cub::max"), None);
-        assert_eq!(library("atomicity"), None);
-        assert_eq!(library("__read_tid2"), None);
+    fn macros_with_a_functions_name() {
+        assert!(only_computes(&item(&["a", "b"], "((a) <= (b) ? (a) : (b))")));
+        assert!(!only_computes(&item(&["a", "b"], "((a) = (b))")));
+        assert!(!only_computes(&item(&["a", "b"], "lesser(a, b)")));
+        assert!(!only_computes(&item(&["a"], "(a++)")));
     }
 }

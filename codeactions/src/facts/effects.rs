@@ -10,23 +10,26 @@ use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::facts::groups::{Group, decided_by, group_call, made_by};
 use gridfuse_analysis::facts::hidden::hidden;
 use gridfuse_analysis::facts::unseen::Role;
 use gridfuse_analysis::facts::unseen::unseen;
 use gridfuse_analysis::hir::assembly::assembly_may_have;
 use gridfuse_analysis::hir::assembly::assembly_text;
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::library::{Does, Library, Memory, Together, library};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_in, functions_named};
 use gridfuse_analysis::hir::scope::hides;
+use gridfuse_analysis::hir::stream_ordered::Operation;
 use gridfuse_analysis::hir::visible::Visible;
 use gridfuse_analysis::hir::visible::visible;
 use gridfuse_analysis::hir::visible::visible_names;
-use gridfuse_analysis::hir::{ExprKind, Literal, StmtKind, Storage, body};
+use gridfuse_analysis::hir::{Body, ExprKind, Literal, StmtKind, Storage, body};
 
 use crate::edit::include::HEADER_NAME;
 use crate::edit::lex::{self, Token, TokenKind};
-use crate::facts::calls::{self, Library};
+use crate::facts::calls;
 
 /// A place with the words to name what stands there.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
@@ -164,6 +167,8 @@ struct Context<'a, 'db> {
     locals: HashMap<String, bool>,
     /// Where local variables are declared, relative to the function.
     declared: HashSet<u32>,
+    /// Where names of member functions of cooperative groups are called, relative to the function.
+    groups: HashMap<u32, (Group, Library)>,
     template_names: &'a [String],
 }
 
@@ -230,6 +235,7 @@ impl<'db> Scan<'db> {
             visible: visible(db, file),
             locals,
             declared,
+            groups: group_calls(db, function, &lowered),
             template_names: &signature.template_names,
         };
         let text = function.text(db);
@@ -250,6 +256,7 @@ impl<'db> Scan<'db> {
                         visible: visible(db, file),
                         locals: context.locals.clone(),
                         declared: context.declared.clone(),
+                        groups: HashMap::new(),
                         template_names: context.template_names,
                     };
                     self.tokens(code, span.start, None, &context, &mut Vec::new());
@@ -297,105 +304,41 @@ impl<'db> Scan<'db> {
         macros: &mut Vec<String>,
     ) {
         let tokens = lex::code_tokens(code);
-        let place = |token: Token| {
-            at.unwrap_or_else(|| FileRange {
+        let text = |index: Option<usize>| index.and_then(|i| tokens.get(i)).map_or("", |t| t.text(code));
+        for (index, &token) in tokens.iter().enumerate() {
+            let word = token.text(code);
+            let place = at.unwrap_or_else(|| FileRange {
                 file: context.file,
                 range: TextRange::new(token.start as u32 + shift, token.end as u32 + shift)
                     .moved(context.function.start(self.db)),
-            })
-        };
-        for (index, &token) in tokens.iter().enumerate() {
-            let word = token.text(code);
-            if token.kind == TokenKind::Punct {
-                let launch = word == "<"
-                    && tokens.get(index + 1).is_some_and(|t| t.text(code) == "<")
-                    && tokens.get(index + 2).is_some_and(|t| t.text(code) == "<")
-                    && !(index > 0 && tokens[index - 1].text(code) == "<");
-                if launch {
-                    let what = "a launch".to_owned();
-                    self.found.launches.push(Found {
-                        what,
-                        place: place(token),
-                    });
-                }
+            });
+            if token.kind == TokenKind::Punct && is_launch(code, &tokens, index) {
+                let what = "a launch".to_owned();
+                self.found.launches.push(Found { what, place });
+            }
+            if token.kind != TokenKind::Word || self.of_language(code, &tokens, index, place) {
                 continue;
             }
-            if token.kind != TokenKind::Word {
+            let before = |back: usize| text(index.checked_sub(back));
+            if BUILTINS.contains(&word) {
+                self.builtin(word, before(1) == ":" && before(2) == ":", place, context);
                 continue;
             }
-            let found = |what: &str| Found {
-                what: what.to_owned(),
-                place: place(token),
-            };
-            match word {
-                "__shared__" => {
-                    self.found.shared.push(found("__shared__ memory"));
-                    continue;
-                }
-                "asm" | "__asm__" | "__asm" => {
-                    let assembly = Assembly {
-                        text: assembly_text(code.get(token.start..).unwrap_or("")),
-                        place: place(token),
-                    };
-                    // Such loads go by way of a cache that doesn't see what is written meanwhile.
-                    if assembly.may_have(&["nc", "tex", "tld4"]) {
-                        self.found.read_only.push(found("ld.global.nc"));
-                    }
-                    self.found.asm.push(assembly);
-                    continue;
-                }
-                "__func__" | "__FUNCTION__" | "__PRETTY_FUNCTION__" => {
-                    self.found.own_name.push(found(word));
-                    continue;
-                }
-                "while" => {
-                    if waits(code, &tokens, index) {
-                        self.found.waits.push(found("a loop that waits for another thread"));
-                    }
-                    continue;
-                }
-                _ => {}
-            }
-            let colons = |back: usize| {
-                let token = index.checked_sub(back).and_then(|at| tokens.get(at));
-                token.is_some_and(|t| t.text(code) == ":")
-            };
-            if let Some(builtin) = BUILTINS.iter().find(|b| **b == word) {
-                // No parameter stands for that.
-                if colons(1) && colons(2) {
-                    self.found.unknown.push(found(&format!("`::{word}`")));
-                    continue;
-                }
-                // An outlined body has parameters of these names.
-                if context.locals.contains_key(word) {
-                    continue;
-                }
-                if context.function != self.root {
-                    let name = context.function.name(self.db).to_owned();
-                    self.found.builtins_in_callees.push((builtin, name, place(token)));
-                }
-                continue;
-            }
-            let previous = index
-                .checked_sub(1)
-                .and_then(|p| tokens.get(p))
-                .map_or("", |t| t.text(code));
-            let before = index
-                .checked_sub(2)
-                .and_then(|p| tokens.get(p))
-                .map_or("", |t| t.text(code));
-            let member = previous == "." || (previous == ">" && before == "-");
             let called = is_called(code, &tokens, index);
-            if member {
-                if called {
-                    self.method(word, place(token), context);
+            if before(1) == "." || (before(1) == ">" && before(2) == "-") {
+                let group = context
+                    .groups
+                    .get(&(token.start as u32 + shift))
+                    .filter(|_| at.is_none());
+                match group {
+                    Some((group, known)) => self.group_member(word, *group, known, place),
+                    None if called => self.method(word, place, context),
+                    None => {}
                 }
                 continue;
             }
             // A name in the middle of a qualified one is looked at with the last part.
-            if tokens.get(index + 1).is_some_and(|t| t.text(code) == ":")
-                && tokens.get(index + 2).is_some_and(|t| t.text(code) == ":")
-            {
+            if text(Some(index + 1)) == ":" && text(Some(index + 2)) == ":" {
                 continue;
             }
             let qualified = qualified(code, &tokens, index);
@@ -406,14 +349,69 @@ impl<'db> Scan<'db> {
                 && qualified == word
             {
                 if called && *opaque {
-                    self.found.unknown.push(found(&format!("a call of `{word}`")));
+                    let what = format!("a call of `{word}`");
+                    self.found.unknown.push(Found { what, place });
                 }
                 continue;
             }
             if calls::is_keyword(word) || qualified == word && context.template_names.iter().any(|n| n == word) {
                 continue;
             }
-            self.name(&qualified, called, place(token), context, macros);
+            self.name(&qualified, called, place, context, macros);
+        }
+    }
+
+    /// A word of the language that has an effect of its own; `false` when it is none.
+    fn of_language(&mut self, code: &str, tokens: &[Token], index: usize, place: FileRange) -> bool {
+        let Some(token) = tokens.get(index) else { return false };
+        let word = token.text(code);
+        let found = |what: &str| Found {
+            what: what.to_owned(),
+            place,
+        };
+        match word {
+            "__shared__" => self.found.shared.push(found("__shared__ memory")),
+            "asm" | "__asm__" | "__asm" => {
+                let assembly = Assembly {
+                    text: assembly_text(code.get(token.start..).unwrap_or("")),
+                    place,
+                };
+                // Such loads go by way of a cache that doesn't see what is written meanwhile.
+                if assembly.may_have(&["nc", "tex", "tld4"]) {
+                    self.found.read_only.push(found("ld.global.nc"));
+                }
+                self.found.asm.push(assembly);
+            }
+            "__func__" | "__FUNCTION__" | "__PRETTY_FUNCTION__" => self.found.own_name.push(found(word)),
+            "while" => {
+                if waits(code, tokens, index) {
+                    self.found.waits.push(found("a loop that waits for another thread"));
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// A built-in variable; `global`: written with `::`.
+    fn builtin(&mut self, word: &str, global: bool, place: FileRange, context: &Context<'_, 'db>) {
+        // No parameter stands for that.
+        if global {
+            let what = format!("`::{word}`");
+            self.found.unknown.push(Found { what, place });
+            return;
+        }
+        // An outlined body has parameters of these names.
+        let own = context.locals.contains_key(word);
+        if !own && context.function != self.root {
+            self.reads_itself(&[word], context.function.name(self.db), place);
+        }
+    }
+
+    /// Something with a name of its own reads built-in variables.
+    fn reads_itself(&mut self, words: &[&str], name: &str, place: FileRange) {
+        for builtin in BUILTINS.iter().filter(|b| words.contains(b)) {
+            self.found.builtins_in_callees.push((builtin, name.to_owned(), place));
         }
     }
 
@@ -487,40 +485,71 @@ impl<'db> Scan<'db> {
         if !called {
             return;
         }
-        let cached = last.starts_with("tex") || last.starts_with("surf") && last.ends_with("read");
-        if last == "__ldg" || cached && calls::library(name).is_some() {
-            let what = format!("{last}()");
-            self.found.read_only.push(Found { what, place });
-        }
-        if last.starts_with("__threadfence") {
-            let what = format!("{last}()");
-            self.found.fences.push(Found { what, place });
-        }
-        match calls::library(name) {
-            Some(Library::Pure | Library::Plain) => {}
-            Some(kind) => {
-                let what = format!("{last}()");
-                let list = match kind {
-                    Library::Barrier => &mut self.found.barriers,
-                    Library::Warp => &mut self.found.warp,
-                    Library::DeviceSync => &mut self.found.syncs,
-                    Library::Error => &mut self.found.errors,
-                    Library::StreamOrdered => &mut self.found.operations,
-                    _ => &mut self.found.events,
-                };
-                list.push(Found { what, place });
+        if let Some(known) = library(name) {
+            if let Some(group) = made_by(name) {
+                self.reads_itself(decided_by(group), name, place);
             }
-            None => {
-                let is_type = calls::PLAIN_TYPES.contains(&last)
-                    || calls::VECTORS.contains(&last)
-                    || names.types.contains(last)
-                    || names.aliases.contains_key(last);
-                if !is_type {
-                    let what = format!("`{name}`, of which no definition is in sight");
-                    self.found.unknown.push(Found { what, place });
-                }
+            self.library(&format!("{last}()"), &known, place);
+            return;
+        }
+        let is_type = calls::PLAIN_TYPES.contains(&last)
+            || calls::VECTORS.contains(&last)
+            || names.types.contains(last)
+            || names.aliases.contains_key(last);
+        if !is_type {
+            let what = format!("`{name}`, of which no definition is in sight");
+            self.found.unknown.push(Found { what, place });
+        }
+    }
+
+    /// A function of the library.
+    fn library(&mut self, what: &str, known: &Library, place: FileRange) {
+        let found = || Found {
+            what: what.to_owned(),
+            place,
+        };
+        let does = |what: Does| known.does.has(what);
+        if matches!(known.memory, Memory::ReadOnly | Memory::Handle { writes: false }) {
+            self.found.read_only.push(found());
+        }
+        if does(Does::FENCE) {
+            self.found.fences.push(found());
+        }
+        if does(Does::WAITS_FOR_CHILDREN) || does(Does::WAITS_FOR_STREAM) {
+            self.found.syncs.push(found());
+            return;
+        }
+        if does(Does::READS_ERROR) {
+            self.found.errors.push(found());
+        }
+        match known.stream {
+            Some((Operation::Event, _)) => self.found.events.push(found()),
+            Some(_) => self.found.operations.push(found()),
+            None => {}
+        }
+        // What needs threads that the arguments name, or memory of one kind, isn't followed.
+        let beyond = [Does::HOST, Does::LAUNCHES, Does::ASKS_FOR_MEMORY]
+            .into_iter()
+            .any(does);
+        match known.together {
+            _ if beyond => self.found.unknown.push(found()),
+            Together::Alone => {}
+            Together::Warp => self.found.warp.push(found()),
+            Together::Block => self.found.barriers.push(found()),
+            Together::Group => {
+                let what = format!("{what}, which waits for threads that aren't followed");
+                self.found.unknown.push(Found { what, place });
             }
         }
+    }
+
+    /// A member function of a cooperative group.
+    fn group_member(&mut self, name: &str, group: Group, known: &Library, place: FileRange) {
+        // What makes the group has said what decides it; which block it is, the group tells as well.
+        if group == Group::Block && name == "group_index" {
+            self.reads_itself(&["blockIdx"], name, place);
+        }
+        self.library(&format!("{name}()"), known, place);
     }
 
     /// A member function: every member of that name that is in sight may be meant.
@@ -539,6 +568,29 @@ impl<'db> Scan<'db> {
             self.function(*function);
         }
     }
+}
+
+/// The calls of member functions of cooperative groups, by where their names begin.
+fn group_calls(db: &dyn Db, function: FunctionItem<'_>, body: &Body) -> HashMap<u32, (Group, Library)> {
+    let calls = body.exprs.iter().filter_map(|expr| match &expr.kind {
+        ExprKind::Call { callee, .. } => Some(*callee),
+        _ => None,
+    });
+    let named = calls.filter_map(|callee| {
+        let found = group_call(db, function, body, callee)?;
+        let ExprKind::Field { field, .. } = &body.expr(callee).kind else {
+            return None;
+        };
+        Some((body.expr(callee).span.end.checked_sub(field.len() as u32)?, found))
+    });
+    named.collect()
+}
+
+/// `<<<` begins at a token.
+fn is_launch(code: &str, tokens: &[Token], index: usize) -> bool {
+    let opens = |i: usize| tokens.get(i).is_some_and(|t| t.text(code) == "<");
+    let within = index.checked_sub(1).is_some_and(opens);
+    !within && (index..index + 3).all(opens)
 }
 
 /// The word at `index` is followed by an argument list, perhaps behind template arguments.
@@ -603,7 +655,7 @@ fn waits(code: &str, tokens: &[Token], index: usize) -> bool {
 /// Whether a function changes nothing that its caller could see and reads no memory but its arguments', so that it may be
 /// called twice: only its own variables are written, only pure functions are called.
 pub fn is_pure<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> bool {
-    use gridfuse_analysis::hir::{Body, ExprId, Name};
+    use gridfuse_analysis::hir::{ExprId, Name};
     fn own(body: &Body, place: ExprId) -> bool {
         match &body.expr(place).kind {
             ExprKind::Name(Name::Local(b)) => {
@@ -627,7 +679,7 @@ pub fn is_pure<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) ->
     let exprs = body.exprs.iter().all(|expr| match &expr.kind {
         ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => own(&body, *place),
         ExprKind::Call { name: Some(name), .. } => {
-            !hides(db, function, name) && calls::library(name) == Some(Library::Pure) || {
+            calls::is_pure(db, function, name) || {
                 let functions = functions_in(db, function, name);
                 !functions.is_empty()
                     && functions

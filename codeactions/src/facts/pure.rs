@@ -12,7 +12,6 @@ use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, 
 use crate::edit::include::HEADER_NAME;
 use crate::edit::lex;
 use crate::facts::calls;
-use crate::facts::calls::Library;
 use crate::facts::calls::is_plain_type;
 use crate::facts::cluster::Function;
 use crate::facts::cluster::is_batch;
@@ -79,7 +78,7 @@ fn calls_pure(site: &Site<'_>, name: &str) -> bool {
     if hides(site.db, site.parent, name) {
         return false;
     }
-    if calls::library(name) == Some(Library::Pure) {
+    if calls::is_pure(site.db, site.parent, name) {
         return true;
     }
     // A name that the user has for a function may be a member's in the runtime header.
@@ -222,13 +221,11 @@ pub fn only_assigned(db: &dyn Db, function: FunctionItem<'_>, body: &Body, bindi
     let in_batch = first.is_some_and(|base| is_batch(base));
     let exprs = body.exprs.iter().any(|expr| match &expr.kind {
         ExprKind::AddrOf(place) => root(*place),
-        // A function may take its argument by reference. The library's don't write through it, except for `swap`.
+        // A function may take its argument by reference. The library's tell.
         ExprKind::Call { name, args, callee, .. } => {
             let method = matches!(&body.expr(*callee).kind, ExprKind::Field { base, arrow: false, .. } if root(*base));
             let harmless = variable.ty.const_base && value
-                || name
-                    .as_deref()
-                    .is_some_and(|n| !n.ends_with("swap") && calls::library(n).is_some());
+                || name.as_deref().is_some_and(|n| calls::keeps_arguments(db, function, n));
             let by_value = |index: usize| name.as_deref().is_some_and(|n| takes_by_value(db, function, n, index));
             (method && !variable.ty.const_base)
                 || (!harmless && args.iter().enumerate().any(|(i, a)| root(*a) && !by_value(i)))

@@ -8,15 +8,17 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches, statement_places};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::library::{Does, library};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_in};
+use gridfuse_analysis::hir::stream_ordered::Operation;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Launch, StmtId, StmtKind, body};
 
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
 use crate::edit::lex;
-use crate::facts::calls::{self, Library};
+use crate::facts::calls;
 use crate::facts::child::refuse_uncertain;
 
 /// The first place in a range of a file that the parser didn't understand.
@@ -295,10 +297,14 @@ impl<'db> Site<'db> {
                     Some(self.place(expr.span)),
                 );
             }
-            let what = match calls::library(name) {
-                Some(Library::DeviceSync) => "waits for its children with",
-                Some(Library::Event) => "orders streams by events with",
-                _ => continue,
+            let Some(known) = library(name) else { continue };
+            let waits = [Does::WAITS_FOR_CHILDREN, Does::WAITS_FOR_STREAM];
+            let what = if waits.iter().any(|d| known.does.has(*d)) {
+                "waits for its children with"
+            } else if matches!(known.stream, Some((Operation::Event, _))) {
+                "orders streams by events with"
+            } else {
+                continue;
             };
             refusals.add(
                 format!("`{}` {what} {name}()", self.parent_name()),

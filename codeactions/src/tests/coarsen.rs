@@ -192,7 +192,7 @@ fn blocks_that_wait_for_each_other() {
     refuses(
         ID,
         &of_body("cooperative_groups::this_grid().sync();\n    out[begin + i] = i;"),
-        "no definition is in sight",
+        "sync(), which waits for threads that aren't followed",
     );
 }
 

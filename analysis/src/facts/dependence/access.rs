@@ -18,7 +18,7 @@ use crate::facts::launch::{Child, Extent, LaunchFacts, launches};
 use crate::facts::summary::{direct, leads_too_far};
 use crate::facts::uniformity::memory::MemoryClass;
 use crate::hir::items::FunctionItem;
-use crate::hir::library::{Known, known};
+use crate::hir::library::{Library, Memory, Scope, known};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{
@@ -354,12 +354,15 @@ impl<'db> Scan<'_, 'db> {
                 args,
                 ..
             } => match callee(self.db, self.function, body, *target, name.as_deref(), args) {
-                Callee::Functions(candidates) => {
+                Callee::Functions(candidates, library) => {
                     for f in candidates {
                         self.call(e, f, args);
                     }
+                    if let Some(library) = library {
+                        self.library(e, library, name.as_deref().unwrap_or(""), args);
+                    }
                 }
-                Callee::Known(k) => self.library(e, k, name.as_deref().unwrap_or(""), args),
+                Callee::Known(library) => self.library(e, library, name.as_deref().unwrap_or(""), args),
                 Callee::Type(_) | Callee::Unknown => {}
             },
             ExprKind::Launch(launch) if self.launches => {
@@ -523,13 +526,13 @@ impl<'db> Scan<'_, 'db> {
         }
     }
 
-    fn library(&mut self, e: ExprId, k: Known, name: &str, args: &[ExprId]) {
+    fn library(&mut self, e: ExprId, library: Library, name: &str, args: &[ExprId]) {
         let span = self.body.expr(e).span;
         let Some(first) = args.first().copied() else { return };
         let width = self.evaluator.width_behind(first);
         let pointee = |scan: &Self, arg: ExprId| scan.evaluator.pointer(arg).at(Some(Value::constant(0, Integer::INT)));
-        match k {
-            Known::Atomic => {
+        match library.memory {
+            Memory::Atomic(scope) => {
                 let place = pointee(self, first);
                 let class = self.evaluator.places.pointee_class(first);
                 let kind = Kind::Atomic {
@@ -550,59 +553,55 @@ impl<'db> Scan<'_, 'db> {
                         w
                     }
                 });
-                // `atomicAdd_block` is atomic among the threads of a block only.
-                let kind = if name.ends_with("_block") {
-                    Kind::Update { operation: None }
-                } else {
-                    kind
+                let kind = match scope {
+                    // Atomic among the threads of a block only.
+                    Scope::Block => Kind::Update { operation: None },
+                    Scope::Device | Scope::System => kind,
                 };
                 self.access(place, width, kind, e);
             }
-            Known::Store => {
+            Memory::Stores => {
                 let place = pointee(self, first);
                 self.access(place, width, Kind::Write(None), e);
             }
-            Known::Ldg => {
+            Memory::ReadOnly => {
                 let place = pointee(self, first);
                 self.access(place, width, Kind::Read, e);
             }
-            Known::VolatileLoad => {
+            Memory::Loads { volatile } => {
                 let place = pointee(self, first);
                 self.access(place, width, Kind::Read, e);
-                if name.ends_with("cv") {
+                if volatile {
                     self.gap("a volatile access", span, Some(e));
                 }
             }
-            Known::WritesMemory => {
-                let root = self.evaluator.pointer(first).root;
-                self.access(anywhere(root), None, Kind::Write(None), e);
-                if let Some(from) = args.get(1).filter(|_| !name.contains("emset")) {
-                    let root = self.evaluator.pointer(*from).root;
-                    self.access(anywhere(root), None, Kind::Read, e);
-                }
-                if name.contains("3D") {
-                    self.gap(format!("what `{name}` copies isn't followed"), span, Some(e));
-                }
-            }
-            Known::Runtime => match name {
-                "free" | "cudaFree" => {
-                    let root = self.evaluator.pointer(first).root;
-                    self.access(anywhere(root), None, Kind::Free, e);
-                }
-                "cudaMalloc"
-                | "cudaGetDevice"
-                | "cudaGetDeviceCount"
-                | "cudaDeviceGetAttribute"
-                | "cudaDeviceGetLimit"
-                | "cudaFuncGetAttributes" => {
-                    let place = pointee(self, first);
-                    if !matches!(place.root, Root::Object(_)) {
-                        self.access(place, width, Kind::Write(None), e);
+            Memory::Through { writes, reads, whole } => {
+                let written: Vec<usize> = writes.places(args.len()).collect();
+                for at in written.iter().copied().chain(reads.places(args.len())) {
+                    let Some(pointer) = args.get(at).copied() else { continue };
+                    let kind = match written.contains(&at) {
+                        true => Kind::Write(None),
+                        false => Kind::Read,
+                    };
+                    match whole {
+                        true => {
+                            let root = self.evaluator.pointer(pointer).root;
+                            self.access(anywhere(root), None, kind, e);
+                        }
+                        false => {
+                            let place = pointee(self, pointer);
+                            let width = self.evaluator.width_behind(pointer);
+                            self.access(place, width, kind, e);
+                        }
                     }
                 }
-                _ => {}
-            },
-            _ => {}
+            }
+            Memory::Frees => {
+                let root = self.evaluator.pointer(first).root;
+                self.access(anywhere(root), None, Kind::Free, e);
+            }
+            Memory::Handle { .. } => self.gap(format!("what `{name}` copies isn't followed"), span, Some(e)),
+            Memory::Untouched | Memory::References => {}
         }
     }
 
@@ -875,5 +874,5 @@ fn atomic_operation(name: &str, class: MemoryClass) -> Option<Operation> {
 
 /// CUDA's vector types and handles copy as they are.
 fn cuda_type(base: &str) -> bool {
-    crate::hir::library::vector_fields(base).is_some() || known(base) == Some(Known::Pure)
+    crate::hir::library::vector_fields(base).is_some() || known(base).is_some_and(|l| l.is_pure())
 }

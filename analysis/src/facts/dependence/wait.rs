@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::access::{Access, Gap, child_footprint, footprint, own_footprint};
+use super::access::{Access, Footprint, Gap, child_footprint, footprint, own_footprint};
 use super::compare::{Comparison, Dependence, Executions, Independence};
 use super::location::Root;
 use crate::base::db::Db;
@@ -13,8 +13,9 @@ use crate::facts::launch::{LaunchFacts, Launchers, Stream, launches};
 use crate::facts::summary::summary;
 use crate::hir::flow::{BlockId, Flow, Step};
 use crate::hir::items::FunctionItem;
-use crate::hir::library::Known;
+use crate::hir::library::{Does, Together, library};
 use crate::hir::names::unqualified;
+use crate::hir::stream_ordered::Operation;
 use crate::hir::{Body, ExprId, ExprKind, body};
 
 /// What one `cudaDeviceSynchronize()` of a kernel orders.
@@ -58,7 +59,7 @@ pub fn behind_wait<'db>(db: &'db dyn Db, function: FunctionItem<'db>, wait: Expr
             ..
         } => matches!(
             callee(db, function, &body, *target, name.as_deref(), args),
-            Callee::Known(Known::DeviceSync)
+            Callee::Known(library) if library.does.has(Does::WAITS_FOR_CHILDREN)
         ),
         _ => false,
     };
@@ -115,7 +116,7 @@ pub fn behind_wait<'db>(db: &'db dyn Db, function: FunctionItem<'db>, wait: Expr
             let what = if name.is_empty() { "a part of it" } else { name };
             doubt(format!("what `{what}` launches isn't known"), *span);
         }
-        let copies = |name: &str| name.starts_with("cudaMem") && name.ends_with("Async");
+        let copies = |name: &str| library(name).is_some_and(|l| l.stream.is_some_and(|(op, _)| op != Operation::Event));
         let earlier = |e: ExprId| before.contains(&e) || aside(e);
         let found = exprs().find(|e| earlier(*e) && leads_to(db, function, &body, *e, &copies, 8));
         if let Some(e) = found {
@@ -123,53 +124,68 @@ pub fn behind_wait<'db>(db: &'db dyn Db, function: FunctionItem<'db>, wait: Expr
             doubt(reason, body.expr(e).span);
         }
     }
-    let fences = |name: &str| name.contains("threadfence");
+    let fences = |name: &str| library(name).is_some_and(|l| l.does.has(Does::FENCE));
     let fence = exprs().find(|e| comes_behind(*e) && leads_to(db, function, &body, *e, &fences, 8));
     if let Some(e) = fence.filter(|_| !waited.children.is_empty()) {
         let reason = "by a memory fence other grids may be told that the children are done".to_owned();
         doubt(reason, body.expr(e).span);
     }
-    waited.dependence = with_children(db, function, &waited, &ours, &touched, dependence);
+    let around = Around {
+        own: &own,
+        gaps: ours,
+        accesses: touched,
+    };
+    for index in &waited.children {
+        dependence = dependence.or(around.child(db, function, &all, *index, &waited.behind));
+    }
+    waited.dependence = dependence;
     waited
 }
 
-/// The dependence of what is done behind the wait on the children that are waited for. `ours`: what isn't known of what is done there,
-/// `touched`: the accesses there.
-fn with_children<'db>(
-    db: &'db dyn Db,
-    function: FunctionItem<'db>,
-    waited: &Waited<'db>,
-    ours: &[&Gap<'db>],
-    touched: &[&Access<'db>],
-    mut dependence: Dependence<'db>,
-) -> Dependence<'db> {
-    let (all, own) = (launches(db, function), own_footprint(db, function));
-    let grids = Executions::Grid;
-    for index in &waited.children {
-        let Some(facts) = all.get(*index as usize) else {
-            continue;
+/// What stands behind a wait.
+struct Around<'a, 'db> {
+    own: &'a Footprint<'db>,
+    /// What isn't followed of it.
+    gaps: Vec<&'a Gap<'db>>,
+    /// What it accesses.
+    accesses: Vec<&'a Access<'db>>,
+}
+
+impl<'db> Around<'_, 'db> {
+    /// Whether it depends on a child that is launched before the wait.
+    fn child(
+        &self,
+        db: &'db dyn Db,
+        function: FunctionItem<'db>,
+        all: &[LaunchFacts<'db>],
+        index: u32,
+        behind: &[u32],
+    ) -> Dependence<'db> {
+        let mut dependence = Dependence::None(Independence::Disjoint);
+        let Some(facts) = all.get(index as usize) else {
+            return dependence;
         };
         if facts.stream == Stream::TailLaunch {
             let place = Some((function, facts.span));
-            dependence = dependence.or(Dependence::unknown("nothing can wait for a tail launch", place));
-            continue;
+            return Dependence::unknown("nothing can wait for a tail launch", place);
         }
-        let child = child_footprint(db, function, *index);
+        let grids = Executions::Grid;
+        let child = child_footprint(db, function, index);
         // Whatever the child does: nobody looks at it who is not ordered by the stream.
-        if !ours.is_empty() || !touched.is_empty() {
-            let both_print = ours.iter().any(|g| g.prints) && child.gaps.iter().any(|g| g.prints);
-            let gaps = ours.iter().copied().chain(&child.gaps);
+        if !self.gaps.is_empty() || !self.accesses.is_empty() {
+            let both_print = self.gaps.iter().any(|g| g.prints) && child.gaps.iter().any(|g| g.prints);
+            let gaps = self.gaps.iter().copied().chain(&child.gaps);
             for gap in gaps.filter(|g| !g.prints || both_print) {
                 dependence = dependence.or(Dependence::gap(gap));
             }
         }
-        let comparison = Comparison::new(db, function, &grids, [&child.ranges, &own.ranges]);
-        for access in touched {
+        let comparison = Comparison::new(db, function, &grids, [&child.ranges, &self.own.ranges]);
+        for access in &self.accesses {
             for theirs in &child.accesses {
                 dependence = dependence.or(comparison.pair(theirs, access));
             }
         }
-        for other in &waited.behind {
+        for other in behind {
             let Some(next) = all.get(*other as usize) else { continue };
             if ordered_by_stream(facts, next) {
                 continue;
@@ -181,8 +197,8 @@ fn with_children<'db>(
             let comparison = Comparison::new(db, function, &grids, [&child.ranges, &theirs.ranges]);
             dependence = dependence.or(comparison.all(&child.accesses, &theirs.accesses));
         }
+        dependence
     }
-    dependence
 }
 
 /// The expression is a call that may wait for other threads of the block.
@@ -197,14 +213,14 @@ fn meets_others<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, 
         return false;
     };
     match callee(db, function, body, *target, name.as_deref(), args) {
-        Callee::Known(k) => matches!(
-            k,
-            Known::Barrier | Known::GroupBarrier | Known::BlockVote | Known::WarpBarrier | Known::OpaqueWarp
-        ),
-        Callee::Functions(all) => all.iter().any(|f| {
-            let summary = summary(db, *f);
-            summary.barriers.is_some() || summary.may_wait.is_some() || !summary.unknown_calls.is_empty()
-        }),
+        Callee::Known(library) => library.together != Together::Alone,
+        Callee::Functions(all, library) => {
+            let meets = |f: &FunctionItem<'db>| {
+                let summary = summary(db, *f);
+                summary.barriers.is_some() || summary.may_wait.is_some() || !summary.unknown_calls.is_empty()
+            };
+            library.is_some_and(|l| l.together != Together::Alone) || all.iter().any(meets)
+        }
         Callee::Type(_) => false,
         Callee::Unknown => true,
     }
@@ -232,7 +248,7 @@ fn leads_to<'db>(
         return true;
     }
     match callee(db, function, body, *target, name.as_deref(), args) {
-        Callee::Functions(all) => all.iter().any(|f| {
+        Callee::Functions(all, _) => all.iter().any(|f| {
             let Some(depth) = depth.checked_sub(1) else { return true };
             let inner = crate::hir::body(db, *f);
             (0..inner.exprs.len() as u32).any(|e| leads_to(db, *f, &inner, ExprId(e), named, depth))

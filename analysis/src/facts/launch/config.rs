@@ -13,7 +13,7 @@ use crate::facts::uniformity::class_changes;
 use crate::facts::uniformity::memory::Places;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
-use crate::hir::library::{Known, known, vector_fields};
+use crate::hir::library::{known, vector_fields};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::visible::visible_names;
@@ -373,7 +373,7 @@ fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -
             }
             _ if is_dim3(name) || vector_fields(unqualified(name)).is_some() => Some(false),
             _ if name.starts_with("make_") => Some(false),
-            _ if harmless(name) || known(name) == Some(Known::Pure) => Some(true),
+            _ if harmless(name) || known(name).is_some_and(|l| l.is_pure()) => Some(true),
             _ => number(name),
         },
         ExprKind::Name(Name::Other(name)) => match meaning_in(db, function, name) {

@@ -11,6 +11,7 @@ use crate::base::budget::CALLEES;
 use crate::base::db::Db;
 use crate::base::limits::WARP;
 use crate::base::span::Span;
+use crate::facts::callee::library_called;
 use crate::facts::dependence::{Integer, Interval, exposed, integer};
 use crate::facts::summary::may_end_the_program;
 use crate::facts::uniformity::memory::Places as TypePlaces;
@@ -509,7 +510,7 @@ impl<'db> Counter<'_, 'db> {
             _ => return None,
         };
         let ty = &body.binding(variable).ty;
-        if !ty.is_value() || ty.volatile || may_change(body, inner, variable) || self.is_exposed(variable) {
+        if !ty.is_value() || ty.volatile || self.may_change(inner, variable) || self.is_exposed(variable) {
             return None;
         }
         // Numbers of a class, and floating ones, are counted in ways of their own. Of a template's type it's a whole number.
@@ -531,7 +532,7 @@ impl<'db> Counter<'_, 'db> {
             (BinOp::Ne, _) if by == Some(1) => false,
             _ => return None,
         };
-        if changes_around(body, limit, stmt) {
+        if changes_around(self.db, self.function, body, limit, stmt) {
             return None;
         }
         let (low, high) = if up { (first, limit) } else { (limit, first) };
@@ -581,6 +582,45 @@ impl<'db> Counter<'_, 'db> {
             function: self.function,
             body: self.body,
         }
+    }
+
+    /// Anything in a statement that may change a variable.
+    fn may_change(&self, stmt: StmtId, variable: BindingId) -> bool {
+        let body = self.body;
+        let mut stmts = vec![stmt];
+        while let Some(next) = stmts.pop() {
+            let (inner, mut exprs) = children(body, next);
+            stmts.extend(inner);
+            if let StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } = &body.stmt(next).kind
+                && mentions.contains(&variable)
+            {
+                return true;
+            }
+            while let Some(e) = exprs.pop() {
+                let is = |place: ExprId| local(body, place) == Some(variable);
+                let changed = match &body.expr(e).kind {
+                    ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is(*place),
+                    ExprKind::AddrOf(place) => is(*place),
+                    ExprKind::Call { args, name, .. } => {
+                        args.iter().any(|a| is(*a)) && !self.keeps_arguments(name.as_deref())
+                    }
+                    ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => {
+                        mentions.contains(&variable)
+                    }
+                    _ => false,
+                };
+                if changed {
+                    return true;
+                }
+                exprs.extend(operands(body, e));
+            }
+        }
+        false
+    }
+
+    /// A library function that changes no argument that is a number.
+    fn keeps_arguments(&self, name: Option<&str>) -> bool {
+        name.is_some_and(|name| library_called(self.db, self.function, name).is_some())
     }
 
     /// A variable is changed in a way that no assignment shows: by a reference, a pointer, a lambda, a function.
@@ -677,7 +717,9 @@ impl<'db> Counter<'_, 'db> {
         }
         let levels = facts.args.iter().zip(&self.body.params);
         for (index, (arg, parameter)) in levels.enumerate() {
-            if !immutable_parameter(self.body, *parameter) || !self.body.binding(*parameter).ty.is_value() {
+            if !immutable_parameter(self.db, self.function, self.body, *parameter)
+                || !self.body.binding(*parameter).ty.is_value()
+            {
                 continue;
             }
             let Some(up) = self.next_level(arg.expr, *parameter) else {
@@ -879,41 +921,4 @@ fn occurs_in(body: &Body, expr: ExprId, wanted: ExprId) -> bool {
         todo.extend(operands(body, next));
     }
     false
-}
-
-/// Anything in a statement that may change a variable.
-fn may_change(body: &Body, stmt: StmtId, variable: BindingId) -> bool {
-    let mut stmts = vec![stmt];
-    while let Some(next) = stmts.pop() {
-        let (inner, mut exprs) = children(body, next);
-        stmts.extend(inner);
-        if let StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } = &body.stmt(next).kind
-            && mentions.contains(&variable)
-        {
-            return true;
-        }
-        while let Some(e) = exprs.pop() {
-            let is = |place: ExprId| local(body, place) == Some(variable);
-            let changed = match &body.expr(e).kind {
-                ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is(*place),
-                ExprKind::AddrOf(place) => is(*place),
-                ExprKind::Call { args, .. } => args.iter().any(|a| is(*a)) && !takes_by_value(body, e),
-                ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&variable),
-                _ => false,
-            };
-            if changed {
-                return true;
-            }
-            exprs.extend(operands(body, e));
-        }
-    }
-    false
-}
-
-/// A library function that changes no argument that is a number.
-fn takes_by_value(body: &Body, call: ExprId) -> bool {
-    match &body.expr(call).kind {
-        ExprKind::Call { name: Some(name), .. } => crate::hir::library::known(name).is_some(),
-        _ => false,
-    }
 }

@@ -13,7 +13,7 @@ use crate::facts::uniformity::memory::{MemoryClass, Places as TypePlaces};
 use crate::facts::uniformity::{FunctionUniformity, Level, called_recursively, calls_of, only_known_calls, uniformity};
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
-use crate::hir::library::{Known, known};
+use crate::hir::library::{Does, known};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, functions_in, launch_sites_of, meaning_in, only_known_launches};
 use crate::hir::{
@@ -947,7 +947,7 @@ impl<'a, 'db> Pins<'a, 'db> {
             ExprKind::Call { name, args, .. } => {
                 let counts = match (name.as_deref(), args.as_slice()) {
                     (Some("atomicAdd" | "::atomicAdd"), [_, step]) => matches!(self.constant(*step), Some(0..=32)),
-                    (Some(name), _) => matches!(known(name), Some(Known::Ldg | Known::VolatileLoad | Known::Print)),
+                    (Some(name), _) => known(name).is_some_and(|l| l.only_loads() || l.does.has(Does::PRINTS)),
                     _ => false,
                 };
                 !counts && args.iter().any(|arg| address(*arg))

@@ -173,7 +173,7 @@ fn facts<'db>(
         changes_in_loop: launch.in_lambda
             || loops
                 .iter()
-                .any(|l| crate::facts::uniformity::changes_around(body, id, l.stmt)),
+                .any(|l| crate::facts::uniformity::changes_around(db, function, body, id, l.stmt)),
         parameter,
     };
     let parameters: Vec<Option<String>> = match child {

@@ -9,7 +9,7 @@ use crate::facts::callee::callee;
 use crate::facts::summary::summary;
 use crate::hir::flow::{BlockId, Dominators, Flow, Step};
 use crate::hir::items::FunctionItem;
-use crate::hir::library::Known;
+use crate::hir::library::Does;
 use crate::hir::{Body, ExprId, ExprKind, body};
 
 /// A wait for child grids that a thread comes to after it has launched.
@@ -51,8 +51,8 @@ fn waits<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, e: Expr
         return false;
     };
     match callee(db, function, body, *target, name.as_deref(), args) {
-        Callee::Known(k) => k == Known::DeviceSync,
-        Callee::Functions(all) => all.iter().any(|f| !summary(db, *f).device_sync.is_empty()),
+        Callee::Known(library) => library.does.has(Does::WAITS_FOR_CHILDREN),
+        Callee::Functions(all, _) => all.iter().any(|f| !summary(db, *f).device_sync.is_empty()),
         Callee::Type(_) | Callee::Unknown => false,
     }
 }

@@ -2,20 +2,27 @@
 
 use std::collections::HashSet;
 
+use crate::base::db::Db;
+use crate::facts::callee::library_called;
 use crate::hir::flow::operands;
-use crate::hir::library::{Known, known, vector_fields};
+use crate::hir::items::FunctionItem;
+use crate::hir::library::{Library, Memory, vector_fields};
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
+
+/// What a library function does by its name, where that isn't the name of something else.
+type Known<'a> = &'a dyn Fn(&str) -> Option<Library>;
 
 /// Whether `expr` may evaluate differently in different iterations of `loop_stmt` for one thread. Conservative: `true`
 /// unless everything that it reads certainly stays the same.
-pub fn changes_around(body: &Body, expr: ExprId, loop_stmt: StmtId) -> bool {
+pub fn changes_around(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId, loop_stmt: StmtId) -> bool {
+    let known = |name: &str| library_called(db, function, name);
     let Some(region) = Region::of_loop(body, loop_stmt) else {
         return true;
     };
-    let exposed = exposed(body);
-    let writes = whole_body(body).writes_memory(body);
+    let exposed = exposed(body, &known);
+    let writes = whole_body(body).writes_memory(body, &known);
     let assigned = region.assigned(body);
-    let calls_unknown = region.exprs.iter().any(|e| unknown_call(body, *e));
+    let calls_unknown = region.exprs.iter().any(|e| unknown_call(body, *e, &known));
     let mut seen: HashSet<ExprId> = HashSet::new();
     let mut stack = vec![expr];
     while let Some(e) = stack.pop() {
@@ -54,7 +61,7 @@ pub fn changes_around(body: &Body, expr: ExprId, loop_stmt: StmtId) -> bool {
             }
             ExprKind::Call { name, args, .. } => {
                 let name = name.as_deref().unwrap_or("");
-                let pure = matches!(known(name), Some(Known::Pure | Known::Ldg));
+                let pure = known(name).is_some_and(|l| l.is_pure() || l.memory == Memory::ReadOnly);
                 if !pure && !plain_type(name) {
                     return true;
                 }
@@ -87,7 +94,7 @@ pub fn changes_around(body: &Body, expr: ExprId, loop_stmt: StmtId) -> bool {
 
 /// Whether a parameter keeps the value of its argument throughout: it's never assigned, its address isn't taken, and
 /// nothing (a reference, a lambda, a function that may take it by reference) could change it.
-pub fn immutable_parameter(body: &Body, binding: BindingId) -> bool {
+pub fn immutable_parameter(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
     if !body.params.contains(&binding) {
         return false;
     }
@@ -99,7 +106,8 @@ pub fn immutable_parameter(body: &Body, binding: BindingId) -> bool {
         ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => objects(body, *place).contains(&binding),
         _ => false,
     };
-    !body.exprs.iter().any(|e| assigned(&e.kind)) && !exposed(body).contains(&binding)
+    !body.exprs.iter().any(|e| assigned(&e.kind))
+        && !exposed(body, &|name| library_called(db, function, name)).contains(&binding)
 }
 
 fn plain_type(name: &str) -> bool {
@@ -124,7 +132,7 @@ fn plain_type(name: &str) -> bool {
         || (name.ends_with("_t") && (name.starts_with("int") || name.starts_with("uint")))
 }
 
-fn unknown_call(body: &Body, e: ExprId) -> bool {
+fn unknown_call(body: &Body, e: ExprId, known: Known<'_>) -> bool {
     match &body.expr(e).kind {
         ExprKind::Call { name, .. } => {
             let name = name.as_deref().unwrap_or("");
@@ -165,7 +173,7 @@ fn objects(body: &Body, e: ExprId) -> Vec<BindingId> {
 }
 
 /// Local variables that may be changed by something that doesn't name them.
-fn exposed(body: &Body) -> HashSet<BindingId> {
+fn exposed(body: &Body, known: Known<'_>) -> HashSet<BindingId> {
     let mut out = HashSet::new();
     for (i, expr) in body.exprs.iter().enumerate() {
         match &expr.kind {
@@ -176,7 +184,7 @@ fn exposed(body: &Body) -> HashSet<BindingId> {
                 if let ExprKind::Field { base, .. } = &body.expr(body.strip_parens(*callee)).kind {
                     out.extend(objects(body, *base));
                 }
-                if unknown_call(body, ExprId(i as u32)) {
+                if unknown_call(body, ExprId(i as u32), known) {
                     // What is declared `const` can't be bound to a reference that changes it.
                     let all = args.iter().flat_map(|a| objects(body, *a));
                     out.extend(all.filter(|b| !constant(body, *b)));
@@ -392,7 +400,7 @@ impl Region {
     }
 
     /// It may write memory that isn't a local variable of the thread.
-    pub fn writes_memory(&self, body: &Body) -> bool {
+    pub fn writes_memory(&self, body: &Body, known: Known<'_>) -> bool {
         let outside = |place: ExprId| {
             let found = objects(body, place);
             found.is_empty()
@@ -405,12 +413,7 @@ impl Region {
             ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => outside(*place),
             ExprKind::Call { name, .. } => {
                 let name = name.as_deref().unwrap_or("");
-                let quiet = matches!(
-                    known(name),
-                    Some(
-                        Known::Pure | Known::Ldg | Known::Vote | Known::ActiveMask | Known::Shuffle | Known::ShuffleBy
-                    ) | Some(Known::OpaqueWarp | Known::Opaque | Known::Print | Known::VolatileLoad)
-                );
+                let quiet = known(name).is_some_and(|l| !l.changes_memory() && !l.orders_memory());
                 !quiet && !plain_type(name)
             }
             ExprKind::Launch(_) | ExprKind::Unknown { .. } | ExprKind::New(_) | ExprKind::Delete(_) => true,

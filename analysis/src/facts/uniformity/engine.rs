@@ -525,7 +525,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             },
             ExprKind::InitList(args) => args.len() == count,
             ExprKind::Call { name: Some(n), .. } => {
-                n == "dim3" || n.starts_with("make_") && crate::hir::library::known(n).is_some()
+                n == "dim3" || n.starts_with("make_") && crate::hir::library::known(n).is_some_and(|l| l.is_pure())
             }
             _ => false,
         };

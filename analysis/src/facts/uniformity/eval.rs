@@ -15,7 +15,7 @@ use crate::facts::callee::callee;
 use crate::facts::hidden::{symbol, unary};
 use crate::hir::flow::BlockId;
 use crate::hir::items::FunctionItem;
-use crate::hir::library::{Known, constant};
+use crate::hir::library::{Library, Outcome, constant};
 use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::visible::visible_names;
 use crate::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Literal, Name, Storage};
@@ -507,11 +507,14 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 Some(value) => value,
                 None => self.varying(format!("result of {label}, of which nothing is known"), span),
             },
-            Callee::Known(k) => self.library(k, &label, block, args, span),
-            Callee::Functions(candidates) => {
+            Callee::Known(library) => self.library(library, &label, block, args, span),
+            Callee::Functions(candidates, library) => {
                 let mut value = Value::CONSTANT;
                 for f in candidates {
                     value = value.join(self.result_of(f, &label, args, None, span));
+                }
+                if let Some(library) = library {
+                    value = value.join(self.library(library, &label, block, args, span));
                 }
                 value
             }
@@ -647,20 +650,21 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         value
     }
 
-    fn library(&mut self, k: Known, name: &str, block: BlockId, args: &[ExprId], span: Span) -> Value {
+    fn library(&mut self, library: Library, name: &str, block: BlockId, args: &[ExprId], span: Span) -> Value {
         let arg = |e: &Engine<'_, '_>, i: usize| args.get(i).map(|a| e.of(*a));
-        match k {
-            Known::Pure => self.all(args),
-            Known::Ldg => {
+        match library.result {
+            Outcome::Nothing => Value::CONSTANT,
+            Outcome::Arguments => self.all(args),
+            Outcome::ReadOnly => {
                 // `*p` and `&x[i]` alike: as uniform as the address.
-                let read = self.value(Level::Grid, "loaded with __ldg", span);
+                let read = self.value(Level::Grid, format!("loaded with {name}"), span);
                 self.all(args).join(read)
             }
-            Known::Vote => match arg(self, 0).is_some_and(|mask| mask.within(Level::Warp)) {
+            Outcome::Vote => match arg(self, 0).is_some_and(|mask| mask.within(Level::Warp)) {
                 true => self.value(Level::Warp, format!("result of {name}"), span),
                 false => self.varying(format!("result of {name} with a mask that may differ"), span),
             },
-            Known::ActiveMask => {
+            Outcome::Active => {
                 let together = self.divergence[block.index()].within(Level::Warp);
                 let level = if together && self.mode == Mode::Own {
                     Level::Warp
@@ -669,29 +673,20 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 };
                 self.value(level, format!("result of {name}"), span)
             }
-            Known::Shuffle | Known::ShuffleBy => {
+            Outcome::Lane | Outcome::OtherLane => {
                 let mask = arg(self, 0).is_some_and(|mask| mask.within(Level::Warp));
                 let lane = arg(self, 2).is_some_and(|lane| lane.within(Level::Warp));
                 let same = arg(self, 1).filter(|x| x.within(Level::Warp) && mask && args.len() <= 4 && args.len() >= 3);
                 match same {
-                    Some(value) if name.ends_with("_sync") => value,
-                    _ if k == Known::Shuffle && mask && lane && args.len() == 3 => {
+                    Some(value) => value,
+                    None if library.result == Outcome::Lane && mask && lane && args.len() == 3 => {
                         self.value(Level::Warp, format!("result of {name}"), span)
                     }
-                    _ => self.varying(format!("result of {name}"), span),
+                    None => self.varying(format!("result of {name}"), span),
                 }
             }
-            Known::BlockVote => self.value(Level::Block, format!("result of {name}"), span),
-            Known::Barrier | Known::WarpBarrier | Known::Fence | Known::GroupBarrier => Value::CONSTANT,
-            Known::Atomic
-            | Known::OpaqueWarp
-            | Known::Opaque
-            | Known::Print
-            | Known::DeviceSync
-            | Known::Runtime
-            | Known::WritesMemory
-            | Known::Store
-            | Known::VolatileLoad => self.varying(format!("result of {name}"), span),
+            Outcome::Block => self.value(Level::Block, format!("result of {name}"), span),
+            Outcome::Varying => self.varying(format!("result of {name}"), span),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::facts::callee::callee;
 use crate::facts::summary::Effects;
 use crate::hir::flow::{BlockId, Flow, Step, operands};
 use crate::hir::items::FunctionItem;
-use crate::hir::library::Known;
+use crate::hir::library::Memory;
 use crate::hir::{BindingId, ExprId, ExprKind, Name, StmtKind, Storage};
 
 /// Which reads are settled.
@@ -61,21 +61,7 @@ impl Shared {
         // Uses by which something else than the code that names the variable may write it.
         let mut lost: HashSet<BindingId> = HashSet::new();
         let mut events: HashMap<ExprId, Vec<Event>> = HashMap::new();
-        let mut atomic_operands: HashSet<ExprId> = HashSet::new();
-        for expr in &body.exprs {
-            if let ExprKind::Call {
-                callee: target,
-                name,
-                args,
-                ..
-            } = &expr.kind
-                && let Some(first) = args.first()
-                && let Callee::Known(Known::Atomic | Known::Store) =
-                    callee(db, function, body, *target, name.as_deref(), args)
-            {
-                atomic_operands.insert(body.strip_parens(*first));
-            }
-        }
+        let atomic_operands = written_alone(db, function, places);
         for (i, expr) in body.exprs.iter().enumerate() {
             let id = ExprId(i as u32);
             match &expr.kind {
@@ -91,10 +77,10 @@ impl Shared {
                     args,
                     ..
                 } => match callee(db, function, body, *target, name.as_deref(), args) {
-                    Callee::Known(Known::Barrier | Known::BlockVote) => {
+                    Callee::Known(library) if library.is_block_barrier() => {
                         events.entry(id).or_default().push(Event::Barrier);
                     }
-                    Callee::Known(Known::Atomic | Known::Store) => {
+                    Callee::Known(library) if writes_one(library.memory) => {
                         if let Some(pointer) = args.first()
                             && let ExprKind::AddrOf(_) = body.expr(body.strip_parens(*pointer)).kind
                             && let Root::Object(b) = places.pointee_root(*pointer)
@@ -223,4 +209,27 @@ fn decayed(places: Places<'_>, e: ExprId) -> Vec<BindingId> {
         true => super::objects::objects(places, inner),
         false => Vec::new(),
     }
+}
+
+/// A library function that writes just the value that its first argument points at.
+fn writes_one(memory: Memory) -> bool {
+    matches!(memory, Memory::Atomic(_) | Memory::Stores)
+}
+
+/// The pointers through which library functions write just one value.
+fn written_alone(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_>) -> HashSet<ExprId> {
+    let body = places.body;
+    let pointer = |kind: &ExprKind| match kind {
+        ExprKind::Call {
+            callee: target,
+            name,
+            args,
+            ..
+        } => match callee(db, function, body, *target, name.as_deref(), args) {
+            Callee::Known(library) if writes_one(library.memory) => args.first().map(|e| body.strip_parens(*e)),
+            _ => None,
+        },
+        _ => None,
+    };
+    body.exprs.iter().filter_map(|expr| pointer(&expr.kind)).collect()
 }

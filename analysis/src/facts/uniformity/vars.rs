@@ -207,27 +207,24 @@ pub(super) struct Escaped {
 /// The local variables that something else than the code that names them may read or write. `trusting`: those that are just
 /// handed to a function of which nothing is known, by their name, are set apart.
 pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_>, trusting: bool) -> Escaped {
-    let mut escaping = Escaping {
+    let body = places.body;
+    let mut search = Escapes {
         db,
         function,
         places,
         templates: &function.signature(db).template_types,
         trusting,
-        out: HashSet::new(),
-        hardly: HashMap::new(),
+        found: Escaped::default(),
     };
-    let body = places.body;
     for expr in &body.exprs {
-        escaping.expr(&expr.kind);
+        search.expr(&expr.kind);
     }
     for stmt in &body.stmts {
-        escaping.stmt(&stmt.kind);
+        search.stmt(&stmt.kind);
     }
-    let Escaping {
-        mut out, mut hardly, ..
-    } = escaping;
-    out.extend(unsequenced(body));
-    out.extend(class_changes(db, function));
+    let Escaped { mut surely, mut hardly } = search.found;
+    surely.extend(unsequenced(body));
+    surely.extend(class_changes(db, function));
     // What stands where something wasn't understood may change whatever is named there.
     let text = function.text(db);
     for (span, _) in &body.problems {
@@ -238,63 +235,68 @@ pub(super) fn escaped(db: &dyn Db, function: FunctionItem<'_>, places: Places<'_
             .iter()
             .enumerate()
             .filter(|(_, b)| words.contains(b.name.as_str()));
-        out.extend(named.map(|(i, _)| BindingId(i as u32)));
+        surely.extend(named.map(|(i, _)| BindingId(i as u32)));
     }
-    hardly.retain(|b, _| !out.contains(b));
-    Escaped { surely: out, hardly }
+    hardly.retain(|b, _| !surely.contains(b));
+    Escaped { surely, hardly }
 }
 
-/// The variables that escape, as they are found.
-struct Escaping<'a> {
-    db: &'a dyn Db,
-    function: FunctionItem<'a>,
+struct Escapes<'a, 'db> {
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
     places: Places<'a>,
     templates: &'a [String],
     trusting: bool,
-    /// For sure.
-    out: HashSet<BindingId>,
-    /// Only if a function that isn't known does what is not to be expected of it.
-    hardly: HashMap<BindingId, String>,
+    found: Escaped,
 }
 
-impl Escaping<'_> {
-    /// A value of this type may hold on to a variable.
-    fn is_unsafe(&self, ty: &str) -> bool {
-        ty.contains('&') || self.places.is_opaque(ty, self.templates)
+impl Escapes<'_, '_> {
+    /// The variables that this is, or is a part of.
+    fn objects(&mut self, e: ExprId) {
+        self.found.surely.extend(objects(self.places, e));
     }
 
-    /// An array that is used as a value is a pointer to itself.
+    /// An array that is used as a pointer.
     fn array_value(&mut self, e: ExprId) {
-        let (places, body) = (self.places, self.places.body);
+        let body = self.places.body;
         let inner = body.strip_parens(e);
         if matches!(
             body.expr(inner).kind,
             ExprKind::Name(Name::Local(_)) | ExprKind::Index { .. } | ExprKind::Field { .. }
-        ) && places.shape(inner).is_some_and(|s| s.dims > 0)
+        ) && self.places.shape(inner).is_some_and(|s| s.dims > 0)
         {
-            self.out.extend(objects(places, inner));
+            self.objects(inner);
         }
     }
 
+    fn is_unsafe_type(&self, ty: &str) -> bool {
+        ty.contains('&') || self.places.is_opaque(ty, self.templates)
+    }
+
     fn expr(&mut self, kind: &ExprKind) {
-        let (db, function, places, body) = (self.db, self.function, self.places, self.places.body);
+        let body = self.places.body;
         match kind {
-            ExprKind::AddrOf(e) => self.out.extend(objects(places, *e)),
-            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => self.out.extend(mentions),
-            ExprKind::Cast { ty, operand, .. } if ty.contains('&') => self.out.extend(objects(places, *operand)),
-            ExprKind::Construct { ty, args } if self.is_unsafe(ty) => {
-                self.out.extend(args.iter().flat_map(|a| objects(places, *a)));
+            ExprKind::AddrOf(e) => self.objects(*e),
+            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => {
+                self.found.surely.extend(mentions);
             }
-            ExprKind::New(args) => self.out.extend(args.iter().flat_map(|a| objects(places, *a))),
+            ExprKind::Cast { ty, operand, .. } if ty.contains('&') => self.objects(*operand),
+            ExprKind::Construct { ty, args } if self.is_unsafe_type(ty) => args.iter().for_each(|a| self.objects(*a)),
+            ExprKind::New(args) => args.iter().for_each(|a| self.objects(*a)),
             ExprKind::Binary(BinOp::Shl | BinOp::Shr, stream, operand) => {
                 if let ExprKind::Name(Name::Other(name)) = &body.expr(body.strip_parens(*stream)).kind
-                    && !function.signature(db).template_names.contains(name)
-                    && matches!(meaning_in(db, function, name), Meaning::Unknown)
+                    && !self.function.signature(self.db).template_names.contains(name)
+                    && matches!(meaning_in(self.db, self.function, name), Meaning::Unknown)
                 {
-                    self.out.extend(objects(places, *operand));
+                    self.objects(*operand);
                 }
             }
-            ExprKind::Call { callee, name, args, .. } => self.call(*callee, name.as_deref(), args),
+            ExprKind::Call {
+                callee: target,
+                name,
+                args,
+                ..
+            } => self.call(*target, name.as_deref(), args),
             _ => {}
         }
         for operand in operands(kind) {
@@ -305,59 +307,46 @@ impl Escaping<'_> {
         }
     }
 
-    /// What a call hands to functions that may keep or change it.
     fn call(&mut self, target: ExprId, name: Option<&str>, args: &[ExprId]) {
-        let (db, function, places, body, trusting) =
-            (self.db, self.function, self.places, self.places.body, self.trusting);
+        let (db, places) = (self.db, self.places);
+        let body = places.body;
         // A member function may change its object.
         if let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(target)).kind {
             for b in objects(places, *base) {
                 let binding = body.binding(b);
-                match trusting && (body.params.contains(&b) || binding.ty.const_base) {
-                    true => drop(
-                        self.hardly
-                            .insert(b, format!("{field}() doesn't change {}", binding.name)),
-                    ),
-                    false => drop(self.out.insert(b)),
-                }
+                let input = body.params.contains(&b) || binding.ty.const_base;
+                self.changed(b, input, || format!("{field}() doesn't change {}", binding.name));
             }
         }
-        match callee(db, function, body, target, name, args) {
+        match callee(db, self.function, body, target, name, args) {
             Callee::Known(_) => {}
-            Callee::Type(ty) if !self.is_unsafe(&ty) => {}
-            Callee::Functions(candidates) => {
+            Callee::Type(ty) if !self.is_unsafe_type(&ty) => {}
+            Callee::Functions(candidates, _) => {
                 for f in candidates {
                     let parameters = crate::hir::parameters(db, f);
                     for (i, arg) in args.iter().enumerate() {
-                        let by_value = parameters.get(i).is_some_and(|p| takes_value(&p.ty));
-                        if !by_value {
-                            self.out.extend(objects(places, *arg));
+                        if !parameters.get(i).is_some_and(|p| takes_value(&p.ty)) {
+                            self.objects(*arg);
                         }
                     }
                 }
             }
             Callee::Type(ty) => {
                 for b in args.iter().flat_map(|a| objects(places, *a)) {
-                    match trusting && body.params.contains(&b) {
-                        true => {
-                            let name = &body.binding(b).name;
-                            self.hardly
-                                .insert(b, format!("the constructor of {ty} doesn't change {name}"));
-                        }
-                        false => drop(self.out.insert(b)),
-                    }
+                    let name = &body.binding(b).name;
+                    let input = body.params.contains(&b);
+                    self.changed(b, input, || format!("the constructor of {ty} doesn't change {name}"));
                 }
             }
             Callee::Unknown => self.unknown_call(name.unwrap_or("a function"), args),
         }
     }
 
-    /// The same for a function of which nothing but its declarations is known, perhaps.
+    /// What is handed to a function of which nothing is known.
     fn unknown_call(&mut self, name: &str, args: &[ExprId]) {
-        let (db, function, places, body, trusting) =
-            (self.db, self.function, self.places, self.places.body, self.trusting);
-        let templates = self.templates;
-        let declared = declared(db, function, name);
+        let places = self.places;
+        let body = places.body;
+        let declared = declared(self.db, self.function, name);
         for (i, arg) in args.iter().enumerate() {
             let by_value = declared
                 .as_deref()
@@ -366,37 +355,39 @@ impl Escaping<'_> {
                 continue;
             }
             // A parameter is seldom the result of another function; a variable often is.
-            let input = trusting && declared.is_none() && !name.to_ascii_lowercase().contains("swap");
+            let input = declared.is_none() && !name.to_ascii_lowercase().contains("swap");
             for b in objects(places, *arg) {
                 let binding = body.binding(b);
                 let ty = &binding.ty;
                 let constant = match ty.pointers {
-                    0 => ty.const_base && places.class_kind(&ty.base, templates) == Class::Plain,
+                    0 => ty.const_base && places.class_kind(&ty.base, self.templates) == Class::Plain,
                     _ => ty.const_pointer,
                 };
-                if constant && ty.array.is_empty() {
-                    continue;
-                }
-                match input && body.params.contains(&b) {
-                    true => drop(
-                        self.hardly
-                            .insert(b, format!("{name}() doesn't change {}", binding.name)),
-                    ),
-                    false => drop(self.out.insert(b)),
+                if !constant || !ty.array.is_empty() {
+                    let input = input && body.params.contains(&b);
+                    self.changed(b, input, || format!("{name}() doesn't change {}", binding.name));
                 }
             }
         }
     }
 
+    /// Something of which nothing is known may change a variable. `input`: it is most unlikely to, as `text` says.
+    fn changed(&mut self, b: BindingId, input: bool, text: impl FnOnce() -> String) {
+        match self.trusting && input {
+            true => drop(self.found.hardly.insert(b, text())),
+            false => drop(self.found.surely.insert(b)),
+        }
+    }
+
     fn stmt(&mut self, kind: &StmtKind) {
-        let (places, body) = (self.places, self.places.body);
+        let body = self.places.body;
         match kind {
-            StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } => self.out.extend(mentions),
+            StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } => self.found.surely.extend(mentions),
             StmtKind::Return(Some(e)) | StmtKind::Expr(e) => self.array_value(*e),
             StmtKind::RangeFor { binding, range, .. } => {
                 let ty = &body.binding(*binding).ty;
                 if ty.reference && !ty.const_base {
-                    self.out.extend(objects(places, *range));
+                    self.objects(*range);
                 }
                 self.array_value(*range);
             }
@@ -406,21 +397,27 @@ impl Escaping<'_> {
                     let Some(init) = d.init else { continue };
                     self.array_value(init);
                     // The reference may sit inside a class (a structured binding, a view).
-                    let holds = ty.pointers == 0 && self.is_unsafe(&ty.base);
+                    let holds = ty.pointers == 0 && self.is_unsafe_type(&ty.base);
                     if ty.complex || holds || (ty.reference && !(ty.const_base && ty.pointers == 0)) {
-                        let mut stack = vec![init];
-                        while let Some(e) = stack.pop() {
-                            self.out.extend(objects(places, e));
-                            match &body.expr(e).kind {
-                                ExprKind::InitList(args) | ExprKind::Construct { args, .. } => stack.extend(args),
-                                ExprKind::Paren(e) => stack.push(*e),
-                                _ => {}
-                            }
-                        }
+                        self.bound(init);
                     }
                 }
             }
             _ => {}
+        }
+    }
+
+    /// What a reference is bound to.
+    fn bound(&mut self, init: ExprId) {
+        let body = self.places.body;
+        let mut stack = vec![init];
+        while let Some(e) = stack.pop() {
+            self.objects(e);
+            match &body.expr(e).kind {
+                ExprKind::InitList(args) | ExprKind::Construct { args, .. } => stack.extend(args),
+                ExprKind::Paren(e) => stack.push(*e),
+                _ => {}
+            }
         }
     }
 }
@@ -586,12 +583,40 @@ fn accesses(vars: &Vars, places: Places<'_>, result: VarId, step: &Step) -> Opti
 
 /// Builds SSA form. `None` when the function is too large for it.
 pub(super) fn ssa(flow: &Flow, dominators: &Dominators, vars: &Vars, places: Places<'_>) -> Option<Ssa> {
+    const LIMIT: usize = 2_000_000;
+    let n = flow.blocks.len();
     let result = vars.binding.len();
+    let mut def_blocks: Vec<BTreeSet<BlockId>> = vec![BTreeSet::new(); result + 1];
+    let mut crossing = vec![false; result + 1];
+    crossing[result] = true;
+    for block in &flow.order {
+        let mut here = HashSet::new();
+        for step in &flow.block(*block).steps {
+            let Some((_, reads, target)) = accesses(vars, places, result, step) else {
+                continue;
+            };
+            for v in reads {
+                crossing[v] |= !here.contains(&v);
+            }
+            for v in target.strong.into_iter().chain(target.weak) {
+                here.insert(v);
+                def_blocks[v].insert(*block);
+            }
+        }
+        if let crate::hir::flow::Terminator::Branch {
+            on: crate::hir::flow::Condition::Binding(b),
+            ..
+        } = &flow.block(*block).end
+        {
+            vars.all(*b).into_iter().for_each(|v| crossing[v] = true);
+        }
+    }
+    let frontiers = dominators.frontiers(flow);
     let mut ssa = Ssa {
         defs: Vec::new(),
         uses: HashMap::new(),
         makes: HashMap::new(),
-        phis: vec![Vec::new(); flow.blocks.len()],
+        phis: vec![Vec::new(); n],
         result,
         returned: None,
     };
@@ -602,64 +627,12 @@ pub(super) fn ssa(flow: &Flow, dominators: &Dominators, vars: &Vars, places: Pla
             source: Source::Entry,
         });
     }
-    let made = Made::of(flow, vars, places, result);
-    place_phis(&mut ssa, flow, dominators, &made)?;
-    name_uses(&mut ssa, flow, dominators, vars, places);
-    Some(ssa)
-}
-
-/// Where variables are made.
-struct Made {
-    /// Of each variable, the blocks that make it.
-    blocks: Vec<BTreeSet<BlockId>>,
-    /// Of each, whether a block reads it that hasn't made it itself.
-    crossing: Vec<bool>,
-}
-
-impl Made {
-    fn of(flow: &Flow, vars: &Vars, places: Places<'_>, result: VarId) -> Made {
-        let mut def_blocks: Vec<BTreeSet<BlockId>> = vec![BTreeSet::new(); result + 1];
-        let mut crossing = vec![false; result + 1];
-        crossing[result] = true;
-        for block in &flow.order {
-            let mut here = HashSet::new();
-            for step in &flow.block(*block).steps {
-                let Some((_, reads, target)) = accesses(vars, places, result, step) else {
-                    continue;
-                };
-                for v in reads {
-                    crossing[v] |= !here.contains(&v);
-                }
-                for v in target.strong.into_iter().chain(target.weak) {
-                    here.insert(v);
-                    def_blocks[v].insert(*block);
-                }
-            }
-            if let crate::hir::flow::Terminator::Branch {
-                on: crate::hir::flow::Condition::Binding(b),
-                ..
-            } = &flow.block(*block).end
-            {
-                vars.all(*b).into_iter().for_each(|v| crossing[v] = true);
-            }
-        }
-        Made {
-            blocks: def_blocks,
-            crossing,
-        }
-    }
-}
-
-/// Puts a choice where ways meet on which a variable was made. `None`: there are too many.
-fn place_phis(ssa: &mut Ssa, flow: &Flow, dominators: &Dominators, made: &Made) -> Option<()> {
-    const LIMIT: usize = 2_000_000;
-    let frontiers = dominators.frontiers(flow);
-    for v in 0..=ssa.result {
-        if !made.crossing[v] {
+    for v in 0..=result {
+        if !crossing[v] {
             continue;
         }
         let mut placed = HashSet::new();
-        let mut work: Vec<BlockId> = made.blocks[v].iter().copied().collect();
+        let mut work: Vec<BlockId> = def_blocks[v].iter().copied().collect();
         while let Some(b) = work.pop() {
             for join in &frontiers[b.index()] {
                 if placed.insert(*join) {
@@ -677,12 +650,7 @@ fn place_phis(ssa: &mut Ssa, flow: &Flow, dominators: &Dominators, made: &Made) 
             return None;
         }
     }
-    Some(())
-}
-
-/// Names every use, walking the dominator tree; `undo` restores what a subtree changed.
-fn name_uses(ssa: &mut Ssa, flow: &Flow, dominators: &Dominators, vars: &Vars, places: Places<'_>) {
-    let result = ssa.result;
+    // Names every use, walking the dominator tree; `undo` restores what a subtree changed.
     let mut now: Vec<DefId> = (0..=result).collect();
     enum Walk {
         Enter(BlockId),
@@ -750,4 +718,5 @@ fn name_uses(ssa: &mut Ssa, flow: &Flow, dominators: &Dominators, vars: &Vars, p
         stack.push(Walk::Undo(undo));
         stack.extend(dominators.children(block).iter().map(|c| Walk::Enter(*c)));
     }
+    Some(ssa)
 }

@@ -10,7 +10,7 @@ use crate::facts::callee::callee;
 use crate::hir::assembly::assembly_may_have;
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
-use crate::hir::library::Known;
+use crate::hir::library::{Library, Memory};
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, body};
 
 /// Spans of the loops of a function whose end may depend on what another thread does: on an atomic's result, a volatile
@@ -53,6 +53,7 @@ pub(crate) fn waiting_loops(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Span
 
 /// What other threads do may decide the value of this expression, its operands aside.
 fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId, follow: bool) -> bool {
+    let asks = |library: &Library| matches!(library.memory, Memory::Atomic(_) | Memory::Loads { .. });
     match &body.expr(e).kind {
         ExprKind::Name(Name::Local(b)) => body.binding(*b).ty.volatile,
         ExprKind::Cast { ty, .. } => ty.contains("volatile"),
@@ -63,10 +64,12 @@ fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId
             args,
             ..
         } => match callee(db, function, body, *target, name.as_deref(), args) {
-            Callee::Known(Known::Atomic | Known::VolatileLoad) => true,
-            Callee::Known(_) | Callee::Type(_) => false,
+            Callee::Known(library) => asks(&library),
+            Callee::Type(_) => false,
             Callee::Unknown => true,
-            Callee::Functions(all) => !follow || all.iter().any(|f| asks_others(db, *f)),
+            Callee::Functions(all, library) => {
+                library.is_some_and(|l| asks(&l)) || !follow || all.iter().any(|f| asks_others(db, *f))
+            }
         },
         _ => false,
     }

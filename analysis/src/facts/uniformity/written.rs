@@ -15,7 +15,7 @@ use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
 use crate::facts::summary::leads_too_far;
 use crate::hir::items::FunctionItem;
-use crate::hir::library::Known;
+use crate::hir::library::Memory;
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body, parameters};
 
 /// A parameter by index, and the field of it that is followed; empty: all of it.
@@ -257,7 +257,10 @@ struct Follow<'a, 'db> {
 impl<'db> Follow<'_, 'db> {
     fn hand_on(self, callee: Callee<'db>, name: &str, args: &[ExprId], own: &mut Own<'db>) {
         match callee {
-            Callee::Functions(all) => {
+            Callee::Functions(all, library) => {
+                if let Some(library) = library {
+                    self.hand_on(Callee::Known(library), name, args, own);
+                }
                 for to in all {
                     own.reached.push(to);
                     let params = parameters(self.db, to);
@@ -274,13 +277,14 @@ impl<'db> Follow<'_, 'db> {
                     }
                 }
             }
-            Callee::Known(Known::Atomic | Known::Store | Known::WritesMemory) => {
-                if let Some(pointer) = args.first() {
+            Callee::Known(library) => {
+                for pointer in library.writes(args.len()).filter_map(|at| args.get(at)) {
                     own.written
                         .add(self.stored(*pointer, self.places.pointee_root(*pointer)));
                 }
+                own.written.unknown |= matches!(library.memory, Memory::Handle { writes: true });
             }
-            Callee::Known(_) | Callee::Type(_) => {}
+            Callee::Type(_) => {}
             Callee::Unknown => {
                 let declared = super::vars::declared(self.db, self.function, name);
                 for (i, arg) in args.iter().enumerate() {

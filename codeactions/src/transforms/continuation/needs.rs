@@ -9,6 +9,7 @@ use gridfuse_analysis::facts::escape::escapes;
 use gridfuse_analysis::facts::launch::constant_value;
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::facts::uniformity::Level;
+use gridfuse_analysis::hir::library::library;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
@@ -18,8 +19,8 @@ use super::addresses::hold_addresses;
 use super::{Around, Given, Runs, Tail};
 use crate::api::refusal::Reason;
 use crate::edit::lex;
+use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
-use crate::facts::calls::{self, Library};
 use crate::facts::child::copies_plainly;
 use crate::facts::effects::{effects, is_pure};
 use crate::facts::pure::{assignments, only_assigned};
@@ -568,9 +569,9 @@ impl Tail<'_, '_> {
             ExprKind::Call {
                 name: Some(name), args, ..
             } => {
-                let known = match calls::library(name) {
+                let known = match library(name) {
                     _ if hides(db, self.wait.function, name) => false,
-                    Some(Library::Pure) => !name.contains("ldg") && !name.contains("clock"),
+                    _ if calls::is_pure(db, self.wait.function, name) => true,
                     Some(_) => false,
                     None => {
                         let bodies: Vec<_> = functions_in(db, self.wait.function, name)

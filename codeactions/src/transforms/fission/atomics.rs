@@ -4,6 +4,7 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::library::{Memory, library};
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
@@ -11,7 +12,6 @@ use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, 
 
 use super::{Reason, reason};
 use crate::edit::lex;
-use crate::facts::calls;
 use crate::facts::child::Child;
 use crate::facts::uses::{all_exprs, all_stmts, operands};
 
@@ -51,8 +51,7 @@ pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
         let last = name.rsplit("::").next().unwrap_or(name);
         let library = own.is_empty()
             && !hides(child.db, child.item, name)
-            && last.starts_with("atomic")
-            && calls::library(name).is_some();
+            && library(name).is_some_and(|known| matches!(known.memory, Memory::Atomic(_)));
         if library {
             match args.first().map_or(Target::Unknown, |a| target(body, *a)) {
                 Target::Shared => found.push(body.expr(*callee).span),

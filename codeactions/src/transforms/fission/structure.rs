@@ -10,8 +10,8 @@ use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Literal
 
 use super::{Reason, reason};
 use crate::edit::lex;
+use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
-use crate::facts::calls::{self, Library};
 use crate::facts::child::Child;
 use crate::facts::effects::is_pure;
 use crate::facts::pure::{assignments, only_assigned};
@@ -346,7 +346,7 @@ impl<'a, 'db> Structure<'a, 'db> {
                     if hides(db, self.child.item, name) {
                         return false;
                     }
-                    if calls::library(name) == Some(Library::Pure) {
+                    if calls::is_pure(db, self.child.item, name) {
                         return true;
                     }
                     let functions = functions_named(db, self.child.file, name);
@@ -469,8 +469,7 @@ pub fn hidden_changes(child: &Child<'_>) -> BTreeSet<BindingId> {
                 }
                 for (index, arg) in args.iter().enumerate() {
                     let harmless = name.as_deref().is_some_and(|name| {
-                        let last = name.rsplit("::").next().unwrap_or(name);
-                        (calls::library(name).is_some() && !last.ends_with("swap"))
+                        calls::keeps_arguments(child.db, child.item, name)
                             || crate::facts::pure::takes_by_value(child.db, child.item, name, index)
                     });
                     if !harmless {
