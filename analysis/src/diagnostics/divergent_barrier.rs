@@ -478,7 +478,9 @@ impl Search<'_, '_> {
                 StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::DoWhile { .. }
             )
         });
-        loops.next().is_some_and(|l| changes_around(body, stride, l))
+        loops
+            .next()
+            .is_some_and(|l| changes_around(self.db, self.function, body, stride, l))
     }
 
     /// The statement has a barrier of its own, or leaves the function.

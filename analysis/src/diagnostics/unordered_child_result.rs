@@ -91,7 +91,7 @@ fn unordered_child_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
             if !reads || meeting.child.kind.reads_only() || known {
                 continue;
             }
-            if meeting.later_iteration && !in_every_iteration(&body, &places, facts.expr, meeting.at) {
+            if meeting.later_iteration && !in_every_iteration(db, function, &body, &places, facts.expr, meeting.at) {
                 continue;
             }
             let name = child.name(db);
@@ -134,7 +134,14 @@ fn unordered_child_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
 
 /// A read in front of a launch, in the same loop, that is made in each iteration at the same place, so that the next iteration finds
 /// what the child of the one before writes.
-fn in_every_iteration(body: &Body, places: &Places, launch: ExprId, read: ExprId) -> bool {
+fn in_every_iteration<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    places: &Places,
+    launch: ExprId,
+    read: ExprId,
+) -> bool {
     let of_launch = places.loops_around(body, launch);
     let common = places
         .loops_around(body, read)
@@ -143,7 +150,7 @@ fn in_every_iteration(body: &Body, places: &Places, launch: ExprId, read: ExprId
     let Some(common) = common else {
         return false;
     };
-    stays(body, read, common.stmt)
+    stays(db, function, body, read, common.stmt)
         && [launch, read].iter().all(|at| {
             let own = places.statement_of(*at);
             let inside = places
@@ -152,7 +159,7 @@ fn in_every_iteration(body: &Body, places: &Places, launch: ExprId, read: ExprId
                 .filter(|s| Some(*s) != own);
             inside.into_iter().all(|stmt| match &body.stmt(stmt).kind {
                 StmtKind::If { cond: Some(cond), .. } | StmtKind::Switch { cond, .. } => {
-                    !picks_iterations(body, *cond, common.stmt)
+                    !picks_iterations(db, function, body, *cond, common.stmt)
                 }
                 _ => true,
             })
@@ -160,15 +167,15 @@ fn in_every_iteration(body: &Body, places: &Places, launch: ExprId, read: ExprId
 }
 
 /// The place that an expression reads, or that it hands to a function that reads it, is the same in all iterations.
-fn stays(body: &Body, read: ExprId, around: StmtId) -> bool {
-    let same = |e: &ExprId| !changes_around(body, *e, around);
+fn stays<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, read: ExprId, around: StmtId) -> bool {
+    let same = |e: &ExprId| !changes_around(db, function, body, *e, around);
     match &body.expr(read).kind {
-        ExprKind::Paren(e) => stays(body, *e, around),
-        ExprKind::Index { base, index } => (same(base) || stays(body, *base, around)) && same(index),
+        ExprKind::Paren(e) => stays(db, function, body, *e, around),
+        ExprKind::Index { base, index } => (same(base) || stays(db, function, body, *base, around)) && same(index),
         ExprKind::Deref(base) => same(base),
-        ExprKind::Field { base, arrow: false, .. } => stays(body, *base, around),
+        ExprKind::Field { base, arrow: false, .. } => stays(db, function, body, *base, around),
         ExprKind::Field { base, arrow: true, .. } => same(base),
-        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => stays(body, *place, around),
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => stays(db, function, body, *place, around),
         ExprKind::Call { args, .. } => args.iter().all(same),
         ExprKind::Name(_) => true,
         _ => false,
@@ -176,12 +183,18 @@ fn stays(body: &Body, read: ExprId, around: StmtId) -> bool {
 }
 
 /// The condition asks which iteration it is: `i == 0`, `!first`.
-fn picks_iterations(body: &Body, cond: ExprId, around: StmtId) -> bool {
-    let changes = |e: ExprId| changes_around(body, e, around);
+fn picks_iterations<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    cond: ExprId,
+    around: StmtId,
+) -> bool {
+    let changes = |e: ExprId| changes_around(db, function, body, e, around);
     match &body.expr(cond).kind {
-        ExprKind::Paren(e) | ExprKind::Unary(UnOp::Not, e) => picks_iterations(body, *e, around),
+        ExprKind::Paren(e) | ExprKind::Unary(UnOp::Not, e) => picks_iterations(db, function, body, *e, around),
         ExprKind::Logical { lhs, rhs, .. } => {
-            picks_iterations(body, *lhs, around) || picks_iterations(body, *rhs, around)
+            picks_iterations(db, function, body, *lhs, around) || picks_iterations(db, function, body, *rhs, around)
         }
         ExprKind::Binary(BinOp::Eq | BinOp::Ne, a, b) => changes(*a) || changes(*b),
         ExprKind::Binary(..) => false,

@@ -15,9 +15,8 @@ use crate::edit::builder::finish;
 use crate::edit::include::add_system_include;
 use crate::edit::style;
 use crate::emit::target;
-use crate::facts::effects::effects;
-use crate::facts::launch_errors;
 use crate::facts::site::site_at;
+use crate::facts::surroundings;
 
 pub(super) const FIX: Fix = Fix {
     id: "check-launch-error",
@@ -71,7 +70,7 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
     let site = site_at(db, place)?;
     let mut refusals = Refusals::default();
     site.refuse_common(&mut refusals);
-    launch_errors::refuse_asked(site.parent_name(), &effects(db, site.parent), &mut refusals);
+    surroundings::refuse_asked(&site, &mut refusals);
     target::refuse_place(&site, &mut refusals);
     let taken = |name: &str| site.body.bindings.iter().any(|b| b.name == name);
     for name in ["printf", "cudaGetLastError", "cudaGetErrorString"] {

@@ -18,11 +18,10 @@ use crate::edit::lex;
 use crate::edit::style;
 use crate::emit::target;
 use crate::facts::ctype;
-use crate::facts::effects::effects;
-use crate::facts::launch_errors;
 use crate::facts::pure;
 use crate::facts::site::Site;
 use crate::facts::site::site_at;
+use crate::facts::surroundings;
 
 pub(super) const FIX: Fix = Fix {
     id: "guard-empty-grid",
@@ -86,7 +85,7 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
     let site = site_at(db, place)?;
     let mut refusals = Refusals::default();
     site.refuse_common(&mut refusals);
-    launch_errors::refuse_asked(site.parent_name(), &effects(db, site.parent), &mut refusals);
+    surroundings::refuse_asked(&site, &mut refusals);
     target::refuse_place(&site, &mut refusals);
     let wanted = wanted(&site).ok_or_else(|| {
         refuse(

@@ -32,6 +32,7 @@ use crate::facts::movable::Form;
 use crate::facts::movable::KEPT_BLOCK;
 use crate::facts::pure;
 use crate::facts::site::Site;
+use crate::facts::surroundings::{self, Errors};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "coarsen",
@@ -184,7 +185,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     target::refuse_operands(&site, &mut refusals);
     refuse_grid(&site, &mut refusals);
     let mut edit = EditBuilder::new(db);
-    launch_errors::assume_none(site.parent_name(), &effects(db, site.parent), &mut edit);
+    surroundings::assume_nothing_else(&site, Errors::Vanish, &mut edit);
     let mut names = Names::default();
     names.add_file(db, site.file);
     let child = site.child(&mut refusals).and_then(|item| {

@@ -11,6 +11,7 @@ use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
 use crate::facts::order;
 use crate::facts::site::Site;
+use crate::facts::surroundings::{self, Errors};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "fire-and-forget",
@@ -79,6 +80,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
     let site = Site::new(db, launch)?;
     let mut refusals = Refusals::default();
     site.refuse_common(&mut refusals);
+    let mut edit = EditBuilder::new(db);
     let stream_place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
     match site.facts.stream {
         Stream::Null => {}
@@ -95,6 +97,8 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
         Stream::Other => refusals.add("which stream it goes into isn't known", stream_place),
     }
     let effects = crate::facts::effects::effects(db, site.parent);
+    // A launch that fails does so in this stream, too.
+    surroundings::assume_nothing_else(&site, Errors::Stay, &mut edit);
     for found in effects.syncs.iter().chain(&effects.events) {
         if found.place.file == site.file && site.body.exprs.iter().any(|e| site.place(e.span) == found.place) {
             continue;
@@ -104,7 +108,6 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
             refusals.add(what, Some(found.place));
         }
     }
-    let mut edit = EditBuilder::new(db);
     if site.facts.stream == Stream::Null {
         order::stream_operations(&site, &mut refusals, &mut edit);
         order::null_stream(&site, &mut refusals, &mut edit);

@@ -35,6 +35,7 @@ use crate::facts::order;
 use crate::facts::pure;
 use crate::facts::read_only::all_restrict;
 use crate::facts::site::Site;
+use crate::facts::surroundings::{self, Errors, callers_of_launch};
 use crate::transforms::accumulate::{Accumulated, accumulated};
 use crate::transforms::fission::{BlockThreads, Fission, SerialNames, constant_bytes};
 
@@ -63,7 +64,7 @@ pub fn run_in_launcher<'db>(
     let mut refusals = Refusals::default();
     site.refuse_common(&mut refusals);
     let mut edit = EditBuilder::new(db);
-    launch_errors::assume_none(site.parent_name(), &effects(db, site.parent), &mut edit);
+    surroundings::assume_nothing_else(&site, Errors::Vanish, &mut edit);
     refuse_stream(&site, &mut refusals, &mut edit);
     target::refuse_place(&site, &mut refusals);
     target::refuse_operands(&site, &mut refusals);
@@ -105,9 +106,13 @@ pub fn run_in_launcher<'db>(
         None => generate(&site, child, count.as_ref(), grids, &mut names, &mut edit),
     };
     replace_launch(&site, child, count.as_ref(), statement, &generated, &mut edit);
-    let parent = Function::new(db, site.parent);
-    if parent.is_kernel() {
-        let launches: Result<Vec<Site<'db>>, _> = launch_sites_of(db, site.parent)
+    // The kernel that launches, or those that call the function that does.
+    for item in [site.parent].into_iter().chain(callers_of_launch(&site).all) {
+        let parent = Function::new(db, item);
+        if !parent.is_kernel() {
+            continue;
+        }
+        let launches: Result<Vec<Site<'db>>, _> = launch_sites_of(db, item)
             .into_iter()
             .map(|id| Site::new(db, id))
             .collect();

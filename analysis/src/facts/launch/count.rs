@@ -531,7 +531,7 @@ impl<'db> Counter<'_, 'db> {
             (BinOp::Ne, _) if by == Some(1) => false,
             _ => return None,
         };
-        if changes_around(body, limit, stmt) {
+        if changes_around(self.db, self.function, body, limit, stmt) {
             return None;
         }
         let (low, high) = if up { (first, limit) } else { (limit, first) };
@@ -677,7 +677,9 @@ impl<'db> Counter<'_, 'db> {
         }
         let levels = facts.args.iter().zip(&self.body.params);
         for (index, (arg, parameter)) in levels.enumerate() {
-            if !immutable_parameter(self.body, *parameter) || !self.body.binding(*parameter).ty.is_value() {
+            if !immutable_parameter(self.db, self.function, self.body, *parameter)
+                || !self.body.binding(*parameter).ty.is_value()
+            {
                 continue;
             }
             let Some(up) = self.next_level(arg.expr, *parameter) else {
@@ -732,7 +734,10 @@ impl<'db> Counter<'_, 'db> {
     /// `level + 1` (`true`) or `level - 1`.
     fn next_level(&self, arg: ExprId, parameter: BindingId) -> Option<bool> {
         let body = self.body;
-        match body.expr(super::config::through_variables(body, arg)).kind {
+        match body
+            .expr(super::config::through_variables(self.db, self.function, body, arg))
+            .kind
+        {
             ExprKind::Binary(BinOp::Add, a, b)
                 if (local(body, a) == Some(parameter) && self.constant(b) == Some(1))
                     || (local(body, b) == Some(parameter) && self.constant(a) == Some(1)) =>

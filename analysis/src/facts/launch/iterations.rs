@@ -18,7 +18,7 @@ pub fn iteration_divergence<'db>(
     facts
         .loops
         .iter()
-        .filter(|l| changes_around(&body, operand, l.stmt))
+        .filter(|l| changes_around(db, id.function, &body, operand, l.stmt))
         .map(|l| rounds(&body, &levels, l.stmt, l.span))
         .max_by_key(|found| found.level)
 }

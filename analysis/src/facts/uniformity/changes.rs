@@ -2,17 +2,26 @@
 
 use std::collections::HashSet;
 
+use super::references::class_changes;
+use crate::base::db::Db;
 use crate::hir::flow::operands;
+use crate::hir::items::FunctionItem;
 use crate::hir::library::{Known, known, vector_fields};
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
 /// Whether `expr` may evaluate differently in different iterations of `loop_stmt` for one thread. Conservative: `true`
 /// unless everything that it reads certainly stays the same.
-pub fn changes_around(body: &Body, expr: ExprId, loop_stmt: StmtId) -> bool {
+pub fn changes_around<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    expr: ExprId,
+    loop_stmt: StmtId,
+) -> bool {
     let Some(region) = Region::of_loop(body, loop_stmt) else {
         return true;
     };
-    let exposed = exposed(body);
+    let exposed = exposed(db, function, body);
     let writes = whole_body(body).writes_memory(body);
     let assigned = region.assigned(body);
     let calls_unknown = region.exprs.iter().any(|e| unknown_call(body, *e));
@@ -87,7 +96,7 @@ pub fn changes_around(body: &Body, expr: ExprId, loop_stmt: StmtId) -> bool {
 
 /// Whether a parameter keeps the value of its argument throughout: it's never assigned, its address isn't taken, and
 /// nothing (a reference, a lambda, a function that may take it by reference) could change it.
-pub fn immutable_parameter(body: &Body, binding: BindingId) -> bool {
+pub fn immutable_parameter<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, binding: BindingId) -> bool {
     if !body.params.contains(&binding) {
         return false;
     }
@@ -99,7 +108,7 @@ pub fn immutable_parameter(body: &Body, binding: BindingId) -> bool {
         ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => objects(body, *place).contains(&binding),
         _ => false,
     };
-    !body.exprs.iter().any(|e| assigned(&e.kind)) && !exposed(body).contains(&binding)
+    !body.exprs.iter().any(|e| assigned(&e.kind)) && !exposed(db, function, body).contains(&binding)
 }
 
 fn plain_type(name: &str) -> bool {
@@ -165,8 +174,8 @@ fn objects(body: &Body, e: ExprId) -> Vec<BindingId> {
 }
 
 /// Local variables that may be changed by something that doesn't name them.
-fn exposed(body: &Body) -> HashSet<BindingId> {
-    let mut out = HashSet::new();
+fn exposed<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body) -> HashSet<BindingId> {
+    let mut out = class_changes(db, function).clone();
     for (i, expr) in body.exprs.iter().enumerate() {
         match &expr.kind {
             ExprKind::AddrOf(e) => out.extend(objects(body, *e)),

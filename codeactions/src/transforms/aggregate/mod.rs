@@ -40,6 +40,7 @@ use crate::facts::movable::KEPT_BLOCK;
 use crate::facts::movable::KEPT_THREADS;
 use crate::facts::room::Collected;
 use crate::facts::site::Site;
+use crate::facts::surroundings::{self, Errors};
 use crate::transforms::stream;
 
 /// Whose launches become one launch.
@@ -167,6 +168,7 @@ pub fn aggregate<'db>(
     let mut child_of = Vec::new();
     for site in sites {
         site.refuse_common(&mut refusals);
+        surroundings::assume_nothing_else(site, Errors::Vanish, &mut edit);
         target::refuse_place(site, &mut refusals);
         target::refuse_operands_but_defaults(site, true, &mut refusals);
         streams.push(understand_stream(site, &mut refusals, &mut edit));
