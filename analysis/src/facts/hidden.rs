@@ -247,40 +247,53 @@ pub(crate) fn symbol_of(db: &dyn Db, function: FunctionItem<'_>) -> Option<Strin
 /// The operators in a body that may be a class's, as they are written.
 fn operators_used<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body) -> Vec<(&'static str, Span)> {
     let types = Types::of(db, function, body);
-    let object = |e: ExprId| !types.is_plain(e, 0);
     let mut found = Vec::new();
-    for expr in &body.exprs {
-        let mut add = |symbol: &'static str, operands: &[ExprId]| {
-            if operands.iter().any(|e| object(*e)) {
-                found.push((symbol, expr.span));
-            }
-        };
-        match &expr.kind {
-            ExprKind::Binary(op, a, b) => add(symbol(*op), &[*a, *b]),
-            ExprKind::Logical { lhs, rhs, .. } => {
-                add("&&", &[*lhs, *rhs]);
-                add("||", &[*lhs, *rhs]);
-            }
-            ExprKind::Comma(a, b) => add(",", &[*a, *b]),
-            ExprKind::Unary(op, e) => add(unary(*op), &[*e]),
-            ExprKind::Assign { op, place, .. } => add(op.map_or("=", assigning), &[*place]),
-            ExprKind::IncDec { place, increment, .. } => add(if *increment { "++" } else { "--" }, &[*place]),
-            ExprKind::Deref(e) => add("*", &[*e]),
-            ExprKind::AddrOf(e) => add("&", &[*e]),
-            ExprKind::Field { base, arrow: true, .. } => add("->", &[*base]),
-            ExprKind::Index { base, .. } => add("[]", &[*base]),
-            ExprKind::Call { callee, name: None, .. } => add("()", &[*callee]),
-            ExprKind::Call { callee, .. } => {
-                // A function's name has no type.
-                let target = body.strip_parens(*callee);
-                if matches!(body.expr(target).kind, ExprKind::Name(Name::Local(_))) {
-                    add("()", &[target]);
-                }
-            }
-            _ => {}
+    for (index, expr) in body.exprs.iter().enumerate() {
+        let used = operator_use(body, ExprId(index as u32));
+        let used = used.filter(|(_, operands)| operands.iter().any(|e| !types.is_plain(*e, 0)));
+        if let Some((symbol, _)) = used {
+            found.push((symbol, expr.span));
         }
     }
     found
+}
+
+/// The operator that an expression is, as it is written, with its operands that may be a class's: the object comes first.
+pub(crate) fn operator_use(body: &Body, e: ExprId) -> Option<(&'static str, Vec<ExprId>)> {
+    Some(match &body.expr(e).kind {
+        ExprKind::Binary(op, a, b) => (symbol(*op), vec![*a, *b]),
+        ExprKind::Logical { and, lhs, rhs } => (if *and { "&&" } else { "||" }, vec![*lhs, *rhs]),
+        ExprKind::Comma(a, b) => (",", vec![*a, *b]),
+        ExprKind::Unary(op, e) => (unary(*op), vec![*e]),
+        ExprKind::Assign { op, place, .. } => (op.map_or("=", assigning), vec![*place]),
+        ExprKind::IncDec { place, increment, .. } => (if *increment { "++" } else { "--" }, vec![*place]),
+        ExprKind::Deref(e) => ("*", vec![*e]),
+        ExprKind::AddrOf(e) => ("&", vec![*e]),
+        ExprKind::Field { base, arrow: true, .. } => ("->", vec![*base]),
+        ExprKind::Index { base, .. } => ("[]", vec![*base]),
+        ExprKind::Call { callee, name: None, .. } => ("()", vec![*callee]),
+        ExprKind::Call { callee, .. } => {
+            // A function's name has no type.
+            let target = body.strip_parens(*callee);
+            match body.expr(target).kind {
+                ExprKind::Name(Name::Local(_)) => ("()", vec![target]),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// Whether making, copying or converting an object of this type, which isn't the function's own template parameter, runs something that
+/// does more than compute: a class in sight does, or one that it is made of.
+pub(crate) fn runs_unseen(db: &dyn Db, file: SourceFile, ty: &str) -> bool {
+    let harmful = harmful(db, file);
+    !harmful.classes.is_empty() && words(ty).any(|word| harmful.classes.contains_key(word))
+}
+
+/// Whether some class in sight does, so that a template parameter may stand for one.
+pub(crate) fn some_class_runs_unseen(db: &dyn Db, file: SourceFile) -> bool {
+    !harmful(db, file).classes.is_empty()
 }
 
 /// The class that a function is a member of.

@@ -24,6 +24,7 @@ pub(crate) mod read_only;
 pub(crate) mod room;
 pub(crate) mod site;
 pub(crate) mod surface;
+pub(crate) mod surroundings;
 pub(crate) mod unlowered;
 pub(crate) mod uses;
 pub(crate) mod waits_anyway;

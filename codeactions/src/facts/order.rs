@@ -18,6 +18,7 @@ use crate::facts::effects::Found;
 use crate::facts::effects::effects;
 use crate::facts::site::Site;
 use crate::facts::surface::surface_in_common;
+use crate::facts::surroundings::callers_of_launch;
 
 /// The assumptions under which the grids of this NULL-stream launch need no order among themselves and with others, but for
 /// what is proven. Launches of one block into the NULL stream run one after the other; blocks don't wait for each other.
@@ -216,7 +217,7 @@ pub fn stream_operations(site: &Site<'_>, refusals: &mut Refusals, edit: &mut Ed
         }
     }
     // Whoever calls a device function may have put something into the stream before.
-    for caller in callers_of_launch(site) {
+    for caller in callers_of_launch(site).all {
         let theirs = crate::facts::effects::effects(site.db, caller);
         let more = theirs
             .operations
@@ -236,25 +237,6 @@ fn shares_stream(operation: &Stream, launch: &Stream) -> bool {
         (Stream::Other, _) | (_, Stream::Other) => true,
         (operation, launch) => operation == launch,
     }
-}
-
-/// The functions that call the launching one, and those that call them, as far as they are in sight.
-fn callers_of_launch<'db>(site: &Site<'db>) -> Vec<FunctionItem<'db>> {
-    let mut found = Vec::new();
-    let mut todo = vec![site.parent];
-    while let Some(item) = todo.pop() {
-        if item.signature(site.db).kernel || found.len() > 100 {
-            continue;
-        }
-        let mut refusals = Refusals::default();
-        for (caller, _) in callers(&Function::new(site.db, item), &mut refusals) {
-            if caller != site.parent && !found.contains(&caller) {
-                found.push(caller);
-                todo.push(caller);
-            }
-        }
-    }
-    found
 }
 
 /// What a function and those that it calls put into streams beside launches, each with its stream, where that is known.

@@ -20,6 +20,7 @@ use crate::api::refusal::refuse;
 use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::child::refuse_uncertain;
+use crate::facts::surroundings::refuse_callers;
 
 /// The first place in a range of a file that the parser didn't understand.
 pub fn syntax_error(db: &dyn Db, file: SourceFile, range: TextRange) -> Option<FileRange> {
@@ -283,6 +284,7 @@ impl<'db> Site<'db> {
                 Some(self.place(*span)),
             );
         }
+        refuse_callers(self, refusals);
         // Waiting for children is about the very launches that would be changed.
         for expr in &self.body.exprs {
             let ExprKind::Call { name: Some(name), .. } = &expr.kind else {

@@ -9,8 +9,7 @@ use crate::draft::Draft;
 use crate::edit::include::add_system_include;
 use crate::edit::style;
 use crate::emit::target;
-use crate::facts::effects::effects;
-use crate::facts::launch_errors;
+use crate::facts::surroundings;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "check-launch-error",
@@ -73,7 +72,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         ..
     } = &mut draft;
     site.refuse_common(refusals);
-    launch_errors::refuse_asked(site.parent_name(), &effects(db, site.parent), refusals);
+    surroundings::refuse_asked(site, refusals);
     target::refuse_place(site, refusals);
     let taken = |name: &str| site.body.bindings.iter().any(|b| b.name == name);
     for name in ["printf", "cudaGetLastError", "cudaGetErrorString"] {

@@ -29,6 +29,7 @@ use crate::facts::movable::Form;
 use crate::facts::movable::KEPT_BLOCK;
 use crate::facts::pure;
 use crate::facts::site::Site;
+use crate::facts::surroundings::{self, Errors};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "coarsen",
@@ -183,7 +184,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     target::refuse_place(site, refusals);
     target::refuse_operands(site, refusals);
     refuse_grid(site, refusals);
-    launch_errors::assume_none(site.parent_name(), &effects(db, site.parent), edit);
+    surroundings::assume_nothing_else(site, Errors::Vanish, edit);
     let child = draft.child();
     let Draft {
         site, edit, refusals, ..

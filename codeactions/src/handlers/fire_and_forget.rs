@@ -7,6 +7,7 @@ use crate::api::rewrite::{Axis, Family, Launches, Measured, Rewrite, RewriteCtx,
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::facts::order;
+use crate::facts::surroundings::{self, Errors};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "fire-and-forget",
@@ -94,6 +95,8 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         Stream::Other => refusals.add("which stream it goes into isn't known", stream_place),
     }
     let effects = crate::facts::effects::effects(db, site.parent);
+    // A launch that fails does so in this stream, too.
+    surroundings::assume_nothing_else(site, Errors::Stay, edit);
     for found in effects.syncs.iter().chain(&effects.events) {
         if found.place.file == site.file && site.body.exprs.iter().any(|e| site.place(e.span) == found.place) {
             continue;

@@ -13,10 +13,9 @@ use crate::edit::lex;
 use crate::edit::style;
 use crate::emit::target;
 use crate::facts::ctype;
-use crate::facts::effects::effects;
-use crate::facts::launch_errors;
 use crate::facts::pure;
 use crate::facts::site::Site;
+use crate::facts::surroundings;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "guard-empty-grid",
@@ -84,7 +83,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     let mut draft = Draft::begin(ctx)?;
     let Draft { site, refusals, .. } = &mut draft;
     site.refuse_common(refusals);
-    launch_errors::refuse_asked(site.parent_name(), &effects(db, site.parent), refusals);
+    surroundings::refuse_asked(site, refusals);
     target::refuse_place(site, refusals);
     let wanted = wanted(site);
     if wanted.is_none() {

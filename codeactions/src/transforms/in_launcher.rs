@@ -33,6 +33,7 @@ use crate::facts::order;
 use crate::facts::pure;
 use crate::facts::read_only::all_restrict;
 use crate::facts::site::Site;
+use crate::facts::surroundings::{self, Errors, callers_of_launch};
 use crate::transforms::accumulate::{Accumulated, accumulated};
 use crate::transforms::fission::{BlockThreads, Fission, SerialNames, constant_bytes};
 
@@ -57,7 +58,7 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
         site, edit, refusals, ..
     } = &mut draft;
     site.refuse_common(refusals);
-    launch_errors::assume_none(site.parent_name(), &effects(db, site.parent), edit);
+    surroundings::assume_nothing_else(site, Errors::Vanish, edit);
     refuse_stream(site, refusals, edit);
     target::refuse_place(site, refusals);
     target::refuse_operands(site, refusals);
@@ -91,9 +92,13 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
         None => generate(site, child, count.as_ref(), grids, names, edit),
     };
     replace_launch(site, child, count.as_ref(), statement, &generated, edit);
-    let parent = Function::new(db, site.parent);
-    if parent.is_kernel() {
-        let launches: Result<Vec<Site<'_>>, _> = launch_sites_of(db, site.parent)
+    // The kernel that launches, or those that call the function that does.
+    for item in [site.parent].into_iter().chain(callers_of_launch(site).all) {
+        let parent = Function::new(db, item);
+        if !parent.is_kernel() {
+            continue;
+        }
+        let launches: Result<Vec<Site<'_>>, _> = launch_sites_of(db, item)
             .into_iter()
             .map(|id| Site::new(db, id))
             .collect();

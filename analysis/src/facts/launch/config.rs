@@ -7,6 +7,7 @@ use super::places::operands;
 use crate::base::command::DefaultStream;
 use crate::base::db::{Db, SourceFile};
 use crate::base::span::Span;
+use crate::facts::callee::{Callee, callee};
 use crate::facts::dependence::{Interval, integer};
 use crate::facts::hidden::{symbol, symbol_of, unary};
 use crate::facts::uniformity::class_changes;
@@ -15,9 +16,9 @@ use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::{known, vector_fields};
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, meaning_in};
+use crate::hir::resolve::{Meaning, functions_in, meaning_in};
 use crate::hir::visible::visible_names;
-use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, Storage, UnOp};
+use crate::hir::{BinOp, BindingId, Body, Builtin, Expr, ExprId, ExprKind, Literal, Name, StmtKind, Storage, UnOp};
 
 /// The initialiser of a local variable that is never changed after its declaration, so that the variable stands for it.
 /// `None` for parameters, references, arrays, and whatever may be written elsewhere.
@@ -48,11 +49,66 @@ pub(crate) fn single_definition(body: &Body, binding: BindingId) -> Option<ExprI
     (!written(body, binding)).then_some(init)
 }
 
+/// The same, where nothing may change the variable either that its name doesn't show: what may get a reference to it.
+pub(super) fn definition<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    binding: BindingId,
+) -> Option<ExprId> {
+    single_definition(body, binding).filter(|_| !is_bound(db, function, body, binding))
+}
+
+/// Something may change a variable by a reference to it.
+fn is_bound<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, binding: BindingId) -> bool {
+    // A user's function of a name for which `harmless` would speak, and which can't be read.
+    let unread = |expr: &Expr| match &expr.kind {
+        ExprKind::Call {
+            args,
+            callee: target,
+            name: Some(name),
+            ..
+        } => {
+            args.iter().any(|arg| passes_itself(body, *arg, binding))
+                && matches!(
+                    callee(db, function, body, *target, Some(name.as_str()), args),
+                    Callee::Unknown
+                )
+                && !functions_in(db, function, name).is_empty()
+        }
+        _ => false,
+    };
+    class_changes(db, function).contains(&binding) || body.exprs.iter().any(unread)
+}
+
+/// A variable is changed, or may be, by something else than assignments of its name.
+pub(super) fn is_changed_unseen<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    binding: BindingId,
+) -> bool {
+    let mentioned = body.stmts.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } => mentions.contains(&binding),
+        _ => false,
+    });
+    mentioned || is_bound(db, function, body, binding) || reaches(body, binding)
+}
+
 /// Whether a variable may be changed by anything but its declaration.
 fn written(body: &Body, binding: BindingId) -> bool {
     let is_root = |place: ExprId| roots(body, place).contains(&binding);
+    reaches(body, binding)
+        || body.exprs.iter().any(|expr| match &expr.kind {
+            ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is_root(*place),
+            _ => false,
+        })
+}
+
+/// Something gets to a variable by its address or by a reference, as far as the function's text alone tells.
+fn reaches(body: &Body, binding: BindingId) -> bool {
+    let is_root = |place: ExprId| roots(body, place).contains(&binding);
     body.exprs.iter().any(|expr| match &expr.kind {
-        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is_root(*place),
         ExprKind::AddrOf(place) => is_root(*place),
         // A function may take its argument by reference.
         ExprKind::Call { args, callee, .. } => {
@@ -115,12 +171,17 @@ fn roots(body: &Body, place: ExprId) -> Vec<BindingId> {
 }
 
 /// The expression behind parentheses and variables that stand for one initialiser.
-pub(super) fn through_variables(body: &Body, mut expr: ExprId) -> ExprId {
+pub(super) fn through_variables<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    mut expr: ExprId,
+) -> ExprId {
     for _ in 0..16 {
         let inner = body.strip_parens(expr);
         match &body.expr(inner).kind {
-            ExprKind::Name(Name::Local(binding)) => match single_definition(body, *binding) {
-                Some(init) if stable(body, init) => expr = init,
+            ExprKind::Name(Name::Local(binding)) => match definition(db, function, body, *binding) {
+                Some(init) if stable(db, function, body, init) => expr = init,
                 _ => return inner,
             },
             _ => return inner,
@@ -148,13 +209,18 @@ pub fn depends_on_thread_index(body: &Body, expr: ExprId) -> bool {
 
 /// The expression has the same value wherever its variables are in scope: no memory is read, nothing called, and every local
 /// in it is a variable that never changes after its declaration or a parameter that never changes.
-pub(super) fn stable(body: &Body, expr: ExprId) -> bool {
+pub(super) fn stable<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, expr: ExprId) -> bool {
     let mut todo = vec![expr];
     while let Some(next) = todo.pop() {
         match &body.expr(next).kind {
             ExprKind::Name(Name::Local(binding)) => {
                 let ty = &body.binding(*binding).ty;
-                if ty.reference || ty.volatile || ty.complex || written(body, *binding) {
+                if ty.reference
+                    || ty.volatile
+                    || ty.complex
+                    || written(body, *binding)
+                    || is_bound(db, function, body, *binding)
+                {
                     return false;
                 }
                 continue;
@@ -290,12 +356,6 @@ const NUMBERS: &[&str] = &[
     "ushort",
     "ulong",
 ];
-
-/// A variable that is a number.
-pub(super) fn is_number(body: &Body, binding: BindingId) -> bool {
-    let ty = &body.binding(binding).ty;
-    ty.is_value() && NUMBERS.contains(&ty.base.as_str())
-}
 
 /// The expression is a number, not a `dim3`, a `uint3` or an object of a class: `dim3(e)` has one dimension then.
 pub fn is_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
@@ -532,8 +592,7 @@ fn evaluate(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId, 
             i32::try_from(result).ok().map(i128::from)
         }
         ExprKind::Name(Name::Local(binding)) => {
-            let init = single_definition(body, *binding)?;
-            (!class_changes(db, function).contains(binding)).then_some(())?;
+            let init = definition(db, function, body, *binding)?;
             held(db, function, body, &body.binding(*binding).ty.base, value(init)?)
         }
         ExprKind::Name(Name::Other(name)) => match meaning_in(db, function, name) {
@@ -560,7 +619,13 @@ pub(crate) fn constant_extent(db: &dyn Db, function: FunctionItem<'_>, body: &Bo
 }
 
 /// The stream that a launch goes to.
-pub(super) fn stream(body: &Body, operand: Option<ExprId>, default: DefaultStream) -> Stream {
+pub(super) fn stream<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    operand: Option<ExprId>,
+    default: DefaultStream,
+) -> Stream {
     let default = match default {
         DefaultStream::Legacy => Stream::Null,
         DefaultStream::PerThread => Stream::PerThread,
@@ -571,10 +636,10 @@ pub(super) fn stream(body: &Body, operand: Option<ExprId>, default: DefaultStrea
         match &body.expr(expr).kind {
             ExprKind::Cast { operand, .. } => expr = body.strip_parens(*operand),
             ExprKind::Name(Name::Local(binding)) => {
-                if is_created(body, *binding, body.expr(operand).span) {
+                if is_created(db, function, body, *binding, body.expr(operand).span) {
                     return Stream::Created(*binding);
                 }
-                match single_definition(body, *binding) {
+                match definition(db, function, body, *binding) {
                     Some(init) => expr = body.strip_parens(init),
                     None => return Stream::Other,
                 }
@@ -609,9 +674,30 @@ pub(super) fn element_of_created(body: &Body, operand: ExprId) -> bool {
 
 /// `cudaStreamCreate…(&s, …)` is called for the variable wherever `used` is reached and the variable holds something else before, and it is
 /// a plain local `cudaStream_t` that is set in no other way: it holds a stream of this thread's own.
-fn is_created(body: &Body, binding: BindingId, used: Span) -> bool {
+fn is_created<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, binding: BindingId, used: Span) -> bool {
     let variable = body.binding(binding);
-    variable.ty.is_value() && variable.storage == Storage::Local && creates(body, binding, used)
+    // What may get at it sets it to another one.
+    let creating = |e: ExprId| {
+        body.exprs.iter().any(|expr| match &expr.kind {
+            ExprKind::Call {
+                name: Some(name), args, ..
+            } => name.starts_with("cudaStreamCreate") && args.first() == Some(&e),
+            _ => false,
+        })
+    };
+    let pointed = || {
+        (0..body.exprs.len() as u32)
+            .map(ExprId)
+            .any(|e| match &body.expr(e).kind {
+                ExprKind::AddrOf(place) => roots(body, *place) == [binding] && !creating(e),
+                _ => false,
+            })
+    };
+    variable.ty.is_value()
+        && variable.storage == Storage::Local
+        && creates(body, binding, used)
+        && !is_bound(db, function, body, binding)
+        && !pointed()
 }
 
 fn creates(body: &Body, binding: BindingId, used: Span) -> bool {

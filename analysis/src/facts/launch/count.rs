@@ -774,7 +774,10 @@ impl<'db> Counter<'_, 'db> {
     /// `level + 1` (`true`) or `level - 1`.
     fn next_level(&self, arg: ExprId, parameter: BindingId) -> Option<bool> {
         let body = self.body;
-        match body.expr(super::config::through_variables(body, arg)).kind {
+        match body
+            .expr(super::config::through_variables(self.db, self.function, body, arg))
+            .kind
+        {
             ExprKind::Binary(BinOp::Add, a, b)
                 if (local(body, a) == Some(parameter) && self.constant(b) == Some(1))
                     || (local(body, b) == Some(parameter) && self.constant(a) == Some(1)) =>

@@ -2,18 +2,19 @@
 
 use std::collections::HashSet;
 
-use super::config::{components, constant_value, single_definition, stable, through_variables};
+use super::config::{components, constant_value, definition, is_changed_unseen, stable, through_variables};
 use super::places::{Places, operands, statement_places};
 use super::{LaunchId, Launchers, launches};
 use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::base::words::words;
+use crate::facts::callee::library_called;
 use crate::facts::dependence::{Interval, integer};
-use crate::facts::uniformity::memory::{MemoryClass, Places as TypePlaces};
+use crate::facts::uniformity::memory::{Class, MemoryClass, Places as TypePlaces};
 use crate::facts::uniformity::{FunctionUniformity, Level, called_recursively, calls_of, only_known_calls, uniformity};
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
-use crate::hir::library::{Does, known};
+use crate::hir::library::{Does, vector_fields};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, functions_in, launch_sites_of, meaning_in, only_known_launches};
 use crate::hir::{
@@ -233,7 +234,8 @@ fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims
                 continue;
             };
             // What launches itself with the size that it has.
-            let same = body.expr(through_variables(&body, size)).kind == ExprKind::Name(Name::Builtin(own));
+            let same =
+                body.expr(through_variables(db, site.function, &body, size)).kind == ExprKind::Name(Name::Builtin(own));
             if same && site.function == kernel {
                 continue;
             }
@@ -353,12 +355,31 @@ fn is_jumped_into(body: &Body, part: Span, at: Span) -> bool {
     })
 }
 
-/// Whether a value may be an address of what `within` finds in expressions: not an element that is read, a number that is drawn.
-fn points_to(body: &Body, value: ExprId, within: &dyn Fn(ExprId) -> bool) -> bool {
-    match &body.expr(value).kind {
-        ExprKind::Paren(e) | ExprKind::Cast { operand: e, .. } => points_to(body, *e, within),
-        ExprKind::Call { .. } | ExprKind::Deref(_) | ExprKind::Index { .. } => false,
-        _ => within(value),
+/// An expression is a variable, a part of it or its address, or what is made of such: an argument by which it may be changed.
+fn leads_to(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId, root: &Name) -> bool {
+    let leads = |e: ExprId| leads_to(db, function, body, e, root);
+    match &body.expr(e).kind {
+        ExprKind::Name(name) => name == root,
+        ExprKind::Paren(e)
+        | ExprKind::AddrOf(e)
+        | ExprKind::Deref(e)
+        | ExprKind::Cast { operand: e, .. }
+        | ExprKind::Comma(_, e)
+        | ExprKind::Field { base: e, .. }
+        | ExprKind::Index { base: e, .. } => leads(*e),
+        ExprKind::Binary(BinOp::Add | BinOp::Sub, a, b)
+        | ExprKind::Conditional {
+            then: a, otherwise: b, ..
+        } => leads(*a) || leads(*b),
+        ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. } => {
+            parts.iter().any(|part| leads(*part))
+        }
+        // The library returns numbers.
+        ExprKind::Call { name, args, .. } => {
+            name.as_deref().is_none_or(|name| library_called(db, function, name).is_none())
+                && args.iter().any(|part| leads(*part))
+        }
+        _ => false,
     }
 }
 
@@ -730,9 +751,11 @@ impl<'a, 'db> Pins<'a, 'db> {
         let body = self.body;
         match body.binding(binding).storage {
             Storage::Local => {
-                let init = single_definition(body, binding)?;
+                let init = definition(self.db, self.function, body, binding)?;
                 Some((init, false))
             }
+            // Whatever may change it beside what names it tells another thing.
+            Storage::Shared if is_changed_unseen(self.db, self.function, body, binding) => None,
             Storage::Shared if body.binding(binding).ty.is_value() => {
                 let mut values = body.exprs.iter().filter_map(|e| match &e.kind {
                     ExprKind::Assign { op, place, value } => {
@@ -740,7 +763,7 @@ impl<'a, 'db> Pins<'a, 'db> {
                         let hit = *place == ExprKind::Name(Name::Local(binding));
                         hit.then_some((*value, op.is_none()))
                     }
-                    ExprKind::IncDec { place, .. } | ExprKind::AddrOf(place) => {
+                    ExprKind::IncDec { place, .. } => {
                         let place = &body.expr(body.strip_parens(*place)).kind;
                         (*place == ExprKind::Name(Name::Local(binding))).then_some((ExprId(0), false))
                     }
@@ -790,7 +813,7 @@ impl<'a, 'db> Pins<'a, 'db> {
         if self.constant(expr).is_some() {
             return true;
         }
-        if jumps() || !stable(body, expr) {
+        if jumps() || !stable(self.db, self.function, body, expr) {
             return false;
         }
         let repeated = |binding: BindingId| {
@@ -803,10 +826,12 @@ impl<'a, 'db> Pins<'a, 'db> {
         while let Some(next) = todo.pop() {
             match &body.expr(next).kind {
                 // One of those is another variable in each iteration.
-                ExprKind::Name(Name::Local(binding)) if repeated(*binding) => match single_definition(body, *binding) {
-                    Some(init) if stable(body, init) => todo.push(init),
-                    _ => return false,
-                },
+                ExprKind::Name(Name::Local(binding)) if repeated(*binding) => {
+                    match definition(self.db, self.function, body, *binding) {
+                        Some(init) if stable(self.db, self.function, body, init) => todo.push(init),
+                        _ => return false,
+                    }
+                }
                 ExprKind::Name(Name::Local(binding)) if body.binding(*binding).storage == Storage::Shared => {
                     return false;
                 }
@@ -826,7 +851,7 @@ impl<'a, 'db> Pins<'a, 'db> {
             // Another type may hold fewer numbers.
             self.converted(Number::default(), &body.binding(binding).ty.base)
                 .filter(|n| n.most.is_none())?;
-            expr = body.strip_parens(single_definition(body, binding)?);
+            expr = body.strip_parens(definition(self.db, self.function, body, binding)?);
         }
         let ExprKind::Call {
             name: Some(name), args, ..
@@ -864,7 +889,8 @@ impl<'a, 'db> Pins<'a, 'db> {
             all_threads: true,
             all_blocks: level <= Level::Grid,
             exact: true,
-            turns: self.is_repeated(expr),
+            // The one whose number it is isn't the same each time, either because another number is drawn or because another is wanted.
+            turns: self.is_repeated(expr) || !self.lasts(wanted),
             last,
             ..Number::default()
         })
@@ -894,7 +920,7 @@ impl<'a, 'db> Pins<'a, 'db> {
     /// `gridDim.x`, or the product of all dimensions that grids have; `less`: less 1.
     fn is_number_of_blocks(&self, expr: ExprId, less: bool) -> bool {
         let body = self.body;
-        let mut expr = through_variables(body, expr);
+        let mut expr = through_variables(self.db, self.function, body, expr);
         if less {
             let ExprKind::Binary(BinOp::Sub, blocks, one) = body.expr(expr).kind else {
                 return false;
@@ -902,12 +928,12 @@ impl<'a, 'db> Pins<'a, 'db> {
             if self.constant(one) != Some(1) {
                 return false;
             }
-            expr = through_variables(body, blocks);
+            expr = through_variables(self.db, self.function, body, blocks);
         }
         let mut seen = Dims::default();
         let mut todo = vec![expr];
         while let Some(next) = todo.pop() {
-            match &body.expr(through_variables(body, next)).kind {
+            match &body.expr(through_variables(self.db, self.function, body, next)).kind {
                 ExprKind::Binary(BinOp::Mul, a, b) => todo.extend([*a, *b]),
                 ExprKind::Field { base, field, .. }
                     if body.expr(*base).kind == ExprKind::Name(Name::Builtin(Builtin::GridDim)) =>
@@ -934,25 +960,26 @@ impl<'a, 'db> Pins<'a, 'db> {
         let shared = matches!(&root, Name::Local(b) if body.binding(*b).storage == Storage::Shared);
         let drawn = body.expr(draw).span;
         let names = |e: ExprId| root_name(body, e).as_ref() == Some(&root);
-        let address = |e: ExprId| match &body.expr(body.strip_parens(e)).kind {
-            ExprKind::AddrOf(place) => names(*place),
-            ExprKind::Cast { operand, .. } => names(*operand),
-            _ => names(e),
-        };
+        let address = |e: ExprId| leads_to(self.db, self.function, body, e, &root);
         if self.is_changed_elsewhere(&root) {
             return true;
         }
         let changes = |e: &ExprKind| match e {
             ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => names(*place),
             ExprKind::Call { name, args, .. } => {
-                let counts = match (name.as_deref(), args.as_slice()) {
-                    (Some("atomicAdd" | "::atomicAdd"), [_, step]) => matches!(self.constant(*step), Some(0..=32)),
-                    (Some(name), _) => known(name).is_some_and(|l| l.only_loads() || l.does.has(Does::PRINTS)),
+                let library = name.as_deref().and_then(|n| library_called(self.db, self.function, n));
+                let counts = match (name.as_deref(), library, args.as_slice()) {
+                    (Some("atomicAdd" | "::atomicAdd"), Some(_), [_, step]) => {
+                        matches!(self.constant(*step), Some(0..=32))
+                    }
+                    (_, Some(library), _) => library.only_loads() || library.does.has(Does::PRINTS),
                     _ => false,
                 };
                 !counts && args.iter().any(|arg| address(*arg))
             }
             ExprKind::Launch(launch) => launch.args.iter().any(|arg| address(*arg)),
+            ExprKind::Construct { ty, args } => !self.is_plain(ty) && args.iter().any(|arg| address(*arg)),
+            ExprKind::New(args) => args.iter().any(|arg| address(*arg)),
             _ => false,
         };
         let places = statement_places(self.db, self.function);
@@ -986,7 +1013,15 @@ impl<'a, 'db> Pins<'a, 'db> {
         };
         let keeps = |binding: BindingId, value: ExprId| {
             let ty = &body.binding(binding).ty;
-            (ty.pointers > 0 || ty.reference || ty.base == "auto") && points_to(body, value, &within)
+            if ty.reference && ty.const_base && ty.pointers == 0 {
+                return false;
+            }
+            // A reference is to what is read otherwise.
+            if ty.reference || ty.complex {
+                return within(value);
+            }
+            let class = || ty.array.is_empty() && !self.is_plain(&ty.base);
+            (ty.pointers > 0 || ty.base == "auto" || class()) && self.points_to(value, &within)
         };
         let aliased = body.stmts.iter().any(|stmt| match &stmt.kind {
             StmtKind::Decl(decls) => decls.iter().any(|d| d.init.is_some_and(|init| keeps(d.binding, init))),
@@ -1015,6 +1050,35 @@ impl<'a, 'db> Pins<'a, 'db> {
             let may = other != self.function && other.has_body(db) && (signature.device || signature.kernel);
             may && words(&other.text(db)).any(|word| word == last) && (signature.device || launched())
         })
+    }
+
+    /// Whether a value may be an address of what `within` finds in expressions: not an element that is read, a number that is drawn.
+    fn points_to(&self, value: ExprId, within: &dyn Fn(ExprId) -> bool) -> bool {
+        let body = self.body;
+        match &body.expr(value).kind {
+            ExprKind::Paren(e) | ExprKind::Cast { operand: e, .. } => self.points_to(*e, within),
+            ExprKind::Deref(_) | ExprKind::Index { .. } => false,
+            // Of a class it may keep a reference.
+            ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. } => parts.iter().any(|e| within(*e)),
+            // The library returns numbers, but for what adds up addresses.
+            ExprKind::Call { name: Some(name), .. }
+                if library_called(self.db, self.function, name).is_some() =>
+            {
+                false
+            }
+            _ => within(value),
+        }
+    }
+
+    /// A number or a vector of numbers.
+    fn is_plain(&self, ty: &str) -> bool {
+        let places = TypePlaces {
+            db: self.db,
+            function: self.function,
+            body: self.body,
+        };
+        let vector = vector_fields(&places.alias(ty)).is_some();
+        ty.contains('*') || vector || places.class_kind(ty, &[]) == Class::Plain
     }
 
     /// One thread may come to an expression more than once.
@@ -1055,7 +1119,8 @@ impl<'a, 'db> Pins<'a, 'db> {
         let expr = body.strip_parens(expr);
         match &body.expr(expr).kind {
             ExprKind::Name(Name::Local(binding)) => {
-                let init = single_definition(body, *binding).filter(|init| stable(body, *init))?;
+                let init = definition(self.db, self.function, body, *binding)
+                    .filter(|init| stable(self.db, self.function, body, *init))?;
                 let ty = &body.binding(*binding).ty;
                 let number = self.number_within(init, depth)?;
                 (ty.pointers == 0).then(|| self.converted(number, &ty.base))?
@@ -1158,7 +1223,8 @@ impl<'a, 'db> Pins<'a, 'db> {
             ExprKind::Name(Name::Builtin(Builtin::WarpSize)) => true,
             ExprKind::Name(Name::Local(binding)) => {
                 let ty = &body.binding(*binding).ty;
-                let init = single_definition(body, *binding).filter(|init| stable(body, *init));
+                let init = definition(self.db, self.function, body, *binding)
+                    .filter(|init| stable(self.db, self.function, body, *init));
                 ty.pointers == 0 && whole(&ty.base) && init.is_some_and(|init| self.is_extent(init, depth))
             }
             ExprKind::Cast { ty, operand, .. } => whole(ty) && self.is_extent(*operand, depth),
@@ -1187,7 +1253,7 @@ impl<'a, 'db> Pins<'a, 'db> {
         let mut ty = String::new();
         if let ExprKind::Name(Name::Local(binding)) = body.expr(base).kind {
             ty.clone_from(&body.binding(binding).ty.base);
-            base = single_definition(body, binding).map_or(base, |init| body.strip_parens(init));
+            base = definition(self.db, self.function, body, binding).map_or(base, |init| body.strip_parens(init));
         }
         let text = self.function.text(self.db);
         let made = match &body.expr(base).kind {
@@ -1243,13 +1309,17 @@ impl<'a, 'db> Pins<'a, 'db> {
     /// `blockIdx.x * blockDim.x` to a thread's `threadIdx.x`, `threadIdx.y * blockDim.x` to it.
     fn is_start(&self, expr: ExprId, rest: Number) -> bool {
         let body = self.body;
-        let is = |e: ExprId, builtin: Builtin, dim: &str| match &body.expr(through_variables(body, e)).kind {
+        let is = |e: ExprId, builtin: Builtin, dim: &str| match &body
+            .expr(through_variables(self.db, self.function, body, e))
+            .kind
+        {
             ExprKind::Field { base, field, .. } => {
                 field == dim && body.expr(*base).kind == ExprKind::Name(Name::Builtin(builtin))
             }
             _ => false,
         };
-        let ExprKind::Binary(BinOp::Mul, a, b) = body.expr(through_variables(body, expr)).kind else {
+        let ExprKind::Binary(BinOp::Mul, a, b) = body.expr(through_variables(self.db, self.function, body, expr)).kind
+        else {
             return false;
         };
         let product = |index: Builtin, of: &str, extent: &str| {

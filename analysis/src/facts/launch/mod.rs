@@ -13,7 +13,8 @@ mod waits;
 
 use crate::base::db::Db;
 use crate::base::file_settings::file_settings;
-use crate::facts::uniformity::{FunctionUniformity, Level, Uniformity, calls_of, only_known_calls, uniformity};
+use crate::facts::hidden::runs_unseen;
+use crate::facts::uniformity::{Cause, FunctionUniformity, Level, Uniformity, calls_of, only_known_calls, uniformity};
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::resolve_kernel;
 pub use crate::hir::resolve::{Child, LaunchId};
@@ -52,7 +53,7 @@ pub enum StreamKind {
 /// The stream that an operand names in a function, for launches and all that takes its turn as they do; `None`: it is left out.
 pub fn stream_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>, operand: Option<ExprId>) -> Stream {
     let default = file_settings(db, function.file(db)).default_stream;
-    config::stream(&body(db, function), operand, default)
+    config::stream(db, function, &body(db, function), operand, default)
 }
 
 /// The kind of a launch's stream, also where it is an element of an array, or handed in by all callers alike.
@@ -176,6 +177,14 @@ fn facts<'db>(
                 .any(|l| crate::facts::uniformity::changes_around(db, function, body, id, l.stmt)),
         parameter,
     };
+    // The types of parameters that arguments are made into by code that may look at the number of the thread.
+    let made: Vec<Option<String>> = match child {
+        Child::Kernel(kernel) => crate::hir::parameters(db, kernel)
+            .iter()
+            .map(|p| Some(p.ty.base.clone()).filter(|ty| p.ty.pointers == 0 && runs_unseen(db, function.file(db), ty)))
+            .collect(),
+        _ => Vec::new(),
+    };
     let parameters: Vec<Option<String>> = match child {
         Child::Kernel(kernel) => crate::hir::parameters(db, kernel)
             .iter()
@@ -187,7 +196,20 @@ fn facts<'db>(
         .args
         .iter()
         .enumerate()
-        .map(|(index, &arg)| operand(arg, parameters.get(index).cloned().flatten()))
+        .map(|(index, &arg)| {
+            let mut found = operand(arg, parameters.get(index).cloned().flatten());
+            if let Some(ty) = made.get(index).cloned().flatten() {
+                found.uniformity = Uniformity {
+                    level: Level::Varying,
+                    why: Some(Cause {
+                        text: format!("becomes an object of {ty}, which may run code that is called by no name"),
+                        span: found.span,
+                    }),
+                    assumes: Vec::new(),
+                };
+            }
+            found
+        })
         .collect();
     let extent = |index: usize| match launch.config.get(index) {
         Some(&id) => Extent {
@@ -233,6 +255,8 @@ fn facts<'db>(
         block,
         shared: launch.config.get(2).map(|&id| operand(id, None)),
         stream: config::stream(
+            db,
+            function,
             body,
             launch.config.get(3).copied(),
             file_settings(db, function.file(db)).default_stream,

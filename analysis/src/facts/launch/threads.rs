@@ -1,9 +1,8 @@
 //! Recovering the wanted number of child threads from the grid size's ceiling division (Olabi et al., CGO 2022, §3.1).
 
-use super::config::{constant_value, is_number, through_variables};
+use super::config::{constant_value, through_variables};
 use super::{Extent, ThreadCount};
 use crate::base::db::Db;
-use crate::facts::uniformity::class_changes;
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{BinOp, Body, ExprId, ExprKind, Literal, Name, StmtKind};
@@ -22,11 +21,7 @@ pub(super) fn recover(
     let [Some(block), None, None] = one_dimensional(db, function, body, block.components?) else {
         return None;
     };
-    // A number that an operator changes doesn't stand for its initialiser, by however many variables it is got to.
-    if class_changes(db, function).iter().any(|b| is_number(body, *b)) {
-        return None;
-    }
-    let grid = strip_casts(body, through_variables(body, strip_casts(body, grid)));
+    let grid = strip_casts(body, through_variables(db, function, body, strip_casts(body, grid)));
     let matcher = Matcher { db, function, body };
     let (expr, form) = matcher.division(grid, block).or_else(|| matcher.helper(grid, block))?;
     let span = body.expr(expr).span;
@@ -75,8 +70,8 @@ impl Matcher<'_, '_> {
         if let (Some(a), Some(b)) = (self.constant(a), self.constant(b)) {
             return a == b;
         }
-        let a = strip_casts(self.body, through_variables(self.body, a));
-        let b = strip_casts(self.body, through_variables(self.body, b));
+        let a = strip_casts(self.body, through_variables(self.db, self.function, self.body, a));
+        let b = strip_casts(self.body, through_variables(self.db, self.function, self.body, b));
         a == b
             || match (&self.body.expr(a).kind, &self.body.expr(b).kind) {
                 (ExprKind::Name(x), ExprKind::Name(y)) => x == y,

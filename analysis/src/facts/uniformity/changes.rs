@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::references::class_changes;
 use crate::base::db::Db;
 use crate::facts::callee::library_called;
 use crate::hir::flow::operands;
@@ -19,7 +20,7 @@ pub fn changes_around(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr
     let Some(region) = Region::of_loop(body, loop_stmt) else {
         return true;
     };
-    let exposed = exposed(body, &known);
+    let exposed = exposed(db, function, body, &known);
     let writes = whole_body(body).writes_memory(body, &known);
     let assigned = region.assigned(body);
     let calls_unknown = region.exprs.iter().any(|e| unknown_call(body, *e, &known));
@@ -107,7 +108,7 @@ pub fn immutable_parameter(db: &dyn Db, function: FunctionItem<'_>, body: &Body,
         _ => false,
     };
     !body.exprs.iter().any(|e| assigned(&e.kind))
-        && !exposed(body, &|name| library_called(db, function, name)).contains(&binding)
+        && !exposed(db, function, body, &|name| library_called(db, function, name)).contains(&binding)
 }
 
 fn plain_type(name: &str) -> bool {
@@ -173,8 +174,8 @@ fn objects(body: &Body, e: ExprId) -> Vec<BindingId> {
 }
 
 /// Local variables that may be changed by something that doesn't name them.
-fn exposed(body: &Body, known: Known<'_>) -> HashSet<BindingId> {
-    let mut out = HashSet::new();
+fn exposed(db: &dyn Db, function: FunctionItem<'_>, body: &Body, known: Known<'_>) -> HashSet<BindingId> {
+    let mut out = class_changes(db, function).clone();
     for (i, expr) in body.exprs.iter().enumerate() {
         match &expr.kind {
             ExprKind::AddrOf(e) => out.extend(objects(body, *e)),

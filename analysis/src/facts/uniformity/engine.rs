@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::level::{Cause, Level};
 use super::memory::{Class, Places};
+use super::operators::some_result_may_differ;
 use super::shared::Shared;
 use super::value::{Causes, Value};
 use super::vars::{self, At, DefId, Escaped, Source, Ssa, Vars};
@@ -12,7 +13,7 @@ use super::written::{Origins, written};
 use crate::base::budget::UNIFORMITY_STEPS;
 use crate::base::db::Db;
 use crate::base::span::Span;
-use crate::facts::hidden::symbol;
+use crate::facts::hidden::{some_class_runs_unseen, symbol};
 use crate::facts::launch::is_scalar;
 use crate::facts::summary::{Effects, effects};
 use crate::hir::flow::{
@@ -73,6 +74,10 @@ pub(super) struct Engine<'a, 'db> {
     pub volatile_cast: bool,
     /// Parameters that keep their arguments.
     pub immutable: HashSet<BindingId>,
+    /// Some class in sight runs code that is called by no name.
+    pub classes: bool,
+    /// Some user's operator looks at the number of the thread.
+    pub operators: bool,
     defs: Vec<Value>,
     post: Dominators,
     dependence: ControlDependence,
@@ -155,6 +160,8 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 .iter()
                 .any(|e| matches!(&e.kind, ExprKind::Cast { ty, .. } if ty.contains("volatile"))),
             immutable,
+            classes: some_class_runs_unseen(db, function.file(db)),
+            operators: some_result_may_differ(db, function.file(db)),
             defs: vec![Value::CONSTANT; ssa.defs.len()],
             post,
             dependence,
@@ -497,7 +504,13 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         let b = self.body.binding(binding);
         let (name, span) = (b.name.clone(), b.span);
         let dim3 = b.ty.pointers == 0 && self.places.alias(&b.ty.base) == "dim3";
+        let base = b.ty.base.clone();
+        let made = b.ty.pointers == 0 && self.runs(&base);
         match init {
+            Some(_) if made => {
+                let value = self.varying(format!("making `{name}` may run code that is called by no name"), span);
+                vec![value; count]
+            }
             Some(e) if b.storage == Storage::Local => self.parts(e, count),
             None if dim3 && b.ty.array.is_empty() => vec![Value::CONSTANT; count],
             _ => {
@@ -558,9 +571,15 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             ExprKind::Assign { op, place, value } => {
                 let symbol = op.map(|op| format!("{}=", symbol(op))).unwrap_or_default();
                 let operator = self.operator(&symbol, &[*place, *value], self.body.expr(e).span);
-                (*place, vec![self.of(*value).join(operator); defs.len()], true)
+                // A user's operator may make one field of another.
+                let object = self.of(e);
+                (
+                    *place,
+                    vec![self.of(*value).join(operator).join(object); defs.len()],
+                    true,
+                )
             }
-            ExprKind::IncDec { place, .. } => (*place, vec![Value::CONSTANT; defs.len()], true),
+            ExprKind::IncDec { place, .. } => (*place, vec![self.of(e); defs.len()], true),
             _ => return false,
         };
         let strong = self.vars.target(self.places, place).strong.len();

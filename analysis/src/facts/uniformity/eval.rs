@@ -12,7 +12,8 @@ use super::written::{Origins, origins};
 use crate::base::span::Span;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
-use crate::facts::hidden::{symbol, unary};
+use crate::facts::hidden::{operator_use, runs_unseen, symbol, unary};
+use crate::facts::summary::direct;
 use crate::hir::flow::BlockId;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, Outcome, constant};
@@ -27,6 +28,45 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
 
     /// The value of an expression whose operands were evaluated before.
     pub(super) fn eval(&mut self, block: BlockId, step: usize, e: ExprId) -> Value {
+        let value = self.eval_own(block, step, e);
+        value.join(self.unnamed(e))
+    }
+
+    /// What code that is called by no name adds to an expression: a user's operator, a conversion of the object that it is.
+    fn unnamed(&mut self, e: ExprId) -> Value {
+        let body = self.body;
+        let span = body.expr(e).span;
+        if self.operators
+            && let Some((symbol, operands)) = operator_use(body, e)
+        {
+            let value = self.operator(symbol, &operands, span);
+            if value.level > Level::Constant {
+                return value;
+            }
+        }
+        if !self.classes || self.trust == Trust::Assumed {
+            return Value::CONSTANT;
+        }
+        let shape = self.places.shape(e);
+        let object = shape.filter(|shape| shape.pointers == 0 && shape.dims == 0);
+        match object.filter(|shape| self.runs(&shape.base)) {
+            Some(shape) => self.varying(
+                format!(
+                    "an object of {}, which may run code that is called by no name",
+                    shape.base
+                ),
+                span,
+            ),
+            None => Value::CONSTANT,
+        }
+    }
+
+    /// Making, copying or converting an object of this type may run something that does more than compute.
+    pub(super) fn runs(&self, ty: &str) -> bool {
+        self.classes && self.trust != Trust::Assumed && runs_unseen(self.db, self.function.file(self.db), ty)
+    }
+
+    fn eval_own(&mut self, block: BlockId, step: usize, e: ExprId) -> Value {
         let body = self.body;
         let span = body.expr(e).span;
         match &body.expr(e).kind {
@@ -493,7 +533,9 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
     fn construct(&mut self, ty: &str, args: &[ExprId], span: Span) -> Value {
         let templates = &self.function.signature(self.db).template_types;
         let opaque = !ty.contains('*') && self.places.is_opaque(ty, templates);
-        match ty.contains('&') || opaque && self.trust != Trust::Assumed {
+        // A template parameter may stand for a class of which that is known.
+        let template = self.classes && templates.iter().any(|t| t == ty);
+        match ty.contains('&') || (opaque || template || self.runs(ty)) && self.trust != Trust::Assumed {
             true => self.varying(format!("constructs {ty}"), span),
             false => self.all(args),
         }
@@ -665,7 +707,11 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 false => self.varying(format!("result of {name} with a mask that may differ"), span),
             },
             Outcome::Active => {
-                let together = self.divergence[block.index()].within(Level::Warp);
+                // Threads that a branch has parted need not come together again behind it: in no branch of the kernel, and not in a
+                // function that it calls.
+                let apart = self.branches.iter().any(|branch| !branch.within(Level::Warp));
+                let alone = self.kernel && direct(self.db, self.function).calls.is_empty() && !apart;
+                let together = alone && self.divergence[block.index()].within(Level::Warp);
                 let level = if together && self.mode == Mode::Own {
                     Level::Warp
                 } else {

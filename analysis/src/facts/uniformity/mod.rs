@@ -16,6 +16,7 @@ pub(crate) mod memory;
 mod methods;
 mod objects;
 mod operators;
+mod references;
 mod rows;
 mod shared;
 mod value;
@@ -29,11 +30,13 @@ use std::sync::Arc;
 pub(crate) use callers::{called_recursively, calls_of, only_known_calls};
 pub use changes::{changes_around, immutable_parameter};
 pub use level::*;
-pub use operators::{class_changes, variables_of_place};
+pub use operators::variables_of_place;
+pub use references::class_changes;
 pub(crate) use wait::waiting_loops;
 
 use crate::base::db::{Db, SourceFile};
 use crate::base::span::Span;
+use crate::facts::hidden::runs_unseen;
 use crate::facts::summary::leads_too_far;
 use crate::hir::items::FunctionItem;
 use crate::hir::visible::visible_names;
@@ -236,6 +239,18 @@ fn analyse_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trus
     }
     if names_a_reference(db, function.file(db), head.text(&text)) {
         return nothing("it returns a reference");
+    }
+    // What is returned becomes an object of the result's type.
+    let behind = text
+        .get(function.signature(db).params_span.end as usize..)
+        .unwrap_or("");
+    let behind = behind
+        .get(..behind.find(['{', ';']).unwrap_or(behind.len()))
+        .unwrap_or("");
+    let behind = behind.split_once("->").map_or("", |(_, ty)| ty);
+    let runs = |ty: &str| runs_unseen(db, function.file(db), ty);
+    if trust != Trust::Assumed && (runs(head.text(&text)) || runs(behind)) {
+        return nothing("making or converting what it returns may run code that is called by no name");
     }
     let Some(engine) = Engine::new(db, function, &body, Mode::Parametric, trust) else {
         return nothing("the function can't be analysed");

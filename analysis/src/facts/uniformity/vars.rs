@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::memory::{Class, Places};
 use super::objects::{mentions, objects};
-use super::operators::class_changes;
+use super::references::class_changes;
 use crate::base::db::Db;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;

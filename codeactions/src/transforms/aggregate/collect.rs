@@ -14,6 +14,7 @@ use crate::facts::effects::effects;
 use crate::facts::launch_errors;
 use crate::facts::movable::{KEPT_BLOCK, KEPT_THREADS};
 use crate::facts::order::CreatedStream;
+use crate::facts::surroundings::{self, Errors};
 use crate::transforms::stream;
 
 /// What is collected.
@@ -45,6 +46,7 @@ impl<'db> Collection<'db> {
         for site in &collection.cluster.sites {
             let Draft { edit, refusals, .. } = draft;
             site.refuse_common(refusals);
+            surroundings::assume_nothing_else(site, Errors::Vanish, edit);
             target::refuse_place(site, refusals);
             target::refuse_operands_but_defaults(site, true, refusals);
             collection.streams.push(understand_stream(site, refusals, edit));

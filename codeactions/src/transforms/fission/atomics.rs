@@ -8,8 +8,9 @@ use gridfuse_analysis::hir::library::{Memory, library};
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
-use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body};
+use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body, parameters};
 
+use super::memory::is_number;
 use super::{Reason, reason};
 use crate::edit::lex;
 use crate::facts::child::Child;
@@ -65,7 +66,9 @@ pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
                     child.place_of(span),
                 )),
             }
-        } else if args.iter().any(|a| handed_on.contains(a)) && own.iter().any(|f| may_use_atomics(child.db, *f, 0)) {
+        } else if (args.iter().any(|a| handed_on.contains(a)) || refers_to_shared(child, *callee, args, &own))
+            && own.iter().any(|f| may_use_atomics(child.db, *f, 0))
+        {
             refused.push(reason(
                 format!(
                     "`{}` hands shared memory to `{name}`, which may use atomics on it, which is not possible in the local memory \
@@ -100,6 +103,31 @@ pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
         }
     }
     if refused.is_empty() { Ok(found) } else { Err(refused) }
+}
+
+/// A call takes something in shared memory by a reference: an argument, what becomes an object that may hold one, or the object of a
+/// member function.
+fn refers_to_shared(child: &Child<'_>, callee: ExprId, args: &[ExprId], functions: &[FunctionItem<'_>]) -> bool {
+    let body: &Body = &child.body;
+    let shared = |e: ExprId| matches!(object(body, e), Target::Shared);
+    let inside = |e: ExprId| match &body.expr(e).kind {
+        ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. } => parts.iter().any(|part| shared(*part)),
+        _ => shared(e),
+    };
+    let by_value = |index: usize| {
+        functions.iter().all(|f| {
+            parameters(child.db, *f).get(index).is_some_and(|p| {
+                let ty = &p.ty;
+                !ty.reference && !ty.complex && (ty.pointers > 0 || is_number(&ty.base))
+            })
+        })
+    };
+    let method = matches!(&body.expr(body.strip_parens(callee)).kind, ExprKind::Field { base, .. } if shared(*base));
+    method
+        || args
+            .iter()
+            .enumerate()
+            .any(|(index, arg)| inside(*arg) && !by_value(index))
 }
 
 fn target(body: &Body, pointer: ExprId) -> Target {
@@ -197,6 +225,17 @@ fn pointers_to_shared(body: &Body, exprs: &[ExprId]) -> Vec<ExprId> {
         if let StmtKind::Decl(decls) = &body.stmt(stmt).kind {
             for decl in decls.iter().filter(|d| body.binding(d.binding).ty.reference) {
                 found.extend(decl.init.filter(|i| matches!(object(body, *i), Target::Shared)));
+            }
+            // `int& c{shared}`, and objects that may hold a reference.
+            for decl in decls {
+                let ty = &body.binding(decl.binding).ty;
+                let parts = match decl.init.map(|init| &body.expr(init).kind) {
+                    Some(ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. }) => parts,
+                    _ => continue,
+                };
+                if ty.reference || ty.pointers == 0 && !is_number(&ty.base) {
+                    found.extend(parts.iter().filter(|e| matches!(object(body, **e), Target::Shared)));
+                }
             }
         }
     }

@@ -260,7 +260,9 @@ fn refusals(child: &Child<'_>, effects: &Effects) -> Vec<Reason> {
     }
     for binding in &body.bindings {
         let shared = matches!(binding.storage, Storage::Shared | Storage::ExternShared);
-        if binding.storage == Storage::Static {
+        let declared = child.source(binding.decl_span);
+        let outlives = || lex::identifiers(declared).any(|word| word == "static");
+        if binding.storage == Storage::Static || shared && outlives() {
             refuse(format!("`{}` of `{name}` is static", binding.name), binding.span);
         } else if shared && binding.ty.volatile {
             refuse(

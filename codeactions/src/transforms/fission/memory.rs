@@ -124,6 +124,11 @@ pub fn constant_bytes(site: &Site<'_>, expr: ExprId) -> Option<u64> {
     }
 }
 
+/// A number, or a vector of numbers.
+pub(super) fn is_number(base: &str) -> bool {
+    bytes_of_type(base).is_some()
+}
+
 /// Bytes of a type of the language's or CUDA's own.
 fn bytes_of_type(base: &str) -> Option<u64> {
     let name = ctype::normalize(base);
@@ -149,5 +154,5 @@ fn bytes_of_type(base: &str) -> Option<u64> {
         "long" | "ulong" | "longlong" | "ulonglong" | "double" => 8,
         _ => return None,
     };
-    Some(element * if count == 3 { 4 } else { count })
+    Some(element * count)
 }

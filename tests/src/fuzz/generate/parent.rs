@@ -76,7 +76,19 @@ impl Generator {
         let leader = match who {
             1 => {
                 self.feature("one launcher a block");
-                let mut leader = binary(member(atom("threadIdx"), "x"), "==", int(0));
+                let mut number = member(atom("threadIdx"), "x");
+                if self.random.chance(15) {
+                    // By then several threads have it.
+                    self.feature("a thread's number that a reference changes");
+                    let (lead, again) = (context.fresh("lead"), context.fresh("again"));
+                    let bound = ["{@}", "(@)", " = @"][self.random.below(3)].replace('@', &lead);
+                    inner.push(declare("int", &lead, number));
+                    inner.push(text(&format!("int& {again}{bound};")));
+                    let halves = binary(cast("int", member(atom("threadIdx"), "x")), "%", int(2));
+                    inner.push(assign(atom(again), "=", halves));
+                    number = atom(lead);
+                }
+                let mut leader = binary(number, "==", int(0));
                 if spec.dims > 1 {
                     leader = binary(leader, "&&", binary(member(atom("threadIdx"), "y"), "==", int(0)));
                 }

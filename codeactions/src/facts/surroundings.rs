@@ -1,0 +1,126 @@
+//! What goes on around a launch: in the function that launches, in those that call it, and in code of which nothing is known. A device
+//! function that launches inherits what its callers do: one may ask for the error of the launch, order it by an event, wait for it.
+
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::names::unqualified;
+
+use crate::api::refusal::{Reason, Refusals};
+use crate::edit::builder::EditBuilder;
+use crate::facts::cluster::{Function, callers};
+use crate::facts::effects::effects;
+use crate::facts::launch_errors;
+use crate::facts::site::Site;
+
+/// What becomes of the error of a launch that fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errors {
+    /// It's there as before.
+    Stay,
+    /// It's there no more, which is taken for granted not to matter.
+    Vanish,
+}
+
+/// The functions that call the launching one, and those that call them, as far as they are in sight.
+#[derive(Debug)]
+pub struct Callers<'db> {
+    /// Them.
+    pub all: Vec<FunctionItem<'db>>,
+    /// It may be called in other ways, too.
+    pub more: bool,
+}
+
+/// See [`Callers`]. A kernel has none.
+pub fn callers_of_launch<'db>(site: &Site<'db>) -> Callers<'db> {
+    const MOST: usize = 100;
+    let mut found = Callers {
+        all: Vec::new(),
+        more: false,
+    };
+    let mut todo = vec![site.parent];
+    while let Some(item) = todo.pop() {
+        if item.signature(site.db).kernel {
+            continue;
+        }
+        if found.all.len() > MOST {
+            found.more = true;
+            continue;
+        }
+        let mut refusals = Refusals::default();
+        let all = callers(&Function::new(site.db, item), &mut refusals);
+        found.more |= all.is_empty() || !refusals.is_empty();
+        for (caller, _) in all {
+            if caller != site.parent && !found.all.contains(&caller) {
+                found.all.push(caller);
+                todo.push(caller);
+            }
+        }
+    }
+    found
+}
+
+/// Refuses callers that wait for the launch or order it by events, as [`Site::refuse_common`] does for the launching function itself.
+pub fn refuse_callers(site: &Site<'_>, refusals: &mut Refusals) {
+    let parent = site.parent_name();
+    for caller in callers_of_launch(site).all {
+        let effects = effects(site.db, caller);
+        let name = unqualified(caller.name(site.db));
+        if let Some(found) = effects.syncs.first() {
+            let text = format!(
+                "`{name}`, which calls `{parent}`, waits for its children with {}",
+                found.what
+            );
+            refusals.add(text, Some(found.place));
+        }
+        if let Some(found) = effects.events.first() {
+            let text = format!(
+                "`{name}`, which calls `{parent}`, orders streams by events with {}",
+                found.what
+            );
+            refusals.add(text, Some(found.place));
+        }
+    }
+}
+
+/// Refuses a launch where somebody asks for its errors: the launching function or one that calls it.
+pub fn refuse_asked(site: &Site<'_>, refusals: &mut Refusals) {
+    for function in [site.parent].into_iter().chain(callers_of_launch(site).all) {
+        launch_errors::refuse_asked(
+            unqualified(function.name(site.db)),
+            &effects(site.db, function),
+            refusals,
+        );
+    }
+}
+
+/// What a rewrite takes for granted of what goes on around a launch that is made elsewhere or in another way, or not made any more.
+pub fn assume_nothing_else(site: &Site<'_>, errors: Errors, edit: &mut EditBuilder<'_>) {
+    let db = site.db;
+    let callers = callers_of_launch(site);
+    for function in [site.parent].into_iter().chain(callers.all.iter().copied()) {
+        let name = unqualified(function.name(db));
+        let effects = effects(db, function);
+        if errors == Errors::Vanish {
+            launch_errors::assume_none(name, &effects, edit);
+        }
+        if let Some(unknown) = effects.unknown.first() {
+            edit.assume(Reason {
+                text: format!(
+                    "nothing in `{name}` of which nothing is known ({}) launches grids, puts anything into a stream, waits for grids or \
+                     asks for errors",
+                    unknown.what
+                ),
+                place: Some(unknown.place),
+            });
+        }
+    }
+    if callers.more {
+        let parent = site.parent_name();
+        edit.assume(Reason {
+            text: format!(
+                "callers of `{parent}` that aren't seen put nothing into the stream of the launch, don't wait for it, order nothing by \
+                 events and ask for no errors"
+            ),
+            place: Some(site.here()),
+        });
+    }
+}
