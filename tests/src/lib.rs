@@ -15,6 +15,7 @@
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
 //! | [`oracle`] | what LLVM says of the same values |
 //! | [`overhead`] | what the rewrites cost in registers and code |
+//! | [`reach`] | how much of real code is rewritten |
 //! | `remote_hosts` | an ssh server and a Slurm cluster |
 //! | [`workspace`] | where the repository and its binaries are |
 //! | [`gpu`] | what runs on a GPU, behind `gpu-bench`, `gpu-tables`, `gpu-conformance` and `gpu-random-programs` |
@@ -35,6 +36,7 @@ pub mod nvcc;
 pub mod oracle;
 pub mod overhead;
 pub mod processes;
+pub mod reach;
 #[cfg(unix)]
 pub mod remote_hosts;
 pub mod screens;
