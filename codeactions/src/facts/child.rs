@@ -222,13 +222,20 @@ impl<'db> Child<'db> {
                     place(binding.decl_span),
                 );
             };
+            // `int a[]` is `int* a`.
+            let mut ty = binding.ty.clone();
+            if let Some(pointer) = pointer_for_array(&decl, &binding.name, &ty) {
+                decl = pointer;
+                ty.array.clear();
+                ty.pointers += 1;
+            }
             if binding.ty.reference {
                 refuse("is a reference");
-            } else if binding.ty.complex || !binding.ty.array.is_empty() {
+            } else if ty.complex || !ty.array.is_empty() {
                 refuse("has a type that is not understood");
             } else if decl.contains("__grid_constant__") {
                 refuse("is __grid_constant__");
-            } else if let Err(why) = copies_plainly(db, item, &binding.ty, 0) {
+            } else if let Err(why) = copies_plainly(db, item, &ty, 0) {
                 refuse(&why);
             }
             let mut param_name = binding.name.clone();
@@ -237,7 +244,7 @@ impl<'db> Child<'db> {
                 let space = if decl.ends_with(" *") { "" } else { " " };
                 decl = format!("{decl}{space}{param_name}");
             }
-            let field = field_of(&decl, &binding.ty);
+            let field = field_of(&decl, &ty);
             let elaborated = elaborated(db, file, &field, &named);
             if elaborated.is_none() {
                 refusals.add(
@@ -251,7 +258,7 @@ impl<'db> Child<'db> {
                 field: elaborated.unwrap_or(field),
                 name: param_name,
                 decl,
-                ty: binding.ty.clone(),
+                ty,
             });
         }
         let outlined = already_outlined(db, item, &lowered, &template_args);
@@ -511,6 +518,17 @@ fn plain_base(db: &dyn Db, file: SourceFile, base: &str, depth: u32) -> Result<(
     }
 }
 
+/// `const int* a` for a parameter that is declared as `const int a[]`: that's what it is.
+fn pointer_for_array(decl: &str, name: &str, ty: &Type) -> Option<String> {
+    let (before, extent) = decl.strip_suffix(']')?.split_once('[')?;
+    if ty.array.len() != 1 || extent.contains(['[', ']']) || name.is_empty() || ty.reference || ty.complex {
+        return None;
+    }
+    let before = before.trim_end().strip_suffix(name)?;
+    let apart = before.ends_with(|c: char| c.is_whitespace() || c == '*');
+    apart.then(|| format!("{}* {name}", before.trim_end()))
+}
+
 /// A parameter's declaration as a struct field.
 fn field_of(decl: &str, ty: &Type) -> String {
     let tokens = lex::code_tokens(decl);
@@ -656,6 +674,20 @@ mod tests {
         ] {
             assert_eq!(word(fine), None, "{fine}");
         }
+    }
+
+    #[test]
+    fn arrays_are_pointers() {
+        let array = Type {
+            array: vec![None],
+            ..Type::default()
+        };
+        let pointer = |decl: &str| pointer_for_array(decl, "a", &array);
+        assert_eq!(pointer("const int a[]").as_deref(), Some("const int* a"));
+        assert_eq!(pointer("int* a [ 4 ]").as_deref(), Some("int** a"));
+        assert_eq!(pointer("int (&a)[4]"), None);
+        assert_eq!(pointer("int a[2][3]"), None);
+        assert_eq!(pointer("int* a"), None);
     }
 
     #[test]

@@ -304,8 +304,13 @@ impl<'db> Scan<'db> {
                     .moved(context.function.start(self.db)),
             })
         };
+        let directives = lex::conditions(code);
         for (index, &token) in tokens.iter().enumerate() {
             let word = token.text(code);
+            // What a condition of the preprocessor asks is no code.
+            if at.is_none() && directives.iter().any(|line| line.contains(&token.start)) {
+                continue;
+            }
             if token.kind == TokenKind::Punct {
                 let launch = word == "<"
                     && tokens.get(index + 1).is_some_and(|t| t.text(code) == "<")

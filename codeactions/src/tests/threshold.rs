@@ -340,8 +340,8 @@ fn refusals_because_of_callees() {
         refuses(ID, &with_child(&child, "child<<<1, 32>>>(out, begin, count);"), reason);
     };
     refuse(
-        "__device__ int help(int n) { return n + threadIdx.x; }",
-        "calls `help`, which reads `threadIdx` itself",
+        "__device__ int help(int n) { static int calls; return n + threadIdx.x + calls++; }",
+        "calls `help`, which reads `threadIdx` itself, and has a static variable",
     );
     refuse(
         "__device__ int help(int n) { return n < 2 ? 1 : n * help(n - 1); }",

@@ -79,6 +79,9 @@ pub fn run_in_launcher<'db>(
         let effects = effects(db, child.worker());
         refuse_child(&site, child, &effects, &mut refusals);
         launch_errors::assume_none(&child.name, &effects, &mut edit);
+        if child.outlined.is_none() && meets(&effects) {
+            movable::refuse_to_copy(child, &[], &effects, &mut refusals);
+        }
         if child.outlined.is_none() && meets(&effects) && refusals.is_empty() {
             split = split_at_barriers(&site, child, &effects, grids, local_memory, &mut refusals);
         }
@@ -448,7 +451,7 @@ fn generate<'db>(
         unrestricted: true,
         ..Collecting::default()
     };
-    let worker = outline::outline_collecting(edit, &mut behind, child, Form::Thread, &unrestricted, names);
+    let worker = outline::outline_collecting(edit, &mut behind, child, Form::Thread, &[], &unrestricted, names);
     let serial = names.fresh(&wanted_serial);
     let (grid, block) = (child.local("grid"), child.local("block"));
 

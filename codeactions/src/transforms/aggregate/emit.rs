@@ -41,6 +41,8 @@ pub struct Plan<'a, 'db> {
     pub cluster: &'a Cluster<'db>,
     /// What is launched.
     pub children: &'a [Child<'db>],
+    /// For each child the built-in variables that functions which it calls may read themselves.
+    pub kept: &'a [&'static [&'static str]],
     /// What the aggregators collect.
     pub groups: &'a [Group<'a>],
     /// Whose launches become one.
@@ -449,7 +451,11 @@ impl<'db> Plan<'_, 'db> {
             Form::Block
         };
         collecting.unrestricted |= in_launcher;
-        let worker = outline::outline_collecting(edit, &mut behind, child, form, &collecting, names);
+        let kept = match form {
+            Form::Block => self.kept[index],
+            Form::Thread => &[],
+        };
+        let worker = outline::outline_collecting(edit, &mut behind, child, form, kept, &collecting, names);
         for number in groups {
             let group = &self.groups[number];
             let Some(split) = group.split() else { continue };

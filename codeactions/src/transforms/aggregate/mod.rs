@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers};
 use gridfuse_analysis::facts::uniformity::Level;
+use gridfuse_analysis::hir::items::FunctionItem;
 
 pub use self::eligibility::{refuse_child, refuse_waits, shared_memory, understand_stream};
 
@@ -162,6 +163,10 @@ pub fn aggregate<'db>(
         Granularity::GridInStream => Vec::new(),
         _ => children_with_kept_blocks(&cluster),
     };
+    let kept_by = |child: FunctionItem<'db>| match with_kept_blocks.contains(&child) {
+        true => KEPT_BLOCK,
+        false => KEPT_THREADS,
+    };
     let mut streams = Vec::new();
     let mut children: Vec<Child<'db>> = Vec::new();
     let mut child_of = Vec::new();
@@ -185,10 +190,7 @@ pub fn aggregate<'db>(
         });
         if let Some(index) = child {
             let collected = cluster.index(item).is_some();
-            let kept = match with_kept_blocks.contains(&item) {
-                true => KEPT_BLOCK,
-                false => KEPT_THREADS,
-            };
+            let kept = kept_by(item);
             refuse_child(site, &children[index], collected, kept, &mut refusals);
             child_of.push(index);
         }
@@ -266,9 +268,11 @@ pub fn aggregate<'db>(
         group.aggregator = names.fresh(&plural(&child.name));
         group.record = record;
     }
+    let kept: Vec<_> = children.iter().map(|child| kept_by(child.item)).collect();
     let plan = Plan {
         cluster: &cluster,
         children: &children,
+        kept: &kept,
         groups: &groups,
         granularity,
         arena: names.fresh("arena"),
