@@ -27,6 +27,7 @@ const CODEACTIONS: Layers = Layers {
         "edit",
         "facts",
         "emit",
+        "draft",
         "transforms",
         "model",
         "handlers",

@@ -323,8 +323,8 @@ impl<'db> Search<'_, 'db> {
         {
             return Some("is defined with a qualified name".to_owned());
         }
-        if name.starts_with("operator") || name.starts_with('~') || item.name(db).ends_with(&format!("{name}::{name}"))
-        {
+        let class = unqualified(scope_of(item.name(db)));
+        if name.starts_with("operator") || name.starts_with('~') || class == name {
             return Some("isn't called by its name".to_owned());
         }
         let words = lex::code_words(head);

@@ -87,7 +87,7 @@ fn member_functions() {
     refuses(
         BLOCK,
         &program(&two, "Range{count}.first()"),
-        "reads `blockIdx`, `blockDim` itself, and has several definitions",
+        "reads `blockIdx` itself, and has several definitions",
     );
     let outside =
         "struct Range { __device__ int first() const; };\n__device__ int Range::first() const { return blockIdx.x; }";
@@ -135,7 +135,7 @@ fn in_a_header() {
 #[test]
 fn what_cannot_be_copied() {
     let refuse = |helpers: &str, index: &str, reason: &str| refuses(BLOCK, &program(helpers, index), reason);
-    let of = |why: &str| format!("`child` calls `id`, which reads `blockIdx`, `blockDim` itself, and {why}");
+    let of = |why: &str| format!("`child` calls `id`, which reads `blockIdx` itself, and {why}");
     refuse(
         &format!("{ID}\n__device__ int id(int n) {{ return n; }}"),
         "id()",
@@ -146,11 +146,7 @@ fn what_cannot_be_copied() {
         "INDEX",
         &of("is called by a macro"),
     );
-    refuse(
-        &format!("{ID}\n#define CALL(f) f()"),
-        "CALL(id)",
-        "`blockIdx`, `blockDim` itself",
-    );
+    refuse(&format!("{ID}\n#define CALL(f) f()"), "CALL(id)", "`blockIdx` itself");
     refuse(ID, "[&] { return id(); }()", "itself");
     refuse(ID, "0; int (*f)() = id; i = f()", "itself");
     refuse(

@@ -127,7 +127,7 @@ fn callees_may_read_the_built_in_variables_of_one_block() {
                   if (threadIdx.x == 0 && blockIdx.x == 0 && round < 9)\n        \
                   relax<<<gridDim, 128, 0, cudaStreamTailLaunch>>>(b, (float*)a, n, round + 1);\n}\n";
     rewrite(ID, &block(kernel)).has(&["relaxes.launch({b, (float*)a, round + 1});"]);
-    refuses(ID, &with_kernel(kernel), "calls `own`, which reads `blockIdx` itself");
+    rewrite(ID, &with_kernel(kernel)).has(&["int i = own_at(blockIdx, blockDim);"]);
     // Blocks of many stay what they are, too, but for their place in the grid.
     let of_block = kernel.replace(
         "return blockIdx.x * blockDim.x + threadIdx.x",

@@ -353,7 +353,7 @@ fn refusals_because_of_callees() {
     );
     refuse("__device__ int help(int n);", "no definition is in sight");
     refuse(
-        "__device__ int inner(int n) { return gridDim.x; }\n__device__ int help(int n) { return inner(n); }",
+        "__device__ int inner(int n) { return n < 2 ? gridDim.x : inner(n - 1); }\n__device__ int help(int n) { return inner(n); }",
         "calls `inner`, which reads `gridDim`",
     );
     refuse(
@@ -361,7 +361,7 @@ fn refusals_because_of_callees() {
         "`blockId`, of which no definition is in sight",
     );
     refuse(
-        "struct S { __device__ int get() const { return blockIdx.x; } };\n__device__ int help(int n) { S s; return s.get(); }",
+        "struct S { __device__ virtual int get() const { return blockIdx.x; } };\n__device__ int help(int n) { S s; return s.get(); }",
         "which reads `blockIdx`",
     );
 }
