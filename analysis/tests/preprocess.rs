@@ -1,7 +1,7 @@
 //! Macros and conditionals: what is decided, what is expanded, and what stays unknown.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gridfuse_analysis::base::command::CompileCommand;
@@ -9,6 +9,7 @@ use gridfuse_analysis::base::command::MacroFlag;
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::parse::parse;
 use gridfuse_analysis::base::preprocess::{Branch, preprocessed};
+use gridfuse_analysis::base::settings::Settings;
 use gridfuse_analysis::facts::launch::{LaunchFacts, launches};
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
@@ -132,7 +133,7 @@ fn conditions_decide_which_launch_is_compiled() {
             "defined X",
             vec![32],
         ),
-        ("#ifndef X\n#define X 1\n#endif", "X", vec![32, 64]),
+        ("#ifndef X\n#define X 1\n#endif", "X", vec![32]),
         ("#ifndef X\n#define X 1\n#endif", "defined(X)", vec![32]),
         ("#define X X + 1", "X", vec![32, 64]),
         // In code for devices alone it is defined, whatever its value.
@@ -572,4 +573,98 @@ __global__ void two(int* out) {{ child<<<B, 32>>>(out, 1); }}
     let executed = program.host.take_executions();
     let expanded = executed.iter().filter(|e| e.starts_with("function_macros")).count();
     assert!(expanded <= 3, "{executed:?}");
+}
+
+#[test]
+fn what_the_program_gives_a_name_counts_where_no_command_is_known() {
+    const DEFAULT: &str = "#ifndef SIZE\n#define SIZE 32\n#endif";
+    let block = |before: &str| blocks(before, "    child<<<1, SIZE>>>(out, n);");
+    assert_eq!(block(DEFAULT), [32]);
+    assert_eq!(block(&format!("#define SIZE 64\n{DEFAULT}")), [64]);
+    assert_eq!(
+        block("#if !defined(SIZE)\n#define SIZE 96\n#define OTHER 1\n#endif"),
+        [96]
+    );
+    // It is set where the other one isn't.
+    assert_eq!(
+        block("#ifdef FAST\n#define SIZE 64\n#endif\n#ifndef SIZE\n#define SIZE 32\n#endif"),
+        [0]
+    );
+    // A header that isn't there may define it, but none of a library's.
+    assert_eq!(block(&format!("#include \"config.h\"\n{DEFAULT}")), [0]);
+    assert_eq!(block(&format!("#include <project/config.h>\n{DEFAULT}")), [0]);
+    assert_eq!(
+        block(&format!(
+            "#include <cstdio>\n#include <cub/cub.cuh>\n#include \"cuda_runtime.h\"\n{DEFAULT}"
+        )),
+        [32]
+    );
+    // Names that libraries define.
+    for name in ["M_SIZE", "INT_MAX", "__SIZE", "BLOCK_SIZE", "CUDA_SIZE"] {
+        let text = DEFAULT.replace("SIZE", name);
+        assert_eq!(
+            blocks(&text, &format!("    child<<<1, {name}>>>(out, n);")),
+            [0],
+            "{name}"
+        );
+    }
+    let defaulted = |program: &Program| preprocessed(program.host.db(), program.file).defaulted.clone();
+    let text = parent(DEFAULT, "    child<<<1, SIZE>>>(out, n);");
+    assert_eq!(defaulted(&Program::new(&text)), BTreeSet::from(["SIZE".to_owned()]));
+    // A command line that is known says all.
+    for (flags, size) in [(&["-DSIZE 64"][..], 64), (&[], 32), (&["-USIZE"], 32)] {
+        let program = Program::with(&text, &[], Some(flags));
+        assert_eq!(
+            (program.blocks("parent"), defaulted(&program)),
+            (vec![size], BTreeSet::new()),
+            "{flags:?}"
+        );
+    }
+    // A header by itself: who includes it may define the name before.
+    let header = [("/w/sizes.cuh", DEFAULT)];
+    let program = Program::with("#define SIZE 64\n#include \"sizes.cuh\"\n", &header, None);
+    let db = program.host.db();
+    let file = program.host.file("/w/sizes.cuh".as_ref()).expect("the header");
+    assert!(preprocessed(db, file).defaulted.is_empty());
+    let program = Program::with("#include \"sizes.cuh\"\n", &header, None);
+    let file = program.host.file("/w/sizes.cuh".as_ref()).expect("the header");
+    assert_eq!(preprocessed(program.host.db(), file).defaulted.len(), 1);
+}
+
+#[test]
+fn settings_define_macros() {
+    let text = parent(
+        "#ifndef SIZE\n#define SIZE 32\n#endif",
+        "    child<<<1, SIZE>>>(out, n);",
+    );
+    let mut program = Program::new(&text);
+    let settings = Settings {
+        defines: vec!["SIZE 128".to_owned()],
+        ..Settings::default()
+    };
+    program
+        .host
+        .set_settings(BTreeMap::from([("/w".into(), Arc::new(settings))]));
+    assert_eq!(program.blocks("parent"), [128]);
+    assert!(preprocessed(program.host.db(), program.file).defaulted.is_empty());
+}
+
+#[test]
+fn the_version_of_the_toolkit_is_a_current_one() {
+    let launch = |condition: &str| {
+        format!("#if {condition}\n    child<<<1, 32>>>(out, n);\n#else\n    child<<<1, 64>>>(out, n);\n#endif")
+    };
+    for (condition, expected) in [
+        ("CUDART_VERSION >= 12000", vec![32]),
+        ("__CUDACC_VER_MAJOR__ < 9", vec![64]),
+        ("defined(CUDART_VERSION) && CUDART_VERSION < 11040", vec![64]),
+        // Some current ones are older.
+        ("CUDART_VERSION >= 12030", vec![32, 64]),
+        ("__CUDACC_VER_MAJOR__ >= 13", vec![32, 64]),
+    ] {
+        assert_eq!(blocks("", &launch(condition)), expected, "{condition}");
+    }
+    assert_eq!(blocks("#define NEW (CUDART_VERSION >= 12000)", &launch("NEW")), [32]);
+    // It is no number that a program could count on.
+    assert_eq!(blocks("", "    child<<<1, CUDART_VERSION / 100>>>(out, n);"), [0]);
 }

@@ -123,6 +123,7 @@ struct WrittenManifest {
     arch: Option<Spanned<String>>,
     cuda: Option<Spanned<String>>,
     include_dirs: Vec<PathBuf>,
+    defines: Vec<Spanned<String>>,
     inlay_hints: WrittenHints,
     compile_commands: Option<PathBuf>,
     severity: BTreeMap<Spanned<String>, Spanned<String>>,
@@ -227,6 +228,21 @@ pub fn cuda(text: &str) -> Result<(u32, u32), String> {
     parsed.ok_or_else(|| format!("`{text}` is no version of CUDA: write it like `12.4`"))
 }
 
+/// Understands a macro as a compiler takes it behind `-D`: `X=32` is `X 32`, `X` is `X 1`.
+pub fn definition(text: &str) -> Result<String, String> {
+    let (head, value) = text
+        .split_once('=')
+        .map_or((text.trim(), "1"), |(head, value)| (head.trim(), value));
+    let name = head.split('(').next().unwrap_or("").trim_end();
+    let starts = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic());
+    let is_name = starts && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
+    let list = &head[name.len()..];
+    if !is_name || !(list.is_empty() || list.starts_with('(') && list.ends_with(')')) || value.contains(['\n', '\r']) {
+        return Err(format!("`{text}` is no macro: write it like `X=32`"));
+    }
+    Ok(format!("{head} {value}"))
+}
+
 /// There is a diagnostic with that id.
 pub fn known_diagnostic(id: &str) -> Result<(), String> {
     if KINDS.iter().any(|kind| kind.id == id) {
@@ -301,6 +317,10 @@ impl Manifest {
         let home = path.parent().unwrap_or(Path::new(""));
         let include_dirs = written.include_dirs.iter();
         settings.include_dirs = include_dirs.map(|dir| normalize(&home.join(dir))).collect();
+        for written in &written.defines {
+            let line = definition(written.get_ref()).map_err(|message| at(written, message))?;
+            settings.defines.push(line);
+        }
         let build = match (written.measure.build, written.measure.program) {
             (Some(build), Some(program)) => {
                 let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -377,6 +397,7 @@ mod tests {
         assert_eq!(parse("")?, Manifest::default());
         let manifest = parse(
             "arch = 'sm_90a'\ncuda = \"12.4\"\ninclude-dirs = ['inc', '/usr/inc', '../x']\n\
+             defines = ['X=32', 'Y', 'TWICE(a)=(2 * (a))']\n\
              compile-commands = 'out/debug'\n\
              [severity]\nlaunch-in-loop = 'off'\npartial-warp = 'error'\n\
              [inlay-hints]\nconfig = false\n\
@@ -395,6 +416,7 @@ mod tests {
         assert_eq!((manifest.hints.arguments, manifest.hints.config), (None, Some(false)));
         let dirs: Vec<PathBuf> = ["/w/inc", "/usr/inc", "/x"].map(PathBuf::from).to_vec();
         assert_eq!(settings.include_dirs, dirs);
+        assert_eq!(settings.defines, ["X 32", "Y 1", "TWICE(a) (2 * (a))"]);
         assert_eq!(manifest.compile_commands, Some("/w/out/debug".into()));
         let build = ProjectBuild {
             command: "make -j4".to_owned(),
@@ -435,6 +457,8 @@ mod tests {
             ("arch = 90", (1, 8), "string"),
             ("\narch = 'compute_90'", (2, 8), "sm_90"),
             ("cuda = 'twelve'", (1, 8), "12.4"),
+            ("defines = ['X=1', '3=4']", (1, 19), "X=32"),
+            ("defines = ['X Y']", (1, 12), "X=32"),
             ("[severity]\n\n  nonsense = 'off'", (3, 3), "no diagnostic `nonsense`"),
             ("[severity]\ndevice-sync = 'fatal'", (2, 15), "`fatal` is no severity"),
             ("[thresholds]\ntiny = 3", (2, 1), "tiny"),

@@ -55,6 +55,7 @@ pub fn pages(report: &Value) -> Result<BTreeMap<String, String>, String> {
         pages.insert(format!("rewrites/{id}.md"), page);
     }
     index.push_str("\n## More\n\n- [Examples](examples/README.md): programs, rewritten\n- [Measurements](measurements.md) on a GPU\n\
+         - [How much of real code is rewritten](reach.md)\n\
          - [Measuring](measuring.md) and [tuning](tuning.md)\n");
     pages.insert("README.md".to_owned(), index);
     Ok(pages)

@@ -18,6 +18,7 @@
 //! | [`oracle`] | what LLVM says of the same values |
 //! | [`overhead`] | what the rewrites cost in registers and code |
 //! | [`patience`] | how long tests wait |
+//! | [`reach`] | how much of real code is rewritten |
 //! | `remote_hosts` | an ssh server and a Slurm cluster |
 //! | [`severities`] | the severities in the manifest of an extension |
 //! | [`workspace`] | where the repository and its binaries are |
@@ -46,6 +47,7 @@ pub mod oracle;
 pub mod overhead;
 pub mod patience;
 pub mod processes;
+pub mod reach;
 #[cfg(unix)]
 pub mod remote_hosts;
 pub mod screens;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use gridfuse_tests::cli::gridfuse;
-use gridfuse_tests::{docs, examples, expect, screens, workspace};
+use gridfuse_tests::{docs, examples, expect, reach, screens, workspace};
 
 #[test]
 fn the_pages_are_fresh() {
@@ -10,6 +10,10 @@ fn the_pages_are_fresh() {
         .expect_code(0)
         .json();
     let mut pages = docs::pages(&report).expect("pages");
+    pages.insert(
+        reach::NAME.to_owned(),
+        reach::page().expect("the record of tests/reach"),
+    );
     pages.insert(screens::NAME.to_owned(), screens::page());
     pages.extend(examples::pages(&examples::all()));
     let directory = workspace::root().join("docs");

@@ -11,6 +11,7 @@ use gridfuse_analysis::base::span::TextRange;
 use crate::api::refusal::Reason;
 use crate::api::refusal::{Ineligible, refuse};
 use crate::api::source_edit::{EditError, SourceEdit, TextEdit};
+use crate::edit::defaulted;
 use crate::edit::style::{self, Style, style_of};
 
 /// Collects edits of several files, in any order.
@@ -23,6 +24,7 @@ pub struct EditBuilder<'db> {
 }
 
 struct FileEdits {
+    file: SourceFile,
     text: Arc<str>,
     style: Style,
     edits: Vec<TextEdit>,
@@ -45,6 +47,7 @@ impl<'db> EditBuilder<'db> {
         self.files
             .entry(file.path(db).to_path_buf())
             .or_insert_with(|| FileEdits {
+                file,
                 style: style_of(db, file).clone(),
                 text: file.text(db),
                 edits: Vec::new(),
@@ -140,7 +143,12 @@ impl<'db> EditBuilder<'db> {
     }
 
     /// The finished edit; refused when two edits want the same bytes.
-    pub fn finish(self) -> Result<SourceEdit, EditError> {
+    pub fn finish(mut self) -> Result<SourceEdit, EditError> {
+        let ranges = |of: &FileEdits| of.edits.iter().map(|edit| edit.range).collect();
+        let edited: Vec<_> = self.files.values().map(|of| (of.file, ranges(of))).collect();
+        if let Some(reason) = defaulted::assumption(self.db, &edited) {
+            self.assume(reason);
+        }
         let mut edits = BTreeMap::new();
         for (path, file) in self.files {
             let merged = merge(&path, &file.text, file.edits)?;

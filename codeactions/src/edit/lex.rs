@@ -137,6 +137,33 @@ pub fn comments(text: &str) -> Vec<Token> {
     found
 }
 
+/// The directives in a text that are conditions of the preprocessor or begin a branch: `#if`, `#elif`, `#else`, `#endif`.
+pub fn conditions(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut found: Vec<std::ops::Range<usize>> = Vec::new();
+    if !text.contains('#') {
+        return found;
+    }
+    let tokens = code_tokens(text);
+    for (index, token) in tokens.iter().enumerate().filter(|(_, t)| t.text(text) == "#") {
+        let before = text.get(..token.start).unwrap_or("");
+        let line = before.get(before.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or("");
+        let word = tokens.get(index + 1).map_or("", |t| t.text(text));
+        let known = ["if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"].contains(&word);
+        if !known || !line.trim().is_empty() {
+            continue;
+        }
+        let mut end = token.start;
+        for line in text.get(token.start..).unwrap_or("").split_inclusive('\n') {
+            end += line.len();
+            if !line.trim_end_matches(['\r', '\n']).ends_with('\\') {
+                break;
+            }
+        }
+        found.push(token.start..end);
+    }
+    found
+}
+
 /// Whether `text` holds nothing but white space and comments.
 pub fn is_blank(text: &str) -> bool {
     code_tokens(text).is_empty()
@@ -218,6 +245,16 @@ mod tests {
         assert_eq!(words, ["int", "a", "b", "i"]);
         let comments: Vec<_> = comments(text).iter().map(|c| c.text(text)).collect();
         assert_eq!(comments, ["/*c*/", "// d"]);
+    }
+
+    #[test]
+    fn conditions_are_told_from_code() {
+        let found = |text: &'static str| conditions(text).into_iter().map(move |range| &text[range]);
+        let text = "#if A(1) \\\n  && B\nx\n  # elif (C)\ny\n#define Z 1\n#endif\n";
+        let expected = ["#if A(1) \\\n  && B\n", "# elif (C)\n", "#endif\n"];
+        assert_eq!(found(text).collect::<Vec<_>>(), expected);
+        assert_eq!(found("/*\n#if */ x(blockIdx)\n").count(), 0);
+        assert_eq!(found("f(\"\\\n#if\") y # else\n").count(), 0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Fresh names: never one that occurs anywhere in the files concerned, macros included.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
@@ -16,6 +16,7 @@ use crate::edit::lex;
 pub struct Names {
     used: HashSet<String>,
     files: Vec<FileWords>,
+    given: HashMap<String, String>,
     seen: HashSet<SourceFile>,
 }
 
@@ -33,6 +34,16 @@ impl Names {
     /// Marks a name as used.
     pub fn add(&mut self, name: &str) {
         self.used.insert(name.to_owned());
+    }
+
+    /// The name that something has got before, by what it is; or a fresh one, and whether it is that.
+    pub fn fresh_for(&mut self, what: String, wanted: &str) -> (String, bool) {
+        if let Some(name) = self.given.get(&what) {
+            return (name.clone(), false);
+        }
+        let name = self.fresh(wanted);
+        self.given.insert(what, name.clone());
+        (name, true)
     }
 
     /// `wanted`, or `wanted` with a number; from now on in use.

@@ -1,6 +1,7 @@
 //! Pieces of generated code that several rewrites share: bodies that move, arenas, launch bounds, arguments.
 
 pub mod arena;
+pub mod callees;
 pub mod launch_bounds;
 pub mod launchpad;
 pub mod outline;

@@ -9,6 +9,7 @@ use crate::edit::lex::{self};
 use crate::edit::names::Names;
 use crate::edit::one_line::{one_line, without_restrict};
 use crate::edit::style::{self, Style};
+use crate::emit::callees;
 use crate::emit::target::default_behind;
 use crate::facts::child::Child;
 use crate::facts::movable::Form;
@@ -122,23 +123,26 @@ pub struct Collecting {
     pub unrestricted: bool,
 }
 
-/// Moves the child's body out, unless an earlier rewrite has done so. The kernel that calls it is the first thing in `behind`.
-pub fn outline(
-    edit: &mut EditBuilder<'_>,
+/// Moves the child's body out, unless an earlier rewrite has done so. The kernel that calls it is the first thing in `behind`. `kept`:
+/// built-in variables that functions which it calls may read themselves, as they aren't others in the moved body.
+pub fn outline<'db>(
+    edit: &mut EditBuilder<'db>,
     behind: &mut Behind,
-    child: &Child<'_>,
+    child: &Child<'db>,
     form: Form,
+    kept: &[&str],
     names: &mut Names,
 ) -> Worker {
-    outline_collecting(edit, behind, child, form, &Collecting::default(), names)
+    outline_collecting(edit, behind, child, form, kept, &Collecting::default(), names)
 }
 
 /// The same for a child whose launches are collected.
-pub fn outline_collecting(
-    edit: &mut EditBuilder<'_>,
+pub fn outline_collecting<'db>(
+    edit: &mut EditBuilder<'db>,
     behind: &mut Behind,
-    child: &Child<'_>,
+    child: &Child<'db>,
     form: Form,
+    kept: &[&str],
     collecting: &Collecting,
     names: &mut Names,
 ) -> Worker {
@@ -161,6 +165,7 @@ pub fn outline_collecting(
     let signature = child.item.signature(child.db);
     let indent = behind.indent.clone();
 
+    callees::copy(edit, child, form, kept, names);
     // The body stays where it is and gets another head.
     let is_static = if child.is_static { "static " } else { "" };
     let head = format!("{is_static}__device__ __forceinline__ void {}(", worker.name);

@@ -358,7 +358,14 @@ impl<'db> Reading<'_, 'db> {
         } else {
             binding.name.clone()
         };
-        if let Some(why) = unfit_param(self.db, self.item, binding, &decl) {
+        // `int a[]` is `int* a`.
+        let mut ty = binding.ty.clone();
+        if let Some(pointer) = pointer_for_array(&decl, &binding.name, &ty) {
+            decl = pointer;
+            ty.array.clear();
+            ty.pointers += 1;
+        }
+        if let Some(why) = unfit_param(self.db, self.item, &ty, &decl) {
             self.refusals
                 .add(format!("parameter `{shown}` of `{}` {why}", self.name), place);
         }
@@ -368,7 +375,7 @@ impl<'db> Reading<'_, 'db> {
             let space = if decl.ends_with(" *") { "" } else { " " };
             decl = format!("{decl}{space}{name}");
         }
-        let field = field_of(&decl, &binding.ty);
+        let field = field_of(&decl, &ty);
         let elaborated = elaborated(self.db, self.file, &field, named);
         if elaborated.is_none() {
             self.refusals.add(
@@ -383,21 +390,21 @@ impl<'db> Reading<'_, 'db> {
             field: elaborated.unwrap_or(field),
             name,
             decl,
-            ty: binding.ty.clone(),
+            ty,
         }
     }
 }
 
 /// What keeps a parameter's value from being written down and passed on.
-fn unfit_param(db: &dyn Db, item: FunctionItem<'_>, binding: &Binding, decl: &str) -> Option<String> {
-    if binding.ty.reference {
+fn unfit_param(db: &dyn Db, item: FunctionItem<'_>, ty: &Type, decl: &str) -> Option<String> {
+    if ty.reference {
         Some("is a reference".to_owned())
-    } else if binding.ty.complex || !binding.ty.array.is_empty() {
+    } else if ty.complex || !ty.array.is_empty() {
         Some("has a type that is not understood".to_owned())
     } else if decl.contains("__grid_constant__") {
         Some("is __grid_constant__".to_owned())
     } else {
-        copies_plainly(db, item, &binding.ty, 0).err()
+        copies_plainly(db, item, ty, 0).err()
     }
 }
 
@@ -579,6 +586,17 @@ fn plain_base(db: &dyn Db, file: SourceFile, base: &str, depth: u32) -> Result<(
     }
 }
 
+/// `const int* a` for a parameter that is declared as `const int a[]`: that's what it is.
+fn pointer_for_array(decl: &str, name: &str, ty: &Type) -> Option<String> {
+    let (before, extent) = decl.strip_suffix(']')?.split_once('[')?;
+    if ty.array.len() != 1 || extent.contains(['[', ']']) || name.is_empty() || ty.reference || ty.complex {
+        return None;
+    }
+    let before = before.trim_end().strip_suffix(name)?;
+    let apart = before.ends_with(|c: char| c.is_whitespace() || c == '*');
+    apart.then(|| format!("{}* {name}", before.trim_end()))
+}
+
 /// A parameter's declaration as a struct field.
 fn field_of(decl: &str, ty: &Type) -> String {
     let tokens = lex::code_tokens(decl);
@@ -724,6 +742,20 @@ mod tests {
         ] {
             assert_eq!(word(fine), None, "{fine}");
         }
+    }
+
+    #[test]
+    fn arrays_are_pointers() {
+        let array = Type {
+            array: vec![None],
+            ..Type::default()
+        };
+        let pointer = |decl: &str| pointer_for_array(decl, "a", &array);
+        assert_eq!(pointer("const int a[]").as_deref(), Some("const int* a"));
+        assert_eq!(pointer("int* a [ 4 ]").as_deref(), Some("int** a"));
+        assert_eq!(pointer("int (&a)[4]"), None);
+        assert_eq!(pointer("int a[2][3]"), None);
+        assert_eq!(pointer("int* a"), None);
     }
 
     #[test]

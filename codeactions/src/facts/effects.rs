@@ -305,8 +305,13 @@ impl<'db> Scan<'db> {
     ) {
         let tokens = lex::code_tokens(code);
         let text = |index: Option<usize>| index.and_then(|i| tokens.get(i)).map_or("", |t| t.text(code));
+        let directives = lex::conditions(code);
         for (index, &token) in tokens.iter().enumerate() {
             let word = token.text(code);
+            // What a condition of the preprocessor asks is no code.
+            if at.is_none() && directives.iter().any(|line| line.contains(&token.start)) {
+                continue;
+            }
             let place = at.unwrap_or_else(|| FileRange {
                 file: context.file,
                 range: TextRange::new(token.start as u32 + shift, token.end as u32 + shift)

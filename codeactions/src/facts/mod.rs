@@ -7,6 +7,7 @@ pub(crate) mod child;
 pub(crate) mod cluster;
 pub(crate) mod combinable;
 pub(crate) mod configured;
+pub(crate) mod copied;
 pub(crate) mod ctype;
 pub(crate) mod effects;
 pub(crate) mod grid_stride;

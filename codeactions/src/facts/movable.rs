@@ -16,6 +16,7 @@ use crate::edit::lex::{self, Token, TokenKind};
 use crate::edit::names::words_with_macros;
 use crate::edit::style;
 use crate::facts::child::Child;
+use crate::facts::copied;
 use crate::facts::effects::{Assembly, BUILTINS, Effects};
 
 /// Which built-in variables become parameters.
@@ -52,18 +53,32 @@ pub fn refuse_to_outline_collecting(
     refusals: &mut Refusals,
 ) {
     let name = &child.name;
-    for (builtin, callee, place) in &effects.builtins_in_callees {
-        if !kept.contains(builtin) {
-            let moved = if moved_by_a_rewrite(child, *place) {
-                "; apply `threshold` first"
-            } else {
-                ""
-            };
-            refusals.add(
-                format!("`{name}` calls `{callee}`, which reads `{builtin}` itself{moved}"),
-                Some(*place),
-            );
-        }
+    for not_copied in copied::copies(child, form, kept, effects).err().into_iter().flatten() {
+        let copied::NotCopied {
+            callee, reads, place, ..
+        } = &not_copied;
+        let reads: Vec<String> = reads.iter().map(|b| format!("`{b}`")).collect();
+        let how = if not_copied.itself {
+            "itself"
+        } else {
+            "by what it calls"
+        };
+        let why = not_copied
+            .why
+            .as_ref()
+            .map_or(String::new(), |why| format!(", and {why}"));
+        let moved = if moved_by_a_rewrite(child, *place) {
+            "; apply `threshold` first"
+        } else {
+            ""
+        };
+        refusals.add(
+            format!(
+                "`{name}` calls `{callee}`, which reads {} {how}{why}{moved}",
+                reads.join(", ")
+            ),
+            Some(*place),
+        );
     }
     for unknown in &effects.unknown {
         refusals.add(
@@ -111,11 +126,35 @@ pub fn refuse_to_outline_collecting(
     }
 }
 
+/// Refuses a child whose body can't move because the functions that it calls would have to be copied.
+pub fn refuse_to_copy(child: &Child<'_>, kept: &[&str], effects: &Effects, refusals: &mut Refusals) {
+    for (builtin, callee, place) in effects.builtins_in_callees.iter().filter(|(b, ..)| !kept.contains(b)) {
+        refusals.add(
+            format!("`{}` calls `{callee}`, which reads `{builtin}` itself", child.name),
+            Some(*place),
+        );
+    }
+}
+
 /// Refuses lambdas and classes in the child's body that read a built-in variable that becomes a parameter: they can't see it.
 fn refuse_shut_out(child: &Child<'_>, form: Form, refusals: &mut Refusals) {
     let body = child.item.body_span(child.db);
-    let code = child.source(body);
+    for (text, range) in shut_out(child.db, child.file, child.source(body), form) {
+        let at = child.start + body.start;
+        refusals.add(
+            format!("`{}` has {text}", child.name),
+            Some(FileRange {
+                file: child.file,
+                range: TextRange::new(range.start + at, range.end + at),
+            }),
+        );
+    }
+}
+
+/// Lambdas and classes in a body that read a built-in variable that becomes a parameter, with where they begin.
+pub fn shut_out(db: &dyn Db, file: SourceFile, code: &str, form: Form) -> Vec<(String, TextRange)> {
     let tokens = lex::code_tokens(code);
+    let mut found = Vec::new();
     for index in 0..tokens.len() {
         let (parts, text) = if let Some(lambda) = Lambda::at(code, &tokens, index) {
             let mut parts = vec![lambda.head];
@@ -141,24 +180,14 @@ fn refuse_shut_out(child: &Child<'_>, form: Form, refusals: &mut Refusals) {
         let words: HashSet<String> = parts
             .iter()
             .filter_map(source)
-            .flat_map(|part| words_with_macros(child.db, child.file, part))
+            .flat_map(|part| words_with_macros(db, file, part))
             .collect();
-        let taken = match form {
-            Form::Thread => BUILTINS.as_slice(),
-            Form::Block => &["blockIdx", "gridDim", "blockDim"],
-        };
-        if let Some(builtin) = taken.iter().find(|b| words.contains(**b)) {
+        if let Some(builtin) = copied::taken(form).iter().find(|b| words.contains(**b)) {
             let range = TextRange::new(tokens[index].start as u32, tokens[index].end as u32);
-            let at = child.start + body.start;
-            refusals.add(
-                format!("`{}` has {}", child.name, text.replace("{}", builtin)),
-                Some(FileRange {
-                    file: child.file,
-                    range: TextRange::new(range.start + at, range.end + at),
-                }),
-            );
+            found.push((text.replace("{}", builtin), range));
         }
     }
+    found
 }
 
 /// A lambda in a list of tokens.

@@ -41,7 +41,8 @@ One launch for each parent grid is the fewest there can be; its children start w
 - A parent kernel whose launches are all in sight: by the host, with a configuration that can be written twice, or by kernels
   that collect their launches, too.
 - The NULL stream, `cudaStreamFireAndForget`, or a stream that each thread creates for this launch alone.
-- A child whose callees don't read the built-in variables, without inline assembly and waiting; arguments that are plain values.
+- A child without inline assembly and waiting; arguments that are plain values. Functions that it calls and that read `blockIdx` and the
+  like get copies that take them as parameters.
 - Blocks of the child that are one-dimensional, or of the same size for all launches of a grid.
 - As many registers for a thread of the parent as it takes to launch: 32, and 48 if the child launches in its turn. A parent whose blocks
   have more than 512 threads gets `__launch_bounds__`, so that it doesn't come to take too many; so does the aggregated kernel of a child

@@ -42,7 +42,8 @@ A warp doesn't wait for the rest of its block, so children start early; but ther
 - A parent kernel whose launches are all in sight: by the host, with a configuration that can be written twice, or by kernels
   that collect their launches, too.
 - The NULL stream, `cudaStreamFireAndForget`, or a stream that each thread creates for this launch alone.
-- A child whose callees don't read the built-in variables, without inline assembly and waiting; arguments that are plain values.
+- A child without inline assembly and waiting; arguments that are plain values. Functions that it calls and that read `blockIdx` and the
+  like get copies that take them as parameters.
 - Blocks of the child that are one-dimensional, or of the same size for all launches of a block.
 - As many registers for a thread of the parent as it takes to launch: 32, and 48 if the child launches in its turn. A parent whose blocks
   have more than 512 threads gets `__launch_bounds__`, so that it doesn't come to take too many; so does the aggregated kernel of a child

@@ -70,7 +70,8 @@ fewer blocks make it slower.
 ## Needs
 - Blocks of the child that don't wait for each other: no spinning on memory, no grid barrier.
 - Barriers and warp operations that all threads of a block (of a warp) reach, with no early return in front of them.
-- A child whose callees don't read the built-in variables, without inline assembly; arguments that are plain values.
+- A child without inline assembly; arguments that are plain values. Functions that it calls and that read `blockIdx` or `gridDim` get
+  copies that take them as parameters.
 - A grid size without side effects, as it is written twice.
 
 A block that uses shared memory waits at a barrier before it begins with the next one.
@@ -328,7 +329,7 @@ fn generate<'db>(
     }
     let kernel = names.fresh(&wanted);
     let constant = constant(child, amount, &comment(&kernel), names, edit);
-    let worker = outline::outline(edit, &mut behind, child, Form::Block, names);
+    let worker = outline::outline(edit, &mut behind, child, Form::Block, KEPT_BLOCK, names);
     let code = coarsened_kernel(child, &bounds, &kernel, &worker.name, worker.takes_thread, &behind);
     behind.add(code);
     behind.finish(edit, child);

@@ -79,7 +79,6 @@ CUDA C++ Programming Guide, "Execution Configuration"; the diagnostic `empty-gri
 "#;
 
 fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
-    let db = ctx.db;
     let mut draft = Draft::begin(ctx)?;
     let Draft { site, refusals, .. } = &mut draft;
     site.refuse_common(refusals);

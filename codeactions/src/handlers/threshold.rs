@@ -63,7 +63,8 @@ memory become plain operations, which nothing can interrupt in one thread.
 ## Needs
 - Threads of the child that don't talk to each other but at barriers that all threads of the block reach alike, and through shared
   memory of a constant size: no warp operations but `__syncwarp()`, no waiting.
-- No launches in the child, no recursion, no inline assembly, no callees that read the built-in variables.
+- No launches in the child, no recursion, no inline assembly. Functions that it calls and that read the built-in variables get copies that
+  take them as parameters; not those that wait at a barrier.
 - A configuration without side effects, the NULL stream, `cudaStreamFireAndForget` or a stream that the function has created.
 
 In the NULL stream it assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once.

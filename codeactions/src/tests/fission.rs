@@ -287,7 +287,7 @@ fn refusals() {
     refuse("again:\n    __syncthreads();\n    if (count) goto again;\n", "goto");
     refuse(
         "#ifdef X\n    __syncthreads();\n#endif\n    out[0] = 1;\n",
-        "`X`, a macro whose definition is not certain",
+        "waits at a barrier under an #if",
     );
     let macros = "#define SYNC() (__syncthreads(), 0)\n#define COUNT(x) atomicAdd(&x, 1)\n";
     refuses(

@@ -85,7 +85,9 @@ fn heads_that_cannot_be_taken_apart() {
 fn a_parent_that_may_be_no_kernel() {
     let text = program(LAUNCH).replacen(
         "__global__ void parent(",
-        r#"#ifndef KERNEL
+        r#"#ifdef HOST
+#define KERNEL
+#else
 #define KERNEL __global__
 #endif
 KERNEL void parent("#,
@@ -96,6 +98,15 @@ KERNEL void parent("#,
         &text,
         "what the macro `KERNEL` in front of `parent` stands for is not certain",
     );
+    // A command line that isn't known may say otherwise: that's assumed.
+    let text = program(LAUNCH).replacen(
+        "__global__ void parent(",
+        "#ifndef KERNEL\n#define KERNEL __global__\n#endif\nKERNEL void parent(",
+        1,
+    );
+    let assumes = rewrite("aggregate-block", &text).assumes;
+    let assumed = "no command line defines `KERNEL`: the value that the program gives it counts";
+    assert!(assumes.iter().any(|a| a == assumed), "{assumes:#?}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod aggregate_malloc;
 mod coarsen;
 mod compose;
 mod contradicted;
+mod copied;
 mod device_sync;
 mod docs;
 mod effects;

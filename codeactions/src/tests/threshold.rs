@@ -468,8 +468,8 @@ __global__ void child(int* out, int begin, int count) {{
         refuses(ID, &with_child(&child, "child<<<1, 32>>>(out, begin, count);"), reason);
     };
     refuse(
-        "__device__ int help(int n) { return n + threadIdx.x; }",
-        "calls `help`, which reads `threadIdx` itself",
+        "__device__ int help(int n) { static int calls; return n + threadIdx.x + calls++; }",
+        "calls `help`, which reads `threadIdx` itself, and has a static variable",
     );
     refuse(
         "__device__ int help(int n) { return n < 2 ? 1 : n * help(n - 1); }",
@@ -481,7 +481,7 @@ __global__ void child(int* out, int begin, int count) {{
     );
     refuse("__device__ int help(int n);", "no definition is in sight");
     refuse(
-        r#"__device__ int inner(int n) { return gridDim.x; }
+        r#"__device__ int inner(int n) { return n < 2 ? gridDim.x : inner(n - 1); }
 __device__ int help(int n) { return inner(n); }"#,
         "calls `inner`, which reads `gridDim`",
     );
@@ -490,7 +490,7 @@ __device__ int help(int n) { return inner(n); }"#,
         "`blockId`, of which no definition is in sight",
     );
     refuse(
-        r#"struct S { __device__ int get() const { return blockIdx.x; } };
+        r#"struct S { __device__ virtual int get() const { return blockIdx.x; } };
 __device__ int help(int n) { S s; return s.get(); }"#,
         "which reads `blockIdx`",
     );

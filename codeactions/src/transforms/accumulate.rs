@@ -16,6 +16,7 @@ use crate::facts::combinable::NAMESPACE;
 use crate::facts::combinable::Operation;
 use crate::facts::combinable::on_one_place;
 use crate::facts::ctype;
+use crate::facts::effects::effects;
 use crate::facts::pure::is_immutable_parameter;
 use crate::facts::uses::{all_exprs, all_in_expr, all_stmts};
 
@@ -45,7 +46,9 @@ pub fn accumulated(child: &Child<'_>) -> Option<Accumulated> {
     let body: &Body = &child.body;
     let root = body.root?;
     let whole = child.source(body.stmt(root).span);
-    if child.outlined.is_some() || whole.contains('#') {
+    // A function that asks for the built-in variables itself would need a copy.
+    let asks = !effects(child.db, child.item).builtins_in_callees.is_empty();
+    if child.outlined.is_some() || whole.contains('#') || asks {
         return None;
     }
     // Each thread begins with the arguments, and the body stands there once for all threads. What is static would be there twice.

@@ -72,6 +72,9 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
         let effects = effects(db, child.worker());
         refuse_child(site, child, &effects, refusals);
         launch_errors::assume_none(&child.name, &effects, edit);
+        if child.outlined.is_none() && meets(&effects) {
+            movable::refuse_to_copy(child, &[], &effects, refusals);
+        }
         if child.outlined.is_none() && meets(&effects) && refusals.is_empty() {
             split = split_at_barriers(site, child, &effects, grids, local_memory, refusals);
         }
@@ -439,7 +442,7 @@ fn generate<'db>(
         unrestricted: true,
         ..Collecting::default()
     };
-    let worker = outline::outline_collecting(edit, &mut behind, child, Form::Thread, &unrestricted, names);
+    let worker = outline::outline_collecting(edit, &mut behind, child, Form::Thread, &[], &unrestricted, names);
     let serial = names.fresh(&wanted_serial);
     let (grid, block) = (child.local("grid"), child.local("block"));
 

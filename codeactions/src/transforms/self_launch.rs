@@ -25,7 +25,7 @@ use crate::emit::target;
 use crate::facts::child::Child;
 use crate::facts::cluster::{Function, parameter};
 use crate::facts::instance;
-use crate::facts::movable::Form;
+use crate::facts::movable::{Form, KEPT_BLOCK};
 use crate::facts::pure;
 use crate::facts::room::stands_behind;
 use crate::facts::site::Site;
@@ -390,7 +390,7 @@ impl<'a, 'db> Plan<'a, 'db> {
         } else {
             collecting.params = vec![format!("{}& {}", self.runner(), self.launches)];
         }
-        let worker = outline::outline_collecting(edit, &mut behind, child, Form::Block, &collecting, names);
+        let worker = outline::outline_collecting(edit, &mut behind, child, Form::Block, KEPT_BLOCK, &collecting, names);
         let args = child.local("args");
         let values = self.split.parts.iter().map(|p| {
             if p.uniform {

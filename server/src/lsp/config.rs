@@ -35,6 +35,7 @@ pub struct Config {
 pub struct Overrides {
     arch: Option<u32>,
     cuda: Option<(u32, u32)>,
+    defines: Vec<String>,
     severities: BTreeMap<String, Option<Severity>>,
     tiny_grid: Option<u64>,
     pending_launches: Option<u64>,
@@ -46,6 +47,7 @@ impl Overrides {
     pub fn apply(&self, settings: &mut Settings) {
         settings.arch = self.arch.or(settings.arch);
         settings.cuda = self.cuda.or(settings.cuda);
+        settings.defines.extend(self.defines.clone());
         settings.severities.extend(self.severities.clone());
         settings.tiny_grid = self.tiny_grid.unwrap_or(settings.tiny_grid);
         settings.pending_launches = self.pending_launches.or(settings.pending_launches);
@@ -61,6 +63,7 @@ struct Written {
     arch: Option<String>,
     cuda: Option<String>,
     include_dirs: Option<Vec<PathBuf>>,
+    defines: Option<Vec<String>>,
     inlay_hints: Option<WantedHints>,
     compile_commands: Option<PathBuf>,
     measure: Option<WrittenMeasure>,
@@ -120,6 +123,12 @@ impl Config {
                 cuda: said(&written.cuda)
                     .map(|text| manifest::cuda(text.trim()))
                     .transpose()?,
+                defines: written
+                    .defines
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|text| manifest::definition(text))
+                    .collect::<Result<_, _>>()?,
                 severities,
                 tiny_grid: thresholds.tiny_grid,
                 pending_launches: thresholds.pending_launches,
@@ -249,6 +258,7 @@ mod tests {
         let said = overrides(json!({
             "arch": "sm_90",
             "cuda": "12.4",
+            "defines": ["X=32"],
             "severity": { "device-sync": "info" },
             "thresholds": { "tinyGrid": 64, "nestingDepth": 3, "pendingLaunches": null },
         }));
@@ -257,13 +267,14 @@ mod tests {
             true
         }));
         assert_eq!((settings.arch, settings.cuda), (Some(90), Some((12, 4))));
+        assert_eq!(settings.defines, ["X 32"]);
         assert_eq!(settings.severity("device-sync", Severity::Error), Some(Severity::Info));
         assert_eq!(settings.severity("partial-warp", Severity::Info), Some(Severity::Error));
         assert_eq!((settings.tiny_grid, settings.pending_launches), (64, Some(7)));
         assert_eq!(settings.nesting_depth, Some(3));
         // What an editor sends where nothing is set.
         let nothing = json!({
-            "arch": "", "cuda": null, "includeDirs": null, "compileCommands": "", "severity": {},
+            "arch": "", "cuda": null, "includeDirs": null, "defines": null, "compileCommands": "", "severity": {},
             "inlayHints": { "config": null, "arguments": null },
             "measure": { "runner": "" },
             "thresholds": { "tinyGrid": null, "pendingLaunches": null, "nestingDepth": null },
@@ -272,6 +283,7 @@ mod tests {
         for (wrong, part) in [
             (json!({ "arch": "90" }), "sm_90"),
             (json!({ "cuda": "new" }), "12.4"),
+            (json!({ "defines": ["3=4"] }), "X=32"),
             (json!({ "severity": { "nonsense": "off" } }), "nonsense"),
             (json!({ "severity": { "device-sync": "fatal" } }), "fatal"),
             (json!({ "thresholds": { "tinyGrid": -1 } }), "-1"),

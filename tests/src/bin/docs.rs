@@ -4,7 +4,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use gridfuse_tests::{docs, examples, screens, severities, workspace};
+use gridfuse_tests::{docs, examples, reach, screens, severities, workspace};
 
 /// Make docs/diagnostics, docs/rewrites and docs/README.md from what `gridfuse list` says, and docs/screens.md and
 /// docs/examples from real runs, and the severities in editors/vscode/package.json
@@ -25,6 +25,7 @@ fn main() -> Result<ExitCode> {
     }
     let report = serde_json::from_slice(&output.stdout).context("gridfuse list printed no JSON")?;
     let mut pages = docs::pages(&report).map_err(anyhow::Error::msg)?;
+    pages.insert(reach::NAME.to_owned(), reach::page().map_err(anyhow::Error::msg)?);
     pages.insert(screens::NAME.to_owned(), screens::page());
     pages.extend(examples::pages(&examples::all()));
     let directory = workspace::root().join("docs");

@@ -1,13 +1,15 @@
 //! The preprocessor, as far as analyses need it: which branches of `#if` are compiled, what macros mean where, and what a
 //! function's text is with its macros expanded.
 //!
-//! Nothing is guessed. What a name means that may be defined by a header outside of the workspace, or on a command line that
-//! isn't known, is not known; a condition that depends on it is undecided, and both branches stay. A file is compiled in several
+//! Nothing is guessed, but for one thing: where no command line is known, a name has the value that the program gives it by
+//! `#ifndef X`, `#define X 32`; who relies on that says so ([`Preprocessed::defaulted`]). What another name means that may be defined
+//! by a header outside of the workspace, or on a command line that isn't known, is not known; a condition that depends on it is undecided, and both branches stay. A file is compiled in several
 //! passes (for the host, for each architecture, by several commands): what is decided holds in all of them.
 
 mod branch;
 mod condition;
 pub(crate) mod expand;
+mod libraries;
 mod line;
 mod lines;
 mod specifiers;

@@ -1,5 +1,6 @@
 //! Reading a file as the preprocessor does: which branches are compiled, and what macros mean where.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::MacroState;
 use super::branch::Branch;
 use super::condition::holds;
+use super::libraries::{is_of_a_library, may_be_of_a_library};
 use super::line::{IncludeItem, Line, macro_item};
 use super::lines::lines;
 use crate::base::budget::FILE_BYTES;
@@ -16,8 +18,8 @@ use crate::base::command::DefaultStream;
 use crate::base::command::MacroFlag;
 use crate::base::compile::{Origin, compilation};
 use crate::base::db::{Db, SourceFile, Workspace};
-use crate::base::file_settings::file_settings;
-use crate::base::include::resolve_with;
+use crate::base::file_settings::{self as settings, file_settings};
+use crate::base::include::{including_files, resolve_with};
 use crate::base::preprocess::MacroItem;
 
 /// Directives that one pass reads, those of included files included.
@@ -28,6 +30,9 @@ const MAX_INCLUDES: usize = 10_000;
 const MAX_NESTING: u32 = 120;
 /// Branches of one group times names that change in them.
 const MAX_OUTCOMES: usize = 1_000_000;
+/// The versions of the toolkit between which one is that isn't said.
+const OLDEST: (u32, u32) = (12, 0);
+const NEWEST: (u32, u32) = (13, 99);
 /// Passes that are told apart.
 const MAX_PASSES: usize = 12;
 
@@ -44,6 +49,9 @@ pub struct Preprocessed {
     pub states: BTreeMap<String, Vec<(u32, MacroState)>>,
     /// A pass didn't come to the end: it would have to read too much.
     pub gave_up: bool,
+    /// Names that were taken for undefined, so that the value which the program gives them then counts: no command line is known, and
+    /// nobody in sight defines them otherwise.
+    pub defaulted: BTreeSet<String>,
 }
 
 /// What becomes of the branches of a file.
@@ -89,6 +97,8 @@ pub fn preprocessed(db: &dyn Db, file: SourceFile) -> Preprocessed {
     if commands.is_empty() || commands.len() > MAX_PASSES {
         commands = vec![None];
     }
+    let known = !commands.contains(&None);
+    let defines = &settings::settings(db, file).defines;
     let mut archs: Vec<Option<u32>> = settings.archs.iter().map(|arch| Some(*arch)).collect();
     if archs.is_empty() || archs.len() > MAX_PASSES {
         archs = vec![None];
@@ -102,30 +112,53 @@ pub fn preprocessed(db: &dyn Db, file: SourceFile) -> Preprocessed {
         Origin::Own => build_switches(db),
         _ => &BTreeSet::new(),
     };
+    // What includes it may say before what a name means.
+    let included = !including_files(db, file).is_empty();
     // What a file begins with is read once for all that begin with it.
     let shared = match lines(db, file).first() {
-        Some(Line::Include(Some(item))) if compiled.commands.is_empty() => resolve_with(db, file, item, &[]),
+        Some(Line::Include(Some(item))) if compiled.commands.is_empty() && defines.is_empty() && !included => {
+            resolve_with(db, file, item, &[])
+        }
         _ => None,
     };
-    let pass = |command: Option<&CompileCommand>, target: Target| {
+    let pass = |command: Option<&CompileCommand>, target: Target, version: (u32, u32)| {
         let switches = if command.is_some() { Some(switches) } else { None };
         let mut walk = Walk::new(db, &include_dirs, switches);
         walk.branches = vec![None; lines(db, file).len()];
-        let begun = shared.map(|header| begun_with(db, header, target, settings.cuda));
+        (walk.command_known, walk.included) = (known, included);
+        let begun = shared.map(|header| begun_with(db, header, target, version));
         match begun.filter(|begun| !begun.read.contains(&file)) {
             Some(begun) => walk.go_on(begun, file),
             None => {
-                walk.predefine(command, target, settings.cuda);
+                walk.predefine(command, target, version);
+                walk.define(defines);
                 walk.file(file, 0);
             }
+        }
+        if settings.cuda.is_none() {
+            walk.forget_version();
         }
         walk
     };
     let (mut hosts, mut devices) = (Vec::new(), Vec::new());
     for command in &commands {
-        hosts.push(pass(command.as_deref(), Target::Host));
-        for arch in &archs {
-            devices.push(pass(command.as_deref(), Target::Device(*arch)));
+        let targets = std::iter::once(Target::Host).chain(archs.iter().map(|arch| Target::Device(*arch)));
+        for target in targets {
+            let to = if target == Target::Host {
+                &mut hosts
+            } else {
+                &mut devices
+            };
+            let Some(version) = settings.cuda else {
+                // A current one: what holds for the first and for the last of them is decided.
+                let first = pass(command.as_deref(), target, OLDEST);
+                if first.asked_for_version.get() {
+                    to.push(pass(command.as_deref(), target, NEWEST));
+                }
+                to.push(first);
+                continue;
+            };
+            to.push(pass(command.as_deref(), target, version));
         }
     }
     let count = lines(db, file).len();
@@ -137,6 +170,7 @@ pub fn preprocessed(db: &dyn Db, file: SourceFile) -> Preprocessed {
         host: agreed(count, &hosts),
         states: joined(&all),
         gave_up: all.iter().any(|walk| walk.left == 0),
+        defaulted: all.iter().flat_map(|walk| walk.defaulted.iter().cloned()).collect(),
     }
 }
 
@@ -145,6 +179,9 @@ struct Begun {
     states: FxHashMap<Arc<str>, Arc<MacroState>>,
     timeline: Vec<(u32, Arc<str>, Arc<MacroState>)>,
     once: FxHashSet<SourceFile>,
+    defaulted: BTreeSet<String>,
+    unseen: bool,
+    asked_for_version: bool,
     left: usize,
     includes_left: usize,
     /// The files that were read. One that begins with this and is among them would not be read.
@@ -152,7 +189,7 @@ struct Begun {
 }
 
 #[salsa::tracked(returns(ref), no_eq, unsafe(non_salsa_values))]
-fn begun_with(db: &dyn Db, header: SourceFile, target: Target, cuda: Option<(u32, u32)>) -> Begun {
+fn begun_with(db: &dyn Db, header: SourceFile, target: Target, cuda: (u32, u32)) -> Begun {
     let mut walk = Walk::new(db, &[], None);
     walk.predefine(None, target, cuda);
     // The line itself.
@@ -164,6 +201,9 @@ fn begun_with(db: &dyn Db, header: SourceFile, target: Target, cuda: Option<(u32
         states: walk.states,
         timeline: walk.timeline,
         once: walk.once,
+        defaulted: walk.defaulted,
+        unseen: walk.unseen,
+        asked_for_version: walk.asked_for_version.get(),
         left: walk.left,
         includes_left: walk.includes_left,
         read: walk.read,
@@ -184,6 +224,31 @@ fn build_switches(db: &dyn Db) -> BTreeSet<String> {
             MacroFlag::Undefine(name) => Some(name.clone()),
         })
         .collect()
+}
+
+/// Macros that say which toolkit it is.
+const VERSIONS: [&str; 3] = ["__CUDACC_VER_MAJOR__", "__CUDACC_VER_MINOR__", "CUDART_VERSION"];
+
+/// The files that define each name.
+#[salsa::tracked]
+fn defined_names(db: &dyn Db) -> BTreeMap<String, Vec<SourceFile>> {
+    let mut found: BTreeMap<String, Vec<SourceFile>> = BTreeMap::new();
+    let files = Workspace::try_get(db)
+        .map(|workspace| workspace.files(db))
+        .unwrap_or_default();
+    for file in files.values() {
+        for line in lines(db, *file) {
+            if let Line::Define(state) = line
+                && let MacroState::Defined(item) = state.as_ref()
+            {
+                let of = found.entry(item.name.clone()).or_default();
+                if of.last() != Some(file) {
+                    of.push(*file);
+                }
+            }
+        }
+    }
+    found
 }
 
 /// What all passes say about each branch. A pass that doesn't come by says nothing.
@@ -266,6 +331,16 @@ struct Walk<'w, 'db> {
     in_main_file: bool,
     /// The included files that were read.
     read: FxHashSet<SourceFile>,
+    /// The command line is known.
+    command_known: bool,
+    /// Other files include the one that is read.
+    included: bool,
+    /// A header isn't found that may define something of the project's.
+    unseen: bool,
+    /// See [`Preprocessed::defaulted`].
+    defaulted: BTreeSet<String>,
+    /// What the version of the toolkit is has been asked.
+    asked_for_version: Cell<bool>,
 }
 
 impl<'w, 'db> Walk<'w, 'db> {
@@ -287,6 +362,11 @@ impl<'w, 'db> Walk<'w, 'db> {
             nesting: 0,
             in_main_file: false,
             read: FxHashSet::default(),
+            command_known: false,
+            included: false,
+            unseen: false,
+            defaulted: BTreeSet::new(),
+            asked_for_version: Cell::new(false),
         }
     }
 
@@ -295,17 +375,44 @@ impl<'w, 'db> Walk<'w, 'db> {
         self.states.clone_from(&begun.states);
         self.timeline.clone_from(&begun.timeline);
         self.once.clone_from(&begun.once);
+        self.defaulted.clone_from(&begun.defaulted);
+        self.unseen = begun.unseen;
+        self.asked_for_version.set(begun.asked_for_version);
         (self.left, self.includes_left) = (begun.left, begun.includes_left);
         self.index = 1;
         self.file(file, 1);
     }
 
+    fn known(&self, name: &str) -> Option<&MacroState> {
+        if VERSIONS.contains(&name) {
+            self.asked_for_version.set(true);
+        }
+        self.states.get(name).map(Arc::as_ref)
+    }
+
     fn state(&self, name: &str) -> MacroState {
-        match self.states.get(name) {
-            Some(state) => state.as_ref().clone(),
+        match self.known(name) {
+            Some(state) => state.clone(),
             None if self.switches.is_some_and(|switches| switches.contains(name)) => MacroState::Undefined,
+            None if self.command_known && self.is_defined_by_nobody(name) => MacroState::Undefined,
             None => MacroState::Unknown,
         }
+    }
+
+    /// Nothing in sight defines a name that isn't defined yet, but for the command line, perhaps; and no library does.
+    fn is_defined_by_nobody(&self, name: &str) -> bool {
+        let elsewhere = || {
+            self.included
+                && defined_names(self.db)
+                    .get(name)
+                    .is_some_and(|files| files.iter().any(|f| !self.has_begun(*f)))
+        };
+        !self.unseen && !may_be_of_a_library(name) && !elsewhere()
+    }
+
+    /// The file is one of those that are being read: what it defines, and what stands before, is known.
+    fn has_begun(&self, file: SourceFile) -> bool {
+        self.stack.contains(&file) || self.read.contains(&file)
     }
 
     fn set(&mut self, name: &str, state: MacroState) {
@@ -344,7 +451,25 @@ impl<'w, 'db> Walk<'w, 'db> {
         taken
     }
 
-    fn predefine(&mut self, command: Option<&CompileCommand>, target: Target, cuda: Option<(u32, u32)>) {
+    /// Which version it is was tried only.
+    fn forget_version(&mut self) {
+        let somehow = Arc::new(MacroState::DefinedSomehow);
+        for (_, name, state) in &mut self.timeline {
+            let number = matches!(state.as_ref(), MacroState::Defined(_));
+            if number && VERSIONS.contains(&name.as_ref()) {
+                *state = somehow.clone();
+            }
+        }
+    }
+
+    /// Defines what the project's settings do.
+    fn define(&mut self, defines: &[String]) {
+        for item in defines.iter().filter_map(|line| macro_item(line)) {
+            self.set(&item.name.clone(), MacroState::Defined(item));
+        }
+    }
+
+    fn predefine(&mut self, command: Option<&CompileCommand>, target: Target, (major, minor): (u32, u32)) {
         let number = |name: &str, value: u32| {
             MacroState::Defined(MacroItem {
                 name: name.to_owned(),
@@ -359,12 +484,10 @@ impl<'w, 'db> Walk<'w, 'db> {
             Target::Device(None) => self.set("__CUDA_ARCH__", MacroState::DefinedSomehow),
             Target::Device(Some(arch)) => self.set("__CUDA_ARCH__", number("__CUDA_ARCH__", arch * 10)),
         }
-        if let Some((major, minor)) = cuda {
-            self.set("__CUDACC_VER_MAJOR__", number("__CUDACC_VER_MAJOR__", major));
-            self.set("__CUDACC_VER_MINOR__", number("__CUDACC_VER_MINOR__", minor));
-            // nvcc includes cuda_runtime.h by itself.
-            self.set("CUDART_VERSION", number("CUDART_VERSION", major * 1000 + minor * 10));
-        }
+        self.set("__CUDACC_VER_MAJOR__", number("__CUDACC_VER_MAJOR__", major));
+        self.set("__CUDACC_VER_MINOR__", number("__CUDACC_VER_MINOR__", minor));
+        // nvcc includes cuda_runtime.h by itself.
+        self.set("CUDART_VERSION", number("CUDART_VERSION", major * 1000 + minor * 10));
         let Some(command) = command else { return };
         let switch = |on: bool| {
             if on {
@@ -445,6 +568,7 @@ impl<'w, 'db> Walk<'w, 'db> {
         let (db, include_dirs) = (self.db, self.include_dirs);
         let target = self.targets.entry((from, line));
         let Some(target) = *target.or_insert_with(|| resolve_with(db, from, item, include_dirs)) else {
+            self.unseen |= !is_of_a_library(item);
             return;
         };
         if self.once.contains(&target) || self.stack.contains(&target) {
@@ -493,7 +617,7 @@ impl<'w, 'db> Walk<'w, 'db> {
     }
 
     fn holds(&self, condition: &str) -> Option<bool> {
-        let find = |name: &str| match self.states.get(name).map(Arc::as_ref) {
+        let find = |name: &str| match self.known(name) {
             Some(MacroState::Defined(item)) => Some(item),
             _ => None,
         };
@@ -521,6 +645,17 @@ impl<'w, 'db> Walk<'w, 'db> {
         {
             // Whoever reads the file reads this branch; in the main file the lines stay as they are.
             self.decide(first, Branch::Maybe);
+            self.run(file, read, next, first + 1, end);
+            self.nesting -= 1;
+            return end + 1;
+        }
+        if let [only] = heads.as_slice()
+            && let Some(name) = self.default_of(read, *only, end)
+        {
+            self.defaulted.insert(name.to_owned());
+            self.at(first);
+            self.decide(first, Branch::Live);
+            self.set(name, MacroState::Undefined);
             self.run(file, read, next, first + 1, end);
             self.nesting -= 1;
             return end + 1;
@@ -573,6 +708,23 @@ impl<'w, 'db> Walk<'w, 'db> {
         }
         self.nesting -= 1;
         end + 1
+    }
+
+    /// X of `#ifndef X`, `#define X 32`, `#endif`, where nothing in sight says that it is another value: the command line may, which isn't
+    /// known.
+    fn default_of<'l>(&self, read: &'l [Line], head: usize, end: usize) -> Option<&'l str> {
+        let Line::If(condition) = read.get(head)? else {
+            return None;
+        };
+        let name = undefined_name(condition)?;
+        let defines = |line: &Line| matches!(line, Line::Define(state) if matches!(state.as_ref(), MacroState::Defined(item) if item.name == name));
+        let inside = read.get(head + 1..end)?;
+        let is_default = inside.iter().all(|line| matches!(line, Line::Define(_))) && inside.iter().any(defines);
+        (is_default
+            && !self.states.contains_key(name)
+            && self.state(name) == MacroState::Unknown
+            && self.is_defined_by_nobody(name))
+        .then_some(name)
     }
 
     fn decide(&mut self, line: usize, branch: Branch) {

@@ -11,6 +11,8 @@ use crate::hir::assembly::assembly_may_have;
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, Memory};
+use crate::hir::names::unqualified;
+use crate::hir::resolve::functions_named;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, body};
 
 /// Spans of the loops of a function whose end may depend on what another thread does: on an atomic's result, a volatile
@@ -66,13 +68,43 @@ fn others_decide(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId
         } => match callee(db, function, body, *target, name.as_deref(), args) {
             Callee::Known(library) => asks(&library),
             Callee::Type(_) => false,
-            Callee::Unknown => true,
+            Callee::Unknown => match method(db, function, body, *target) {
+                Some(method) => !follow || method.file(db).text(db).contains("volatile") || asks_others(db, method),
+                None => true,
+            },
             Callee::Functions(all, library) => {
                 library.is_some_and(|l| asks(&l)) || !follow || all.iter().any(|f| asks_others(db, *f))
             }
         },
         _ => false,
     }
+}
+
+/// The member function that is called for a variable, where its class has only one of that name.
+fn method<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, target: ExprId) -> Option<FunctionItem<'db>> {
+    let ExprKind::Field {
+        base,
+        field,
+        arrow: false,
+    } = &body.expr(body.strip_parens(target)).kind
+    else {
+        return None;
+    };
+    let ExprKind::Name(Name::Local(binding)) = &body.expr(body.strip_parens(*base)).kind else {
+        return None;
+    };
+    let ty = &body.binding(*binding).ty;
+    let class = unqualified(ty.base.split('<').next().unwrap_or("").trim());
+    let of_class = |f: &FunctionItem<'db>| {
+        let mut parts = f.name(db).rsplit("::");
+        parts.next() == Some(field.as_str()) && parts.next() == Some(class)
+    };
+    let mut named = functions_named(db, function.file(db), field)
+        .into_iter()
+        .filter(|f| f.signature(db).member);
+    let only = named.next()?;
+    let plain = only.has_body(db) && !only.signature(db).conditional && !ty.volatile && ty.pointers == 0;
+    (named.next().is_none() && plain && !class.is_empty() && of_class(&only)).then_some(only)
 }
 
 /// A body contains something that [`others_decide`]; calls in it count as such.

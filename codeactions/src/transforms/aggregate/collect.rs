@@ -23,6 +23,8 @@ pub struct Collection<'db> {
     pub cluster: Cluster<'db>,
     /// What is launched.
     pub children: Vec<Child<'db>>,
+    /// Of each child, the built-in variables that functions which it calls may read themselves.
+    pub kept: Vec<&'static [&'static str]>,
     /// Of each launch, the index of its child. Where a child isn't known, there are fewer.
     pub child_of: Vec<usize>,
     /// Of each launch, the stream that was created for it alone.
@@ -36,6 +38,7 @@ impl<'db> Collection<'db> {
         let mut collection = Collection {
             cluster: Cluster::find(db, draft.site.parent, &mut draft.refusals),
             children: Vec::new(),
+            kept: Vec::new(),
             child_of: Vec::new(),
             streams: Vec::new(),
         };
@@ -58,13 +61,14 @@ impl<'db> Collection<'db> {
             let known = collection.children.iter().position(|c| c.item == item);
             let index = known.unwrap_or_else(|| {
                 collection.children.push(draft.read(item));
+                collection.kept.push(match with_kept_blocks.contains(&item) {
+                    true => KEPT_BLOCK,
+                    false => KEPT_THREADS,
+                });
                 collection.children.len() - 1
             });
             let collected = collection.cluster.index(item).is_some();
-            let kept = match with_kept_blocks.contains(&item) {
-                true => KEPT_BLOCK,
-                false => KEPT_THREADS,
-            };
+            let kept = collection.kept[index];
             refuse_child(site, &collection.children[index], collected, kept, &mut draft.refusals);
             collection.child_of.push(index);
         }

@@ -439,7 +439,11 @@ impl<'db> Plan<'_, 'db> {
             Form::Block
         };
         collecting.unrestricted |= in_launcher;
-        let worker = outline::outline_collecting(edit, &mut behind, child, form, &collecting, names);
+        let kept = match form {
+            Form::Block => self.collection.kept[index],
+            Form::Thread => &[],
+        };
+        let worker = outline::outline_collecting(edit, &mut behind, child, form, kept, &collecting, names);
         for number in groups {
             let group = &self.groups[number];
             let Some(split) = group.split() else { continue };

@@ -1,0 +1,101 @@
+//! Writes the copies of functions that a moved body calls and that read built-in variables, see [`crate::facts::copied`].
+
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::TextRange;
+
+use crate::api::refusal::Reason;
+use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
+use crate::edit::names::Names;
+use crate::edit::style;
+use crate::facts::child::Child;
+use crate::facts::copied::{Copied, CopiedCall, Copies, copies};
+use crate::facts::effects::effects;
+use crate::facts::movable::Form;
+
+/// Copies what a child's body calls, and lets the body call the copies.
+pub fn copy<'db>(edit: &mut EditBuilder<'db>, child: &Child<'db>, form: Form, kept: &[&str], names: &mut Names) {
+    let found = match copies(child, form, kept, &effects(child.db, child.worker())) {
+        Ok(found) => found,
+        Err(refused) => {
+            for not_copied in refused {
+                edit.refuse(Reason {
+                    text: format!("`{}` can't be copied", not_copied.callee),
+                    place: Some(not_copied.place),
+                });
+            }
+            return;
+        }
+    };
+    let mut copied = Vec::new();
+    for (index, function) in found.functions.iter().enumerate() {
+        let of = &function.function;
+        // One copy serves all bodies that are moved by the same edit.
+        let key = format!(
+            "{}:{}:{}",
+            of.file.path(child.db).display(),
+            of.start,
+            function.takes.join(",")
+        );
+        let wanted = format!("{}_at", of.name());
+        let (name, is_new) = names.fresh_for(key, &wanted);
+        if is_new {
+            let style = edit.style(of.file);
+            let indent = style::indent_at(&of.text, of.start as usize).to_owned();
+            let text = text_of(function, index, &found, &name, &copied);
+            let end = of.item.body_span(child.db).end + of.start;
+            let newline = style.newline;
+            edit.insert(of.file, end, format!("{newline}{newline}{indent}{text}"));
+        }
+        copied.push(name);
+    }
+    for call in found.calls.iter().filter(|call| call.caller.is_none()) {
+        for (range, text) in edits(call, &found, &copied) {
+            let file = child.file;
+            edit.replace(FileRange { file, range }, text);
+        }
+    }
+}
+
+/// What becomes of a call.
+fn edits(call: &CopiedCall, found: &Copies<'_>, names: &[String]) -> [(TextRange, String); 2] {
+    let mut arguments = found.functions[call.callee].takes.join(", ");
+    if call.has_arguments {
+        arguments.push_str(", ");
+    }
+    [
+        (call.name, format!("{}{}", call.scope, names[call.callee])),
+        (TextRange::empty(call.open), arguments),
+    ]
+}
+
+/// The copy's text, without the indentation of its first line.
+fn text_of(function: &Copied<'_>, index: usize, found: &Copies<'_>, name: &str, names: &[String]) -> String {
+    let of = &function.function;
+    let signature = of.item.signature(of.db);
+    let params = signature.params_span.shift(of.start);
+    let mut all: Vec<(TextRange, String)> = vec![(signature.name_span.shift(of.start), name.to_owned())];
+    let builtins = function.takes.iter().map(|b| match *b {
+        "threadIdx" | "blockIdx" => format!("uint3 {b}"),
+        _ => format!("dim3 {b}"),
+    });
+    let builtins = builtins.collect::<Vec<_>>().join(", ");
+    let inner = TextRange::new(params.start + 1, params.end.saturating_sub(1).max(params.start + 1));
+    match lex::code_words(inner.text(&of.text)).as_slice() {
+        [] | ["void"] => all.push((inner, builtins)),
+        _ => all.push((TextRange::empty(inner.start), format!("{builtins}, "))),
+    }
+    for call in found.calls.iter().filter(|call| call.caller == Some(index)) {
+        all.extend(edits(call, found, names));
+    }
+    all.sort_by_key(|(range, _)| *range);
+    let (mut out, mut at) = (String::new(), of.start);
+    for (range, text) in all {
+        out.push_str(TextRange::new(at, range.start.max(at)).text(&of.text));
+        out.push_str(&text);
+        at = range.end.max(at);
+    }
+    let end = of.item.body_span(of.db).end + of.start;
+    out.push_str(TextRange::new(at, end.max(at)).text(&of.text));
+    out
+}

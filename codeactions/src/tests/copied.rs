@@ -1,0 +1,179 @@
+//! Functions that a child calls and that read the built-in variables: copies of them, and what can't be copied.
+
+use super::{refuses, refuses_files, rewrite, rewrite_files};
+
+const BLOCK: &str = "aggregate-block";
+
+/// A program whose child writes to `out[INDEX]`, behind some helpers.
+fn program(helpers: &str, index: &str) -> String {
+    format!(
+        "{helpers}\n\
+         __global__ void child(int* out, int begin, int count) {{\n    int i = {index};\n    if (i < count) out[begin + i] = 1;\n}}\n\
+         __global__ void parent(const int* row, int* out, int n) {{\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    \
+         if (v < n) child<<<(row[v] + 31) / 32, 32>>>(out, row[v], row[v + 1] - row[v]);\n}}\n\
+         void run(const int* row, int* out, int n) {{ parent<<<4, 64>>>(row, out, n); }}\n"
+    )
+}
+
+const ID: &str = "__device__ int id() { return blockIdx.x * blockDim.x + threadIdx.x; }";
+
+#[test]
+fn free_functions() {
+    rewrite(BLOCK, &program(ID, "id()")).has(&[
+        "__device__ int id() { return blockIdx.x * blockDim.x + threadIdx.x; }\n",
+        "__device__ int id_at(uint3 blockIdx, dim3 blockDim) { return blockIdx.x * blockDim.x + threadIdx.x; }",
+        "int i = id_at(blockIdx, blockDim);",
+    ]);
+    rewrite("threshold", &program(ID, "id()")).has(&[
+        "__device__ int id_at(uint3 threadIdx, uint3 blockIdx, dim3 blockDim) {",
+        "int i = id_at(threadIdx, blockIdx, blockDim);",
+    ]);
+    // Its block is as it was launched: only another grid is one.
+    rewrite("coarsen", &program(ID, "id()")).has(&["int i = id_at(blockIdx, blockDim);"]);
+    // With arguments, and with `void` in place of them.
+    let scaled = "__device__ int at(int by) { return by * (blockIdx.x * blockDim.x + threadIdx.x); }";
+    rewrite(BLOCK, &program(scaled, "at( 2 )")).has(&[
+        "int at_at(uint3 blockIdx, dim3 blockDim, int by)",
+        "at_at(blockIdx, blockDim,  2 )",
+    ]);
+    let empty = ID.replace("id()", "id(void)");
+    rewrite(BLOCK, &program(&empty, "id()")).has(&[
+        "int id_at(uint3 blockIdx, dim3 blockDim) {",
+        "int i = id_at(blockIdx, blockDim);",
+    ]);
+    // The name is taken.
+    let taken = format!("{ID}\nint id_at;");
+    rewrite(BLOCK, &program(&taken, "id()")).has(&["int i = id_at2(blockIdx, blockDim);"]);
+    // A local variable of that name is no call.
+    let local = "__device__ int id() { int id = threadIdx.x; return id < 4 ? id : blockIdx.x; }";
+    rewrite(BLOCK, &program(local, "id()"))
+        .has(&["int id_at(uint3 blockIdx) { int id = threadIdx.x; return id < 4 ? id : blockIdx.x; }"]);
+}
+
+#[test]
+fn chains_templates_and_namespaces() {
+    let chain = "__device__ int first() { return blockIdx.x * blockDim.x; }\n\
+                 __device__ int id() { return first() + threadIdx.x; }\n\
+                 __device__ int twice(int n) { return n * 2; }";
+    rewrite(BLOCK, &program(chain, "twice(id())")).has(&[
+        "__device__ int id_at(uint3 blockIdx, dim3 blockDim) { return first_at(blockIdx, blockDim) + threadIdx.x; }",
+        "int i = twice(id_at(blockIdx, blockDim));",
+    ]);
+    let template = "template <class T> __device__ T id() { return T(blockIdx.x * blockDim.x + threadIdx.x); }";
+    rewrite(BLOCK, &program(template, "id<int>()")).has(&[
+        "template <class T> __device__ T id_at(uint3 blockIdx, dim3 blockDim) {",
+        "int i = id_at<int>(blockIdx, blockDim);",
+    ]);
+    let scoped = format!("namespace grid {{\n{ID}\n}}");
+    rewrite(BLOCK, &program(&scoped, "grid::id()")).has(&["int i = grid::id_at(blockIdx, blockDim);"]);
+    // It is found where the name is that a using-declaration brings.
+    let brought = format!("namespace grid {{\n{ID}\n}}\nusing grid::id;");
+    rewrite(BLOCK, &program(&brought, "id()")).has(&["int i = grid::id_at(blockIdx, blockDim);"]);
+}
+
+#[test]
+fn member_functions() {
+    let class = "struct Range {\n    int n;\n    \
+                 __device__ int first() const { return blockIdx.x * blockDim.x + threadIdx.x; }\n    \
+                 __device__ bool has() const { return first() < n; }\n};";
+    rewrite(BLOCK, &program(class, "0; Range range{count}; if (range.has()) i = range.first()")).has(&[
+        "    __device__ int first_at(uint3 blockIdx, dim3 blockDim) const { return blockIdx.x * blockDim.x + threadIdx.x; }",
+        "__device__ bool has_at(uint3 blockIdx, dim3 blockDim) const { return first_at(blockIdx, blockDim) < n; }",
+        "if (range.has_at(blockIdx, blockDim)) i = range.first_at(blockIdx, blockDim)",
+    ]);
+    let fixed = "struct Grid { __device__ static int id() { return blockIdx.x; } };";
+    rewrite(BLOCK, &program(fixed, "Grid::id()")).has(&["int i = Grid::id_at(blockIdx);"]);
+    let two = format!("{class}\nstruct Other {{ __device__ int first() const {{ return 1; }} }};");
+    refuses(
+        BLOCK,
+        &program(&two, "Range{count}.first()"),
+        "reads `blockIdx` itself, and has several definitions",
+    );
+    let outside =
+        "struct Range { __device__ int first() const; };\n__device__ int Range::first() const { return blockIdx.x; }";
+    refuses(
+        BLOCK,
+        &program(outside, "0; Range range; i = range.first()"),
+        "`blockIdx` itself",
+    );
+    refuses(
+        BLOCK,
+        &program(class, "0; Range ranges[2]; i = ranges[0].first()"),
+        "for an object that is no variable",
+    );
+}
+
+#[test]
+fn a_copy_serves_several_children() {
+    let text = format!(
+        "{ID}\n__global__ void a(int* out) {{ out[id()] = 1; }}\n__global__ void b(int* out) {{ out[id() + 64] = 2; }}\n\
+         __global__ void parent(int* out, int n) {{\n    if (threadIdx.x < n) {{\n        a<<<1, 32>>>(out);\n        \
+         b<<<1, 32>>>(out + n);\n    }}\n}}\nvoid run(int* out) {{ parent<<<1, 32>>>(out, 3); }}\n"
+    );
+    let rewritten = rewrite(BLOCK, &text);
+    rewritten.has(&[
+        "out[id_at(blockIdx, blockDim)] = 1;",
+        "out[id_at(blockIdx, blockDim) + 64] = 2;",
+    ]);
+    assert_eq!(
+        rewritten.text().matches("int id_at(").count(),
+        1,
+        "{}",
+        rewritten.text()
+    );
+}
+
+#[test]
+fn in_a_header() {
+    let main = format!("#include \"grid.cuh\"\n{}", program("", "id()"));
+    let header = format!("#pragma once\ninline {ID}\n");
+    let rewritten = rewrite_files(BLOCK, &[("a.cu", &main), ("grid.cuh", &header)], &[]).expect("a result");
+    rewritten.has(&["int i = id_at(blockIdx, blockDim);"]);
+    assert!(rewritten.files["grid.cuh"].contains("inline __device__ int id_at(uint3 blockIdx, dim3 blockDim)"));
+}
+
+#[test]
+fn what_cannot_be_copied() {
+    let refuse = |helpers: &str, index: &str, reason: &str| refuses(BLOCK, &program(helpers, index), reason);
+    let of = |why: &str| format!("`child` calls `id`, which reads `blockIdx` itself, and {why}");
+    refuse(
+        &format!("{ID}\n__device__ int id(int n) {{ return n; }}"),
+        "id()",
+        &of("has several definitions"),
+    );
+    refuse(
+        &format!("{ID}\n#define INDEX id()"),
+        "INDEX",
+        &of("is called by a macro"),
+    );
+    refuse(&format!("{ID}\n#define CALL(f) f()"), "CALL(id)", "`blockIdx` itself");
+    refuse(ID, "[&] { return id(); }()", "itself");
+    refuse(ID, "0; int (*f)() = id; i = f()", "itself");
+    refuse(
+        &ID.replace("{ return", "{ static int calls; calls++; return"),
+        "id()",
+        &of("has a static variable"),
+    );
+    refuse(
+        &ID.replace("id()", "id(int k = blockIdx.x)"),
+        "id()",
+        &of("has a default argument"),
+    );
+    refuse(&format!("#ifdef A\n{ID}\n#else\n{ID}\n#endif"), "id()", "itself");
+    refuse(
+        &ID.replace("{ return", "{ auto own = [] { return blockIdx.x; }; return own() +"),
+        "id()",
+        "itself",
+    );
+    let circle = "__device__ int b(int n);\n__device__ int a(int n) { return n ? b(n - 1) : blockIdx.x; }\n\
+                  __device__ int b(int n) { return n ? a(n - 1) : 0; }";
+    refuse(circle, "a(3)", "itself");
+    let behind = format!("__device__ int id();\n{}{ID}\n", program("", "id()"));
+    refuses(BLOCK, &behind, &of("is defined behind its caller"));
+    let main = format!("#include \"grid.cuh\"\n{}", program("", "id()"));
+    refuses_files(
+        BLOCK,
+        &[("a.cu", &main), ("grid.cuh", "__device__ int id();\n")],
+        "`id`, of which no definition is in sight",
+    );
+}

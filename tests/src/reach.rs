@@ -1,0 +1,208 @@
+//! How much of real code is rewritten: launch sites in the style of public repositories, and what is offered for them.
+//!
+//! The programs are in `tests/reach`, in two halves: `seen` are those that are looked at while gridfuse is worked on, `unseen` those
+//! that are counted only. The numbers are recorded in `tests/reach/offers.json`. They may grow; when one falls, the test fails.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::cli::{files_of, gridfuse, in_parallel};
+use crate::docs;
+use crate::workspace;
+
+/// The directories with the programs.
+pub const HALVES: [&str; 2] = ["seen", "unseen"];
+
+/// The page's path under `docs/`.
+pub const NAME: &str = "reach.md";
+
+/// What writes the numbers down anew.
+pub const COMMAND: &str =
+    "cargo run -p gridfuse-tests --bin reach -- --record && cargo run -p gridfuse-tests --bin docs";
+
+/// Rewrites that say little about reach: a composition of others, and what costs nothing.
+const LITTLE: [&str; 2] = ["optimize", "fire-and-forget"];
+
+/// What is offered for the launches of one half.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Offers {
+    /// Launches by kernels and device functions.
+    pub sites: u32,
+    /// Of these, those for which something better than `fire-and-forget` is offered.
+    pub better: u32,
+    /// For how many each rewrite is offered, with or without assumptions.
+    pub rewrites: BTreeMap<String, u32>,
+}
+
+/// The numbers of both halves.
+pub type Record = BTreeMap<String, Offers>;
+
+/// A launch with what `gridfuse explain` says of it.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The half's directory.
+    pub root: PathBuf,
+    /// The file, relative to that.
+    pub file: String,
+    /// Line and column.
+    pub at: String,
+    /// The launch as JSON.
+    pub said: Value,
+}
+
+impl Launch {
+    /// The rewrites that are offered.
+    pub fn offered(&self) -> Vec<String> {
+        let verdicts = self.said["rewrites"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let offered = verdicts.iter().filter(|verdict| verdict["verdict"] != "ineligible");
+        offered
+            .filter_map(|verdict| Some(verdict["rewrite"].as_str()?.to_owned()))
+            .collect()
+    }
+
+    /// Why a rewrite isn't.
+    pub fn reasons(&self, rewrite: &str) -> Vec<String> {
+        let verdicts = self.said["rewrites"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let verdict = verdicts.iter().find(|verdict| verdict["rewrite"] == rewrite);
+        let reasons = verdict.and_then(|verdict| verdict["reasons"].as_array());
+        let texts = reasons
+            .into_iter()
+            .flatten()
+            .filter_map(|reason| reason["text"].as_str());
+        texts.map(str::to_owned).collect()
+    }
+}
+
+fn home() -> PathBuf {
+    workspace::root().join("tests/reach")
+}
+
+/// Where the numbers are written down.
+pub fn record_file() -> PathBuf {
+    home().join("offers.json")
+}
+
+/// The launches of a half.
+pub fn launches(half: &str) -> Vec<Launch> {
+    let root = home().join(half);
+    let files: Vec<String> = files_of(&root).into_iter().map(|(name, _)| name).collect();
+    let sources: Vec<String> = files
+        .into_iter()
+        .filter(|name| name.ends_with(".cu") || name.ends_with(".cuh"))
+        .collect();
+    let found = in_parallel(&sources, |file| launches_of(&root, file));
+    found.into_iter().flatten().collect()
+}
+
+fn launches_of(root: &Path, file: &str) -> Vec<Launch> {
+    let report = gridfuse(root, &["explain", file, "--format", "json"])
+        .expect_code(0)
+        .json();
+    let all = report["launches"].as_array().cloned().unwrap_or_default();
+    let by_devices = all.into_iter().filter(|launch| launch["parent"]["kind"] != "host");
+    by_devices
+        .map(|said| Launch {
+            root: root.to_path_buf(),
+            file: file.to_owned(),
+            at: format!(
+                "{}:{}",
+                said["place"]["start"]["line"], said["place"]["start"]["column"]
+            ),
+            said,
+        })
+        .collect()
+}
+
+/// What is offered now.
+pub fn count() -> Record {
+    HALVES
+        .iter()
+        .map(|half| ((*half).to_owned(), offers(&launches(half))))
+        .collect()
+}
+
+fn offers(launches: &[Launch]) -> Offers {
+    let mut offers = Offers {
+        sites: launches.len() as u32,
+        ..Offers::default()
+    };
+    for launch in launches {
+        let offered = launch.offered();
+        offers.better += u32::from(offered.iter().any(|id| !LITTLE.contains(&id.as_str())));
+        for id in offered {
+            *offers.rewrites.entry(id).or_default() += 1;
+        }
+    }
+    offers
+}
+
+/// The numbers that are written down.
+///
+/// # Errors
+/// When the file can't be read.
+pub fn recorded() -> Result<Record, String> {
+    let path = record_file();
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// What has become less: a line for each number.
+pub fn fallen(before: &Record, now: &Record) -> Vec<String> {
+    let mut found = Vec::new();
+    for (half, before) in before {
+        let nothing = Offers::default();
+        let now = now.get(half).unwrap_or(&nothing);
+        let mut compare = |what: &str, before: u32, now: u32| {
+            if now < before {
+                found.push(format!("{half}: {what}: {before} before, {now} now"));
+            }
+        };
+        compare("launches", before.sites, now.sites);
+        compare("something better than fire-and-forget", before.better, now.better);
+        for (id, count) in &before.rewrites {
+            compare(id, *count, now.rewrites.get(id).copied().unwrap_or(0));
+        }
+    }
+    found
+}
+
+/// The page with the numbers.
+///
+/// # Errors
+/// When the record can't be read.
+pub fn page() -> Result<String, String> {
+    let record = recorded()?;
+    let mut page = format!(
+        "{}\n\n# How much of real code is rewritten\n\n\
+         Launch sites in the style of public repositories: their names, layout, idioms, headers and macros, with programs of our own.\n\
+         One half is looked at while gridfuse is worked on, the other half is only counted. A site counts for a rewrite that is offered for it,\n\
+         with or without assumptions. The programs are in `tests/reach`; `cargo test -p gridfuse-tests --test reach` fails when a number falls.\n\n\
+         | offered | {} |\n|---|{}\n",
+        docs::NOTE,
+        HALVES.join(" | "),
+        "---|".repeat(HALVES.len()),
+    );
+    let mut row = |what: &str, value: &dyn Fn(&Offers) -> String| {
+        let cells = HALVES.iter().map(|half| record.get(*half).map_or(String::new(), value));
+        let _ = writeln!(page, "| {what} | {} |", cells.collect::<Vec<_>>().join(" | "));
+    };
+    row("launch sites", &|offers| offers.sites.to_string());
+    let of =
+        |count: u32, offers: &Offers| format!("{count} ({} %)", (100 * count).checked_div(offers.sites).unwrap_or(0));
+    row("something better than `fire-and-forget`", &|offers| {
+        of(offers.better, offers)
+    });
+    let ids: std::collections::BTreeSet<&String> = record.values().flat_map(|offers| offers.rewrites.keys()).collect();
+    for id in ids {
+        let link = format!("[{id}](rewrites/{id}.md)");
+        row(&link, &|offers| {
+            of(offers.rewrites.get(id).copied().unwrap_or(0), offers)
+        });
+    }
+    Ok(page)
+}
