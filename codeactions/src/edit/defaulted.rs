@@ -1,34 +1,53 @@
 //! Macros whose value is the one that the program gives them where nobody else does: `#ifndef X`, `#define X 32`. A command line that isn't
 //! known may say another one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::preprocess::preprocessed;
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_analysis::hir::items::items;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::resolve::launch_sites_of;
 
 use crate::api::refusal::Reason;
+use crate::edit::lex;
 use crate::edit::names::words_with_macros;
 
-/// What an edit takes for granted of such macros: those that the functions use in which something is edited.
+/// What an edit takes for granted of such macros: those that the functions use in which something is edited, or who launches these.
 pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Option<Reason> {
-    let mut names = BTreeSet::new();
+    let mut todo: Vec<FunctionItem<'_>> = Vec::new();
     for (file, ranges) in edited {
-        let defaulted = &preprocessed(db, *file).defaulted;
-        if defaulted.is_empty() {
-            continue;
-        }
         for function in &items(db, *file).functions {
-            let text = function.text(db);
-            let whole = TextRange::new(function.start(db), function.start(db) + text.len() as u32);
+            let whole = TextRange::new(function.start(db), function.start(db) + function.text(db).len() as u32);
             if ranges
                 .iter()
                 .any(|range| whole.start <= range.end && range.start < whole.end)
             {
-                let words = words_with_macros(db, *file, &text);
-                names.extend(defaulted.iter().filter(|name| words.contains(*name)));
+                todo.push(*function);
             }
+        }
+    }
+    let mut names = BTreeSet::new();
+    let mut seen = HashSet::new();
+    while let Some(function) = todo.pop() {
+        if !seen.insert(function) {
+            continue;
+        }
+        let (file, text) = (function.file(db), function.text(db));
+        let defaulted = &preprocessed(db, file).defaulted;
+        if !defaulted.is_empty() {
+            let words = words_with_macros(db, file, &text);
+            names.extend(defaulted.iter().filter(|name| words.contains(*name)));
+        }
+        // How large the grids are that run it is said where it is launched, or called.
+        let signature = function.signature(db);
+        if signature.kernel {
+            todo.extend(launch_sites_of(db, function).into_iter().map(|launch| launch.function));
+        } else if signature.device {
+            let name = unqualified(function.name(db));
+            let mentions = |f: &&FunctionItem<'_>| lex::identifiers(&f.text(db)).any(|word| word == name);
+            todo.extend(items(db, file).functions.iter().filter(mentions));
         }
     }
     let list: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
