@@ -143,6 +143,25 @@ fn pages_for_contributors_name_what_there_is() {
     assert!(missing.is_empty(), "pages name what isn't there: {missing:#?}");
 }
 
+#[test]
+fn every_layer_is_explained() {
+    let page = read(&workspace::root().join("docs/contributing/architecture.md"));
+    let mut forgotten = Vec::new();
+    for krate in ["analysis", "codeactions"] {
+        for entry in fs::read_dir(workspace::root().join(krate).join("src")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            if !["lib", "tests"].contains(&name.as_str()) && !page.contains(&format!("\n| `{name}` |")) {
+                forgotten.push(format!("{krate}/src/{name}"));
+            }
+        }
+    }
+    assert!(
+        forgotten.is_empty(),
+        "add a row to docs/contributing/architecture.md for {forgotten:?}"
+    );
+}
+
 fn run(command: &mut Command) -> Output {
     let output = command.current_dir(workspace::root()).stdin(Stdio::null()).output();
     output.unwrap_or_else(|error| panic!("{command:?}: {error}"))
