@@ -8,6 +8,7 @@ pub mod facts;
 pub mod fixes;
 pub mod handlers;
 mod model;
+pub mod runtime;
 mod transforms;
 pub mod undo;
 

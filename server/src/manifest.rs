@@ -123,6 +123,7 @@ struct WrittenManifest {
     arch: Option<Spanned<String>>,
     cuda: Option<Spanned<String>>,
     include_dirs: Vec<PathBuf>,
+    header_dir: Option<PathBuf>,
     inlay_hints: WrittenHints,
     compile_commands: Option<PathBuf>,
     severity: BTreeMap<Spanned<String>, Spanned<String>>,
@@ -301,6 +302,7 @@ impl Manifest {
         let home = path.parent().unwrap_or(Path::new(""));
         let include_dirs = written.include_dirs.iter();
         settings.include_dirs = include_dirs.map(|dir| normalize(&home.join(dir))).collect();
+        settings.header_dir = written.header_dir.map(|dir| normalize(&home.join(dir)));
         let build = match (written.measure.build, written.measure.program) {
             (Some(build), Some(program)) => {
                 let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -376,7 +378,7 @@ mod tests {
     fn everything_is_read() -> Result<(), ManifestError> {
         assert_eq!(parse("")?, Manifest::default());
         let manifest = parse(
-            "arch = 'sm_90a'\ncuda = \"12.4\"\ninclude-dirs = ['inc', '/usr/inc', '../x']\n\
+            "arch = 'sm_90a'\ncuda = \"12.4\"\ninclude-dirs = ['inc', '/usr/inc', '../x']\nheader-dir = 'inc'\n\
              compile-commands = 'out/debug'\n\
              [severity]\nlaunch-in-loop = 'off'\npartial-warp = 'error'\n\
              [inlay-hints]\nconfig = false\n\
@@ -395,6 +397,7 @@ mod tests {
         assert_eq!((manifest.hints.arguments, manifest.hints.config), (None, Some(false)));
         let dirs: Vec<PathBuf> = ["/w/inc", "/usr/inc", "/x"].map(PathBuf::from).to_vec();
         assert_eq!(settings.include_dirs, dirs);
+        assert_eq!(settings.header_dir, Some("/w/inc".into()));
         assert_eq!(manifest.compile_commands, Some("/w/out/debug".into()));
         let build = ProjectBuild {
             command: "make -j4".to_owned(),

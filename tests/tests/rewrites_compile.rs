@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use gridfuse_codeactions::runtime::HEADER;
 use gridfuse_tests::cli::{Directory, copy, directory, files_of, gridfuse, in_parallel};
 use gridfuse_tests::fixture::{before_after, is_asked_for};
 use gridfuse_tests::nvcc::Nvcc;
@@ -71,7 +72,7 @@ fn place(launch: &Value) -> String {
 }
 
 fn header() -> Vec<u8> {
-    fs::read(workspace::root().join("codeactions/runtime/gridfuse.cuh")).expect("the header")
+    HEADER.as_bytes().to_vec()
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub struct Settings {
     pub nesting_depth: Option<u64>,
     /// Directories in which `#include` looks behind those that are set for the whole workspace, absolute.
     pub include_dirs: Vec<PathBuf>,
+    /// The directory that has, or gets, the project's copy of the runtime header, absolute. `None`: that of the sources.
+    pub header_dir: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -34,6 +36,7 @@ impl Default for Settings {
             pending_launches: None,
             nesting_depth: None,
             include_dirs: Vec::new(),
+            header_dir: None,
         }
     }
 }

@@ -57,7 +57,7 @@ pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &
         return Callee::Unknown;
     }
     // The runtime header's, of a warp for all its threads, do what CUDA's do.
-    if let Some(atomic) = name.strip_prefix("gridfuse::together::").and_then(known) {
+    if let Some(atomic) = name.strip_prefix("gridfuse::warp_aggregated::").and_then(known) {
         return Callee::Known(atomic);
     }
     match meaning(db, function.file(db), name) {

@@ -70,7 +70,7 @@ pub fn only_loads(name: &str) -> bool {
 }
 
 /// The namespace of the runtime header with atomic operations that are called as CUDA's, and do for a warp what those do for a thread.
-pub const TOGETHER: &str = "gridfuse::together::";
+pub const TOGETHER: &str = "gridfuse::warp_aggregated::";
 
 /// Functions of the runtime header that work on their arguments alone.
 const GRIDFUSE: &[&str] = &[

@@ -14,7 +14,7 @@ use crate::api::rewrite::{Family, Measured, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
-use crate::edit::include::{HEADER_NAME, Header};
+use crate::edit::include::Header;
 use crate::edit::names::Names;
 use crate::emit::replaced_launch::replace_launch;
 use crate::emit::split::Split;
@@ -27,6 +27,7 @@ use crate::facts::movable::KEPT_BLOCK;
 use crate::facts::order::CreatedStream;
 use crate::facts::read_only;
 use crate::facts::site::Site;
+use crate::runtime::is_header;
 use crate::transforms::aggregate::{refuse_child, understand_stream};
 use crate::transforms::self_launch::{
     Plan, Runtime, bounds, entries, launches_kernel, own_launches, refuse_other_instance, uniform,
@@ -281,7 +282,7 @@ fn refuse_kernel<'db>(
             ),
         }
     }
-    let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
+    let of_user = |m: &FileRange| !is_header(db, m.file);
     for mention in other_mentions(db, child.item).into_iter().filter(of_user).take(3) {
         refusals.add(
             format!(

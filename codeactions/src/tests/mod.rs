@@ -27,6 +27,7 @@ mod optimize;
 mod outcome;
 mod persistent_loop;
 mod promote;
+mod runtime_header;
 mod serialize;
 mod stream_order;
 mod threshold;
@@ -45,8 +46,8 @@ use crate::api::refusal::Reason;
 use crate::api::rewrite::{Options, Verdict};
 use crate::api::source_edit::SourceEdit;
 use crate::api::source_edit::apply;
-use crate::edit::include::{HEADER, HEADER_NAME};
 use crate::handlers::rewrite_by_id;
+use crate::runtime::{HEADER_NAME, PartSet, header};
 
 /// What a rewrite did to a program: the new texts by file name, and the assumptions.
 #[derive(Debug)]
@@ -218,7 +219,8 @@ fn the_header_is_created_once() {
         "threshold",
         &program("child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
     );
-    assert_eq!(result.files.get(HEADER_NAME).map(String::as_str), Some(HEADER));
+    let wanted = header(PartSet::of(|part| ["serial", "threshold"].contains(&part.name)));
+    assert_eq!(result.files.get(HEADER_NAME).map(String::as_str), Some(&*wanted));
     let foreign = [
         ("a.cu", program("child<<<(count + 31) / 32, 32>>>(out, begin, count);")),
         (HEADER_NAME, "// not the runtime\n".to_owned()),

@@ -11,9 +11,9 @@ use gridfuse_analysis::host::Host;
 use gridfuse_codeactions::api::rewrite::{Options, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::apply;
-use gridfuse_codeactions::edit::include::HEADER_NAME;
 use gridfuse_codeactions::fixes::FIXES;
 use gridfuse_codeactions::handlers::REWRITES;
+use gridfuse_codeactions::runtime::HEADER_NAME;
 
 use crate::{facts, workspace};
 

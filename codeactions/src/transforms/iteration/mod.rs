@@ -18,7 +18,7 @@ use crate::api::refusal::refuse;
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
-use crate::edit::include::{HEADER_NAME, Header};
+use crate::edit::include::Header;
 use crate::edit::names::Names;
 use crate::emit::target;
 use crate::facts::barriers;
@@ -30,6 +30,7 @@ use crate::facts::movable;
 use crate::facts::movable::Form;
 use crate::facts::movable::KEPT_BLOCK;
 use crate::facts::site::Site;
+use crate::runtime::is_header;
 use crate::transforms::aggregate::{refuse_child, refuse_waits, shared_memory};
 use crate::transforms::self_launch::{
     is_builtin, is_linear, is_x_of, keeps_block_size, own_launch, refuse_other_instance, shared_bytes, uniform,
@@ -258,7 +259,7 @@ impl<'db> Iteration<'db> {
         if let Some(reason) = shared_memory(&Function::new(db, item), needed, used) {
             edit.assume(reason);
         }
-        let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
+        let of_user = |m: &FileRange| !is_header(db, m.file);
         for mention in other_mentions(db, item).into_iter().filter(of_user).take(3) {
             refusals.add(
                 format!(

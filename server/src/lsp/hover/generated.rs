@@ -6,7 +6,7 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
-use gridfuse_codeactions::edit::include::HEADER;
+use gridfuse_codeactions::runtime::HEADER;
 
 use super::super::markdown::{code, describe, fenced, link};
 use super::super::state::Snapshot;
