@@ -2,6 +2,7 @@
 //! reason why not. See [`rewrite::Rewrite`].
 
 pub mod api;
+mod draft;
 pub mod edit;
 mod emit;
 pub mod facts;

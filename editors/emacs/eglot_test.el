@@ -11,13 +11,16 @@
 (setq gridfuse-program (getenv "GRIDFUSE_TEST_SERVER"))
 ;; Candidates are read, not shown in a menu.
 (setq last-nonmenu-event ?a)
-(setq eglot-sync-connect 120 eglot-connect-timeout 120 eglot-confirm-server-initiated-edits nil)
-;; On a busy machine, answers take much longer than usual.
-(setq jsonrpc-default-request-timeout 120)
+;; How long anything may take: tests/src/patience.rs says it, in ms.  On a busy machine it is much longer than usual.
+(defvar gridfuse-test-patience (/ (string-to-number (getenv "GRIDFUSE_TEST_PATIENCE")) 1000))
+(setq eglot-sync-connect gridfuse-test-patience
+      eglot-connect-timeout gridfuse-test-patience
+      jsonrpc-default-request-timeout gridfuse-test-patience
+      eglot-confirm-server-initiated-edits nil)
 
 (defun gridfuse-test-wait (what condition)
   "Wait until CONDITION holds; fail with WHAT if it never does."
-  (let ((deadline (+ (float-time) 120)) done)
+  (let ((deadline (+ (float-time) gridfuse-test-patience)) done)
     (while (not (or (setq done (funcall condition)) (> (float-time) deadline)))
       (accept-process-output nil 0.1))
     (unless done (error "Waited in vain: %s" what))

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-use crate::workspace;
+use crate::announce::installing;
+use crate::{patience, workspace};
 
 /// The version of code-server, which contains a whole Visual Studio Code server (1.100).
 const CODE_SERVER: &str = "4.100.3";
@@ -304,6 +305,7 @@ pub fn node() -> Result<(), String> {
 pub fn run(command: &mut Command) -> Result<Output, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
+        .env(patience::VARIABLE, patience::PATIENCE.as_millis().to_string())
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("{name} cannot be run: {error}"))?;
@@ -336,6 +338,7 @@ fn installed(name: &str, install: impl FnOnce(&Path) -> Result<(), String>) -> R
         fs::remove_dir_all(&finished).map_err(io)?;
     }
     fs::create_dir_all(&finished).map_err(io)?;
+    installing(name, &finished);
     install(&finished)?;
     write(&finished.join(".installed"), "")?;
     Ok(finished)

@@ -2,11 +2,13 @@
 //!
 //! | module | what it is for |
 //! |---|---|
+//! | [`announce`] | what is installed, and where |
 //! | [`cli`] | the command line, temporary directories, work on two threads |
 //! | [`docs`] | the pages that are made from the source |
 //! | [`editors`] | real editors, installed on first use |
 //! | [`emulator`] | runs CUDA programs on the CPU |
 //! | [`examples`] | the corpus rewritten, as pages |
+//! | [`expect`] | expectations that are files |
 //! | [`fixture`] | CUDA sources with a cursor and expected diagnostics in comments |
 //! | [`fuzz`] | random programs, rewritten and run under the emulator |
 //! | `lsp_bench` | measures language servers, behind `gridfuse-bench` |
@@ -15,15 +17,19 @@
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
 //! | [`oracle`] | what LLVM says of the same values |
 //! | [`overhead`] | what the rewrites cost in registers and code |
+//! | [`patience`] | how long tests wait |
 //! | `remote_hosts` | an ssh server and a Slurm cluster |
+//! | [`severities`] | the severities in the manifest of an extension |
 //! | [`workspace`] | where the repository and its binaries are |
 //! | [`gpu`] | what runs on a GPU, behind `gpu-bench`, `gpu-tables`, `gpu-conformance` and `gpu-random-programs` |
 
+pub mod announce;
 pub mod cli;
 pub mod docs;
 pub mod editors;
 pub mod emulator;
 pub mod examples;
+pub mod expect;
 pub mod fixture;
 pub mod fuzz;
 pub mod gpu;
@@ -34,8 +40,10 @@ pub mod lsp_client;
 pub mod nvcc;
 pub mod oracle;
 pub mod overhead;
+pub mod patience;
 pub mod processes;
 #[cfg(unix)]
 pub mod remote_hosts;
 pub mod screens;
+pub mod severities;
 pub mod workspace;

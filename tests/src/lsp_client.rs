@@ -18,8 +18,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use url::Url;
 
+use crate::patience::PATIENCE;
+
 /// How long a test waits for the server, unless [`Client::set_timeout`] says otherwise.
-pub const TIMEOUT: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = PATIENCE;
 
 /// The unit in which the protocol counts columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 
+use crate::announce::installing;
 use crate::workspace;
 
 /// The version of nvcc that is installed when none is configured.
@@ -223,6 +224,7 @@ fn install(base: &Path, python: &Path) -> Result<Nvcc, String> {
         return Ok(nvcc);
     }
 
+    installing(&format!("nvcc {VERSION} (300 MB)"), &finished);
     let unfinished = tempfile::Builder::new()
         .prefix("nvcc-unfinished-")
         .tempdir_in(base)

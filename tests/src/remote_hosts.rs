@@ -8,12 +8,9 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::cli::Directory;
-
-/// How long a server may take to begin.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::patience::wait_for;
 
 /// Servers that are killed when it's dropped.
 #[derive(Debug, Default)]
@@ -53,12 +50,11 @@ fn private(directory: &Directory, name: &str) {
 
 #[track_caller]
 fn wait_until(what: &str, log: &Path, mut ready: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !ready() {
-        let said = || fs::read_to_string(log).unwrap_or_default();
-        assert!(Instant::now() < deadline, "{what} does not begin:\n{}", said());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let said = || fs::read_to_string(log).unwrap_or_default();
+    wait_for(
+        || format!("{what} does not begin:\n{}", said()),
+        || ready().then_some(()),
+    );
 }
 
 /// An ssh server on this machine.

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use gridfuse_tests::announce::installing;
 use gridfuse_tests::cli::gridfuse;
 use gridfuse_tests::nvcc::Nvcc;
 use gridfuse_tests::workspace;
@@ -39,6 +40,7 @@ fn packages() -> PathBuf {
         .prefix("clean-code-")
         .tempdir_in(&base)
         .unwrap();
+    installing("two packages with kernels, to be read", &finished);
     let wheels = unfinished.path().join("wheels");
     let list = unfinished.path().join("packages.txt");
     fs::write(&list, PACKAGES).unwrap();

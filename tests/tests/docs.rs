@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use gridfuse_tests::cli::gridfuse;
-use gridfuse_tests::{docs, examples, screens, workspace};
+use gridfuse_tests::{docs, examples, expect, screens, workspace};
 
 #[test]
 fn the_pages_are_fresh() {
@@ -12,10 +12,14 @@ fn the_pages_are_fresh() {
     let mut pages = docs::pages(&report).expect("pages");
     pages.insert(screens::NAME.to_owned(), screens::page());
     pages.extend(examples::pages(&examples::all()));
-    let differences = docs::differences(&workspace::root().join("docs"), &pages).expect("docs");
+    let directory = workspace::root().join("docs");
+    if expect::updates() {
+        docs::write(&directory, &pages).expect("docs");
+    }
+    let differences = docs::differences(&directory, &pages).expect("docs");
     assert!(
         differences.is_empty(),
-        "{differences:#?}\nrun: cargo run -p gridfuse-tests --bin docs"
+        "{differences:#?}\nrun: UPDATE_EXPECT=1 cargo test -p gridfuse-tests --test docs"
     );
 }
 

@@ -28,6 +28,7 @@ const CODEACTIONS: Layers = Layers {
         "edit",
         "facts",
         "emit",
+        "draft",
         "transforms",
         "model",
         "handlers",

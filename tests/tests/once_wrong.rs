@@ -10,7 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use gridfuse_tests::cli::{directory, gridfuse, in_parallel};
-use gridfuse_tests::workspace;
+use gridfuse_tests::{expect, workspace};
 use serde_json::Value;
 
 fn home() -> PathBuf {
@@ -65,14 +65,5 @@ fn what_was_wrong_once_is_offered_no_more() {
     });
     let found = all.concat();
     let expected = home().join("offers.expect");
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        fs::write(&expected, &found).expect("the expectations can be written");
-    }
-    let expected = fs::read_to_string(expected).unwrap_or_default();
-    let differ: Vec<(&str, &str)> = expected.lines().zip(found.lines()).filter(|(a, b)| a != b).collect();
-    assert!(
-        expected == found,
-        "other offers than in offers.expect, first: {:?}; UPDATE_EXPECT=1 writes them down",
-        differ.first()
-    );
+    expect::file(&expected, &found, "once_wrong");
 }

@@ -22,7 +22,7 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{functions_in, functions_named};
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
-use gridfuse_analysis::hir::{Body, Builtin, ExprKind, Name, StmtKind, Type, body};
+use gridfuse_analysis::hir::{Binding, Body, Builtin, ExprKind, Name, StmtKind, Type, body};
 
 /// A parameter of the child.
 #[derive(Clone, Debug)]
@@ -82,187 +82,33 @@ pub struct Child<'db> {
 
 impl<'db> Child<'db> {
     /// Looks at a kernel; what can't be moved or copied is refused. Unnamed parameters get names from `names`.
-    pub fn read(
-        db: &'db dyn Db,
-        item: FunctionItem<'db>,
-        names: &mut Names,
-        refusals: &mut Refusals,
-    ) -> Option<Child<'db>> {
-        let signature = item.signature(db);
-        let file = item.file(db);
-        let start = item.start(db);
-        let text = file.text(db);
-        let name = unqualified(item.name(db)).to_owned();
-        let lowered = body(db, item);
-        let place = |span: Span| {
-            Some(FileRange {
-                file,
-                range: span.shift(start),
-            })
-        };
-        let at_name = place(signature.name_span);
-        let source = |span: Span| span.shift(start).text(&text).to_owned();
-        let whole = Span::new(0, item.text(db).len() as u32).shift(start);
-        if let Some(error) = syntax_error(db, file, whole) {
-            refusals.add(
-                format!("`{name}` isn't understood completely: a syntax error"),
-                Some(error),
-            );
-        }
-        for (span, reason) in &lowered.problems {
-            refusals.add(format!("`{name}` isn't understood completely: {reason}"), place(*span));
-        }
-        let head = Span::new(0, item.body_span(db).start);
-        if let Some(group) = item.decided(db).iter().find(|group| group.start < head.end) {
-            refusals.add(format!("an #if decides what the head of `{name}` is"), place(*group));
-        }
-        if signature.conditional {
-            refusals.add(
-                format!("`{name}` is defined under an #if, where another definition may take its place"),
-                at_name,
-            );
-        }
-        if signature.member {
-            refusals.add(
-                format!("`{name}` is defined with a qualified name or in a class"),
-                at_name,
-            );
-        }
-        let definitions = functions_named(db, file, item.name(db))
-            .into_iter()
-            .filter(|f| f.has_body(db) && f.name(db) == item.name(db));
-        if let Some(other) = definitions.into_iter().find(|f| *f != item) {
-            let other = FileRange {
-                file: other.file(db),
-                range: other.signature(db).name_span.shift(other.start(db)),
-            };
-            refusals.add(
-                format!("`{name}` has several definitions (an overload or a specialisation)"),
-                Some(other),
-            );
-        }
-        let behind = source(Span::new(signature.params_span.end, item.body_span(db).start));
-        if !lex::is_blank(&behind) {
-            refusals.add(
-                format!(
-                    "`{}` behind the parameters of `{name}` is not understood",
-                    behind.trim()
-                ),
-                at_name,
-            );
-        }
-
-        // The head: everything in front of the name.
-        let mut head_start = signature.head_span.start + start;
-        let mut head_text = source(signature.head_span);
-        if signature.extern_c {
-            let before = text.get(..head_start as usize).unwrap_or("");
-            let line = before.trim_end();
-            if let Some(at) = line
-                .strip_suffix("\"C\"")
-                .map(str::trim_end)
-                .and_then(|l| l.strip_suffix("extern"))
-            {
-                head_text = format!("{}{head_text}", before.get(at.len()..).unwrap_or(""));
-                head_start = at.len() as u32;
-            }
-        }
-        if let Some(word) = word_in_front(db, file, head_start.min(start) as usize) {
-            refusals.add(format!("`{word}` in front of `{name}` is not understood"), at_name);
-        }
-        let head = Head::read(db, file, &head_text, head_start);
-        if let Err(word) = &head {
-            refusals.add(format!("`{word}` in front of `{name}` is not understood"), at_name);
-        }
-        refuse_uncertain(db, item, refusals);
-        let head = head.unwrap_or_default();
-
-        let mut template = None;
-        let mut template_args = String::new();
-        if signature.template_params.is_some() {
-            let header = text
-                .get(start as usize..(signature.head_span.start + start) as usize)
-                .unwrap_or("")
-                .trim_end();
-            let words = lex::code_words(header);
-            let packs = header.contains("...");
-            let closed = words.first() == Some(&"template") && words.last() == Some(&">");
-            if signature.template_names.is_empty() || packs || !closed || words.contains(&"requires") {
-                refusals.add(
-                    format!("the template parameters of `{name}` are not understood"),
-                    at_name,
-                );
-            }
-            template = Some(header.to_owned());
-            template_args = format!("<{}>", signature.template_names.join(", "));
-        }
-
-        for binding in &lowered.bindings {
-            names.add(&binding.name);
-        }
-        let named: Vec<&str> = lowered
-            .params
-            .iter()
-            .map(|p| lowered.binding(*p).name.as_str())
-            .collect();
-        let mut params = Vec::new();
-        for (index, id) in lowered.params.iter().enumerate() {
-            let binding = lowered.binding(*id);
-            let end = binding.default.map_or(binding.decl_span.end, |d| d.start);
-            let written = source(Span::new(binding.decl_span.start, end));
-            let mut decl = written.trim_end().trim_end_matches('=').trim_end().to_owned();
-            let shown = if binding.name.is_empty() {
-                decl.clone()
-            } else {
-                binding.name.clone()
-            };
-            let mut refuse = |what: &str| {
-                refusals.add(
-                    format!("parameter `{shown}` of `{name}` {what}"),
-                    place(binding.decl_span),
-                );
-            };
-            if binding.ty.reference {
-                refuse("is a reference");
-            } else if binding.ty.complex || !binding.ty.array.is_empty() {
-                refuse("has a type that is not understood");
-            } else if decl.contains("__grid_constant__") {
-                refuse("is __grid_constant__");
-            } else if let Err(why) = copies_plainly(db, item, &binding.ty, 0) {
-                refuse(&why);
-            }
-            let mut param_name = binding.name.clone();
-            if param_name.is_empty() {
-                param_name = names.fresh(&format!("arg{}", index + 1));
-                let space = if decl.ends_with(" *") { "" } else { " " };
-                decl = format!("{decl}{space}{param_name}");
-            }
-            let field = field_of(&decl, &binding.ty);
-            let elaborated = elaborated(db, file, &field, &named);
-            if elaborated.is_none() {
-                refusals.add(
-                    format!(
-                        "parameter `{shown}` of `{name}` has a type with the name of a parameter; give that another name"
-                    ),
-                    place(binding.decl_span),
-                );
-            }
-            params.push(Param {
-                field: elaborated.unwrap_or(field),
-                name: param_name,
-                decl,
-                ty: binding.ty.clone(),
-            });
-        }
-        let outlined = already_outlined(db, item, &lowered, &template_args);
-        Some(Child {
+    pub fn read(db: &'db dyn Db, item: FunctionItem<'db>, names: &mut Names, refusals: &mut Refusals) -> Child<'db> {
+        let mut reading = Reading {
             db,
             item,
-            file,
-            text: text.clone(),
-            start,
-            body: lowered,
-            name,
+            file: item.file(db),
+            start: item.start(db),
+            text: item.file(db).text(db),
+            name: unqualified(item.name(db)).to_owned(),
+            body: body(db, item),
+            refusals,
+        };
+        reading.refuse_misunderstood();
+        reading.refuse_other_definitions();
+        let (head, head_start) = reading.head();
+        refuse_uncertain(db, item, reading.refusals);
+        let head = head.unwrap_or_default();
+        let (template, template_args) = reading.template();
+        let params = reading.params(names);
+        let outlined = already_outlined(db, item, &reading.body, &template_args);
+        Child {
+            db,
+            item,
+            file: reading.file,
+            text: reading.text,
+            start: reading.start,
+            body: reading.body,
+            name: reading.name,
             params,
             template,
             template_args,
@@ -270,7 +116,7 @@ impl<'db> Child<'db> {
             launch_bounds: head.launch_bounds,
             head_start,
             outlined,
-        })
+        }
     }
 
     /// A name that is none of the child's parameters: `wanted`, or something like it.
@@ -330,6 +176,228 @@ impl<'db> Child<'db> {
     /// The range of its parameter list, parentheses included.
     pub fn params_range(&self) -> TextRange {
         self.item.signature(self.db).params_span.shift(self.start)
+    }
+}
+
+/// A kernel that is being read, and what speaks against moving or copying it so far.
+struct Reading<'a, 'db> {
+    db: &'db dyn Db,
+    item: FunctionItem<'db>,
+    file: SourceFile,
+    start: u32,
+    text: Arc<str>,
+    name: String,
+    body: Arc<Body>,
+    refusals: &'a mut Refusals,
+}
+
+impl<'db> Reading<'_, 'db> {
+    fn place(&self, span: Span) -> Option<FileRange> {
+        Some(FileRange {
+            file: self.file,
+            range: span.shift(self.start),
+        })
+    }
+
+    fn at_name(&self) -> Option<FileRange> {
+        self.place(self.item.signature(self.db).name_span)
+    }
+
+    fn source(&self, span: Span) -> String {
+        span.shift(self.start).text(&self.text).to_owned()
+    }
+
+    /// Refuses a kernel with code in it that wasn't understood, or that is another one when the file is compiled otherwise.
+    fn refuse_misunderstood(&mut self) {
+        let (db, item, name) = (self.db, self.item, &self.name);
+        let signature = item.signature(db);
+        let whole = Span::new(0, item.text(db).len() as u32).shift(self.start);
+        if let Some(error) = syntax_error(db, self.file, whole) {
+            self.refusals.add(
+                format!("`{name}` isn't understood completely: a syntax error"),
+                Some(error),
+            );
+        }
+        for (span, reason) in &self.body.problems {
+            let place = self.place(*span);
+            self.refusals
+                .add(format!("`{name}` isn't understood completely: {reason}"), place);
+        }
+        let head = Span::new(0, item.body_span(db).start);
+        if let Some(group) = item.decided(db).iter().find(|group| group.start < head.end) {
+            let place = self.place(*group);
+            self.refusals
+                .add(format!("an #if decides what the head of `{name}` is"), place);
+        }
+        if signature.conditional {
+            let place = self.at_name();
+            self.refusals.add(
+                format!("`{name}` is defined under an #if, where another definition may take its place"),
+                place,
+            );
+        }
+    }
+
+    /// Refuses a kernel that a second one of its name can't stand beside: a member, one that has overloads.
+    fn refuse_other_definitions(&mut self) {
+        let (db, item, name) = (self.db, self.item, &self.name);
+        let at_name = self.at_name();
+        let signature = item.signature(db);
+        if signature.member {
+            self.refusals.add(
+                format!("`{name}` is defined with a qualified name or in a class"),
+                at_name,
+            );
+        }
+        let definitions = functions_named(db, self.file, item.name(db))
+            .into_iter()
+            .filter(|f| f.has_body(db) && f.name(db) == item.name(db));
+        if let Some(other) = definitions.into_iter().find(|f| *f != item) {
+            let other = FileRange {
+                file: other.file(db),
+                range: other.signature(db).name_span.shift(other.start(db)),
+            };
+            self.refusals.add(
+                format!("`{name}` has several definitions (an overload or a specialisation)"),
+                Some(other),
+            );
+        }
+    }
+
+    /// What stands in front of the name, where it is understood, and where that begins. What stands around the head, and what isn't
+    /// understood in it, is refused.
+    fn head(&mut self) -> (Option<Head>, u32) {
+        let (db, item, file, name) = (self.db, self.item, self.file, &self.name);
+        let at_name = self.at_name();
+        let params_end = item.signature(db).params_span.end;
+        let behind = self.source(Span::new(params_end, item.body_span(db).start));
+        if !lex::is_blank(&behind) {
+            self.refusals.add(
+                format!(
+                    "`{}` behind the parameters of `{name}` is not understood",
+                    behind.trim()
+                ),
+                at_name,
+            );
+        }
+        let (text, head_start) = self.head_with_linkage();
+        let mut refuse = |word: &str| {
+            let why = format!("`{word}` in front of `{name}` is not understood");
+            self.refusals.add(why, at_name);
+        };
+        if let Some(word) = word_in_front(db, file, head_start.min(self.start) as usize) {
+            refuse(&word);
+        }
+        let head = Head::read(db, file, &text, head_start);
+        if let Err(word) = &head {
+            refuse(word);
+        }
+        (head.ok(), head_start)
+    }
+
+    /// The head, and where it begins: with the `extern "C"` in front of it.
+    fn head_with_linkage(&self) -> (String, u32) {
+        let signature = self.item.signature(self.db);
+        let start = signature.head_span.start + self.start;
+        let head = self.source(signature.head_span);
+        let before = self.text.get(..start as usize).unwrap_or("");
+        let linkage = before
+            .trim_end()
+            .strip_suffix("\"C\"")
+            .map(str::trim_end)
+            .and_then(|line| line.strip_suffix("extern"));
+        match linkage {
+            Some(at) if signature.extern_c => {
+                let linkage = before.get(at.len()..).unwrap_or("");
+                (format!("{linkage}{head}"), at.len() as u32)
+            }
+            _ => (head, start),
+        }
+    }
+
+    /// The template header, and its parameters as arguments.
+    fn template(&mut self) -> (Option<String>, String) {
+        let signature = self.item.signature(self.db);
+        if signature.template_params.is_none() {
+            return (None, String::new());
+        }
+        let header = Span::new(0, signature.head_span.start).shift(self.start);
+        let header = header.text(&self.text).trim_end().to_owned();
+        let words = lex::code_words(&header);
+        let packs = header.contains("...");
+        let closed = words.first() == Some(&"template") && words.last() == Some(&">");
+        if signature.template_names.is_empty() || packs || !closed || words.contains(&"requires") {
+            let place = self.at_name();
+            self.refusals.add(
+                format!("the template parameters of `{}` are not understood", self.name),
+                place,
+            );
+        }
+        (Some(header), format!("<{}>", signature.template_names.join(", ")))
+    }
+
+    fn params(&mut self, names: &mut Names) -> Vec<Param> {
+        let body = self.body.clone();
+        for binding in &body.bindings {
+            names.add(&binding.name);
+        }
+        let ids = body.params.iter().map(|p| body.binding(*p));
+        let named: Vec<&str> = ids.clone().map(|p| p.name.as_str()).collect();
+        let numbered = ids.enumerate();
+        numbered.map(|(index, p)| self.param(index, p, &named, names)).collect()
+    }
+
+    /// One parameter. `named`: the names of all.
+    fn param(&mut self, index: usize, binding: &Binding, named: &[&str], names: &mut Names) -> Param {
+        let place = self.place(binding.decl_span);
+        let end = binding.default.map_or(binding.decl_span.end, |d| d.start);
+        let written = self.source(Span::new(binding.decl_span.start, end));
+        let mut decl = written.trim_end().trim_end_matches('=').trim_end().to_owned();
+        let shown = if binding.name.is_empty() {
+            decl.clone()
+        } else {
+            binding.name.clone()
+        };
+        if let Some(why) = unfit_param(self.db, self.item, binding, &decl) {
+            self.refusals
+                .add(format!("parameter `{shown}` of `{}` {why}", self.name), place);
+        }
+        let mut name = binding.name.clone();
+        if name.is_empty() {
+            name = names.fresh(&format!("arg{}", index + 1));
+            let space = if decl.ends_with(" *") { "" } else { " " };
+            decl = format!("{decl}{space}{name}");
+        }
+        let field = field_of(&decl, &binding.ty);
+        let elaborated = elaborated(self.db, self.file, &field, named);
+        if elaborated.is_none() {
+            self.refusals.add(
+                format!(
+                    "parameter `{shown}` of `{}` has a type with the name of a parameter; give that another name",
+                    self.name
+                ),
+                place,
+            );
+        }
+        Param {
+            field: elaborated.unwrap_or(field),
+            name,
+            decl,
+            ty: binding.ty.clone(),
+        }
+    }
+}
+
+/// What keeps a parameter's value from being written down and passed on.
+fn unfit_param(db: &dyn Db, item: FunctionItem<'_>, binding: &Binding, decl: &str) -> Option<String> {
+    if binding.ty.reference {
+        Some("is a reference".to_owned())
+    } else if binding.ty.complex || !binding.ty.array.is_empty() {
+        Some("has a type that is not understood".to_owned())
+    } else if decl.contains("__grid_constant__") {
+        Some("is __grid_constant__".to_owned())
+    } else {
+        copies_plainly(db, item, &binding.ty, 0).err()
     }
 }
 

@@ -71,8 +71,7 @@ pub fn uncombined(db: &dyn Db, function: FunctionItem<'_>) -> Vec<u32> {
 
 /// The function that holds the child's code, which an earlier rewrite may have moved.
 pub fn worker<'db>(db: &'db dyn Db, child: FunctionItem<'db>) -> FunctionItem<'db> {
-    let read = Child::read(db, child, &mut Names::default(), &mut Refusals::default());
-    read.map_or(child, |child| child.worker())
+    Child::read(db, child, &mut Names::default(), &mut Refusals::default()).worker()
 }
 
 /// An atomic operation that is a statement.

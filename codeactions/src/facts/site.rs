@@ -76,6 +76,7 @@ fn is_specifier(word: &str) -> bool {
 }
 
 /// A launch site.
+#[derive(Clone)]
 pub struct Site<'db> {
     /// The database.
     pub db: &'db dyn Db,

@@ -6,18 +6,14 @@ use gridfuse_analysis::hir::included::included_files;
 
 use crate::api::fix::Fix;
 use crate::api::refusal::Ineligible;
-use crate::api::refusal::Refusals;
-use crate::api::refusal::refuse;
 use crate::api::rewrite::Options;
 use crate::api::source_edit::SourceEdit;
-use crate::edit::builder::EditBuilder;
-use crate::edit::builder::finish;
+use crate::draft::Draft;
 use crate::edit::include::add_system_include;
 use crate::edit::style;
 use crate::emit::target;
 use crate::facts::effects::effects;
 use crate::facts::launch_errors;
-use crate::facts::site::site_at;
 
 pub(super) const FIX: Fix = Fix {
     id: "check-launch-error",
@@ -68,11 +64,16 @@ CUDA C++ Programming Guide, CUDA Dynamic Parallelism, "API Errors and Launch Fai
 
 fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(FIX.options)?;
-    let site = site_at(db, place)?;
-    let mut refusals = Refusals::default();
-    site.refuse_common(&mut refusals);
-    launch_errors::refuse_asked(site.parent_name(), &effects(db, site.parent), &mut refusals);
-    target::refuse_place(&site, &mut refusals);
+    let mut draft = Draft::at(db, place)?;
+    let Draft {
+        site,
+        edit: _,
+        refusals,
+        ..
+    } = &mut draft;
+    site.refuse_common(refusals);
+    launch_errors::refuse_asked(site.parent_name(), &effects(db, site.parent), refusals);
+    target::refuse_place(site, refusals);
     let taken = |name: &str| site.body.bindings.iter().any(|b| b.name == name);
     for name in ["printf", "cudaGetLastError", "cudaGetErrorString"] {
         if taken(name) {
@@ -82,17 +83,15 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
             );
         }
     }
-    refusals.check()?;
-    let Some(statement) = site.facts.statement else {
-        return Err(refuse("the launch is not understood", Some(site.here())));
-    };
-    let mut edit = EditBuilder::new(db);
+    let statement = site.facts.statement;
+    let statement = draft.settle(statement)?;
+    let Draft { site, edit, .. } = &mut draft;
     let printing = included_files(db, site.file).iter().any(|f| {
         let text = f.text(db);
         ["<cstdio>", "<stdio.h>"].iter().any(|name| text.contains(name))
     });
     if !printing {
-        add_system_include(&mut edit, site.file, "cstdio");
+        add_system_include(edit, site.file, "cstdio");
     }
     let span = site.body.stmt(statement).span;
     let indent = style::indent_at(&site.text, site.place(span).range.start as usize).to_owned();
@@ -101,6 +100,6 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
         "if (cudaError_t error = cudaGetLastError()) printf(\"{}: %s\\n\", cudaGetErrorString(error));",
         site.child_name()
     );
-    target::replace_statement(&site, statement, &format!("{launch}\n{check}"), &mut edit);
-    finish(edit)
+    target::replace_statement(site, statement, &format!("{launch}\n{check}"), edit);
+    draft.finish()
 }

@@ -9,11 +9,9 @@ use crate::api::fix::Fix;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
-use crate::api::refusal::refuse;
 use crate::api::rewrite::Options;
 use crate::api::source_edit::SourceEdit;
-use crate::edit::builder::EditBuilder;
-use crate::edit::builder::finish;
+use crate::draft::Draft;
 use crate::edit::lex;
 use crate::edit::style;
 use crate::emit::target;
@@ -22,7 +20,6 @@ use crate::facts::effects::effects;
 use crate::facts::launch_errors;
 use crate::facts::pure;
 use crate::facts::site::Site;
-use crate::facts::site::site_at;
 
 pub(super) const FIX: Fix = Fix {
     id: "guard-empty-grid",
@@ -83,48 +80,73 @@ CUDA C++ Programming Guide, "Execution Configuration"; the diagnostic `empty-gri
 
 fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(FIX.options)?;
-    let site = site_at(db, place)?;
-    let mut refusals = Refusals::default();
-    site.refuse_common(&mut refusals);
-    launch_errors::refuse_asked(site.parent_name(), &effects(db, site.parent), &mut refusals);
-    target::refuse_place(&site, &mut refusals);
-    let wanted = wanted(&site).ok_or_else(|| {
-        refuse(
+    let mut draft = Draft::at(db, place)?;
+    let Draft { site, refusals, .. } = &mut draft;
+    site.refuse_common(refusals);
+    launch_errors::refuse_asked(site.parent_name(), &effects(db, site.parent), refusals);
+    target::refuse_place(site, refusals);
+    let wanted = wanted(site);
+    if wanted.is_none() {
+        refusals.add(
             "the grid has several dimensions, or its size is not a number",
             Some(site.place(site.facts.grid.operand.span)),
-        )
-    });
-    let Wanted {
-        expr,
-        of_variable,
-        form,
-    } = match wanted {
-        Ok(found) => found,
-        Err(Ineligible(reasons)) => {
-            for reason in reasons {
-                refusals.add(reason.text, reason.place);
-            }
-            refusals.check()?;
-            return Err(refuse("the launch is not understood", Some(site.here())));
-        }
+        );
+        refusals.check()?;
+    }
+    let Some(wanted) = wanted else {
+        return Err(draft.not_understood());
     };
+    let ty = integer(site, &wanted, refusals);
+    refuse_twice_or_not_at_all(site, wanted.expr, refusals);
+    let statement = site.facts.statement;
+    let statement = draft.settle(statement)?;
+    let Draft { site, edit, .. } = &mut draft;
+    let mut number = crate::edit::one_line::flat(site.expr_source(wanted.expr));
+    if wanted.of_variable {
+        number.push_str(".x");
+    }
+    if wanted.form == Form::LessOne {
+        edit.assume(Reason {
+            text: format!(
+                "`{}` does nothing when `{number}` is 0, whatever its grid",
+                site.child_name()
+            ),
+            place: Some(site.here()),
+        });
+    }
+    let condition = condition(site, &wanted, ty.as_deref(), &number);
+    let span = site.body.stmt(statement).span;
+    let indent = style::indent_at(&site.text, site.place(span).range.start as usize).to_owned();
+    let launch = style::reindent(&site.source(span).replace("\r\n", "\n"), &indent, "\t");
+    target::replace_statement(site, statement, &format!("if ({condition})\n\t{launch}"), edit);
+    draft.finish()
+}
+
+const UNSIGNED: [&str; 4] = ["unsigned int", "unsigned long", "unsigned long long", "size_t"];
+
+/// The integer type of what decides the size of the grid; another one is refused.
+fn integer(site: &Site<'_>, wanted: &Wanted, refusals: &mut Refusals) -> Option<String> {
     // The components of a dim3 are unsigned.
-    let ty = if of_variable {
+    let ty = if wanted.of_variable {
         Some("unsigned int".to_owned())
     } else {
-        ctype::type_of(&site, expr)
+        ctype::type_of(site, wanted.expr)
     };
-    let unsigned = ["unsigned int", "unsigned long", "unsigned long long", "size_t"];
     let signed = ["int", "long", "long long"];
-    let ty = ty.as_deref().filter(|ty| unsigned.contains(ty) || signed.contains(ty));
+    let ty = ty.filter(|ty| UNSIGNED.contains(&ty.as_str()) || signed.contains(&ty.as_str()));
     if ty.is_none() {
-        let place = site.place(site.body.expr(expr).span);
+        let place = site.place(site.body.expr(wanted.expr).span);
         refusals.add(
             "what decides the size of the grid isn't known to be an integer",
             Some(place),
         );
     }
-    if let Some(part) = pure::not_repeatable(&site, expr) {
+    ty
+}
+
+/// Refuses what would be evaluated twice, or not at all.
+fn refuse_twice_or_not_at_all(site: &Site<'_>, expr: ExprId, refusals: &mut Refusals) {
+    if let Some(part) = pure::not_repeatable(site, expr) {
         let place = site.place(site.body.expr(part).span);
         refusals.add(
             "the grid size calls or changes something, so it can't be evaluated twice",
@@ -132,7 +154,7 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
         );
     }
     let operands = site.launch.config.iter().chain(&site.launch.args);
-    if let Some(part) = operands.copied().find_map(|e| pure::not_skippable(&site, e)) {
+    if let Some(part) = operands.copied().find_map(|e| pure::not_skippable(site, e)) {
         let span = site.body.expr(part).span;
         let what = crate::edit::one_line::flat(site.source(span));
         refusals.add(
@@ -142,48 +164,29 @@ fn apply(db: &dyn Db, place: FileRange, options: &Options) -> Result<SourceEdit,
             Some(site.place(span)),
         );
     }
-    refusals.check()?;
-    let Some(statement) = site.facts.statement else {
-        return Err(refuse("the launch is not understood", Some(site.here())));
-    };
-    let mut edit = EditBuilder::new(db);
-    let mut number = crate::edit::one_line::flat(site.expr_source(expr));
-    if of_variable {
-        number.push_str(".x");
-    }
-    if form == Form::LessOne {
-        edit.assume(Reason {
-            text: format!(
-                "`{}` does nothing when `{number}` is 0, whatever its grid",
-                site.child_name()
-            ),
-            place: Some(site.here()),
-        });
-    }
+}
+
+/// The condition under which there are blocks. `number` is what decides it, and `ty` its type.
+fn condition(site: &Site<'_>, wanted: &Wanted, ty: Option<&str>, number: &str) -> String {
     let simple = matches!(
-        site.body.expr(expr).kind,
+        site.body.expr(wanted.expr).kind,
         ExprKind::Name(_) | ExprKind::Field { .. } | ExprKind::Paren(_) | ExprKind::Index { .. }
     );
-    let no_blocks_below = match form {
+    let no_blocks_below = match wanted.form {
         Form::Blocks => ty == Some("int"),
         Form::RoundedUp { int } => int,
         Form::Zero | Form::LessOne => false,
     };
-    let operator = if no_blocks_below || ty.is_some_and(|ty| unsigned.contains(&ty)) {
+    let operator = if no_blocks_below || ty.is_some_and(|ty| UNSIGNED.contains(&ty)) {
         ">"
     } else {
         "!="
     };
-    let condition = if simple || lex::code_tokens(&number).len() == 1 {
+    if simple || lex::code_tokens(number).len() == 1 {
         format!("{number} {operator} 0")
     } else {
         format!("({number}) {operator} 0")
-    };
-    let span = site.body.stmt(statement).span;
-    let indent = style::indent_at(&site.text, site.place(span).range.start as usize).to_owned();
-    let launch = style::reindent(&site.source(span).replace("\r\n", "\n"), &indent, "\t");
-    target::replace_statement(&site, statement, &format!("if ({condition})\n\t{launch}"), &mut edit);
-    finish(edit)
+    }
 }
 
 /// What a number says about the grid.

@@ -5,15 +5,11 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::LaunchId;
 
 use crate::api::refusal::Ineligible;
-use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
 use crate::api::rewrite::{Axis, Family, Measured, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
-use crate::edit::builder::EditBuilder;
-use crate::edit::builder::finish;
-use crate::edit::include::Header;
+use crate::draft::Draft;
 use crate::facts::combinable::{NAMESPACE, refuse_order, uncombined, worker};
-use crate::facts::site::Site;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-atomics",
@@ -79,17 +75,14 @@ Adinets: CUDA Pro Tip: Optimized Filtering with Warp-Aggregated Atomics, NVIDIA 
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;
-    let site = Site::new(db, launch)?;
-    let mut refusals = Refusals::default();
-    site.refuse_common(&mut refusals);
-    let child = site.child(&mut refusals);
-    let header = Header::for_file(db, site.file)
-        .map_err(|r| refusals.add(r.text, r.place))
-        .ok();
-    refusals.check()?;
-    let (Some(child), Some(header)) = (child, header) else {
-        return Err(refuse("the launch is not understood", Some(site.here())));
-    };
+    let mut draft = Draft::begin(db, launch)?;
+    draft.site.refuse_common(&mut draft.refusals);
+    let child = draft.site.child(&mut draft.refusals);
+    let header = draft.header();
+    let (child, header) = draft.settle(child.zip(header))?;
+    let Draft {
+        site, edit, refusals, ..
+    } = &mut draft;
     let worker = worker(db, child);
     let found = uncombined(db, worker);
     if found.is_empty() {
@@ -105,12 +98,11 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
             }),
         ));
     }
-    refuse_order(db, worker, site.child_name(), &mut refusals);
+    refuse_order(db, worker, site.child_name(), refusals);
     refusals.check()?;
-    let mut edit = EditBuilder::new(db);
-    header.include_in(db, &mut edit, worker.file(db));
+    header.include_in(db, edit, worker.file(db));
     for start in found {
         edit.insert(worker.file(db), start + worker.start(db), NAMESPACE.to_owned());
     }
-    finish(edit)
+    draft.finish()
 }

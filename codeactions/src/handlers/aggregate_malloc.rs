@@ -21,15 +21,14 @@ use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
 use crate::api::rewrite::{Axis, Family, Measured, OptionSpec, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
-use crate::edit::builder::finish;
 use crate::edit::include::Header;
 use crate::edit::lex::{self, TokenKind};
 use crate::facts::allocations::{Allocator, Call, calls};
 use crate::facts::calls::is_plain_type;
 use crate::facts::effects::effects;
 use crate::facts::program;
-use crate::facts::site::Site;
 use crate::runtime::is_header;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
@@ -154,7 +153,10 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
             ));
         }
     };
-    let site = Site::new(db, launch)?;
+    let mut draft = Draft::begin(db, launch)?;
+    let Draft {
+        site, edit, refusals, ..
+    } = &mut draft;
     if site.facts.launchers == Launchers::Host {
         return Err(refuse("the host launches it, not a kernel", Some(site.here())));
     }
@@ -169,8 +171,6 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
             Some(site.here()),
         ));
     }
-    let mut refusals = Refusals::default();
-    let mut edit = EditBuilder::new(db);
     let files = program::files_of(db, site.file);
     let mut complete = false;
     for file in &files {
@@ -188,16 +188,16 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
                 families: &families,
                 block,
             };
-            changed |= device.rewrite(&mut edit, &mut refusals);
+            changed |= device.rewrite(edit, refusals);
         }
         if changed {
             match Header::for_file(db, *file) {
-                Ok(header) => header.include_in(db, &mut edit, *file),
+                Ok(header) => header.include_in(db, edit, *file),
                 Err(reason) => refusals.add(reason.text, reason.place),
             }
         }
     }
-    leftovers::refuse(db, &files, &families, &mut refusals);
+    leftovers::refuse(db, &files, &families, refusals);
     refusals.check()?;
     edit.assume(Reason {
         text: "the device's heap has room for memory that stays until the last part of an allocation is given back"
@@ -213,7 +213,7 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
             place: None,
         });
     }
-    finish(edit)
+    draft.finish()
 }
 
 /// Whether `word` means a function of the class or the namespace that `function` is in, which hides all others.

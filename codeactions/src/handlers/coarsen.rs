@@ -12,9 +12,8 @@ use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
 use crate::api::rewrite::{Axis, Family, Measured, OptionSpec, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
-use crate::edit::builder::finish;
-use crate::edit::include::Header;
 use crate::edit::lex;
 use crate::edit::names::{Names, camel};
 use crate::edit::style;
@@ -177,36 +176,31 @@ impl Amount {
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;
     let amount = Amount::of(options)?;
-    let site = Site::new(db, launch)?;
-    let mut refusals = Refusals::default();
-    site.refuse_common(&mut refusals);
-    target::refuse_place(&site, &mut refusals);
-    target::refuse_operands(&site, &mut refusals);
-    refuse_grid(&site, &mut refusals);
-    let mut edit = EditBuilder::new(db);
-    launch_errors::assume_none(site.parent_name(), &effects(db, site.parent), &mut edit);
-    let mut names = Names::default();
-    names.add_file(db, site.file);
-    let child = site.child(&mut refusals).and_then(|item| {
-        names.add_file(db, item.file(db));
-        Child::read(db, item, &mut names, &mut refusals)
-    });
+    let mut draft = Draft::begin(db, launch)?;
+    let Draft {
+        site, edit, refusals, ..
+    } = &mut draft;
+    site.refuse_common(refusals);
+    target::refuse_place(site, refusals);
+    target::refuse_operands(site, refusals);
+    refuse_grid(site, refusals);
+    launch_errors::assume_none(site.parent_name(), &effects(db, site.parent), edit);
+    let child = draft.child();
+    let Draft {
+        site, edit, refusals, ..
+    } = &mut draft;
     if let Some(child) = &child {
-        target::refuse_unseen(&site, child, &mut refusals);
+        target::refuse_unseen(site, child, refusals);
     }
     let loops = child.as_ref().is_some_and(is_grid_stride);
     if let Some(child) = child.as_ref().filter(|_| !loops) {
-        refuse_configured(child, &mut refusals);
-        refuse_child(child, &mut refusals, &mut edit);
+        refuse_configured(child, refusals);
+        refuse_child(child, refusals, edit);
     }
-    let header = Header::for_file(db, site.file)
-        .map_err(|r| refusals.add(r.text, r.place))
-        .ok();
-    refusals.check()?;
-    let (Some(child), Some(header)) = (child, header) else {
-        return Err(refuse("the launch is not understood", Some(site.here())));
-    };
-    header.include_in(db, &mut edit, site.file);
+    let header = draft.header();
+    let (child, header) = draft.settle(child.zip(header))?;
+    let Draft { site, names, edit, .. } = &mut draft;
+    header.include_in(db, edit, site.file);
     if loops {
         let comment = match amount {
             Amount::Factor(_) => format!(
@@ -218,13 +212,13 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
                 child.name
             ),
         };
-        let constant = constant(&child, amount, &comment, &mut names, &mut edit);
-        replace_grid(&site, &child, amount, &constant, &mut edit);
+        let constant = constant(&child, amount, &comment, names, edit);
+        replace_grid(site, &child, amount, &constant, edit);
     } else {
-        let (kernel, constant) = generate(&site, &child, amount, &mut names, &mut edit);
-        replace_launch(&site, &child, amount, &constant, &kernel, &mut edit);
+        let (kernel, constant) = generate(site, &child, amount, names, edit);
+        replace_launch(site, &child, amount, &constant, &kernel, edit);
     }
-    finish(edit)
+    draft.finish()
 }
 
 fn refuse_grid(site: &Site<'_>, refusals: &mut Refusals) {

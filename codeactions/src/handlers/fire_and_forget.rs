@@ -4,13 +4,10 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::{LaunchId, Stream};
 
 use crate::api::refusal::Ineligible;
-use crate::api::refusal::Refusals;
 use crate::api::rewrite::{Axis, Family, Measured, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
-use crate::edit::builder::EditBuilder;
-use crate::edit::builder::finish;
+use crate::draft::Draft;
 use crate::facts::order;
-use crate::facts::site::Site;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "fire-and-forget",
@@ -76,9 +73,11 @@ const STREAM: &str = "cudaStreamFireAndForget";
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;
-    let site = Site::new(db, launch)?;
-    let mut refusals = Refusals::default();
-    site.refuse_common(&mut refusals);
+    let mut draft = Draft::begin(db, launch)?;
+    let Draft {
+        site, edit, refusals, ..
+    } = &mut draft;
+    site.refuse_common(refusals);
     let stream_place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
     match site.facts.stream {
         Stream::Null => {}
@@ -104,10 +103,9 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
             refusals.add(what, Some(found.place));
         }
     }
-    let mut edit = EditBuilder::new(db);
     if site.facts.stream == Stream::Null {
-        order::stream_operations(&site, &mut refusals, &mut edit);
-        order::null_stream(&site, &mut refusals, &mut edit);
+        order::stream_operations(site, refusals, edit);
+        order::null_stream(site, refusals, edit);
     }
     refusals.check()?;
 
@@ -119,5 +117,5 @@ fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Resu
         3 => edit.insert(site.file, end, format!(", {STREAM}")),
         _ => edit.replace(site.place(last), STREAM),
     }
-    finish(edit)
+    draft.finish()
 }

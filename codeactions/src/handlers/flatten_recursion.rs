@@ -9,13 +9,10 @@ use gridfuse_analysis::hir::{ExprId, StmtKind};
 
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
-use crate::api::refusal::refuse;
 use crate::api::rewrite::{Family, Measured, Options, Rewrite, Subject};
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
-use crate::edit::builder::finish;
-use crate::edit::include::Header;
-use crate::edit::names::Names;
 use crate::emit::replaced_launch::replace_launch;
 use crate::emit::split::Split;
 use crate::emit::target;
@@ -164,68 +161,67 @@ tickets: Kerbl et al., The Broker Queue, ICS 2018.
 
 fn apply<'db>(db: &'db dyn Db, launch: LaunchId<'db>, options: &Options) -> Result<SourceEdit, Ineligible> {
     options.validate(REWRITE.options)?;
-    let asked = Site::new(db, launch)?;
-    let mut refusals = Refusals::default();
-    asked.refuse_common(&mut refusals);
-    let kernel = asked.child(&mut refusals);
-    if kernel != Some(asked.parent) {
+    let mut draft = Draft::begin(db, launch)?;
+    let Draft {
+        site: asked, refusals, ..
+    } = &mut draft;
+    asked.refuse_common(refusals);
+    let kernel = asked.parent;
+    if asked.child(refusals) != Some(kernel) {
         refusals.add(
             format!("`{}` isn't a kernel that launches itself here", asked.parent_name()),
             Some(asked.here()),
         );
     }
     refusals.check()?;
-    let kernel = asked.parent;
-    let mut edit = EditBuilder::new(db);
-    let mut names = Names::default();
-    names.add_file(db, asked.file);
-    let child = Child::read(db, kernel, &mut names, &mut refusals);
-    let header = Header::for_file(db, asked.file)
-        .map_err(|r| refusals.add(r.text, r.place))
-        .ok();
-    refusals.check()?;
-    let (Some(child), Some(header)) = (child, header) else {
-        return Err(refuse("the launch is not understood", Some(asked.here())));
-    };
+    let child = draft.read(kernel);
+    let header = draft.header();
+    let header = draft.settle(header)?;
+    let Draft {
+        site: asked,
+        edit,
+        refusals,
+        ..
+    } = &mut draft;
     let sites = own_launches(db, &child);
     let mut streams = Vec::new();
     for site in &sites {
-        site.refuse_common(&mut refusals);
-        target::refuse_place(site, &mut refusals);
-        target::refuse_operands_but_defaults(site, true, &mut refusals);
-        streams.extend(understand_stream(site, &mut refusals, &mut edit));
-        refuse_other_instance(site, &child, &mut refusals);
+        site.refuse_common(refusals);
+        target::refuse_place(site, refusals);
+        target::refuse_operands_but_defaults(site, true, refusals);
+        streams.extend(understand_stream(site, refusals, edit));
+        refuse_other_instance(site, &child, refusals);
     }
-    refuse_kernel(&asked, &child, &sites, &mut refusals, &mut edit);
+    refuse_kernel(asked, &child, &sites, refusals, edit);
     let uniform = uniform(&sites, &child);
     let splits: Vec<Split<'_>> = sites
         .iter()
-        .map(|site| Split::of_instance(site, &child, &uniform, &mut refusals))
+        .map(|site| Split::of_instance(site, &child, &uniform, refusals))
         .collect();
-    let entries = entries(&child, &uniform, &RUNTIME, &mut refusals);
-    refusals.check()?;
-    let Some(split) = splits.first() else {
-        return Err(refuse("the launch is not understood", Some(asked.here())));
-    };
+    let entries = entries(&child, &uniform, &RUNTIME, refusals);
+    let split = draft.settle(splits.first())?;
+    let Draft {
+        names, edit, refusals, ..
+    } = &mut draft;
     for (host, _) in &entries {
         names.add_file(db, host.file);
     }
-    let bounds = bounds(&child, split, &entries, &mut refusals, &mut edit);
-    let plan = Plan::new(&child, split, &RUNTIME, bounds, &mut names);
+    let bounds = bounds(&child, split, &entries, refusals, edit);
+    let plan = Plan::new(&child, split, &RUNTIME, bounds, names);
     refusals.check()?;
-    header.include_in(db, &mut edit, child.file);
-    plan.generate(&mut names, &mut edit);
+    header.include_in(db, edit, child.file);
+    plan.generate(names, edit);
     for (site, split) in sites.iter().zip(&splits) {
-        replace_launch(site, split, &plan.launches, None, &mut edit);
+        replace_launch(site, split, &plan.launches, None, edit);
     }
     if let Some(site) = sites.first() {
-        remove(site, &streams, &mut edit);
+        remove(site, &streams, edit);
     }
     for (host, split) in &entries {
-        header.include_in(db, &mut edit, host.file);
-        plan.replace_entry("launch_recursion", host, split, &mut edit);
+        header.include_in(db, edit, host.file);
+        plan.replace_entry("launch_recursion", host, split, edit);
     }
-    finish(edit)
+    draft.finish()
 }
 
 /// Refuses a kernel that can't be run block by block by a grid that stays.

@@ -37,7 +37,9 @@ mod unseen;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use gridfuse_analysis::base::settings::Settings;
 use gridfuse_analysis::facts::launch::{LaunchId, launches};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
@@ -76,7 +78,18 @@ impl Rewritten {
 
 /// Applies a rewrite to the launch behind `$0`, or to the first launch in a kernel or device function.
 pub fn rewrite_files(id: &str, files: &[(&str, &str)], options: &[(&str, &str)]) -> Result<Rewritten, Vec<String>> {
+    rewrite_in(&Settings::default(), id, files, options)
+}
+
+/// The same in a project of which `settings` hold.
+pub fn rewrite_in(
+    settings: &Settings,
+    id: &str,
+    files: &[(&str, &str)],
+    options: &[(&str, &str)],
+) -> Result<Rewritten, Vec<String>> {
     let mut host = Host::new();
+    host.set_settings(BTreeMap::from([(PathBuf::from("/p"), Arc::new(settings.clone()))]));
     let mut cursor = None;
     let mut names = Vec::new();
     for (name, text) in files {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Rewritten, program, refuses_files, rewrite, rewrite_files};
+use gridfuse_analysis::base::settings::Settings;
+
+use super::{Rewritten, program, refuses_files, rewrite, rewrite_files, rewrite_in};
 use crate::handlers::REWRITES;
 use crate::runtime::{HEADER, HEADER_NAME, Installed, PARTS, Part, PartSet, VERSION, header};
 
@@ -234,4 +236,30 @@ fn what_gridfuse_has_not_written_stays() {
     let unversioned = "#ifndef GRIDFUSE_CUH\n#define GRIDFUSE_CUH\nnamespace gridfuse {\n}\n#endif\n";
     refused(unversioned, "revert what was rewritten with it, and delete it");
     refused("// mine: not GRIDFUSE_CUH\n", "another file named gridfuse.cuh");
+}
+
+#[test]
+fn a_project_has_one_header() {
+    let settings = Settings {
+        header_dir: Some("/p/include".into()),
+        ..Settings::default()
+    };
+    let in_project = |id: &str, files: &[(&str, &str)]| {
+        let result = rewrite_in(&settings, id, files, &[]);
+        result.unwrap_or_else(|reasons| panic!("refused: {reasons:#?}"))
+    };
+    let text = program(LAUNCH);
+    let first = in_project("coarsen", &[("src/a.cu", &text)]);
+    assert_eq!(first.files.len(), 2, "{:?}", first.files.keys());
+    assert!(first.files["src/a.cu"].contains("#include \"../include/gridfuse.cuh\"\n"));
+    let there = &first.files["include/gridfuse.cuh"];
+    // Another directory's program uses the same file, and what the first one needs stays in it.
+    let files = [("src/gpu/b.cu", text.as_str()), ("include/gridfuse.cuh", there)];
+    let second = in_project("threshold", &files);
+    assert_eq!(second.files.len(), 2, "{:?}", second.files.keys());
+    let parts = with_needs("coarsen")
+        .with(with_needs("serial"))
+        .with(with_needs("threshold"));
+    assert_eq!(second.files["include/gridfuse.cuh"], *header(parts));
+    assert!(second.files["src/gpu/b.cu"].contains("#include \"../../include/gridfuse.cuh\"\n"));
 }

@@ -13,9 +13,8 @@ use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
-use crate::edit::builder::finish;
-use crate::edit::include::Header;
 use crate::edit::lex;
 use crate::edit::names::{Names, camel};
 use crate::edit::style::{self, Style};
@@ -59,61 +58,54 @@ pub fn run_in_launcher<'db>(
     grids: Grids,
     local_memory: u64,
 ) -> Result<SourceEdit, Ineligible> {
-    let site = Site::new(db, launch)?;
-    let mut refusals = Refusals::default();
-    site.refuse_common(&mut refusals);
-    let mut edit = EditBuilder::new(db);
-    launch_errors::assume_none(site.parent_name(), &effects(db, site.parent), &mut edit);
-    refuse_stream(&site, &mut refusals, &mut edit);
-    target::refuse_place(&site, &mut refusals);
-    target::refuse_operands(&site, &mut refusals);
-    target::refuse_effects_in_config(&site, &mut refusals);
-    let mut names = Names::default();
-    names.add_file(db, site.file);
-    let child = site.child(&mut refusals).and_then(|item| {
-        names.add_file(db, item.file(db));
-        Child::read(db, item, &mut names, &mut refusals)
-    });
+    let mut draft = Draft::begin(db, launch)?;
+    let Draft {
+        site, edit, refusals, ..
+    } = &mut draft;
+    site.refuse_common(refusals);
+    launch_errors::assume_none(site.parent_name(), &effects(db, site.parent), edit);
+    refuse_stream(site, refusals, edit);
+    target::refuse_place(site, refusals);
+    target::refuse_operands(site, refusals);
+    target::refuse_effects_in_config(site, refusals);
+    let child = draft.child();
+    let Draft {
+        site, edit, refusals, ..
+    } = &mut draft;
     let mut split = None;
     if let Some(child) = &child {
         let effects = effects(db, child.worker());
-        refuse_child(&site, child, &effects, &mut refusals);
-        launch_errors::assume_none(&child.name, &effects, &mut edit);
+        refuse_child(site, child, &effects, refusals);
+        launch_errors::assume_none(&child.name, &effects, edit);
         if child.outlined.is_none() && meets(&effects) && refusals.is_empty() {
-            split = split_at_barriers(&site, child, &effects, grids, local_memory, &mut refusals);
+            split = split_at_barriers(site, child, &effects, grids, local_memory, refusals);
         }
     }
-    let header = Header::for_file(db, site.file)
-        .map_err(|r| refusals.add(r.text, r.place))
-        .ok();
-    refusals.check()?;
-    let (Some(child), Some(header), Some(statement)) = (&child, header, site.facts.statement) else {
-        return Err(crate::api::refusal::refuse(
-            "the launch is not understood",
-            Some(site.here()),
-        ));
-    };
+    let statement = site.facts.statement;
+    let header = draft.header();
+    let ((child, header), statement) = draft.settle(child.as_ref().zip(header).zip(statement))?;
 
-    if let Some(reason) = reads_only(&site, child, &effects(db, child.worker())) {
+    let Draft { site, names, edit, .. } = &mut draft;
+    if let Some(reason) = reads_only(site, child, &effects(db, child.worker())) {
         edit.assume(reason);
     }
-    header.include_in(db, &mut edit, site.file);
-    header.include_in(db, &mut edit, child.file);
-    let count = Count::find(&site, child).filter(|_| split.is_none());
+    header.include_in(db, edit, site.file);
+    header.include_in(db, edit, child.file);
+    let count = Count::find(site, child).filter(|_| split.is_none());
     let generated = match &split {
-        Some((fission, threshold)) => generate_split(child, fission, *threshold, &mut names, &mut edit),
-        None => generate(&site, child, count.as_ref(), grids, &mut names, &mut edit),
+        Some((fission, threshold)) => generate_split(child, fission, *threshold, names, edit),
+        None => generate(site, child, count.as_ref(), grids, names, edit),
     };
-    replace_launch(&site, child, count.as_ref(), statement, &generated, &mut edit);
+    replace_launch(site, child, count.as_ref(), statement, &generated, edit);
     let parent = Function::new(db, site.parent);
     if parent.is_kernel() {
         let launches: Result<Vec<Site<'db>>, _> = launch_sites_of(db, site.parent)
             .into_iter()
             .map(|id| Site::new(db, id))
             .collect();
-        launch_bounds::keep_with_more_code(&parent, launches.ok().as_deref(), &mut edit);
+        launch_bounds::keep_with_more_code(&parent, launches.ok().as_deref(), edit);
     }
-    finish(edit)
+    draft.finish()
 }
 
 /// Refuses a child of which a grid can't run in the launching thread, one thread after the other; what that takes for granted.

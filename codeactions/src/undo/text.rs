@@ -146,7 +146,7 @@ pub fn child_of<'db>(db: &'db dyn Db, worker: FunctionItem<'db>) -> Option<Child
     let kernels = items(db, file).functions.iter().copied();
     kernels
         .filter(|f| f.has_body(db) && f.signature(db).kernel)
-        .filter_map(|f| Child::read(db, f, &mut Names::default(), &mut Refusals::default()))
+        .map(|f| Child::read(db, f, &mut Names::default(), &mut Refusals::default()))
         .find(|child| child.outlined.as_ref().is_some_and(|o| o.function == worker))
 }
 

@@ -10,8 +10,8 @@ import { createServer } from "node:net";
 import path from "node:path";
 import { chromium } from "playwright-core";
 
-/** How long anything may take: on a busy machine, much longer than usual. */
-export const PATIENCE = Number(process.env.GRIDFUSE_TEST_PATIENCE ?? 120_000);
+/** How long anything may take, in ms: tests/src/patience.rs says it. On a busy machine it is much longer than usual. */
+export const PATIENCE = Number(need("GRIDFUSE_TEST_PATIENCE"));
 
 /** What the extension itself complains about comes from its directory. */
 const OURS = /gridfuse\.gridfuse-|editors\/vscode\/dist/;

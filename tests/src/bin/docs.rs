@@ -4,10 +4,10 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use gridfuse_tests::{docs, examples, screens, workspace};
+use gridfuse_tests::{docs, examples, screens, severities, workspace};
 
 /// Make docs/diagnostics, docs/rewrites and docs/README.md from what `gridfuse list` says, and docs/screens.md and
-/// docs/examples from real runs
+/// docs/examples from real runs, and the severities in editors/vscode/package.json
 #[derive(Debug, Parser)]
 struct Args {
     /// Change nothing; fail when a page is missing, stale or left over
@@ -38,6 +38,10 @@ fn main() -> Result<ExitCode> {
     }
     if !args.check {
         docs::write(&directory, &pages).context("docs cannot be written")?;
+        let manifest = workspace::root().join(severities::MANIFEST);
+        let text = std::fs::read_to_string(&manifest).context(severities::MANIFEST)?;
+        let text = severities::manifest(&report, &text).map_err(anyhow::Error::msg)?;
+        std::fs::write(&manifest, text).context(severities::MANIFEST)?;
     }
     println!("{} pages, {} changed", pages.len(), differences.len());
     Ok(ExitCode::SUCCESS)

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::report::{self, Event};
+use crate::patience::PATIENCE;
 
 /// The exit code of a program that was stopped because of a fault.
 pub const FAULT_CODE: i32 = 70;
@@ -49,7 +50,7 @@ impl Default for RunOptions {
         RunOptions {
             seed: 1,
             arguments: Vec::new(),
-            timeout: Duration::from_secs(60),
+            timeout: PATIENCE,
             steps: None,
             schedule: None,
             resident: None,

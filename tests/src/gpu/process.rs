@@ -159,18 +159,15 @@ fn kill_group(child: &mut Child) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::patience::PATIENCE;
 
-    fn sh(script: &str, limit: u64) -> Finished {
-        run(
-            Command::new("/bin/sh").args(["-c", script]),
-            Duration::from_millis(limit),
-        )
-        .unwrap()
+    fn sh(script: &str, limit: Duration) -> Finished {
+        run(Command::new("/bin/sh").args(["-c", script]), limit).unwrap()
     }
 
     #[test]
     fn output_and_exit_code() {
-        let finished = sh("echo out; echo err >&2; exit 3", 10_000);
+        let finished = sh("echo out; echo err >&2; exit 3", PATIENCE);
         assert_eq!(finished.code(), Some(3));
         assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("out\n", "err\n"));
         assert_eq!(finished.printed(), "err\nout");
@@ -180,11 +177,11 @@ mod tests {
     fn the_whole_group_is_killed() {
         let directory = tempfile::tempdir().unwrap();
         let pid = directory.path().join("pid");
-        let script = format!("sleep 60 & echo $! > {}; echo begun; wait", pid.display());
-        let finished = sh(&script, 500);
+        let script = format!("sleep 600 & echo $! > {}; echo begun; wait", pid.display());
+        let finished = sh(&script, Duration::from_secs(3));
         assert!(finished.status.is_none());
         assert_eq!(finished.stdout, "begun\n");
-        assert!(finished.wall < Duration::from_secs(10));
+        assert!(finished.wall < PATIENCE);
         let pid = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
         let pid = nix::unistd::Pid::from_raw(pid);
         // The orphan may stay a zombie until somebody reaps it, but it no longer runs.
@@ -194,7 +191,7 @@ mod tests {
 
     #[test]
     fn much_output_neither_blocks_nor_is_kept() {
-        let finished = sh("head -c 3000000 /dev/zero", 10_000);
+        let finished = sh("head -c 3000000 /dev/zero", PATIENCE);
         assert!(finished.success());
         assert_eq!(finished.stdout.len(), OUTPUT_LIMIT);
     }

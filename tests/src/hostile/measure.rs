@@ -150,7 +150,6 @@ pub fn first_answer(program: &Path, directory: &Path, path: &Path, text: &str) -
     let mut command = Command::new(program);
     command.arg("lsp").env(ANSWER_WITHIN, "1000");
     let mut client = Client::spawn_command(command);
-    client.set_timeout(Duration::from_secs(300));
     client.initialize(Some(directory), &Capabilities::minimal());
     client.open(path, text);
     let asked = Instant::now();

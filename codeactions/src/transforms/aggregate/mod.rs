@@ -180,7 +180,7 @@ pub fn aggregate<'db>(
         let known = children.iter().position(|c| c.item == item);
         let child = known.or_else(|| {
             names.add_file(db, item.file(db));
-            children.push(Child::read(db, item, &mut names, &mut refusals)?);
+            children.push(Child::read(db, item, &mut names, &mut refusals));
             Some(children.len() - 1)
         });
         if let Some(index) = child {

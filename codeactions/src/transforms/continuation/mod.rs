@@ -128,9 +128,6 @@ pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEd
     names.add_file(db, wait.file);
     let kernel = Child::read(db, wait.function, &mut names, &mut refusals);
     refusals.check()?;
-    let Some(kernel) = kernel else {
-        return Err(refuse("the kernel is not understood", Some(wait.here())));
-    };
     let mut tail = Tail::new(wait, &kernel, stmt).map_err(|reason| Ineligible(vec![reason]))?;
     tail.collect().map_err(|reason| Ineligible(vec![reason]))?;
     let mut children: Vec<&str> = waited

@@ -1,10 +1,8 @@
 //! Grids of several blocks: one grid that stays, whose blocks run those of every iteration.
 
 use crate::api::refusal::Ineligible;
-use crate::api::refusal::Refusals;
-use crate::edit::builder::EditBuilder;
+use crate::draft::Draft;
 use crate::edit::include::Header;
-use crate::edit::names::Names;
 use crate::emit::replaced_launch::replace_launch;
 use crate::emit::split::Split;
 use crate::transforms::self_launch::{Plan, Runtime, bounds, entries};
@@ -23,22 +21,19 @@ const RUNTIME: Runtime = Runtime {
 ///
 /// # Errors
 /// The reasons why it can't be done.
-pub fn write<'db>(
-    iteration: &Iteration<'db>,
-    header: &Header,
-    names: &mut Names,
-    edit: &mut EditBuilder<'db>,
-) -> Result<(), Ineligible> {
+pub fn write<'db>(iteration: &Iteration<'db>, header: &Header, draft: &mut Draft<'db>) -> Result<(), Ineligible> {
     let (site, kernel) = (&iteration.site, &iteration.kernel);
     let db = site.db;
-    let mut refusals = Refusals::default();
-    let split = Split::of_instance(site, kernel, &iteration.uniform, &mut refusals);
-    let entries = entries(kernel, &iteration.uniform, &RUNTIME, &mut refusals);
+    let Draft {
+        names, edit, refusals, ..
+    } = draft;
+    let split = Split::of_instance(site, kernel, &iteration.uniform, refusals);
+    let entries = entries(kernel, &iteration.uniform, &RUNTIME, refusals);
     refusals.check()?;
     for (host, _) in &entries {
         names.add_file(db, host.file);
     }
-    let bounds = bounds(kernel, &split, &entries, &mut refusals, edit);
+    let bounds = bounds(kernel, &split, &entries, refusals, edit);
     refusals.check()?;
     let plan = Plan::new(kernel, &split, &RUNTIME, bounds, names);
     header.include_in(db, edit, kernel.file);

@@ -16,10 +16,8 @@ use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::api::refusal::refuse;
 use crate::api::source_edit::SourceEdit;
+use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
-use crate::edit::builder::finish;
-use crate::edit::include::Header;
-use crate::edit::names::Names;
 use crate::emit::target;
 use crate::facts::barriers;
 use crate::facts::child::Child;
@@ -55,36 +53,23 @@ pub struct Iteration<'db> {
 /// # Errors
 /// The reasons why it can't be done.
 pub fn make_loop<'db>(db: &'db dyn Db, launch: LaunchId<'db>) -> Result<SourceEdit, Ineligible> {
-    let mut names = Names::default();
-    let mut edit = EditBuilder::new(db);
-    let iteration = Iteration::find(db, launch, &mut names, &mut edit)?;
-    let mut refusals = Refusals::default();
-    let header = Header::for_file(db, iteration.site.file)
-        .map_err(|r| refusals.add(r.text, r.place))
-        .ok();
-    refusals.check()?;
-    let Some(header) = header else {
-        return Err(refuse("the launch is not understood", Some(iteration.site.here())));
-    };
+    let mut draft = Draft::of(own_launch(db, launch)?);
+    let iteration = Iteration::find(&mut draft)?;
+    let header = draft.header();
+    let header = draft.settle(header)?;
     if iteration.one_block {
-        one_block::write(&iteration, &header, &mut names, &mut edit)?;
+        one_block::write(&iteration, &header, &mut draft)?;
     } else {
-        many_blocks::write(&iteration, &header, &mut names, &mut edit)?;
+        many_blocks::write(&iteration, &header, &mut draft)?;
     }
-    finish(edit)
+    draft.finish()
 }
 
 impl<'db> Iteration<'db> {
-    /// Looks at the launch. What can't become a loop is refused; what is taken for granted goes into the edit.
-    fn find(
-        db: &'db dyn Db,
-        launch: LaunchId<'db>,
-        names: &mut Names,
-        edit: &mut EditBuilder<'db>,
-    ) -> Result<Iteration<'db>, Ineligible> {
-        let site = own_launch(db, launch)?;
-        let item = site.parent;
-        let mut refusals = Refusals::default();
+    /// Looks at a launch of a kernel by itself. What can't become a loop is refused; what is taken for granted goes into the edit.
+    fn find(draft: &mut Draft<'db>) -> Result<Iteration<'db>, Ineligible> {
+        let Draft { site, refusals, .. } = draft;
+        let (db, item) = (site.db, site.parent);
         if site.facts.stream != Stream::TailLaunch {
             let place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
             return Err(refuse(
@@ -92,38 +77,37 @@ impl<'db> Iteration<'db> {
                 place.or(Some(site.here())),
             ));
         }
-        site.refuse_common(&mut refusals);
-        target::refuse_place(&site, &mut refusals);
-        target::refuse_operands(&site, &mut refusals);
-        names.add_file(db, site.file);
-        let kernel = Child::read(db, item, names, &mut refusals);
+        site.refuse_common(refusals);
+        target::refuse_place(site, refusals);
+        target::refuse_operands(site, refusals);
+        let kernel = draft.read(item);
+        let Draft {
+            site, edit, refusals, ..
+        } = draft;
         refusals.check()?;
-        let Some(kernel) = kernel else {
-            return Err(refuse("the kernel is not understood", Some(site.here())));
-        };
         let mut others = Vec::new();
         for id in launch_sites_of(db, item).into_iter().filter(|id| id.function != item) {
             others.push(Site::new(db, id)?);
         }
         let own_grid = site.facts.grid.operand.expr;
         let one = |site: &Site<'_>| site.facts.grid.constant == Some([1, 1, 1]);
-        let inherited = is_builtin(&site, own_grid, Builtin::GridDim);
-        let one_block = !others.is_empty() && others.iter().all(one) && (inherited || one(&site));
+        let inherited = is_builtin(site, own_grid, Builtin::GridDim);
+        let one_block = !others.is_empty() && others.iter().all(one) && (inherited || one(site));
         let alike = |other: &Site<'_>| {
             inherited
-                || is_x_of(&site, own_grid, Builtin::GridDim) && is_linear(&other.facts.grid)
+                || is_x_of(site, own_grid, Builtin::GridDim) && is_linear(&other.facts.grid)
                 || site.facts.grid.constant.is_some() && other.facts.grid.constant == site.facts.grid.constant
         };
         let iteration = Iteration {
             same_grid: others.iter().all(alike),
-            uniform: uniform(std::slice::from_ref(&site), &kernel),
+            uniform: uniform(std::slice::from_ref(site), &kernel),
             one_block,
-            site,
+            site: site.clone(),
             kernel,
         };
-        iteration.refuse_launch(&others, &mut refusals);
-        iteration.refuse_dimensions(&others, &mut refusals, edit);
-        iteration.refuse_kernel(&mut refusals, edit);
+        iteration.refuse_launch(&others, refusals);
+        iteration.refuse_dimensions(&others, refusals, edit);
+        iteration.refuse_kernel(refusals, edit);
         refusals.check()?;
         Ok(iteration)
     }

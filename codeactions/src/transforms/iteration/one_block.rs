@@ -4,10 +4,10 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 
 use crate::api::refusal::Ineligible;
-use crate::api::refusal::Refusals;
+use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
 use crate::edit::include::Header;
-use crate::edit::names::{Names, plural};
+use crate::edit::names::plural;
 use crate::edit::one_line::one_line;
 use crate::edit::one_line::without_restrict;
 use crate::edit::style;
@@ -22,16 +22,11 @@ use super::Iteration;
 ///
 /// # Errors
 /// The reasons why it can't be done.
-pub fn write<'db>(
-    iteration: &Iteration<'db>,
-    header: &Header,
-    names: &mut Names,
-    edit: &mut EditBuilder<'db>,
-) -> Result<(), Ineligible> {
+pub fn write<'db>(iteration: &Iteration<'db>, header: &Header, draft: &mut Draft<'db>) -> Result<(), Ineligible> {
     let (site, kernel) = (&iteration.site, &iteration.kernel);
-    let mut refusals = Refusals::default();
-    let split = Split::of(site, kernel, &iteration.uniform, &mut refusals);
-    refusals.check()?;
+    let split = Split::of(site, kernel, &iteration.uniform, &mut draft.refusals);
+    draft.refusals.check()?;
+    let Draft { names, edit, .. } = draft;
     let writer = Writer {
         iteration,
         split: &split,

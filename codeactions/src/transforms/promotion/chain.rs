@@ -3,7 +3,7 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::facts::launch::{Child as Launched, LaunchId, Launchers, Stream, constant_value, who_launches};
+use gridfuse_analysis::facts::launch::{Child as Launched, Launchers, Stream, constant_value, who_launches};
 use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::facts::uniformity::{Level, uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;
@@ -13,9 +13,8 @@ use gridfuse_analysis::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Name, 
 use super::memory::write_before;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
-use crate::api::refusal::refuse;
+use crate::draft::Draft;
 use crate::edit::lex;
-use crate::edit::names::Names;
 use crate::emit::arena::refuse_to_leave_unseen;
 use crate::emit::target;
 use crate::facts::child::Child;
@@ -28,7 +27,7 @@ use crate::facts::pure::{self, Top};
 use crate::facts::read_only::all_restrict;
 use crate::facts::site::Site;
 use crate::runtime::is_header;
-use crate::transforms::self_launch::{keeps_block_size, own_launch, shared_bytes};
+use crate::transforms::self_launch::{keeps_block_size, shared_bytes};
 
 /// What a link passes to the next one in the place of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,22 +62,22 @@ pub struct Chain<'db> {
 }
 
 impl<'db> Chain<'db> {
-    /// Looks at the launch; what can't become one grid is refused.
+    /// Looks at a launch of a kernel by itself; what can't become one grid is refused.
     ///
     /// # Errors
     /// The reasons why not.
-    pub fn find(db: &'db dyn Db, launch: LaunchId<'db>, names: &mut Names) -> Result<Chain<'db>, Ineligible> {
-        let site = own_launch(db, launch)?;
-        let item = site.parent;
-        let mut refusals = Refusals::default();
-        site.refuse_common(&mut refusals);
-        target::refuse_place(&site, &mut refusals);
-        target::refuse_operands(&site, &mut refusals);
-        names.add_file(db, site.file);
-        let kernel = Child::read(db, item, names, &mut refusals);
+    pub fn find(draft: &mut Draft<'db>) -> Result<Chain<'db>, Ineligible> {
+        let (db, item) = (draft.site.db, draft.site.parent);
+        draft.site.refuse_common(&mut draft.refusals);
+        target::refuse_place(&draft.site, &mut draft.refusals);
+        target::refuse_operands(&draft.site, &mut draft.refusals);
+        let kernel = draft.read(item);
+        let Draft {
+            site, names, refusals, ..
+        } = draft;
         let found = effects(db, item);
-        refuse_launch(&site, &found, &mut refusals);
-        refuse_other_calls(db, item, &mut refusals);
+        refuse_launch(site, &found, refusals);
+        refuse_other_calls(db, item, refusals);
         let mut entries = Vec::new();
         for id in launch_sites_of(db, item) {
             if id.function == item {
@@ -86,7 +85,7 @@ impl<'db> Chain<'db> {
             }
             let entry = Site::new(db, id)?;
             names.add_file(db, entry.file);
-            refuse_entry(&entry, &site, item, &mut refusals);
+            refuse_entry(&entry, site, item, refusals);
             entries.push(entry);
         }
         if entries.is_empty() {
@@ -98,24 +97,19 @@ impl<'db> Chain<'db> {
                 Some(site.here()),
             );
         }
-        refuse_configurations(&site, &entries, &mut refusals);
-        if let Some(kernel) = &kernel {
-            for entry in entries.iter().filter(|e| instance::arguments(e, kernel).is_none()) {
-                refusals.add(
-                    format!("the template arguments of `{}` are deduced", kernel.name),
-                    Some(entry.place(entry.launch.name_span)),
-                );
-            }
-            refuse_body(&site, kernel, &found, &mut refusals);
+        refuse_configurations(site, &entries, refusals);
+        for entry in entries.iter().filter(|e| instance::arguments(e, &kernel).is_none()) {
+            refusals.add(
+                format!("the template arguments of `{}` are deduced", kernel.name),
+                Some(entry.place(entry.launch.name_span)),
+            );
         }
+        refuse_body(site, &kernel, &found, refusals);
         refusals.check()?;
-        let Some(kernel) = kernel else {
-            return Err(refuse("the kernel is not understood", Some(site.here())));
-        };
         let function = Function::new(db, item);
-        let passed = passed(&site, &function);
+        let passed = passed(site, &function);
         Ok(Chain {
-            site,
+            site: site.clone(),
             kernel,
             function,
             entries,

@@ -12,17 +12,13 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::launch::{LaunchId, takes_flat_blocks};
 
 use crate::api::refusal::Ineligible;
-use crate::api::refusal::Refusals;
-use crate::api::refusal::refuse;
 use crate::api::source_edit::SourceEdit;
-use crate::edit::builder::EditBuilder;
-use crate::edit::builder::finish;
-use crate::edit::include::Header;
-use crate::edit::names::Names;
+use crate::draft::Draft;
 use crate::emit::split::Split;
 use crate::facts::effects::effects;
 use crate::facts::order;
 use crate::transforms::aggregate::shared_memory;
+use crate::transforms::self_launch::own_launch;
 
 use chain::{Chain, Passed};
 use overlap::Overlap;
@@ -50,26 +46,21 @@ enum Form {
 /// # Errors
 /// The reasons why it can't be done.
 pub fn promote<'db>(db: &'db dyn Db, launch: LaunchId<'db>, promotion: &Promotion) -> Result<SourceEdit, Ineligible> {
-    let mut names = Names::default();
-    let chain = Chain::find(db, launch, &mut names)?;
-    let mut refusals = Refusals::default();
+    let mut draft = Draft::of(own_launch(db, launch)?);
+    let chain = Chain::find(&mut draft)?;
+    let refusals = &mut draft.refusals;
     let form = match promotion {
         Promotion::Wait => Some(Form::Wait),
-        Promotion::Overlap => Overlap::find(&chain, &mut refusals).map(Form::Overlap),
-        Promotion::Lookback => Overlap::find(&chain, &mut refusals).and_then(|overlap| {
-            Running::find(&chain, &overlap, &mut refusals).map(|running| Form::Running(overlap, running))
+        Promotion::Overlap => Overlap::find(&chain, refusals).map(Form::Overlap),
+        Promotion::Lookback => Overlap::find(&chain, refusals).and_then(|overlap| {
+            Running::find(&chain, &overlap, refusals).map(|running| Form::Running(overlap, running))
         }),
     };
     let same: Vec<bool> = chain.passed.iter().map(|p| *p == Passed::Same).collect();
-    let split = Split::of_instance(&chain.site, &chain.kernel, &same, &mut refusals);
-    let header = Header::for_file(db, chain.site.file)
-        .map_err(|r| refusals.add(r.text, r.place))
-        .ok();
-    refusals.check()?;
-    let (Some(form), Some(header)) = (form, header) else {
-        return Err(refuse("the launch is not understood", Some(chain.site.here())));
-    };
-    let mut edit = EditBuilder::new(db);
+    let split = Split::of_instance(&chain.site, &chain.kernel, &same, refusals);
+    let header = draft.header();
+    let (form, header) = draft.settle(form.zip(header))?;
+    let Draft { names, edit, .. } = &mut draft;
     if takes_flat_blocks(db, chain.site.id) {
         edit.assume(order::flat_blocks(&chain.site));
     }
@@ -85,6 +76,6 @@ pub fn promote<'db>(db: &'db dyn Db, launch: LaunchId<'db>, promotion: &Promotio
     if let Some(reason) = shared_memory(&chain.function, needed, used) {
         edit.assume(reason);
     }
-    emit::write(&chain, &form, &split, &header, &mut names, &mut edit);
-    finish(edit)
+    emit::write(&chain, &form, &split, &header, names, edit);
+    draft.finish()
 }

@@ -3,15 +3,15 @@
 import * as activation from "./activation.test";
 import * as calls from "./calls.test";
 import * as commands from "./commands.test";
-import { ask, closeAll, set } from "./harness";
+import { ask, closeAll, PATIENCE_MS, set } from "./harness";
 import * as language from "./language.test";
 import * as panels from "./panels.test";
 import * as rewrite from "./rewrite.test";
 import * as server from "./server.test";
 import * as tune from "./tune.test";
 
-/** Tests that hang are given up. */
-const LIMIT_MS = 240_000;
+/** Tests that hang are given up, after each wait in them would have been. */
+const LIMIT_MS = 2 * PATIENCE_MS;
 
 /** With so many failures, the rest isn't tried. */
 const MOST_FAILURES = 4;
