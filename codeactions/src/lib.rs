@@ -8,6 +8,7 @@ mod emit;
 pub mod facts;
 pub mod handlers;
 mod model;
+pub mod runtime;
 mod transforms;
 pub mod undo;
 

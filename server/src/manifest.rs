@@ -124,6 +124,7 @@ struct WrittenManifest {
     cuda: Option<Spanned<String>>,
     include_dirs: Vec<PathBuf>,
     defines: Vec<Spanned<String>>,
+    header_dir: Option<PathBuf>,
     inlay_hints: WrittenHints,
     compile_commands: Option<PathBuf>,
     severity: BTreeMap<Spanned<String>, Spanned<String>>,
@@ -321,6 +322,7 @@ impl Manifest {
             let line = definition(written.get_ref()).map_err(|message| at(written, message))?;
             settings.defines.push(line);
         }
+        settings.header_dir = written.header_dir.map(|dir| normalize(&home.join(dir)));
         let build = match (written.measure.build, written.measure.program) {
             (Some(build), Some(program)) => {
                 let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -396,7 +398,7 @@ mod tests {
     fn everything_is_read() -> Result<(), ManifestError> {
         assert_eq!(parse("")?, Manifest::default());
         let manifest = parse(
-            "arch = 'sm_90a'\ncuda = \"12.4\"\ninclude-dirs = ['inc', '/usr/inc', '../x']\n\
+            "arch = 'sm_90a'\ncuda = \"12.4\"\ninclude-dirs = ['inc', '/usr/inc', '../x']\nheader-dir = 'inc'\n\
              defines = ['X=32', 'Y', 'TWICE(a)=(2 * (a))']\n\
              compile-commands = 'out/debug'\n\
              [severity]\nlaunch-in-loop = 'off'\npartial-warp = 'error'\n\
@@ -417,6 +419,7 @@ mod tests {
         let dirs: Vec<PathBuf> = ["/w/inc", "/usr/inc", "/x"].map(PathBuf::from).to_vec();
         assert_eq!(settings.include_dirs, dirs);
         assert_eq!(settings.defines, ["X 32", "Y 1", "TWICE(a) (2 * (a))"]);
+        assert_eq!(settings.header_dir, Some("/w/inc".into()));
         assert_eq!(manifest.compile_commands, Some("/w/out/debug".into()));
         let build = ProjectBuild {
             command: "make -j4".to_owned(),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gridfuse_analysis::base::settings::Settings;
+use gridfuse_codeactions::runtime::HEADER_NAME;
 
 use crate::compile_commands::{self, CompileCommands};
 use crate::manifest::{Manifest, ManifestError, NAME};
@@ -55,6 +56,12 @@ impl Manifests {
         by_directory
             .map(|(path, manifest)| (path.clone(), settings(manifest)))
             .collect()
+    }
+
+    /// The runtime headers that they give a place.
+    pub fn headers(&self) -> impl Iterator<Item = PathBuf> {
+        let settings = self.by_directory.values().map(|manifest| &manifest.settings);
+        settings.filter_map(|settings| Some(settings.header_dir.as_ref()?.join(HEADER_NAME)))
     }
 
     /// In which directories `#include` looks, by the directory of the manifest that says so.

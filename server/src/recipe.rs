@@ -101,7 +101,10 @@ pub fn apply(
     }
     Ok(SourceEdit {
         edits: edit_between(db, &host),
-        creates,
+        // A later step may have added to what an earlier one has created.
+        creates: (creates.into_keys())
+            .filter_map(|path| host.file(&path).map(|file| (path.clone(), file.text(host.db()))))
+            .collect(),
         assumptions,
     })
 }

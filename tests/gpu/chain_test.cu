@@ -84,7 +84,7 @@ __global__ void at_once(unsigned* out, unsigned* left, unsigned length, unsigned
 
 template <class T, class Operation>
 __global__ void runs(T* out, const T* own, unsigned length, T first, gridfuse::ChainMemory memory) {
-    gridfuse::RunningChain<T, Operation> chain(memory, first);
+    gridfuse::DecoupledLookback<T, Operation> chain(memory, first);
     while (chain.next([&](unsigned long long link) { return link + 1 < length; })) {
         const unsigned number = unsigned(chain.number());
         const T value = threadIdx.x == 0 ? own[number] : T(number);   // the first thread's counts
@@ -95,7 +95,7 @@ __global__ void runs(T* out, const T* own, unsigned length, T first, gridfuse::C
 
 // A link takes what a later one writes over; nothing is passed on.
 __global__ void shifts(unsigned* data, unsigned length, gridfuse::ChainMemory memory) {
-    gridfuse::RunningChain<> chain(memory);
+    gridfuse::DecoupledLookback<> chain(memory);
     while (chain.next([&](unsigned long long link) { return link + 1 < length; })) {
         const unsigned at = (length - 1 - unsigned(chain.number())) * blockDim.x + threadIdx.x;
         const unsigned value = data[at];
@@ -185,19 +185,19 @@ void test(unsigned length, unsigned blocks, unsigned threads, bool with) {
         }
         verdict("at once: " + name, out.read(length + 1) == expected);
     }
-    test_running<int, gridfuse::Sum>("sum: " + name, length, blocks, threads, with, -5, [](int a, int b) { return a + b; });
-    test_running<float, gridfuse::Greatest>("greatest: " + name, length, blocks, threads, with, -3000.0f,
+    test_running<int, gridfuse::plus>("sum: " + name, length, blocks, threads, with, -5, [](int a, int b) { return a + b; });
+    test_running<float, gridfuse::maximum>("greatest: " + name, length, blocks, threads, with, -3000.0f,
                                             [](float a, float b) { return a < b ? b : a; });
-    test_running<long long, gridfuse::Sum>("sum of 64 bits: " + name, length, blocks, threads, with, -5ll << 40,
+    test_running<long long, gridfuse::plus>("sum of 64 bits: " + name, length, blocks, threads, with, -5ll << 40,
                                            [](long long a, long long b) { return a + b; });
-    test_running<unsigned long long, gridfuse::Greatest>(
+    test_running<unsigned long long, gridfuse::maximum>(
         "greatest of 64 bits: " + name, length, blocks, threads, with, 3ull,
         [](unsigned long long a, unsigned long long b) { return a < b ? b : a; });
     // Sums of small integers, which no order rounds.
-    test_running<double, gridfuse::Sum>("sum of doubles: " + name, length, blocks, threads, with, 0.5, [](double a, double b) { return a + b; });
-    test_running<double, gridfuse::Least>("least double: " + name, length, blocks, threads, with, 3000.0,
+    test_running<double, gridfuse::plus>("sum of doubles: " + name, length, blocks, threads, with, 0.5, [](double a, double b) { return a + b; });
+    test_running<double, gridfuse::minimum>("least double: " + name, length, blocks, threads, with, 3000.0,
                                           [](double a, double b) { return b < a ? b : a; });
-    test_running<int, gridfuse::Least>("least: " + name, length, blocks, threads, with, 3000, [](int a, int b) { return b < a ? b : a; });
+    test_running<int, gridfuse::minimum>("least: " + name, length, blocks, threads, with, 3000, [](int a, int b) { return b < a ? b : a; });
     {
         const size_t count = size_t(length) * threads, moved = threads / 2 + 1;
         Device<unsigned> data(count + moved);

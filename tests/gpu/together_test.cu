@@ -53,15 +53,15 @@ __global__ void operate(T* results, int which, int rounds) {
         const unsigned place = which == kOne ? 0 : which == kFew ? thread / 16 % 3 : chance % 5;
         const T value = value_of<T>(thread, round);
         if (round % 3 == 2 && chance % 2 == 0) {
-            if constexpr (Together) gridfuse::together::atomicMax(&results[place], value);
+            if constexpr (Together) gridfuse::warp_aggregated::atomicMax(&results[place], value);
             else atomicMax(&results[place], value);
             continue;
         }
         if constexpr (Together) {
-            gridfuse::together::atomicMin(&results[5 + place], value);
-            gridfuse::together::atomicAnd(&results[10 + place], value | T(1) << place);
-            gridfuse::together::atomicOr(&results[15 + place], value & T(chance));
-            gridfuse::together::atomicXor(&results[20 + place], value);
+            gridfuse::warp_aggregated::atomicMin(&results[5 + place], value);
+            gridfuse::warp_aggregated::atomicAnd(&results[10 + place], value | T(1) << place);
+            gridfuse::warp_aggregated::atomicOr(&results[15 + place], value & T(chance));
+            gridfuse::warp_aggregated::atomicXor(&results[20 + place], value);
         } else {
             atomicMin(&results[5 + place], value);
             atomicAnd(&results[10 + place], value | T(1) << place);
@@ -79,10 +79,10 @@ __global__ void add(T* sums, int which, int rounds) {
         if (round % 3 == 1 && chance % 4 != 0) continue;
         const unsigned place = which == kOne ? 0 : which == kFew ? thread / 16 % 3 : chance % 5;
         T value = std::is_integral<T>::value ? value_of<T>(thread, round) : T(chance % 4);   // sums of small numbers are exact
-        if constexpr (Together) gridfuse::together::atomicAdd(&sums[place], value);
+        if constexpr (Together) gridfuse::warp_aggregated::atomicAdd(&sums[place], value);
         else atomicAdd(&sums[place], value);
         if constexpr (sizeof(T) == 4 && std::is_integral<T>::value) {
-            if constexpr (Together) gridfuse::together::atomicSub(&sums[5 + place], value);
+            if constexpr (Together) gridfuse::warp_aggregated::atomicSub(&sums[5 + place], value);
             else atomicSub(&sums[5 + place], value);
         }
     }
@@ -93,7 +93,7 @@ __global__ void read_back(unsigned* sum, unsigned* too_small, int rounds) {
     for (unsigned round = 1; round <= unsigned(rounds); ++round) {
         if (mix(threadIdx.x, round) % 3 == 0) continue;
         const unsigned before = *const_cast<volatile unsigned*>(sum);
-        gridfuse::together::atomicAdd(sum, 1);
+        gridfuse::warp_aggregated::atomicAdd(sum, 1);
         if (*const_cast<volatile unsigned*>(sum) == before) atomicAdd(too_small, 1u);
     }
 }

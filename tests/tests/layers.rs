@@ -23,6 +23,7 @@ const ANALYSIS: Layers = Layers {
 const CODEACTIONS: Layers = Layers {
     krate: "codeactions",
     order: &[
+        "runtime",
         "api",
         "edit",
         "facts",

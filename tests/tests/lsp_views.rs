@@ -291,13 +291,13 @@ fn hover_on_what_rewrites_made() {
         assert_eq!(hover(&mut client, &path, needle, 2).0, "", "{needle}");
     }
     // What other rewrites take from the header.
-    let program = "__device__ void count(int* place) {\n    gridfuse::together::atomicAdd(place, 1);\n}\n\
+    let program = "__device__ void count(int* place) {\n    gridfuse::warp_aggregated::atomicAdd(place, 1);\n}\n\
                    constexpr unsigned often = gridfuse::kNotKnown;\n";
     let path = own.write("other.cu", program.as_bytes());
     client.open(&path, program);
     for (needle, part) in [
         ("atomicAdd(", "with the same place one does it for all"),
-        ("together::", "with the same place one does it for all"),
+        ("warp_aggregated::", "with the same place one does it for all"),
         ("kNotKnown", "how often a thread launches isn't known"),
     ] {
         let (text, _) = hover(&mut client, &path, needle, 2);

@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gridfuse_codeactions::edit::include::{HEADER, HEADER_NAME};
+use gridfuse_codeactions::runtime::{HEADER, HEADER_NAME};
 use gridfuse_tests::cli::in_parallel;
 use gridfuse_tests::emulator::rewritten::{device_launches, rewrite};
 use gridfuse_tests::emulator::run::RunOptions;
@@ -110,7 +110,7 @@ fn what_is_right_goes_well() {
     rewrites.dedup();
     let mut jobs: Vec<(String, Program)> = Vec::new();
     for name in programs {
-        let program = Program::new(&name, text_of(&name)).with_file(HEADER_NAME, HEADER);
+        let program = Program::new(&name, text_of(&name)).with_file(HEADER_NAME, HEADER.clone());
         jobs.push((name, program));
     }
     for id in rewrites {
@@ -129,7 +129,7 @@ fn every_mutant_is_killed() {
     let mutants = mutants();
     let mut jobs: Vec<(&str, Program)> = Vec::new();
     for mutant in &mutants.header {
-        let header = changed(&mutant.name, HEADER, &mutant.find, &mutant.replace);
+        let header = changed(&mutant.name, &HEADER, &mutant.find, &mutant.replace);
         let program = Program::new(&mutant.program, text_of(&mutant.program)).with_file(HEADER_NAME, header);
         jobs.push((&mutant.name, program));
     }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use gridfuse_codeactions::api::rewrite::Family;
 use gridfuse_codeactions::handlers::launch_rewrite;
+use gridfuse_codeactions::runtime::HEADER;
 use gridfuse_tests::cli::{Directory, copy, directory, files_of, gridfuse, in_parallel};
 use gridfuse_tests::fixture::{before_after, is_asked_for};
 use gridfuse_tests::nvcc::Nvcc;
@@ -73,7 +74,7 @@ fn place(launch: &Value) -> String {
 }
 
 fn header() -> Vec<u8> {
-    fs::read(workspace::root().join("codeactions/runtime/gridfuse.cuh")).expect("the header")
+    HEADER.as_bytes().to_vec()
 }
 
 #[test]

@@ -3,12 +3,16 @@
 
 use std::path::{Path, PathBuf};
 
+use gridfuse_codeactions::runtime::{HEADER, PARTS, PartSet, VERSION, header as header_of};
 use gridfuse_tests::cli::{directory, files_of, in_parallel};
 use gridfuse_tests::nvcc::Nvcc;
 use gridfuse_tests::workspace;
 
+/// What g++ is to say nothing about, of the functions that it sees.
+const HOST_WARNINGS: &str = "-Wall,-Wextra,-Wshadow,-Wconversion";
+
 fn header() -> Vec<u8> {
-    std::fs::read(workspace::root().join("codeactions/runtime/gridfuse.cuh")).expect("the header")
+    HEADER.as_bytes().to_vec()
 }
 
 fn includes() -> Vec<String> {
@@ -137,4 +141,122 @@ fn standards_and_architectures() {
             .unwrap_or_default()
     });
     assert_eq!(failures.concat(), "");
+}
+
+/// The header as another version of gridfuse would write it.
+fn of_version(version: u32) -> String {
+    let own = VERSION.to_string();
+    HEADER
+        .replace(
+            &format!("inline namespace v{own}"),
+            &format!("inline namespace v{version}"),
+        )
+        .replace(
+            &format!("GRIDFUSE_VERSION {own}\n"),
+            &format!("GRIDFUSE_VERSION {version}\n"),
+        )
+        .replace(
+            &format!("GRIDFUSE_VERSION != {own}\n"),
+            &format!("GRIDFUSE_VERSION != {version}\n"),
+        )
+}
+
+#[test]
+fn two_versions_share_nothing() {
+    let main = "void one(cudaStream_t);\nvoid two(cudaStream_t);\nint main() { one(nullptr); two(nullptr); }\n";
+    // The other one has a counter and a state of another size: shared by name, they would be too small for one of them.
+    let other = of_version(VERSION + 1)
+        .replace(
+            "inline __device__ unsigned long long direct_launches = 0;",
+            "inline __device__ unsigned direct_launches[4] = {};",
+        )
+        .replace(
+            "atomicAdd(&detail::direct_launches, 1ull)",
+            "atomicAdd(&detail::direct_launches[1], 1u)",
+        )
+        .replace(
+            "atomicAdd(&direct_launches, 1ull)",
+            "atomicAdd(&direct_launches[1], 1u)",
+        )
+        .replace("Piece pieces_[16];", "Piece pieces_[64];");
+    assert!(other.contains("direct_launches[4]") && other.contains("pieces_[64]"));
+    let user = |name: &str| USER.replace("NAME", name);
+    let files = directory(&[
+        ("a/gridfuse.cuh", &header()),
+        ("b/gridfuse.cuh", other.as_bytes()),
+        ("a/one.cu", user("one").as_bytes()),
+        ("b/two.cu", user("two").as_bytes()),
+        ("main.cu", main.as_bytes()),
+        (
+            "both.cu",
+            b"#include \"a/gridfuse.cuh\"\n#include \"b/gridfuse.cuh\"\nint main() {}\n",
+        ),
+    ]);
+    let units = ["a/one.cu", "b/two.cu", "main.cu"].map(|name| files.file(name));
+    let units: Vec<&Path> = units.iter().map(PathBuf::as_path).collect();
+    let program = files.file("program");
+    Nvcc::get()
+        .compile(&units, Some(&program), &["-Werror", "all-warnings", "-Xptxas", "-O0"])
+        .unwrap_or_else(|failure| panic!("{failure}"));
+    // Both have the memory that is kept between launches.
+    let bytes = std::fs::read(&program).expect("the program");
+    let has = |name: &str| bytes.windows(name.len()).any(|window| window == name.as_bytes());
+    for version in [VERSION, VERSION + 1] {
+        assert!(
+            has(&format!("8gridfuse2v{version}6detail10KeptMemory8instance")),
+            "{version}"
+        );
+    }
+    assert!(!has("8gridfuse6detail"));
+    let both = Nvcc::get().check_compiles_with(&files.file("both.cu"), &[]);
+    let failure = both.expect_err("two versions in one unit").to_string();
+    assert!(
+        failure.contains("two versions of gridfuse.cuh in one translation unit"),
+        "{failure}"
+    );
+}
+
+#[test]
+fn each_part_compiles_by_itself() {
+    let failures = in_parallel(PARTS, |part| {
+        let alone = header_of(PartSet::of(|other| other.name == part.name));
+        let files = directory(&[
+            ("gridfuse.cuh", alone.as_bytes()),
+            ("one.cu", b"#include \"gridfuse.cuh\"\n#include \"gridfuse.cuh\"\n"),
+        ]);
+        let strict = ["-Werror", "all-warnings", "-Xcompiler", HOST_WARNINGS];
+        match Nvcc::get().check_compiles_with(&files.file("one.cu"), &strict) {
+            Ok(()) => String::new(),
+            Err(failure) => format!("{}: {failure}\n", part.name),
+        }
+    });
+    assert_eq!(failures.concat(), "");
+}
+
+#[test]
+fn two_headers_of_a_version_make_one() {
+    let some = |name: &str| header_of(PartSet::of(|part| part.name == name));
+    let files = directory(&[
+        ("a/gridfuse.cuh", some("threshold").as_bytes()),
+        ("b/gridfuse.cuh", some("arena_for").as_bytes()),
+        ("c/gridfuse.cuh", some("aggregate").as_bytes()),
+        ("d/gridfuse.cuh", some("serial").as_bytes()),
+        (
+            "one.cu",
+            USER.replace("#include \"gridfuse.cuh\"\n", "")
+                .replacen(
+                    '\n',
+                    &"abcd"
+                        .chars()
+                        .map(|dir| format!("#include \"{dir}/gridfuse.cuh\"\n"))
+                        .collect::<String>(),
+                    1,
+                )
+                .replace("NAME", "one")
+                .as_bytes(),
+        ),
+    ]);
+    Nvcc::get()
+        .check_compiles_with(&files.file("one.cu"), &["-Werror", "all-warnings"])
+        .unwrap_or_else(|failure| panic!("{failure}"));
 }

@@ -24,6 +24,8 @@ pub struct Settings {
     pub include_dirs: Vec<PathBuf>,
     /// Macros that are defined when the project is compiled, as behind `#define`: `X 32`.
     pub defines: Vec<String>,
+    /// The directory that has, or gets, the project's copy of the runtime header, absolute. `None`: that of the sources.
+    pub header_dir: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -37,6 +39,7 @@ impl Default for Settings {
             nesting_depth: None,
             include_dirs: Vec::new(),
             defines: Vec::new(),
+            header_dir: None,
         }
     }
 }

@@ -163,4 +163,4 @@ fn markable<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<u32> {
 }
 
 /// The types of the first parameter of what `promote-overlap` and `promote-lookback` make of a kernel's body.
-const PROMOTED: [&str; 2] = ["gridfuse::Chain<", "gridfuse::RunningChain<"];
+const PROMOTED: [&str; 2] = ["gridfuse::Chain<", "gridfuse::DecoupledLookback<"];

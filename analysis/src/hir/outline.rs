@@ -323,7 +323,9 @@ impl<'a> Collector<'a> {
                     inner.conditional |= !guard;
                 }
                 "namespace_definition" => {
-                    if let Some(name) = node.child_by_field_id(fields::NAME.id()) {
+                    // What stands in an inline namespace goes by the name of what is around it.
+                    let is_inline = node.child(0).is_some_and(|word| word.kind() == "inline");
+                    if let Some(name) = node.child_by_field_id(fields::NAME.id()).filter(|_| !is_inline) {
                         inner.prefix = format!("{}{}::", context.prefix, self.text(name));
                     }
                 }

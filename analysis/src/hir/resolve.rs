@@ -225,7 +225,7 @@ fn qualification_fits(full: &str, written: &str) -> bool {
     let written = written.trim_start_matches("::");
     if !written.contains("::") {
         // The runtime header has atomics for one thread, and for a warp, by the names of CUDA's. Nobody opens their namespaces.
-        return !full.starts_with("gridfuse::serial::") && !full.starts_with("gridfuse::together::");
+        return !full.starts_with("gridfuse::serial::") && !full.starts_with("gridfuse::warp_aggregated::");
     }
     // A namespace alias or a using directive may hide outer parts, so a common suffix is enough.
     full == written || full.ends_with(&format!("::{written}")) || written.ends_with(&format!("::{full}"))

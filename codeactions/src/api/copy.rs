@@ -1,7 +1,7 @@
 //! Copies of the workspace, or of what matters in it to one function, in which edits are tried.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
@@ -12,6 +12,7 @@ use gridfuse_analysis::host::Host;
 
 use crate::api::sequence::difference;
 use crate::api::source_edit::TextEdit;
+use crate::runtime::is_header;
 
 /// A workspace of its own with the same files.
 pub fn copy_of(db: &dyn Db) -> Option<Host> {
@@ -41,8 +42,18 @@ impl Copy {
     /// The copy for a function.
     pub fn around<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Option<Copy> {
         let files = related_files(db, function);
+        // The runtime header, which a rewrite may have to add to, even where nobody includes it yet.
+        let all = Workspace::try_get(db)
+            .map(|workspace| workspace.files(db))
+            .unwrap_or_default();
+        let headers = all.values().filter(|file| is_header(db, **file));
         let named = |file: &SourceFile, text: Arc<str>| (file.path(db).to_path_buf(), text);
-        let before: BTreeMap<PathBuf, Arc<str>> = files.whole.iter().map(|f| named(f, f.text(db))).collect();
+        let before: BTreeMap<PathBuf, Arc<str>> = files
+            .whole
+            .iter()
+            .chain(headers)
+            .map(|f| named(f, f.text(db)))
+            .collect();
         let mut texts: Vec<(PathBuf, Arc<str>)> = before.iter().map(|(p, text)| (p.clone(), text.clone())).collect();
         texts.extend(files.including.iter().map(|f| named(f, directives_of(db, *f).into())));
         Some(Copy {
@@ -51,11 +62,15 @@ impl Copy {
         })
     }
 
+    /// A file as it is now.
+    pub fn text(&self, path: &Path) -> Option<Arc<str>> {
+        self.host.file(path).map(|file| file.text(self.host.db()))
+    }
+
     /// What has been edited in the copy, as edits of the workspace that it was made of.
     pub fn edits(&self) -> BTreeMap<PathBuf, Vec<TextEdit>> {
-        let now = |path| self.host.file(path).map(|file| file.text(self.host.db()));
         let changed = self.before.iter().filter_map(|(path, before)| {
-            let after = now(path).filter(|after| after != before)?;
+            let after = self.text(path).filter(|after| after != before)?;
             Some((path.clone(), difference(before, &after)))
         });
         changed.collect()

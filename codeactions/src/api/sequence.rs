@@ -164,7 +164,12 @@ impl<'db> Sequence<'db> {
             (Some(only), _) => only,
             (None, Some(copy)) => SourceEdit {
                 edits: copy.edits(),
-                creates: self.creates,
+                // A later step may have added to what an earlier one has created.
+                creates: self
+                    .creates
+                    .into_keys()
+                    .filter_map(|path| copy.text(&path).map(|text| (path.clone(), text)))
+                    .collect(),
                 assumptions: self.assumptions,
             },
             (None, None) => SourceEdit::default(),

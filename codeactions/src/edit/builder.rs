@@ -10,9 +10,12 @@ use gridfuse_analysis::base::span::TextRange;
 
 use crate::api::refusal::Reason;
 use crate::api::refusal::{Ineligible, refuse};
+use crate::api::sequence::difference;
 use crate::api::source_edit::{EditError, SourceEdit, TextEdit};
 use crate::edit::defaulted;
+use crate::edit::include::Header;
 use crate::edit::style::{self, Style, style_of};
+use crate::runtime::PartSet;
 
 /// Collects edits of several files, in any order.
 pub struct EditBuilder<'db> {
@@ -21,6 +24,7 @@ pub struct EditBuilder<'db> {
     creates: BTreeMap<PathBuf, Arc<str>>,
     assumptions: Vec<Reason>,
     refused: Vec<Reason>,
+    headers: Vec<Header>,
 }
 
 struct FileEdits {
@@ -39,6 +43,7 @@ impl<'db> EditBuilder<'db> {
             creates: BTreeMap::new(),
             assumptions: Vec::new(),
             refused: Vec::new(),
+            headers: Vec::new(),
         }
     }
 
@@ -118,6 +123,30 @@ impl<'db> EditBuilder<'db> {
         });
     }
 
+    /// Makes `text` of a file.
+    pub fn rewrite(&mut self, file: SourceFile, text: &str) {
+        let file = self.file(file);
+        file.edits = difference(&file.text, text);
+    }
+
+    /// The inserted code uses a runtime header.
+    pub fn uses(&mut self, header: &Header) {
+        if !self.headers.contains(header) {
+            self.headers.push(header.clone());
+        }
+    }
+
+    /// Has the runtime headers hold what the inserted code names.
+    fn provide(&mut self) {
+        let inserted = self.files.values().flat_map(|file| &file.edits);
+        let needed = inserted.fold(PartSet::NONE, |all, edit| all.with(PartSet::needed_by(&edit.insert)));
+        for header in std::mem::take(&mut self.headers) {
+            if let Err(reason) = header.provide(self, needed) {
+                self.refuse(reason);
+            }
+        }
+    }
+
     /// Creates a file.
     pub fn create(&mut self, path: PathBuf, content: impl Into<Arc<str>>) {
         self.creates.insert(path, content.into());
@@ -165,7 +194,8 @@ impl<'db> EditBuilder<'db> {
 }
 
 /// The finished edit; edits that get in each other's way are a refusal.
-pub(crate) fn finish(edit: EditBuilder<'_>) -> Result<SourceEdit, Ineligible> {
+pub(crate) fn finish(mut edit: EditBuilder<'_>) -> Result<SourceEdit, Ineligible> {
+    edit.provide();
     if !edit.refused().is_empty() {
         return Err(Ineligible(edit.refused().to_vec()));
     }

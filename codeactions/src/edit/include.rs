@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::OnceLock;
 
 use gridfuse_analysis::base::db::{Db, SourceFile, Workspace};
+use gridfuse_analysis::base::file_settings::settings;
 use gridfuse_analysis::base::include::normalize;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::preprocess::file_directives;
@@ -17,65 +18,59 @@ use crate::api::refusal::Reason;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::edit::style;
-
-/// The runtime header's file name.
-pub const HEADER_NAME: &str = "gridfuse.cuh";
-
-/// The runtime header.
-pub const HEADER: &str = include_str!("../../runtime/gridfuse.cuh");
-
-/// Words that tell our header from somebody else's file of that name.
-const MARK: &str = "GRIDFUSE_CUH";
+use crate::runtime::{HEADER, HEADER_NAME, Installed, PartSet, SUPPORTED_FROM, VERSION, header, installed, is_header};
 
 /// Where the header is, or will be.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     path: PathBuf,
-    create: bool,
-}
-
-/// The header's text, of which there is one: many edits create it.
-fn header_text() -> Arc<str> {
-    static TEXT: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(HEADER));
-    TEXT.clone()
+    /// The header that is there.
+    there: Option<SourceFile>,
 }
 
 impl Header {
-    /// Finds the header that `user` (the file with the parent kernel) can include, or plans to create it beside that file.
+    /// Finds the header that `user` (the file with the parent kernel) includes or can include, or plans to create it: where the project
+    /// has its copy.
     pub fn for_file(db: &dyn Db, user: SourceFile) -> Result<Header, Reason> {
-        let workspace = Workspace::try_get(db);
-        let files = workspace.map(|w| w.files(db)).unwrap_or_default();
-        let own = user.path(db).parent().unwrap_or(Path::new("")).to_path_buf();
         if let Some(place) = other_meaning(db, user) {
             return Err(Reason {
                 text: "`gridfuse` isn't the runtime header's namespace here".to_owned(),
                 place: Some(place),
             });
         }
-        let is_ours = |file: SourceFile| file.text(db).contains(MARK);
-        for file in included_files(db, user) {
-            if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) && is_ours(*file) {
-                return Ok(Header {
-                    path: file.path(db).to_path_buf(),
-                    create: false,
-                });
-            }
-        }
-        let path = own.join(HEADER_NAME);
-        match files.get(&path) {
-            Some(file) if is_ours(*file) => Ok(Header { path, create: false }),
-            Some(_) => Err(Reason {
-                text: format!("another file named {HEADER_NAME} stands beside the parent kernel"),
-                place: None,
-            }),
-            None => Ok(Header { path, create: true }),
+        let foreign = |what: &str| Reason {
+            text: format!("another file named {HEADER_NAME} {what}"),
+            place: None,
+        };
+        let mut named = included_files(db, user).iter().filter(|file| is_named_so(db, **file));
+        let included = match named.clone().find(|file| is_header(db, **file)) {
+            Some(ours) => Some(*ours),
+            None if named.next().is_some() => return Err(foreign("is included; rename it")),
+            None => None,
+        };
+        let path = match included {
+            Some(file) => file.path(db).to_path_buf(),
+            None => home(db, user).join(HEADER_NAME),
+        };
+        let files = Workspace::try_get(db).map(|w| w.files(db)).unwrap_or_default();
+        let there = included.or_else(|| files.get(&path).copied());
+        let Some(file) = there else {
+            return Ok(Header { path, there });
+        };
+        let Some(installed) = installed(db, file) else {
+            let advice =
+                "stands where the runtime header would; rename it, or say by `header-dir` in gridfuse.toml where else";
+            return Err(foreign(advice));
+        };
+        match too_different(&installed, VERSION) {
+            Some(text) => Err(Reason { text, place: None }),
+            None => Ok(Header { path, there }),
         }
     }
 
-    /// Makes `file` include the header, unless it does already.
+    /// Makes `file` include the header, unless it does already. What the header has to hold is found out when the edit is finished.
     pub fn include_in(&self, db: &dyn Db, edit: &mut EditBuilder<'_>, file: SourceFile) {
-        if self.create {
-            edit.create(self.path.clone(), header_text());
-        }
+        edit.uses(self);
         if included_files(db, file).iter().any(|f| f.path(db) == self.path) {
             return;
         }
@@ -101,6 +96,84 @@ impl Header {
             edit.insert_once(file, at as u32, insert);
         }
     }
+
+    /// Has the header hold some parts: creates it, writes it anew with those that it lacks, or leaves it as it is.
+    pub(super) fn provide(&self, edit: &mut EditBuilder<'_>, needed: PartSet) -> Result<(), Reason> {
+        let Some(file) = self.there else {
+            edit.create(self.path.clone(), header(needed));
+            return Ok(());
+        };
+        let text = edit.text(file);
+        let provided = Installed::read(&text).map(|there| provided(&there, needed, VERSION));
+        match provided {
+            None => Ok(()),
+            Some(Provided::There) => Ok(()),
+            Some(Provided::Anew(parts)) => {
+                let newline = edit.style(file).newline;
+                edit.rewrite(file, &header(parts).replace('\n', newline));
+                Ok(())
+            }
+            Some(Provided::Refused(text)) => Err(Reason { text, place: None }),
+        }
+    }
+}
+
+/// What becomes of a header that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Provided {
+    /// It has what is needed.
+    There,
+    /// It's written anew, with these parts.
+    Anew(PartSet),
+    /// It can't be.
+    Refused(String),
+}
+
+/// What becomes of a header that is to have some parts, by the gridfuse that writes `version`.
+fn provided(there: &Installed, needed: PartSet, version: u32) -> Provided {
+    if let Some(refused) = too_different(there, version) {
+        return Provided::Refused(refused);
+    }
+    if there.version == version && there.parts.holds(needed) {
+        return Provided::There;
+    }
+    if there.is_intact {
+        return Provided::Anew(there.parts.with(needed));
+    }
+    Provided::Refused(format!(
+        "{HEADER_NAME} lacks what this needs, and somebody has changed it: delete it, and it's written anew"
+    ))
+}
+
+/// Why a header can't be used by the gridfuse that writes `version`, and not be written anew either.
+fn too_different(there: &Installed, version: u32) -> Option<String> {
+    let found = there.version;
+    if found > version {
+        return Some(format!(
+            "{HEADER_NAME} is of version {found}, and this gridfuse writes version {version}: update gridfuse"
+        ));
+    }
+    if found < SUPPORTED_FROM {
+        return Some(format!(
+            "{HEADER_NAME} is of an older version, which this gridfuse doesn't write anew: revert what was rewritten with it, and delete it"
+        ));
+    }
+    (found < version && !there.is_intact).then(|| {
+        format!(
+            "{HEADER_NAME} is of version {found}, this gridfuse writes version {version}, and somebody has changed it: delete it, and it's \
+             written anew"
+        )
+    })
+}
+
+fn is_named_so(db: &dyn Db, file: SourceFile) -> bool {
+    file.path(db).file_name().is_some_and(|name| name == HEADER_NAME)
+}
+
+/// The directory of the runtime header that a file is to include: the project's, or the file's own.
+fn home(db: &dyn Db, user: SourceFile) -> PathBuf {
+    let own = || user.path(db).parent().unwrap_or(Path::new("")).to_path_buf();
+    settings(db, user).header_dir.clone().unwrap_or_else(own)
 }
 
 /// The words that a macro must not have where the header is included: those of the header, and `min` and `max`, which are in what it
@@ -108,7 +181,7 @@ impl Header {
 fn own_words() -> &'static HashSet<&'static str> {
     static WORDS: OnceLock<HashSet<&'static str>> = OnceLock::new();
     WORDS.get_or_init(|| {
-        let lines = logical_lines(HEADER);
+        let lines = logical_lines(&HEADER);
         let asked: HashSet<&str> = lines
             .iter()
             .filter_map(|line| line.directive)
@@ -118,7 +191,7 @@ fn own_words() -> &'static HashSet<&'static str> {
             let limit = word.len() > 4 && word.ends_with("_MAX");
             limit || word.starts_with('_') || word.starts_with("cuda") || matches!(word, "NULL" | "stderr" | "stdout")
         };
-        let words = lex::identifiers(HEADER).filter(|word| !asked.contains(word) && !of_system(word));
+        let words = lex::identifiers(&HEADER).filter(|word| !asked.contains(word) && !of_system(word));
         let mut words: HashSet<&str> = words.collect();
         words.extend(["min", "max"]);
         words
@@ -550,6 +623,37 @@ mod tests {
         let text = "#include <a>\r\n#define A \\\r\n  1\r\nint x;\r\n";
         let (at, insert) = insertion(text, "gridfuse.cuh", "\r\n").unwrap_or_default();
         assert_eq!((at, insert.as_str()), (12, "\r\n#include \"gridfuse.cuh\""));
+    }
+
+    #[test]
+    fn what_becomes_of_a_header() {
+        let parts = PartSet::of(|part| part.name == "coarsen");
+        let more = PartSet::of(|part| part.name == "threshold");
+        let there = |version, is_intact| Installed {
+            version,
+            parts,
+            is_intact,
+        };
+        assert_eq!(provided(&there(1, true), parts, 1), Provided::There);
+        assert_eq!(provided(&there(1, false), parts, 1), Provided::There);
+        assert_eq!(provided(&there(1, true), more, 1), Provided::Anew(parts.with(more)));
+        // Older: written anew, with what it had.
+        assert_eq!(provided(&there(1, true), parts, 2), Provided::Anew(parts));
+        assert_eq!(provided(&there(1, true), more, 2), Provided::Anew(parts.with(more)));
+        for (refused, reason) in [
+            (provided(&there(1, false), more, 1), "delete it, and it's written anew"),
+            (
+                provided(&there(1, false), parts, 2),
+                "version 1, this gridfuse writes version 2, and somebody has",
+            ),
+            (provided(&there(0, true), parts, 1), "of an older version"),
+            (provided(&there(2, true), parts, 1), "update gridfuse"),
+        ] {
+            let Provided::Refused(text) = refused else {
+                panic!("{reason}")
+            };
+            assert!(text.contains(reason), "{text}");
+        }
     }
 
     #[test]

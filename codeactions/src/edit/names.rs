@@ -8,8 +8,8 @@ use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::mentions::{FileWords, file_words};
 use gridfuse_analysis::hir::visible::visible_names;
 
-use crate::edit::include::HEADER_NAME;
 use crate::edit::lex;
+use crate::runtime::is_header;
 
 /// The names in use, to which picked names are added.
 #[derive(Default)]
@@ -24,7 +24,7 @@ impl Names {
     /// The identifiers in `file` and in everything that it includes but the runtime header, whose names are in a namespace.
     pub fn add_file(&mut self, db: &dyn Db, file: SourceFile) {
         for file in included_files(db, file) {
-            let ours = file.path(db).file_name().is_some_and(|n| n == HEADER_NAME);
+            let ours = is_header(db, *file);
             if !ours && self.seen.insert(*file) {
                 self.files.push(file_words(db, *file));
             }

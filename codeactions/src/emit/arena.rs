@@ -10,7 +10,7 @@ use gridfuse_analysis::hir::{Body, ExprKind};
 
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
-use crate::edit::include::{HEADER_NAME, Header};
+use crate::edit::include::Header;
 use crate::edit::lex;
 use crate::edit::names::words_with_macros;
 use crate::emit::launchpad::{self, Listed};
@@ -22,6 +22,7 @@ use crate::facts::effects::Effects;
 use crate::facts::pure;
 use crate::facts::room::{Collected, bytes_per_thread};
 use crate::facts::site::Site;
+use crate::runtime::is_header;
 
 /// The parent kernel and everything that has to change when it gets an arena.
 pub struct Parent<'db> {
@@ -83,7 +84,7 @@ impl<'db> Parent<'db> {
         }
         refuse_to_leave_unseen(name, effects, refusals);
         // The runtime header has locals of many names, and knows no kernel of the user's.
-        let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
+        let of_user = |m: &FileRange| !is_header(db, m.file);
         for mention in other_mentions(db, parent).into_iter().filter(of_user).take(3) {
             refusals.add(
                 format!("`{name}` is mentioned where it isn't launched, so it may be called in ways that aren't seen"),

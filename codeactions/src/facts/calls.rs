@@ -8,8 +8,8 @@ use gridfuse_analysis::hir::library::library;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
 
-use crate::edit::include::HEADER_NAME;
 use crate::edit::lex;
+use crate::runtime::is_header;
 
 /// The namespace of the runtime header with atomic operations that are called as CUDA's, and do for a warp what those do for a thread.
 pub use gridfuse_analysis::hir::library::TOGETHER;
@@ -27,7 +27,7 @@ fn is_of_program(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
         return true;
     }
     let seen = included_files(db, function.file(db));
-    let of_runtime = |file: SourceFile| file.path(db).file_name().is_some_and(|n| n == HEADER_NAME);
+    let of_runtime = |file: SourceFile| is_header(db, file);
     let functions = functions_in(db, function, name);
     let mut files = functions.iter().map(|f| f.file(db));
     files.any(|file| seen.contains(&file) && !of_runtime(file))

@@ -22,8 +22,8 @@ use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, 
 
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
-use crate::edit::include::HEADER_NAME;
 use crate::facts::site::{Site, syntax_error};
+use crate::runtime::is_header;
 
 /// A function with what is asked of its text.
 pub struct Function<'db> {
@@ -286,7 +286,7 @@ fn launching_callees<'db>(db: &'db dyn Db, from: FunctionItem<'db>) -> Vec<Funct
                 continue;
             };
             for callee in functions_in(db, item, name) {
-                let ours = callee.file(db).path(db).file_name().is_some_and(|n| n == HEADER_NAME);
+                let ours = is_header(db, callee.file(db));
                 if ours || !callee.has_body(db) || callee.signature(db).kernel || !seen.insert(callee) {
                     continue;
                 }

@@ -81,7 +81,7 @@ pub struct Operation {
     pub stmt: StmtId,
     /// The call.
     pub call: ExprId,
-    /// `atomicAdd`, or `gridfuse::together::atomicAdd`.
+    /// `atomicAdd`, or `gridfuse::warp_aggregated::atomicAdd`.
     pub name: String,
     /// Its first argument.
     pub pointer: ExprId,

@@ -7,9 +7,9 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::resolve::{only_known_launches, other_mentions};
 
 use crate::api::refusal::Refusals;
-use crate::edit::include::HEADER_NAME;
 use crate::edit::lex::{self, Token};
 use crate::facts::child::Child;
+use crate::runtime::is_header;
 
 /// Refuses a child that something may be set for: it is passed to a function that isn't known to leave it as it is, or a pointer to it is
 /// kept. For rewrites that launch another kernel in its place.
@@ -19,7 +19,7 @@ pub fn refuse_configured(child: &Child<'_>, refusals: &mut Refusals) {
         return;
     }
     // The runtime header has locals of many names, and knows no kernel of the user's.
-    let of_user = |file: SourceFile| file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
+    let of_user = |file: SourceFile| !is_header(db, file);
     let mut places = Vec::new();
     for mention in other_mentions(db, child.item).into_iter().filter(|m| of_user(m.file)) {
         let text = mention.file.text(db);

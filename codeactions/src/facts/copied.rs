@@ -16,7 +16,6 @@ use gridfuse_analysis::hir::resolve::{declarations_of, functions_named};
 use gridfuse_analysis::hir::visible::visible;
 use gridfuse_analysis::hir::{ExprId, ExprKind, Name};
 
-use crate::edit::include::HEADER_NAME;
 use crate::edit::lex::{self, TokenKind};
 use crate::edit::names::words_with_macros;
 use crate::facts::child::Child;
@@ -24,6 +23,7 @@ use crate::facts::cluster::Function;
 use crate::facts::effects::{BUILTINS, Effects, effects};
 use crate::facts::movable::{Form, shut_out};
 use crate::facts::site::function_around;
+use crate::runtime::is_header;
 
 /// Functions that are looked at.
 const MAX_FUNCTIONS: usize = 200;
@@ -200,7 +200,7 @@ impl<'db> Search<'_, 'db> {
             let mut edges = BTreeSet::new();
             for name in mentioned(db, item) {
                 for callee in functions_named(db, item.file(db), &name) {
-                    let ours = callee.file(db).path(db).file_name().is_some_and(|n| n == HEADER_NAME);
+                    let ours = is_header(db, callee.file(db));
                     // A declaration counts where its default arguments read something.
                     let reads = self.reads.contains_key(&callee);
                     if ours || callee.signature(db).kernel || !(callee.has_body(db) || reads) {

@@ -27,9 +27,9 @@ use gridfuse_analysis::hir::visible::visible;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{Body, ExprKind, Literal, StmtKind, Storage, body};
 
-use crate::edit::include::HEADER_NAME;
 use crate::edit::lex::{self, Token, TokenKind};
 use crate::facts::calls;
+use crate::runtime::is_header;
 
 /// A place with the words to name what stands there.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
@@ -181,8 +181,7 @@ impl<'db> Scan<'db> {
             return;
         }
         // What the runtime header does is no effect of the program's: who uses it knows what for.
-        let file_name = function.file(self.db).path(self.db).file_name();
-        if file_name.is_some_and(|n| n == HEADER_NAME) || !self.done.insert(function) {
+        if is_header(self.db, function.file(self.db)) || !self.done.insert(function) {
             return;
         }
         if self.active.len() > 60 {

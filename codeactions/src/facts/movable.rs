@@ -18,6 +18,7 @@ use crate::edit::style;
 use crate::facts::child::Child;
 use crate::facts::copied;
 use crate::facts::effects::{Assembly, BUILTINS, Effects};
+use crate::runtime::is_header;
 
 /// Which built-in variables become parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -337,7 +338,7 @@ pub fn implicit_read(child: &Child<'_>) -> Option<FileRange> {
 #[salsa::tracked]
 fn implicit_read_in(db: &dyn Db, file: SourceFile) -> Option<TextRange> {
     let text = file.text(db);
-    if file.path(db).ends_with("gridfuse.cuh") {
+    if is_header(db, file) {
         return None;
     }
     let by_name = |name: &str| {

@@ -8,7 +8,7 @@ use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::definitions_by_name;
 
-use crate::edit::include::HEADER_NAME;
+use crate::runtime::is_header;
 
 /// The files of every program that `file` is a part of, the runtime header left out: the sources that include it, those that
 /// have a file in common with one of them or define what it declares, and all that these include. No program has two
@@ -24,7 +24,7 @@ pub fn files_of(db: &dyn Db, file: SourceFile) -> Vec<SourceFile> {
     let own = |f: SourceFile| -> HashSet<SourceFile> {
         let included = included_files(db, f).iter().copied();
         let mut all: HashSet<SourceFile> = included.chain([f]).collect();
-        all.retain(|f| f.path(db).file_name().is_none_or(|n| n != HEADER_NAME));
+        all.retain(|f| !is_header(db, *f));
         all
     };
     let units: Vec<SourceFile> = workspace

@@ -9,7 +9,6 @@ use gridfuse_analysis::hir::resolve::{Meaning, functions_in, functions_named, me
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, Storage, body};
 
-use crate::edit::include::HEADER_NAME;
 use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
@@ -20,6 +19,7 @@ use crate::facts::moved;
 use crate::facts::moved::Spot;
 use crate::facts::site::Site;
 use crate::facts::unlowered::named_unlowered;
+use crate::runtime::is_header;
 
 /// The operands directly inside an expression that is made of understood parts; `None` for the others.
 fn operands(body: &Body, expr: ExprId) -> Option<Vec<ExprId>> {
@@ -82,7 +82,7 @@ fn calls_pure(site: &Site<'_>, name: &str) -> bool {
         return true;
     }
     // A name that the user has for a function may be a member's in the runtime header.
-    let of_runtime = |file: SourceFile| file.path(site.db).file_name().is_some_and(|n| n == HEADER_NAME);
+    let of_runtime = |file: SourceFile| is_header(site.db, file);
     let bodies: Vec<_> = functions_named(site.db, site.file, name)
         .into_iter()
         .filter(|f| f.has_body(site.db) && (name.contains("gridfuse::") || !of_runtime(f.file(site.db))))

@@ -57,7 +57,7 @@ __global__ void verify(const int* row, const int* col, const int* weight, int* t
 
 __global__ void check(const int* col, const int* weight, int* too_light, int v, int begin, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < count && weight[begin + i] < col[begin + i]) gridfuse::together::atomicAdd(&too_light[v], 1);
+    if (i < count && weight[begin + i] < col[begin + i]) gridfuse::warp_aggregated::atomicAdd(&too_light[v], 1);
 }
 
 __global__ void verify(const int* row, const int* col, const int* weight, int* too_light, int n) {

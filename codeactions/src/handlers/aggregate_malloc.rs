@@ -23,12 +23,13 @@ use crate::api::rewrite::{Axis, Family, Launches, Measured, OptionSpec, Rewrite,
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
-use crate::edit::include::{HEADER_NAME, Header};
+use crate::edit::include::Header;
 use crate::edit::lex::{self, TokenKind};
 use crate::facts::allocations::{Allocator, Call, calls};
 use crate::facts::calls::is_plain_type;
 use crate::facts::effects::effects;
 use crate::facts::program;
+use crate::runtime::is_header;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-malloc",
@@ -463,7 +464,7 @@ impl Device<'_, '_> {
         let name = self.name();
         let text = self.function.text(db);
         let found = effects(db, self.function);
-        let runtime = |place: FileRange| place.file.path(db).file_name().is_some_and(|n| n == HEADER_NAME);
+        let runtime = |place: FileRange| is_header(db, place.file);
         let known = calls(db, self.function);
         // Not the arguments: a function's name in them is a pointer to it.
         let named = |call: &Call| match self.body.expr(call.expr).kind {

@@ -12,7 +12,6 @@ use crate::api::rewrite::{Family, Launches, Measured, Rewrite, RewriteCtx, Targe
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
-use crate::edit::include::HEADER_NAME;
 use crate::emit::replaced_launch::replace_launch;
 use crate::emit::split::Split;
 use crate::emit::target;
@@ -24,6 +23,7 @@ use crate::facts::movable::KEPT_BLOCK;
 use crate::facts::order::CreatedStream;
 use crate::facts::read_only;
 use crate::facts::site::Site;
+use crate::runtime::is_header;
 use crate::transforms::aggregate::{refuse_child, understand_stream};
 use crate::transforms::self_launch::{
     Plan, Runtime, bounds, entries, launches_kernel, own_launches, refuse_other_instance, uniform,
@@ -278,7 +278,7 @@ fn refuse_kernel<'db>(
             ),
         }
     }
-    let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
+    let of_user = |m: &FileRange| !is_header(db, m.file);
     for mention in other_mentions(db, child.item).into_iter().filter(of_user).take(3) {
         refusals.add(
             format!(

@@ -14,12 +14,12 @@ use crate::api::rewrite::{Family, Measured, Offered, Rewrite, RewriteCtx, Target
 use crate::api::source_edit::SourceEdit;
 use crate::edit::builder::EditBuilder;
 use crate::edit::builder::finish;
-use crate::edit::include::HEADER_NAME;
 use crate::edit::style;
 use crate::facts::program::files_of;
 use crate::facts::site::Site;
 use crate::facts::site::function_around;
 use crate::facts::site::site_at;
+use crate::runtime::is_header;
 
 pub(super) const RAISE: Rewrite = Rewrite {
     id: "raise-pending-launch-limit",
@@ -241,7 +241,7 @@ fn restore(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     }
     let mut collected = false;
     for file in Workspace::try_get(db).map(|w| w.files(db)).unwrap_or_default().values() {
-        if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) {
+        if is_header(db, *file) {
             continue;
         }
         collected |= file.text(db).contains("gridfuse::Aggregator");

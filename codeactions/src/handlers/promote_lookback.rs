@@ -85,7 +85,7 @@ void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
 ```cuda
 #include "gridfuse.cuh"
 
-__device__ __forceinline__ void compact_link(gridfuse::RunningChain<int, gridfuse::Sum>& chain,
+__device__ __forceinline__ void compact_link(gridfuse::DecoupledLookback<int, gridfuse::plus>& chain,
                                              const int* in, int* out, int* kept, int n, int tile) {
     __shared__ int sums[256];
     int i = tile * 256 + threadIdx.x;
@@ -115,7 +115,7 @@ __device__ __forceinline__ bool compact_goes_on(int n, int tile) {
 
 __global__ void compact(const int* in, int* out, int* kept, int n, int tile, int offset,
                         gridfuse::ChainMemory memory) {
-    gridfuse::RunningChain<int, gridfuse::Sum> chain(memory, offset);
+    gridfuse::DecoupledLookback<int, gridfuse::plus> chain(memory, offset);
     auto goes_on = [&](unsigned long long link) {
         return compact_goes_on(n, tile + static_cast<int>(link));
     };

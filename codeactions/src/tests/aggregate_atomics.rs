@@ -31,42 +31,42 @@ fn places_that_the_arguments_decide() {
         (
             PLAIN,
             "if (i < count) atomicAdd(&out[begin], i);",
-            "if (i < count) gridfuse::together::atomicAdd(&out[begin], i);",
+            "if (i < count) gridfuse::warp_aggregated::atomicAdd(&out[begin], i);",
         ),
         (
             PLAIN,
             "atomicMin(out + begin, i);",
-            "gridfuse::together::atomicMin(out + begin, i);",
+            "gridfuse::warp_aggregated::atomicMin(out + begin, i);",
         ),
         (
             PLAIN,
             "atomicXor(&out[2 * (begin + 1)], i);",
-            "gridfuse::together::atomicXor(&out[2 * (begin + 1)], i);",
+            "gridfuse::warp_aggregated::atomicXor(&out[2 * (begin + 1)], i);",
         ),
         (
             PLAIN,
             "if (out[i] == 3) atomicAdd(&out[begin], 1);",
-            "if (out[i] == 3) gridfuse::together::atomicAdd(&out[begin], 1);",
+            "if (out[i] == 3) gridfuse::warp_aggregated::atomicAdd(&out[begin], 1);",
         ),
         (
             PLAIN,
             "atomicAdd(&total, i);",
-            "gridfuse::together::atomicAdd(&total, i);",
+            "gridfuse::warp_aggregated::atomicAdd(&total, i);",
         ),
         (
             PLAIN,
             "for (int k = 0; k < i; ++k) atomicOr(out, k);",
-            "gridfuse::together::atomicOr(out, k);",
+            "gridfuse::warp_aggregated::atomicOr(out, k);",
         ),
         (
             "Pair* out, int begin, int count",
             "atomicAdd(&out[begin].y, 3ull);",
-            "gridfuse::together::atomicAdd(&out[begin].y, 3ull);",
+            "gridfuse::warp_aggregated::atomicAdd(&out[begin].y, 3ull);",
         ),
         (
             "Pair* out, int begin, int count",
             "atomicMax(&out->x, 3ull);",
-            "gridfuse::together::atomicMax(&out->x, 3ull);",
+            "gridfuse::warp_aggregated::atomicMax(&out->x, 3ull);",
         ),
     ] {
         let result = rewrite(ID, &with(parameters, code));
@@ -80,9 +80,9 @@ fn places_that_the_arguments_decide() {
     atomicAdd(&out[i], i);
     atomicSub(&out[begin + 1], i);"#,
     );
-    rewrite(ID, &several).has(&[r#"gridfuse::together::atomicAdd(&out[begin], i);
+    rewrite(ID, &several).has(&[r#"gridfuse::warp_aggregated::atomicAdd(&out[begin], i);
     atomicAdd(&out[i], i);
-    gridfuse::together::atomicSub(&out[begin + 1], i);"#]);
+    gridfuse::warp_aggregated::atomicSub(&out[begin + 1], i);"#]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn many_threads_that_are_left_are_combined() {
         "if (threadIdx.y != 0) return;\n    out[threadIdx.x] = 1;",
     ] {
         let text = with(PLAIN, &format!("{code}\n    atomicAdd(&out[begin], 1);"));
-        rewrite(ID, &text).has(&["    gridfuse::together::atomicAdd(&out[begin], 1);"]);
+        rewrite(ID, &text).has(&["    gridfuse::warp_aggregated::atomicAdd(&out[begin], 1);"]);
     }
 }
 
@@ -206,14 +206,14 @@ fn what_is_combined_is_no_obstacle() {
         "coarsen",
     ] {
         let result = rewrite(id, &marked);
-        result.has(&["if (i < count) gridfuse::together::atomicAdd(&out[begin], i);"]);
+        result.has(&["if (i < count) gridfuse::warp_aggregated::atomicAdd(&out[begin], i);"]);
         assert_eq!(result.assumes, rewrite(id, &plain).assumes, "{id}");
         // The body may have been moved before.
         if let Some(at) = result.text().find("child<<<") {
             let moved = rewrite(id, &plain).text().to_owned();
             let launch = moved.rfind("child<<<").unwrap_or(at);
             let marked = format!("{}$0{}", &moved[..launch], &moved[launch..]);
-            rewrite(ID, &marked).has(&["gridfuse::together::atomicAdd(&out[begin], i);"]);
+            rewrite(ID, &marked).has(&["gridfuse::warp_aggregated::atomicAdd(&out[begin], i);"]);
         }
     }
 }

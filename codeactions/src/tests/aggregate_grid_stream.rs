@@ -2,7 +2,7 @@
 
 use super::nesting::{NEST, QUICKSORT};
 use super::{program, refuses, rewrite, rewrite_files, with_child};
-use crate::edit::include::{HEADER, HEADER_NAME};
+use crate::runtime::{HEADER, HEADER_NAME};
 
 const ID: &str = "aggregate-grid-stream";
 
@@ -442,7 +442,7 @@ fn a_function_of_the_user_may_be_called_as_a_member_of_the_header() {
     let own = own.replace("parent<<<(n + 127) / 128,", "parent<<<resident_blocks(n),");
     // The header that an earlier rewrite has put there.
     let own = format!("#include \"{HEADER_NAME}\"\n{own}");
-    let files = [("a.cu", own.as_str()), (HEADER_NAME, HEADER)];
+    let files = [("a.cu", own.as_str()), (HEADER_NAME, &HEADER)];
     let found = rewrite_files("aggregate-grid", &files, &[]).unwrap_or_else(|reasons| panic!("{reasons:?}"));
     found.has(&["gridfuse::arena_for(resident_blocks(n), 128)"]);
 }

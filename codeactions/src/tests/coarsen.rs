@@ -362,7 +362,7 @@ fn large_blocks_get_launch_bounds() {
         1,
     );
     assert!(text.contains("$0") && text.contains(call));
-    let header = (crate::edit::include::HEADER_NAME, crate::edit::include::HEADER);
+    let header = (crate::runtime::HEADER_NAME, &**crate::runtime::HEADER);
     let second = rewrite_files(ID, &[("a.cu", &text), header], &[]);
     let Ok(second) = second else { panic!("{second:?}") };
     second.has(&[

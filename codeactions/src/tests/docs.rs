@@ -11,8 +11,8 @@ use gridfuse_analysis::host::Host;
 use super::rewrite;
 use crate::api::rewrite::Options;
 use crate::api::source_edit::apply;
-use crate::edit::include::HEADER;
 use crate::handlers::{REWRITES, of_launches, of_places, rewrite_by_id};
+use crate::runtime::HEADER;
 
 fn example(doc: &str, heading: &str) -> String {
     let section = doc.split(&format!("## {heading}\n```cuda\n")).nth(1).unwrap_or("");
@@ -57,7 +57,7 @@ fn examples_of_fixes() {
         let (before, after) = (example(fix.doc, "Before"), example(fix.doc, "After"));
         assert!(!before.is_empty() && !after.is_empty(), "{} has no example", fix.id);
         let mut host = Host::new();
-        host.set_file(Path::new("/p/gridfuse.cuh"), HEADER);
+        host.set_file(Path::new("/p/gridfuse.cuh"), HEADER.clone());
         let file = host.set_file(Path::new("/p/a.cu"), before.clone());
         let place = place_of(&host, file, fix.id);
         let edit = fix.apply(host.db(), place, &Options::default());

@@ -217,10 +217,7 @@ fn a_second_launch_uses_the_same_function() {
     );
     let first = rewrite(ID, &text);
     let second = first.text().replace("child<<<2, 64>>>", "$0child<<<2, 64>>>");
-    let files = [
-        ("a.cu", second.as_str()),
-        ("gridfuse.cuh", crate::edit::include::HEADER),
-    ];
+    let files = [("a.cu", second.as_str()), ("gridfuse.cuh", &*crate::runtime::HEADER)];
     let second = rewrite_files(ID, &files, &[]).unwrap_or_else(|r| panic!("{r:#?}"));
     second.has(&["child_serial(2, 64, out, begin, 1);"]);
     assert_eq!(second.text().matches("void child_serial").count(), 1);

@@ -9,8 +9,8 @@ use gridfuse_analysis::host::Host;
 use super::{program, with_child};
 use crate::api::rewrite::Options;
 use crate::api::source_edit::apply;
-use crate::edit::include::HEADER;
 use crate::handlers::place_rewrite;
+use crate::runtime::HEADER;
 
 /// Applies a fix at `$0`: the new text and the assumptions, or the reasons against it.
 pub fn fix(id: &str, text: &str, options: &[(&str, &str)]) -> Result<(String, Vec<String>), Vec<String>> {
@@ -26,7 +26,7 @@ pub fn fix_beside(
 ) -> Result<(String, Vec<String>), Vec<String>> {
     let at = text.find("$0").unwrap_or_default() as u32;
     let mut host = Host::new();
-    host.set_file(Path::new("/p/gridfuse.cuh"), HEADER);
+    host.set_file(Path::new("/p/gridfuse.cuh"), HEADER.clone());
     for (name, text) in others {
         host.set_file(&Path::new("/p").join(name), *text);
     }

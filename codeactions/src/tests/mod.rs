@@ -28,6 +28,7 @@ mod optimize;
 mod outcome;
 mod persistent_loop;
 mod promote;
+mod runtime_header;
 mod serialize;
 mod stream_order;
 mod threshold;
@@ -37,7 +38,9 @@ mod unseen;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use gridfuse_analysis::base::settings::Settings;
 use gridfuse_analysis::facts::launch::{LaunchId, launches};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
@@ -46,8 +49,8 @@ use crate::api::refusal::Reason;
 use crate::api::rewrite::{Options, Verdict};
 use crate::api::source_edit::SourceEdit;
 use crate::api::source_edit::apply;
-use crate::edit::include::{HEADER, HEADER_NAME};
 use crate::handlers::rewrite_by_id;
+use crate::runtime::{HEADER_NAME, PartSet, header};
 
 /// What a rewrite did to a program: the new texts by file name, and the assumptions.
 #[derive(Debug)]
@@ -76,7 +79,18 @@ impl Rewritten {
 
 /// Applies a rewrite to the launch behind `$0`, or to the first launch in a kernel or device function.
 pub fn rewrite_files(id: &str, files: &[(&str, &str)], options: &[(&str, &str)]) -> Result<Rewritten, Vec<String>> {
+    rewrite_in(&Settings::default(), id, files, options)
+}
+
+/// The same in a project of which `settings` hold.
+pub fn rewrite_in(
+    settings: &Settings,
+    id: &str,
+    files: &[(&str, &str)],
+    options: &[(&str, &str)],
+) -> Result<Rewritten, Vec<String>> {
     let mut host = Host::new();
+    host.set_settings(BTreeMap::from([(PathBuf::from("/p"), Arc::new(settings.clone()))]));
     let mut cursor = None;
     let mut names = Vec::new();
     for (name, text) in files {
@@ -219,7 +233,8 @@ fn the_header_is_created_once() {
         "threshold",
         &program("child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
     );
-    assert_eq!(result.files.get(HEADER_NAME).map(String::as_str), Some(HEADER));
+    let wanted = header(PartSet::of(|part| ["serial", "threshold"].contains(&part.name)));
+    assert_eq!(result.files.get(HEADER_NAME).map(String::as_str), Some(&*wanted));
     let foreign = [
         ("a.cu", program("child<<<(count + 31) / 32, 32>>>(out, begin, count);")),
         (HEADER_NAME, "// not the runtime\n".to_owned()),

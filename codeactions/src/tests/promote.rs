@@ -79,7 +79,7 @@ fn runs_early_what_needs_nothing() {
 #[test]
 fn looks_back_for_a_running_sum() {
     rewrite("promote-lookback", SUMS).has(&[
-        "gridfuse::RunningChain<int, gridfuse::Sum> chain(memory, before);",
+        "gridfuse::DecoupledLookback<int, gridfuse::plus> chain(memory, before);",
         r#"    int before = chain.before(total);
     if (threadIdx.x == 0 && tile + 1 < n) chain.launch();"#,
     ]);
@@ -528,19 +528,19 @@ fn running_values_of_all_types() {
         let program = with("int tile, int before", &format!("int tile, {ty} before"));
         let result = rewrite("promote-lookback", &program);
         result.has(&[&format!(
-            "gridfuse::RunningChain<{ty}, gridfuse::Sum> chain(memory, before);"
+            "gridfuse::DecoupledLookback<{ty}, gridfuse::plus> chain(memory, before);"
         )]);
         assert_eq!(besides_memory(&result), Vec::<&String>::new());
     }
     for (ty, next, operation) in [
-        ("double", "max(before, 0.5 * total)", "Greatest"),
-        ("double", "fmin(before, 0.5 * total)", "Least"),
-        ("float", "fmaxf(before, 0.5f * total)", "Greatest"),
-        ("float", "min(before, 0.5f * total)", "Least"),
+        ("double", "max(before, 0.5 * total)", "maximum"),
+        ("double", "fmin(before, 0.5 * total)", "minimum"),
+        ("float", "fmaxf(before, 0.5f * total)", "maximum"),
+        ("float", "min(before, 0.5f * total)", "minimum"),
     ] {
         let program = with("int tile, int before", &format!("int tile, {ty} before")).replace("before + total", next);
         let result = rewrite("promote-lookback", &program);
-        result.has(&[&format!("gridfuse::RunningChain<{ty}, gridfuse::{operation}>")]);
+        result.has(&[&format!("gridfuse::DecoupledLookback<{ty}, gridfuse::{operation}>")]);
         assert_eq!(besides_memory(&result), Vec::<&String>::new());
     }
 }

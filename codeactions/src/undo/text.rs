@@ -12,12 +12,13 @@ use gridfuse_analysis::hir::resolve::functions_named;
 
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
-use crate::edit::include::{HEADER_NAME, insertion, insertion_at_head};
+use crate::edit::include::{insertion, insertion_at_head};
 use crate::edit::lex::{self, Token};
 use crate::edit::names::Names;
 use crate::edit::style;
 use crate::emit::target;
 use crate::facts::child::Child;
+use crate::runtime::{HEADER_NAME, is_header};
 
 /// The items of the list that `open` (a bracket, an index into `tokens`) begins, and the index of the bracket that ends it. Commas in
 /// angle brackets divide, unless the list is in angle brackets itself, or they are those of the runtime's templates.
@@ -86,7 +87,7 @@ pub fn is_used_elsewhere(db: &dyn Db, home: SourceFile, word: &str, except: &[Fi
     let files = Workspace::try_get(db).map(|w| w.files(db)).unwrap_or_default();
     files.values().any(|file| {
         let text = file.text(db);
-        if file.path(db).file_name().is_some_and(|n| n == HEADER_NAME) || !text.contains(word) {
+        if is_header(db, *file) || !text.contains(word) {
             return false;
         }
         if has_its_own(db, *file, home, word) {

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use gridfuse_codeactions::runtime::HEADER_NAME;
+
 use super::project::Project;
 use super::write::{NewText, WriteError, write_all};
 use super::{CliError, diff};
 use crate::changes::Change;
 
-/// New files with more lines than this are only named where somebody reads the difference, and not a program.
+/// New files with more lines than this, and the runtime header, are only named where somebody reads the difference, and not a program.
 const LONG: usize = 200;
 
 /// Shows the changes as one unified diff: all of it for a file or a pipe, which a program may apply.
@@ -29,15 +31,20 @@ fn difference(
     let (edited, created): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, change)| change.before.is_some());
     for (path, change) in edited.into_iter().chain(created) {
         let lines = change.after.lines().count();
-        let path = show(path);
-        if read_by_someone && change.before.is_none() && lines > LONG {
+        let runtime = path.file_name().is_some_and(|name| name == HEADER_NAME);
+        let shown = show(path);
+        let what = match &change.before {
+            None => format!("is created: {lines} lines"),
+            Some(_) => format!("gets what the rewrite needs: it then has {lines} lines"),
+        };
+        if read_by_someone && (runtime || change.before.is_none() && lines > LONG) {
             writeln!(
                 out,
-                "{path} is created: {lines} lines, left out on a terminal; a file or a pipe gets them"
+                "{shown} {what}, left out on a terminal; a file or a pipe gets them"
             )?;
             continue;
         }
-        let text = diff::unified(&path, change.before.as_deref(), &change.after);
+        let text = diff::unified(&shown, change.before.as_deref(), &change.after);
         out.write_all(text.as_bytes())?;
     }
     Ok(())
@@ -78,6 +85,7 @@ mod tests {
             // First by name: it still comes behind what is changed.
             (PathBuf::from("a.cuh"), change(None, &long)),
             (PathBuf::from("b.cuh"), change(None, "short\n")),
+            (PathBuf::from(HEADER_NAME), change(Some("old\n"), "new\n")),
             (PathBuf::from("x.cu"), change(Some(""), &long)),
         ]);
         let mut out = Vec::new();
@@ -89,7 +97,10 @@ mod tests {
     #[test]
     fn long_new_files_are_only_named_on_a_terminal() -> io::Result<()> {
         let text = shown(true)?;
-        assert!(text.starts_with("--- a/x.cu\n+++ b/x.cu\n"), "{text}");
+        let named = "gridfuse.cuh gets what the rewrite needs: it then has 1 lines, left out on a terminal";
+        let (first, rest) = text.split_once('\n').unwrap_or_default();
+        assert!(first.starts_with(named), "{text}");
+        assert!(rest.starts_with("--- a/x.cu\n+++ b/x.cu\n"), "{text}");
         assert!(
             text.contains(&format!("\na.cuh is created: {} lines", LONG + 1)),
             "{text}"

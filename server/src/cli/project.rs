@@ -109,6 +109,13 @@ impl Project {
         }
         texts.extend(unsaved.iter().map(|(path, text)| (path.clone(), text.clone())));
         let manifests = manifests(&files, &texts)?;
+        for path in manifests.headers() {
+            if !texts.contains_key(&path)
+                && let Ok(text) = files::read(&path, MAX_FOUND_BYTES)
+            {
+                texts.insert(path, text);
+            }
+        }
         let commands = manifests.commands(roots.iter().map(PathBuf::as_path));
         for problem in &commands.problems {
             note(&problem.to_string());

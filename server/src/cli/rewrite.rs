@@ -465,15 +465,7 @@ mod tests {
         let mut changes = BTreeMap::new();
         for (done, rewrite) in rewrites.iter().enumerate() {
             let options = Options::default();
-            target = apply(
-                &mut project,
-                &path,
-                target,
-                rewrite,
-                &options,
-                &mut changes,
-            )
-            .map_err(|_| done)?;
+            target = apply(&mut project, &path, target, rewrite, &options, &mut changes).map_err(|_| done)?;
         }
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok(changes

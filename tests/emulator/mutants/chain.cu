@@ -45,7 +45,7 @@ __host__ __device__ inline long long own_of(int number) { return mix(number, 7);
 
 // Each link looks back at what those before have said.
 __global__ void add(unsigned* written, long long* out, long long first, gridfuse::ChainMemory memory) {
-    gridfuse::RunningChain<long long, gridfuse::Sum> chain(memory, first);
+    gridfuse::DecoupledLookback<long long, gridfuse::plus> chain(memory, first);
     while (chain.next([](unsigned long long link) { return link + 1 < kLinks; })) {
         const int number = int(chain.number());
         if (threadIdx.x == blockDim.x - 1) written[number] = 3 + 2 * number;

@@ -18,11 +18,11 @@ __global__ void all(unsigned long long* sums, unsigned long long* least, int* mo
     const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
     for (int k = 0; k < 2; ++k) {
         if (k == 1 && thread % 4 == 0) continue;
-        gridfuse::together::atomicAdd(&sums[place_of(thread, k)], value_of(thread));
-        gridfuse::together::atomicMin(&least[place_of(thread, k)], value_of(thread));
-        gridfuse::together::atomicMax(&most[place_of(thread, k)], value_of(thread));
+        gridfuse::warp_aggregated::atomicAdd(&sums[place_of(thread, k)], value_of(thread));
+        gridfuse::warp_aggregated::atomicMin(&least[place_of(thread, k)], value_of(thread));
+        gridfuse::warp_aggregated::atomicMax(&most[place_of(thread, k)], value_of(thread));
     }
-    gridfuse::together::atomicMax(&most[kBelowZero], -1 - static_cast<int>(thread));
+    gridfuse::warp_aggregated::atomicMax(&most[kBelowZero], -1 - static_cast<int>(thread));
 }
 
 // The same by few threads, each of which collects what some of the others would do.

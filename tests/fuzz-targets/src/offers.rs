@@ -11,8 +11,8 @@ use gridfuse_analysis::host::Host;
 use gridfuse_codeactions::api::rewrite::{Options, Verdict};
 use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::apply;
-use gridfuse_codeactions::edit::include::HEADER_NAME;
 use gridfuse_codeactions::handlers::{of_launches, of_places};
+use gridfuse_codeactions::runtime::HEADER_NAME;
 
 use crate::{facts, workspace};
 

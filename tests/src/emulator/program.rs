@@ -6,7 +6,12 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use gridfuse_codeactions::runtime::HEADER;
+
 use super::translate::include_of_line;
+
+/// The runtime header in this repository, which includes its parts: a program gets it as a project would.
+const RUNTIME: &str = "codeactions/runtime/gridfuse.cuh";
 
 /// A program's own files. Paths are relative to a root that need not exist; they name the files in messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +57,11 @@ impl Program {
                     }
                     let there = root.join(&candidate);
                     if there.is_file() {
-                        program.files.insert(candidate.clone(), read(&there)?);
+                        let text = match candidate.ends_with(RUNTIME) {
+                            true => HEADER.clone(),
+                            false => read(&there)?,
+                        };
+                        program.files.insert(candidate.clone(), text);
                         wanted.push(candidate);
                         break;
                     }

@@ -858,7 +858,7 @@ fn operation_of(op: BinOp) -> Option<Operation> {
 
 /// What an atomic function does to an integer, when order doesn't matter. Floating-point sums depend on it.
 fn atomic_operation(name: &str, class: MemoryClass) -> Option<Operation> {
-    let name = name.strip_prefix("gridfuse::together::").unwrap_or(name);
+    let name = name.strip_prefix("gridfuse::warp_aggregated::").unwrap_or(name);
     let integer = matches!(class, MemoryClass::Int | MemoryClass::Long | MemoryClass::Short);
     let name = unqualified(name).trim_end_matches("_system");
     Some(match name {

@@ -371,12 +371,11 @@ fn leads_to(db: &dyn Db, function: FunctionItem<'_>, body: &Body, e: ExprId, roo
         | ExprKind::Conditional {
             then: a, otherwise: b, ..
         } => leads(*a) || leads(*b),
-        ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. } => {
-            parts.iter().any(|part| leads(*part))
-        }
+        ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. } => parts.iter().any(|part| leads(*part)),
         // The library returns numbers.
         ExprKind::Call { name, args, .. } => {
-            name.as_deref().is_none_or(|name| library_called(db, function, name).is_none())
+            name.as_deref()
+                .is_none_or(|name| library_called(db, function, name).is_none())
                 && args.iter().any(|part| leads(*part))
         }
         _ => false,
@@ -1061,11 +1060,7 @@ impl<'a, 'db> Pins<'a, 'db> {
             // Of a class it may keep a reference.
             ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. } => parts.iter().any(|e| within(*e)),
             // The library returns numbers, but for what adds up addresses.
-            ExprKind::Call { name: Some(name), .. }
-                if library_called(self.db, self.function, name).is_some() =>
-            {
-                false
-            }
+            ExprKind::Call { name: Some(name), .. } if library_called(self.db, self.function, name).is_some() => false,
             _ => within(value),
         }
     }

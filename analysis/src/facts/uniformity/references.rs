@@ -280,7 +280,8 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
             }
             ExprKind::Launch(launch) => {
                 let kernel = launch.kernel.as_deref();
-                if let Some(Callee::Functions(all, _)) = kernel.map(|name| by_name(db, self.function, name, &launch.args))
+                if let Some(Callee::Functions(all, _)) =
+                    kernel.map(|name| by_name(db, self.function, name, &launch.args))
                 {
                     self.of_call(&all, &launch.args, out);
                 }

@@ -277,7 +277,7 @@ impl Library {
 }
 
 /// The namespace of the runtime header with atomic operations that are called as CUDA's, and do for a warp what those do for a thread.
-pub const TOGETHER: &str = "gridfuse::together::";
+pub const TOGETHER: &str = "gridfuse::warp_aggregated::";
 
 /// Where a function of the table is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(writes("curand_init", 3), Some(vec![2]));
         assert_eq!(writes("__match_all_sync", 3), Some(vec![2]));
         assert_eq!(writes("__vibmax_s16x2", 4), Some(vec![2, 3]));
-        assert_eq!(writes("gridfuse::together::atomicMax", 2), Some(vec![0]));
-        assert_eq!(writes("gridfuse::together::sinf", 1), None);
+        assert_eq!(writes("gridfuse::warp_aggregated::atomicMax", 2), Some(vec![0]));
+        assert_eq!(writes("gridfuse::warp_aggregated::sinf", 1), None);
     }
 }

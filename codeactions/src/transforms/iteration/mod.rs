@@ -17,7 +17,6 @@ use crate::api::refusal::refuse;
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
-use crate::edit::include::HEADER_NAME;
 use crate::emit::target;
 use crate::facts::barriers;
 use crate::facts::child::Child;
@@ -28,6 +27,7 @@ use crate::facts::movable;
 use crate::facts::movable::Form;
 use crate::facts::movable::KEPT_BLOCK;
 use crate::facts::site::Site;
+use crate::runtime::is_header;
 use crate::transforms::aggregate::{refuse_child, refuse_waits, shared_memory};
 use crate::transforms::self_launch::{
     is_builtin, is_linear, is_x_of, keeps_block_size, refuse_other_instance, refuse_other_kernel, shared_bytes, uniform,
@@ -242,7 +242,7 @@ impl<'db> Iteration<'db> {
         if let Some(reason) = shared_memory(&Function::new(db, item), needed, used) {
             edit.assume(reason);
         }
-        let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
+        let of_user = |m: &FileRange| !is_header(db, m.file);
         for mention in other_mentions(db, item).into_iter().filter(of_user).take(3) {
             refusals.add(
                 format!(

@@ -14,7 +14,6 @@ use super::memory::write_before;
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
 use crate::draft::Draft;
-use crate::edit::include::HEADER_NAME;
 use crate::edit::lex;
 use crate::emit::arena::refuse_to_leave_unseen;
 use crate::emit::target;
@@ -27,6 +26,7 @@ use crate::facts::movable;
 use crate::facts::pure::{self, Top};
 use crate::facts::read_only::all_restrict;
 use crate::facts::site::Site;
+use crate::runtime::is_header;
 use crate::transforms::self_launch::{keeps_block_size, shared_bytes};
 
 /// What a link passes to the next one in the place of a parameter.
@@ -182,7 +182,7 @@ fn refuse_launch(site: &Site<'_>, effects: &Effects, refusals: &mut Refusals) {
 fn refuse_other_calls(db: &dyn Db, item: FunctionItem<'_>, refusals: &mut Refusals) {
     let name = gridfuse_analysis::hir::names::unqualified(item.name(db));
     // The runtime header has locals of many names, and knows no kernel of the user's.
-    let of_user = |m: &FileRange| m.file.path(db).file_name().is_none_or(|n| n != HEADER_NAME);
+    let of_user = |m: &FileRange| !is_header(db, m.file);
     for mention in other_mentions(db, item).into_iter().filter(of_user).take(3) {
         refusals.add(
             format!("`{name}` is mentioned where it isn't launched, so it may be called in ways that aren't seen"),

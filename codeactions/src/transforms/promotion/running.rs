@@ -35,7 +35,7 @@ impl Running {
         let running = match new.as_slice() {
             [] => Some(Running {
                 parameter: None,
-                chain_type: "gridfuse::RunningChain<>".to_owned(),
+                chain_type: "gridfuse::DecoupledLookback<>".to_owned(),
                 own: String::new(),
                 assumes: None,
             }),
@@ -105,15 +105,15 @@ fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<R
         _ => None,
     };
     let found = match &body.expr(body.strip_parens(arg)).kind {
-        ExprKind::Binary(BinOp::Add, a, b) => pair(*a, *b).map(|own| ("Sum", own, "+")),
+        ExprKind::Binary(BinOp::Add, a, b) => pair(*a, *b).map(|own| ("plus", own, "+")),
         ExprKind::Call {
             name: Some(name), args, ..
         } if !hides(site.db, site.parent, name) && functions_named(site.db, site.file, name).is_empty() => {
             match args.as_slice() {
                 [a, b] => {
                     let operation = match name.trim_start_matches("::") {
-                        "max" | "fmaxf" | "fmax" => Some("Greatest"),
-                        "min" | "fminf" | "fmin" => Some("Least"),
+                        "max" | "fmaxf" | "fmax" => Some("maximum"),
+                        "min" | "fminf" | "fmin" => Some("minimum"),
                         _ => None,
                     };
                     operation.and_then(|operation| Some((operation, pair(*a, *b)?, name.trim_start_matches("::"))))
@@ -173,7 +173,7 @@ fn running(chain: &Chain<'_>, index: usize, refusals: &mut Refusals) -> Option<R
     }
     Some(Running {
         parameter: Some(index),
-        chain_type: format!("gridfuse::RunningChain<{}, gridfuse::{operation}>", param.ty.base),
+        chain_type: format!("gridfuse::DecoupledLookback<{}, gridfuse::{operation}>", param.ty.base),
         own: crate::edit::one_line::flat(site.expr_source(own)),
         assumes,
     })

@@ -6,7 +6,7 @@ use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
-use gridfuse_codeactions::edit::include::HEADER;
+use gridfuse_codeactions::runtime::HEADER;
 
 use super::super::markdown::{code, describe, fenced, link};
 use super::super::state::Snapshot;
@@ -17,7 +17,7 @@ use crate::launches::{function_at, place_in};
 const NAMESPACE: &str = "gridfuse::";
 
 /// The namespace in it with the atomic operations that a warp does together.
-const TOGETHER: &str = "together";
+const WARP_AGGREGATED: &str = "warp_aggregated";
 
 /// The text about the name at `offset`, if it comes from a rewrite.
 pub fn at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(String, FileRange)> {
@@ -31,8 +31,8 @@ pub fn at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(String,
         return Some((runtime(name)?, place));
     }
     // One of the operations by the names of CUDA's.
-    if before.ends_with(&format!("{NAMESPACE}{TOGETHER}::")) {
-        return Some((runtime(TOGETHER)?, place));
+    if before.ends_with(&format!("{NAMESPACE}{WARP_AGGREGATED}::")) {
+        return Some((runtime(WARP_AGGREGATED)?, place));
     }
     if format!("{name}::") == NAMESPACE {
         let rest = text.get(range.end as usize..)?.strip_prefix("::")?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gridfuse_codeactions::edit::include::HEADER;
+use gridfuse_codeactions::runtime::{HEADER, Installed, header};
 
 use super::edits::Edits;
 use super::launch::literal;
@@ -22,6 +22,14 @@ fn included(rest: &str) -> Option<(&str, bool)> {
         return Some((rest.split_once('"')?.0, true));
     }
     Some((rest.strip_prefix('<')?.split_once('>')?.0, false))
+}
+
+/// The text that takes a file's place: the runtime header with all its parts, where the file is one that gridfuse wrote.
+pub(super) fn whole(text: &str) -> &str {
+    match Installed::read(text) {
+        Some(installed) if *text == *header(installed.parts) => &HEADER,
+        _ => text,
+    }
 }
 
 /// The runtime header of rewritten code needs nothing of what surrounds it: it stands before all programs, once.
@@ -69,7 +77,12 @@ pub fn translate(
                 if inlined.open.contains(&own) && !inlined.once.contains(&own) {
                     return Err(unsupported("a file that includes itself"));
                 }
-                let inner = if pass.program.files().get(&own).is_some_and(|text| **text == *HEADER) {
+                let inner = if pass
+                    .program
+                    .files()
+                    .get(&own)
+                    .is_some_and(|text| *whole(text) == **HEADER)
+                {
                     share(pass, &own, inlined)?;
                     String::new()
                 } else {

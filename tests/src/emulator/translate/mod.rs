@@ -201,7 +201,7 @@ impl<'p> Pass<'p> {
         let mut files = BTreeMap::new();
         let mut qualifiers = Qualifiers::default();
         for (path, text) in program.files() {
-            let file = File::new(text);
+            let file = File::new(include::whole(text));
             qualifiers.add(&file);
             files.insert(path.as_path(), Rc::new(file));
         }

@@ -570,14 +570,14 @@ fn programs_together() {
 #[test]
 fn the_runtime_header_is_shared() {
     let text = "#include \"gridfuse.cuh\"\nint main() { }\n";
-    let header = gridfuse_codeactions::edit::include::HEADER;
-    let one = Program::new("a.cu", text).with_file("gridfuse.cuh", header);
+    let header = gridfuse_codeactions::runtime::HEADER.clone();
+    let one = Program::new("a.cu", text).with_file("gridfuse.cuh", header.clone());
     let translation = together(&[&one, &one]).unwrap().unwrap();
     let text = &translation.files[0].1;
     assert_eq!(text.matches("class ArenaOwner {").count(), 1);
     let (before, _) = text.split_once("namespace emu_program_0").unwrap();
     assert!(before.contains("class ArenaOwner {"));
-    assert!(before.contains("#undef GRIDFUSE_CUH"));
+    assert!(before.contains("#undef GRIDFUSE_AGGREGATE_CUH"));
     // Another version of it is a file like others.
     let other = one
         .clone()

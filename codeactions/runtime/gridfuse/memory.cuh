@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Memory of the device for one launch in a stream.
+
+#ifndef GRIDFUSE_MEMORY_CUH
+#define GRIDFUSE_MEMORY_CUH
+
+#include "version.cuh"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace gridfuse {
+inline namespace v1 {
+
+namespace detail {
+
+/// Arena memory between launches: what a launch in a stream has used, the next launch in the same stream
+/// may use without asking CUDA for it, as it runs later. (Two calls of the pool cost about 2 us a launch.)
+class KeptMemory {
+public:
+    /// Memory of at least `bytes` that was given back in this stream, or null. `bytes` becomes its size,
+    /// `zeros` the number of bytes at its front that are zero when a launch in this stream begins; `turn` is as it was given.
+    void* take(int device, unsigned long long stream, std::size_t& bytes, std::size_t& zeros, unsigned& turn) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (Piece& piece : pieces_) {
+            if (piece.memory != nullptr && piece.stream == stream && piece.device == device && piece.bytes >= bytes) {
+                void* const memory = piece.memory;
+                piece.memory = nullptr;
+                bytes = piece.bytes;
+                zeros = piece.zeros;
+                turn = piece.turn;
+                return memory;
+            }
+        }
+        return nullptr;
+    }
+
+    /// Keeps memory for later launches in this stream; false if there is no place for more.
+    bool give(int device, unsigned long long stream, void* memory, std::size_t bytes, std::size_t zeros, unsigned turn) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        for (Piece& piece : pieces_) {
+            if (piece.memory == nullptr) {
+                piece = {memory, bytes, zeros, stream, device, turn};
+                return true;
+            }
+        }
+        return false;
+    }
+
+    static KeptMemory& instance() {
+        static KeptMemory kept;
+        return kept;
+    }
+
+    /// What launches leave that take turns with the front of their memory: see Follower.
+    static KeptMemory& of_followers() {
+        static KeptMemory kept;
+        return kept;
+    }
+
+private:
+    struct Piece {
+        void* memory = nullptr;
+        std::size_t bytes = 0;
+        std::size_t zeros = 0;
+        unsigned long long stream = 0;   // its id, which no later stream has again
+        int device = 0;
+        unsigned turn = 0;
+    };
+    std::mutex mutex_;
+    Piece pieces_[16];
+};
+
+/// Memory for one launch in a stream, taken and given back in stream order.
+class StreamMemory {
+public:
+    explicit StreamMemory(KeptMemory& kept = KeptMemory::instance()) : kept_(kept) {}
+    ~StreamMemory() {
+        if (memory_ == nullptr) return;
+        if (keep_ && kept_.give(device_, stream_id_, memory_, bytes_, states_, turn_ ^ 1)) return;
+        (void)cudaFreeAsync(memory_, stream_);
+    }
+    StreamMemory(const StreamMemory&) = delete;
+    StreamMemory& operator=(const StreamMemory&) = delete;
+
+    /// Takes `bytes` bytes, the first `states` of them zero: the kernel leaves them so. False if there are none.
+    bool take(cudaStream_t stream, std::size_t states, std::size_t bytes) {
+        stream_ = stream;
+        if (cudaGetDevice(&device_) != cudaSuccess) return false;
+        // The memory of a graph belongs to the graph, which runs when and where it likes.
+        cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+        keep_ = cudaStreamIsCapturing(stream_, &capturing) == cudaSuccess && capturing == cudaStreamCaptureStatusNone &&
+                cudaStreamGetId(stream_, &stream_id_) == cudaSuccess;
+        bytes_ = bytes;
+        states_ = states;
+        std::size_t zeros = 0;
+        void* memory = keep_ ? kept_.take(device_, stream_id_, bytes_, zeros, turn_) : nullptr;
+        if (memory == nullptr) {
+            const cudaMemPool_t pool = pool_of(device_);
+            if (pool == nullptr || cudaMallocFromPoolAsync(&memory, bytes, pool, stream_) != cudaSuccess) return false;
+        }
+        if (zeros < states && cudaMemsetAsync(memory, 0, states, stream_) != cudaSuccess) {
+            (void)cudaFreeAsync(memory, stream_);
+            return false;
+        }
+        memory_ = static_cast<unsigned char*>(memory);
+        return true;
+    }
+
+    /// The kernel doesn't leave the front as it was.
+    void spoil() { states_ = 0; }
+
+    unsigned char* memory() const { return memory_; }
+    int device() const { return device_; }
+
+    /// 0 and 1 by turns, from one launch with the same memory to the next.
+    unsigned turn() const { return turn_; }
+
+    /// Whether it outlives the launch: not in a graph.
+    bool is_kept() const { return keep_; }
+
+private:
+    // A pool of our own for each device, which keeps the memory that is given back: the default pool
+    // returns it to the system at every synchronisation, and has to ask for it again.
+    static cudaMemPool_t pool_of(int device) {
+        constexpr int kDevices = 64;
+        static std::atomic<cudaMemPool_t> pools[kDevices];
+        static std::mutex creating;
+        if (device < 0 || device >= kDevices) return nullptr;
+        if (const cudaMemPool_t pool = pools[device].load(std::memory_order_acquire)) return pool;
+        const std::lock_guard<std::mutex> lock(creating);
+        if (const cudaMemPool_t pool = pools[device].load(std::memory_order_relaxed)) return pool;
+        // Making a pool is no part of a graph that some stream is capturing.
+        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+        if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) return nullptr;
+        cudaMemPoolProps properties = {};
+        properties.allocType = cudaMemAllocationTypePinned;
+        properties.handleTypes = cudaMemHandleTypeNone;
+        properties.location.type = cudaMemLocationTypeDevice;
+        properties.location.id = device;
+        cudaMemPool_t pool = nullptr;
+        if (cudaMemPoolCreate(&pool, &properties) == cudaSuccess) {
+            std::uint64_t keep = UINT64_MAX;
+            (void)cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+            pools[device].store(pool, std::memory_order_release);
+        } else {
+            pool = nullptr;
+        }
+        (void)cudaThreadExchangeStreamCaptureMode(&mode);
+        return pool;
+    }
+
+    KeptMemory& kept_;
+    unsigned char* memory_ = nullptr;
+    cudaStream_t stream_ = nullptr;
+    unsigned long long stream_id_ = 0;
+    std::size_t bytes_ = 0;
+    std::size_t states_ = 0;
+    int device_ = 0;
+    unsigned turn_ = 0;
+    bool keep_ = false;
+};
+
+}   // namespace detail
+
+}   // inline namespace v1
+}   // namespace gridfuse
+
+#endif   // GRIDFUSE_MEMORY_CUH

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Behind the parent. With PerGridInStream nothing is launched by the device, and the host waits for nothing: it launches a grid that
+// runs what the parent is going to collect right behind the parent.
+//
+//     __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col, int* dist);
+//
+//     visit<<<blocks, threads, 0, stream>>>(row, col, dist, n, gridfuse::followed_by<expand_aggregated>(blocks, threads, stream, col, dist));
+//
+// The size of the child's blocks and the arguments that all launches share are known before, and so is how many launches a thread has
+// at most; where it isn't (gridfuse::kNotKnown), launch() is also told how a thread runs by itself what finds no room. The children
+// launch nothing through Aggregators of their own. Of a child whose threads have nothing to do with each other, and nothing to do at
+// all from a number on that is among its arguments, that grid runs just the warps that have:
+//
+//     struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
+//
+//     __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col, int* dist) {
+//         batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+//             expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, args.begin, args.count);
+//         });
+//     }
+
+#ifndef GRIDFUSE_STREAM_CUH
+#define GRIDFUSE_STREAM_CUH
+
+#include "arguments.cuh"
+#include "direct_launches.cuh"
+#include "granularity.cuh"
+#include "grid.cuh"
+#include "memory.cuh"
+#include "memory_order.cuh"
+#include "occupancy.cuh"
+#include "search.cuh"
+#include "state.cuh"
+#include "threads.cuh"
+
+#include <atomic>
+#include <climits>
+#include <cstddef>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace gridfuse {
+inline namespace v1 {
+
+/// For followed_by: how often a thread launches isn't known. There is room for some launches, and what finds none runs in the thread that
+/// would have launched it.
+constexpr unsigned kNotKnown = 0;
+
+namespace detail {
+
+// That room: so many launches for each thread of the parent, and so many in all, whichever is more.
+constexpr unsigned kRoomEach = 8;
+constexpr unsigned long long kRoomLeast = 1u << 16;
+
+/// A launch has found no room behind the parent.
+__device__ __forceinline__ void count_full(bool is_first) {
+    atomicAdd(&direct_launches, 1ull);
+    if (is_first) say_full();
+}
+
+/// What the launches of a parent grid have come to: as State::cursor.
+struct alignas(kStateStride) StreamState {
+    unsigned long long cursor;
+};
+
+/// Whether the arguments of a launch say how many of its threads do something.
+template <class Args, class = void>
+inline constexpr bool kKnowsThreads = false;
+template <class Args>
+inline constexpr bool kKnowsThreads<Args, std::void_t<decltype(std::declval<const Args&>().threads())>> = true;
+
+/// One launch as written down. All of them have the same block.
+template <class Args>
+struct StreamRecord {
+    unsigned grid_x;
+    unsigned grid_yz;   // as in Shape
+    Bytes<Args> args;
+
+    __device__ __forceinline__ dim3 grid() const { return Shape{grid_x, grid_yz, 0, 0}.grid(); }
+
+    // The index of a block, given how many there are before it.
+    __device__ __forceinline__ uint3 block(unsigned number) const {
+        uint3 index = {number, 0, 0};
+        if (grid_yz != 0) {
+            const dim3 grid = this->grid();
+            const unsigned row = number / grid.x;
+            index.x -= row * grid.x;
+            index.z = row / grid.y;
+            index.y = row - index.z * grid.y;
+        }
+        return index;
+    }
+};
+
+}   // namespace detail
+
+/// Memory in which the threads of a parent kernel write down launches that a grid behind it in the stream runs: a kernel parameter,
+/// made by followed_by. It is a view, copied freely.
+class StreamArena {
+public:
+    StreamArena() = default;
+
+private:
+    template <class Args, unsigned X, unsigned Y, unsigned Z>
+    friend class StreamBatch;
+    template <class Granularity, auto Kernel, int Site>
+    friend class Aggregator;
+    template <auto Kernel, unsigned Launches, class Function>
+    friend class Follower;
+
+    __device__ __forceinline__ detail::StreamState& state(unsigned turn) const {
+        return reinterpret_cast<detail::StreamState*>(memory_)[turn];
+    }
+    template <class Args>
+    __device__ __forceinline__ detail::StreamRecord<Args>* records() const {
+        return reinterpret_cast<detail::StreamRecord<Args>*>(memory_ + kStates);
+    }
+    // For each record, how many blocks (or warps, see for_each_warp) there are before its own.
+    template <class Args>
+    __device__ __forceinline__ unsigned* first() const {
+        return reinterpret_cast<unsigned*>(records<Args>() + capacity_);
+    }
+
+    // Two states, one for this launch of the parent, the other for the next one with the same memory.
+    static constexpr std::size_t kStates = 2 * sizeof(detail::StreamState);
+    static_assert(kStates % detail::kSliceAlignment == 0, "the records are aligned");
+
+    unsigned char* memory_ = nullptr;
+    unsigned capacity_ = 0;   // launches; first() has one more place
+    unsigned turn_ = 0;       // which state is this launch's
+};
+
+/// What an aggregated child kernel runs that the host launches behind the parent: launches with arguments of type `Args` and blocks
+/// of X by Y by Z threads. The first parameter of such a kernel.
+template <class Args, unsigned X, unsigned Y = 1, unsigned Z = 1>
+class StreamBatch {
+    static_assert(std::is_trivially_copyable<Args>::value, "the arguments of a launch are copied byte by byte");
+    static_assert(alignof(Args) <= detail::kSliceAlignment, "over-aligned launch arguments");
+    static_assert(detail::valid_block(dim3(X, Y, Z)), "no block can have this size");
+
+public:
+    /// Runs the child's code, for one block of a child grid after the other. Called once, by every thread of the kernel:
+    /// `body(blockIdx, gridDim, blockDim, args)` gets what the built-in variables would have been in a launch of its own, and that
+    /// launch's arguments; `threadIdx` is the built-in. Nothing keeps the threads of this block together between two blocks of
+    /// children: a body that uses shared memory ends with a barrier.
+    template <class Body>
+    __device__ __forceinline__ void for_each_block(Body&& body) const {
+        static_assert(!detail::kKnowsThreads<Args>, "for_each_warp runs a child of which it is known how many threads do something");
+        // Not neighbouring ones: these belong to the same launch, mostly, and one whose blocks take long would keep the others waiting.
+        for_each_part(blockIdx.x, gridDim.x, [&](const detail::StreamRecord<Args>& record, unsigned block) {
+            const detail::Bytes<Args> args = record.args;
+            body(record.block(block), record.grid(), dim3(X, Y, Z), args.value());
+        });
+    }
+
+    /// The same, for one warp of a child grid after the other, and only for those that have something to do: `Args` has a member function
+    /// `threads()`, which says that in a grid with these arguments no thread does anything but the first so many.
+    /// `body(threadIdx, blockIdx, gridDim, blockDim, args)` runs as one of the threads of its warp, and meets no others of its block.
+    template <class Body>
+    __device__ __forceinline__ void for_each_warp(Body&& body) const {
+        static_assert(detail::kKnowsThreads<Args>, "the struct of the arguments has a member function threads()");
+        static_assert(X % 32 == 0 && Y == 1 && Z == 1, "a block of whole warps, of one dimension");
+        constexpr unsigned warps = X / 32;
+        const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+        // A few warps go to as many multiprocessors.
+        for_each_part(blockIdx.x + warp * gridDim.x, gridDim.x * warps, [&](const detail::StreamRecord<Args>& record, unsigned part) {
+            const detail::Bytes<Args> args = record.args;
+            const uint3 thread = {part % warps * 32 + lane, 0, 0};
+            body(thread, record.block(part / warps), record.grid(), dim3(X), args.value());
+            __syncwarp();   // so that the threads begin the next one together
+        });
+    }
+
+private:
+    template <auto Kernel, unsigned Launches, class Function>
+    friend class Follower;
+
+    explicit StreamBatch(const StreamArena& arena) : arena_(arena) {}
+
+    // `body(record, number)` for each `step`th part of all child grids together, from `part` on: the launch that it belongs to, and its
+    // number there. The parts are blocks, or warps.
+    template <class Body>
+    __device__ __forceinline__ void for_each_part(unsigned part, unsigned step, Body&& body) const {
+        const detail::StreamRecord<Args>* const records = arena_.records<Args>();
+        const unsigned* const first = arena_.first<Args>();
+        const unsigned long long cursor = arena_.state(arena_.turn_).cursor;
+        // The launch before this one is long done with its state, the next one hasn't begun.
+        if (blockIdx.x == 0 && detail::linear_thread() == 0) arena_.state(arena_.turn_ ^ 1).cursor = 0;
+        unsigned count = detail::launches_in(cursor), parts = static_cast<unsigned>(detail::blocks_in(cursor));
+        if (count > arena_.capacity_) {   // the others have run already
+            count = arena_.capacity_;
+            parts = first[count];
+        }
+        for (; part < parts; part += step) {
+            // If there are as many parts as launches, then each has one.
+            const detail::Place place = count == parts ? detail::Place{part, part} : detail::find(first, count, part);
+            body(records[place.slot], part - place.first);
+            if (parts - part <= step) return;   // the sum might be too large a number
+        }
+    }
+
+    StreamArena arena_;
+};
+
+namespace detail {
+
+/// What the type of a kernel with a StreamBatch says.
+template <class Function>
+struct StreamChild {
+    static_assert(sizeof(Function) == 0, "what runs behind the parent is a void (gridfuse::StreamBatch<Args, X>, ...)");
+};
+template <class T, unsigned BlockX, unsigned BlockY, unsigned BlockZ, class... Uniform>
+struct StreamChild<void (*)(StreamBatch<T, BlockX, BlockY, BlockZ>, Uniform...)> {
+    using Args = T;
+    static constexpr unsigned kX = BlockX, kY = BlockY, kZ = BlockZ;
+};
+
+}   // namespace detail
+
+/// Collects launches for the grid behind the parent. Declared, and used, as the others; nothing happens when a thread leaves, and a
+/// kernel that launches nothing pays nothing.
+template <auto Kernel, int Site>
+class Aggregator<PerGridInStream, Kernel, Site> {
+    using Child = detail::StreamChild<decltype(Kernel)>;
+
+public:
+    /// The arguments that differ between the launches.
+    using Args = typename Child::Args;
+
+    __device__ __forceinline__ explicit Aggregator(const StreamArena& arena) : arena_(arena) {}
+    Aggregator(const Aggregator&) = delete;
+    Aggregator& operator=(const Aggregator&) = delete;
+
+    /// In place of `child<<<grid, block>>>(args...)`. The kernel is stopped (cudaErrorLaunchFailure) by what can't be run: another
+    /// block than that of the StreamBatch, more launches than followed_by was told, more than 2^32 blocks (or warps) in all.
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) {
+        write_down<false>(grid, block, args, [](dim3, dim3, const Args&) { __trap(); });
+    }
+
+    /// The same where nobody knows how often a thread launches (kNotKnown in followed_by): the calling thread runs what finds no room,
+    /// by `serial(grid, block, args)`, and counts it in direct_launches.
+    template <class Serial>
+    __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args, Serial&& serial) {
+        write_down<true>(grid, block, args, static_cast<Serial&&>(serial));
+    }
+
+private:
+    template <bool MayBeFull, class Full>
+    __device__ __forceinline__ void write_down(dim3 grid, dim3 block, const Args& args, Full&& full) {
+        // CUDA refuses a grid of no blocks and one that is too large.
+        if (!detail::valid_grid(grid)) return;
+        const unsigned long long parts = this->parts(grid, args);
+        if (block.x != Child::kX || block.y != Child::kY || block.z != Child::kZ || parts > UINT_MAX) __trap();
+        if (detail::kKnowsThreads<Args> && parts == 0) return;
+        const detail::Bytes<Args> bytes(args);
+        const unsigned long long at = reserve<MayBeFull>(static_cast<unsigned>(parts));
+        const unsigned slot = detail::launches_in(at);
+        // The first one that finds no room says what those in front of it come to.
+        if (slot < arena_.capacity_ || (MayBeFull && slot == arena_.capacity_ && arena_.memory_ != nullptr))
+            arena_.template first<Args>()[slot] = static_cast<unsigned>(detail::blocks_in(at));
+        if (slot >= arena_.capacity_) {
+            if constexpr (MayBeFull) detail::count_full(slot == arena_.capacity_);
+            full(grid, block, args);
+            return;
+        }
+        detail::StreamRecord<Args> record;
+        record.grid_x = grid.x;
+        record.grid_yz = (grid.y - 1) | (grid.z - 1) << 16;
+        record.args = bytes;
+        arena_.template records<Args>()[slot] = record;
+    }
+
+    // How many blocks, or warps, of a grid there are to run.
+    __device__ __forceinline__ static unsigned long long parts(dim3 grid, const Args& args) {
+        const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
+        if constexpr (detail::kKnowsThreads<Args>) {
+            const auto threads = args.threads();
+            // Of more threads than that some may have a number that is a negative int.
+            const bool is_known = blocks == grid.x && blocks <= INT_MAX / Child::kX;
+            const unsigned long long wanted = threads > 0 ? (static_cast<unsigned long long>(threads) + 31) / 32 : 0;
+            const unsigned long long all = blocks * (Child::kX / 32);
+            return is_known && wanted < all ? wanted : all;
+        } else {
+            (void)args;
+            return blocks;
+        }
+    }
+
+    // Slot and number of blocks before it, as in the cursor. The threads of a warp that happen to be here together move the cursor once.
+    template <bool MayBeFull>
+    __device__ __forceinline__ unsigned long long reserve(unsigned blocks) const {
+        const unsigned together = __activemask();
+        if (__any_sync(together, blocks > detail::kMaxCollected)) return advance<MayBeFull>(1, blocks);
+        const unsigned below = together & detail::lanes_below();
+        const unsigned rank = __popc(below);
+        unsigned before = 0, sum = 0;
+        // A vote for each bit: most grids are small, and any set of threads may be together here.
+        for (unsigned bit = 0; __any_sync(together, blocks >> bit != 0); ++bit) {
+            const unsigned holders = __ballot_sync(together, blocks >> bit & 1);
+            sum += __popc(holders) << bit;
+            before += __popc(holders & below) << bit;
+        }
+        unsigned long long at = 0;
+        if (rank == 0) at = advance<MayBeFull>(__popc(together), sum);
+        at = __shfl_sync(together, at, __ffs(together) - 1);
+        return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits) + before;
+    }
+
+    template <bool MayBeFull>
+    __device__ __forceinline__ unsigned long long advance(unsigned launches, unsigned blocks) const {
+        if constexpr (MayBeFull) {
+            // However often they come, the threads that are there at a time are all that count any further.
+            if (arena_.memory_ == nullptr ||
+                detail::launches_in(detail::load_relaxed(arena_.state(arena_.turn_).cursor)) > arena_.capacity_)
+                return (arena_.capacity_ + 1ull) << detail::kBlockBits;
+        } else {
+            if (arena_.memory_ == nullptr) __trap();
+        }
+        const unsigned long long step = static_cast<unsigned long long>(launches) << detail::kBlockBits | blocks;
+        const unsigned long long before = atomicAdd(&arena_.state(arena_.turn_).cursor, step);
+        if (detail::blocks_in(before) + blocks > UINT_MAX) __trap();
+        return before;
+    }
+
+    StreamArena arena_;
+};
+
+/// Owns the memory of a StreamArena for one launch of a parent in a stream, and launches the grid behind it: when destroyed. See
+/// followed_by.
+template <auto Kernel, unsigned Launches, class Function = decltype(Kernel)>
+class Follower;
+template <auto Kernel, unsigned Launches, class Args, unsigned X, unsigned Y, unsigned Z, class... Uniform>
+class Follower<Kernel, Launches, void (*)(StreamBatch<Args, X, Y, Z>, Uniform...)> {
+    using Batch = StreamBatch<Args, X, Y, Z>;
+
+public:
+    /// `grid`, `block` and `stream` are those of the parent's launch, `uniform` the arguments that all launches share.
+    Follower(dim3 grid, dim3 block, cudaStream_t stream, Uniform... uniform)
+        : memory_(detail::KeptMemory::of_followers()), stream_(stream), uniform_(uniform...) {
+        if (!detail::valid_grid(grid) || !detail::valid_block(block)) return;   // CUDA refuses the parent
+        constexpr unsigned long long most = detail::kMaxRecords;
+        const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
+        const unsigned each = block.x * block.y * block.z * (Launches != kNotKnown ? Launches : detail::kRoomEach);
+        unsigned long long launches = blocks < most / each ? blocks * each : most;
+        if (Launches == kNotKnown && launches < detail::kRoomLeast) launches = detail::kRoomLeast;
+        const cudaError_t before = cudaPeekAtLastError();
+        // With less memory than all of them could need it depends on how many there are: too many stop the parent.
+        for (; launches != 0; launches /= 2) {
+            const std::size_t each_launch = sizeof(detail::StreamRecord<Args>) + sizeof(unsigned);
+            const std::size_t records = static_cast<std::size_t>(launches) * each_launch + sizeof(unsigned);
+            if (!memory_.take(stream, StreamArena::kStates, StreamArena::kStates + records)) continue;
+            arena_.memory_ = memory_.memory();
+            arena_.capacity_ = static_cast<unsigned>(launches);
+            arena_.turn_ = memory_.turn();
+            break;
+        }
+        if (before == cudaSuccess) (void)cudaGetLastError();
+    }
+    ~Follower() {
+        if (arena_.memory_ == nullptr) return;
+        Batch batch(arena_);
+        const auto launch = [&](auto&... uniform) {
+            void* arguments[] = {&batch, std::addressof(uniform)...};
+            return cudaLaunchKernel(Kernel, dim3(resident_blocks()), dim3(X, Y, Z), arguments, 0, stream_);
+        };
+        if (std::apply(launch, uniform_) != cudaSuccess) memory_.spoil();   // the error stays for the program to see
+    }
+    Follower(const Follower&) = delete;
+    Follower& operator=(const Follower&) = delete;
+
+    operator StreamArena() const { return arena_; }
+
+private:
+    // As many as can be resident, whatever there will be to do: they loop.
+    unsigned resident_blocks() const {
+        constexpr int devices = 64;
+        static std::atomic<unsigned> known[devices];
+        const int device = memory_.device();
+        const unsigned there = device < devices ? known[device].load(std::memory_order_relaxed) : 0;
+        if (there != 0) return there;
+        const unsigned blocks = chain_blocks<Kernel>(dim3(X, Y, Z));
+        if (device < devices) known[device].store(blocks, std::memory_order_relaxed);
+        return blocks;
+    }
+
+    StreamArena arena_;
+    detail::StreamMemory memory_;   // given back behind the launch
+    cudaStream_t stream_;
+    std::tuple<Uniform...> uniform_;
+};
+
+/// Makes the arena for one launch of a parent kernel whose Aggregators are PerGridInStream; written as the last argument of that
+/// launch:
+///
+///     parent<<<grid, block, 0, stream>>>(..., gridfuse::followed_by<child_aggregated>(grid, block, stream, uniform...));
+///
+/// At the end of the statement the host launches `Kernel` into the stream, behind the parent: with the arguments that all launches
+/// share, and as many blocks as can be resident. They run what the parent has collected until then. `grid`, `block` and `stream` are
+/// those of the parent's launch; each of its threads has at most `Launches` launches, for which there is memory: 12 bytes and the
+/// arguments for each. Where that is kNotKnown, the parent says what else to do with a launch. Neither side waits for the other, and a
+/// graph that the stream is being captured into gets both kernels. No other thread of the host may launch into the stream meanwhile what
+/// must not come between parent and children.
+template <auto Kernel, unsigned Launches = 1>
+using followed_by = Follower<Kernel, Launches>;
+
+}   // inline namespace v1
+}   // namespace gridfuse
+
+#endif   // GRIDFUSE_STREAM_CUH

@@ -1,0 +1,14 @@
+//! The runtime that rewritten code includes, `gridfuse.cuh`: its parts, which of them code needs, and what stands in a project already.
+
+mod header;
+mod parts;
+
+pub(crate) use header::installed;
+pub use header::{HEADER, Installed, SUPPORTED_FROM, header, is_header};
+pub use parts::{PARTS, Part, PartSet};
+
+/// The runtime header's file name.
+pub const HEADER_NAME: &str = "gridfuse.cuh";
+
+/// The version of the runtime: that of its namespace, `gridfuse::v1`.
+pub const VERSION: u32 = 1;
