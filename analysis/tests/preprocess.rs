@@ -209,8 +209,8 @@ fn the_command_decides() {
     assert_eq!(blocks(&["-UFAST", "-a80", "-c11"]), [1]);
     // Compiled for both.
     assert_eq!(blocks(&["-UFAST", "-a80", "-a90", "-c13"]), [1, 90, 12]);
-    // A header may define it.
-    assert_eq!(blocks(&["-a90", "-c13"]), [0, 1, 90, 12]);
+    // The command says all.
+    assert_eq!(blocks(&["-a90", "-c13"]), [1, 90, 12]);
     // Another file's command sets it, so this one leaves it out on purpose.
     let mut program = Program::with(&text, &[], None);
     let with = CompileCommand {
@@ -289,6 +289,10 @@ fn sizes_that_are_constant_though_not_known() {
         "child<<<(n + BLOCK - 1) / BLOCK, BLOCK>>>(out, n);",
     );
     let program = Program::new(&source);
+    let facts = &program.launches("parent")[0];
+    assert_eq!(facts.block.constant, Some([128, 1, 1]));
+    let open = source.replacen("#ifndef BLOCK", "#include \"config.h\"\n#ifndef BLOCK", 1);
+    let program = Program::new(&open);
     let facts = &program.launches("parent")[0];
     assert_eq!(facts.block.constant, None);
     assert_eq!(facts.block.operand.uniformity.level, Level::Constant);

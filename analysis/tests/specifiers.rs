@@ -216,7 +216,6 @@ fn what_depends_on_the_compiler() {
 #else
 #define KERNEL __global__ void
 #endif"#,
-        "#ifndef KERNEL\n#define KERNEL __global__ void\n#endif",
         "#ifdef GPU\n#define KERNEL __global__ void\n#else\n#define KERNEL void\n#endif",
         r#"#ifdef _MSC_VER
 #define HIDDEN
@@ -230,6 +229,10 @@ fn what_depends_on_the_compiler() {
         assert!(program.child().uncertain.is_some(), "{defines}");
         assert!(program.is_known(), "{defines}");
     }
+    // What the program gives a name counts.
+    let default = "#ifndef KERNEL\n#define KERNEL __global__ void\n#endif";
+    let program = Program::new(default, "KERNEL child(int* out, int n)", &[]);
+    assert!(program.child().kernel && program.child().uncertain.is_none());
     // nvcc compiles it, so this is decided.
     let decided = "#ifdef __CUDACC__\n#define KERNEL __global__ void\n#else\n#define KERNEL void\n#endif";
     let program = Program::new(decided, "KERNEL child(int* out, int n)", &[]);

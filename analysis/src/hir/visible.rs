@@ -90,7 +90,8 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
 #[salsa::tracked]
 pub fn visible_names(db: &dyn Db, file: SourceFile) -> Names {
     let mut found = Names::default();
-    for (name, states) in &preprocessed(db, file).states {
+    let preprocessed = preprocessed(db, file);
+    for (name, states) in &preprocessed.states {
         let definitions = states.iter().filter_map(|(_, state)| match state {
             MacroState::Defined(item) => Some(item),
             _ => None,
@@ -104,10 +105,19 @@ pub fn visible_names(db: &dyn Db, file: SourceFile) -> Names {
                 found.constant_macros.insert(name.clone());
             }
         }
-        if !matches!(
+        // What the program gives a name by default is what it is behind that.
+        let default = || match states.split_last() {
+            Some(((_, MacroState::Defined(_)), before)) => {
+                let none = |(_, state): &_| matches!(state, MacroState::Undefined | MacroState::Unknown);
+                preprocessed.defaulted.contains(name) && before.iter().all(none)
+            }
+            _ => false,
+        };
+        let single = matches!(
             states.as_slice(),
             [(_, MacroState::Defined(_))] | [(0, MacroState::Undefined)]
-        ) {
+        );
+        if !single && !default() {
             found.ambiguous_macros.insert(name.clone());
         }
     }

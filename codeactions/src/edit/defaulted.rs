@@ -37,7 +37,9 @@ pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Optio
         let (file, text) = (function.file(db), function.text(db));
         let defaulted = &preprocessed(db, file).defaulted;
         if !defaulted.is_empty() {
-            let words = words_with_macros(db, file, &text);
+            // As it is written: macros in front of its name are left out of the function's text.
+            let (start, whole) = (function.start(db) as usize, file.text(db));
+            let words = words_with_macros(db, file, whole.get(start..start + text.len()).unwrap_or(&text));
             names.extend(defaulted.iter().filter(|name| words.contains(*name)));
         }
         // How large the grids are that run it is said where it is launched, or called.

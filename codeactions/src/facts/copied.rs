@@ -98,7 +98,12 @@ pub fn copies<'db>(
     let mut lost = Vec::new();
     for (builtin, callee, place) in &effects.builtins_in_callees {
         let index = BUILTINS.iter().position(|b| b == builtin).unwrap_or(0);
-        match function_around(child.db, *place) {
+        // What a function of CUDA's reads (a cooperative group: which thread this is) no copy can be told.
+        let around = function_around(child.db, *place).filter(|f| f.name(child.db) == callee);
+        if around.is_none() && !foreign.contains(builtin) {
+            continue;
+        }
+        match around {
             Some(function) => {
                 reads
                     .entry(function)

@@ -167,7 +167,7 @@ fn what_cannot_be_copied() {
     );
     let circle = "__device__ int b(int n);\n__device__ int a(int n) { return n ? b(n - 1) : blockIdx.x; }\n\
                   __device__ int b(int n) { return n ? a(n - 1) : 0; }";
-    refuse(circle, "a(3)", "itself");
+    refuse(circle, "a(3)", "is defined behind its caller");
     let behind = format!("__device__ int id();\n{}{ID}\n", program("", "id()"));
     refuses(BLOCK, &behind, &of("is defined behind its caller"));
     let main = format!("#include \"grid.cuh\"\n{}", program("", "id()"));

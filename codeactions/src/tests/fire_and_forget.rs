@@ -104,7 +104,12 @@ __device__ void helper(int* out) {
 }
 "#;
     // Who calls it isn't in sight, so nothing is known of what else they launch.
-    assert_eq!(rewrite(ID, device).assumes.len(), 3);
+    assert_eq!(
+        rewrite(ID, device).assumes.len(),
+        4,
+        "{:#?}",
+        rewrite(ID, device).assumes
+    );
     let callee = r#"__global__ void child(int* out) { out[threadIdx.x] = threadIdx.x; }
 __device__ void helper(int* out) { child<<<1, 32>>>(out); }
 __global__ void parent(int* out) {

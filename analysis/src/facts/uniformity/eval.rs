@@ -707,9 +707,11 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 false => self.varying(format!("result of {name} with a mask that may differ"), span),
             },
             Outcome::Active => {
-                // Threads that a branch has parted need not come together again behind it: in no branch of the kernel, and not in a
-                // function that it calls.
-                let apart = self.branches.iter().any(|branch| !branch.within(Level::Warp));
+                // Threads that a branch has parted need not come together again behind it, nor in a function that is called there.
+                let parting = (0_u32..)
+                    .zip(&self.branches)
+                    .filter(|(_, branch)| !branch.within(Level::Warp));
+                let apart = { parting }.any(|(from, _)| self.flow.leads(BlockId(from), block));
                 let alone = self.kernel && direct(self.db, self.function).calls.is_empty() && !apart;
                 let together = alone && self.divergence[block.index()].within(Level::Warp);
                 let level = if together && self.mode == Mode::Own {

@@ -140,6 +140,21 @@ impl Flow {
         &self.blocks[id.index()]
     }
 
+    /// Whether the block `to` may be executed after `from`.
+    pub fn leads(&self, from: BlockId, to: BlockId) -> bool {
+        let mut seen = vec![false; self.blocks.len()];
+        let mut todo = self.block(from).targets().to_vec();
+        while let Some(block) = todo.pop() {
+            if block == to {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[block.index()], true) {
+                todo.extend_from_slice(self.block(block).targets());
+            }
+        }
+        false
+    }
+
     /// Whether control can reach the block.
     pub fn reachable(&self, id: BlockId) -> bool {
         self.position[id.index()] != u32::MAX
