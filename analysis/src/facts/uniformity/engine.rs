@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::differing_operators::some_result_may_differ;
 use super::level::{Cause, Level};
 use super::memory::{Class, Places};
-use super::operators::some_result_may_differ;
 use super::shared::Shared;
 use super::value::{Causes, Value};
 use super::vars::{self, At, DefId, Escaped, Source, Ssa, Vars};

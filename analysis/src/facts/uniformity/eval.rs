@@ -1,10 +1,10 @@
 //! The value of one expression from those of its operands (El Hajj, dissertation 2018, §3.4.1, and what CUDA adds to it).
 
+use super::differing_operators::result_may_differ;
 use super::engine::{Engine, Mode, Trust};
 use super::level::{Cause, Level};
 use super::memory::{Class, MemoryClass, Root, is_constant_value};
 use super::methods::methods;
-use super::operators::result_may_differ;
 use super::rows::wraps_warps;
 use super::value::Value;
 use super::vars::At;

@@ -9,6 +9,7 @@
 
 mod callers;
 mod changes;
+mod differing_operators;
 mod engine;
 mod eval;
 mod level;
@@ -24,7 +25,6 @@ mod vars;
 mod wait;
 mod written;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 pub(crate) use callers::{called_recursively, calls_of, only_known_calls};
@@ -32,14 +32,14 @@ pub use changes::{changes_around, immutable_parameter};
 pub use level::*;
 pub use operators::variables_of_place;
 pub use references::class_changes;
+use references::names_a_reference;
 pub(crate) use wait::waiting_loops;
 
-use crate::base::db::{Db, SourceFile};
+use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::hidden::runs_unseen;
 use crate::facts::summary::leads_too_far;
 use crate::hir::items::FunctionItem;
-use crate::hir::visible::visible_names;
 use crate::hir::{ExprId, StmtId, body};
 use engine::{Engine, Mode, Trust};
 use memory::MemoryClass;
@@ -204,23 +204,6 @@ pub(crate) fn result_flow<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
 #[salsa::tracked(returns(clone), cycle_result = recursive_result)]
 pub(crate) fn assumed_result_flow<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<ResultFlow> {
     analyse_result(db, function, Trust::Assumed)
-}
-
-/// Whether the words in front of a function's name make its result a reference, or may: macros and aliases stand for what they stand for.
-fn names_a_reference(db: &dyn Db, file: SourceFile, head: &str) -> bool {
-    let names = visible_names(db, file);
-    let mut pending: Vec<&str> = vec![head];
-    let mut seen: HashSet<&str> = HashSet::new();
-    while let Some(text) = pending.pop() {
-        if text.contains('&') {
-            return true;
-        }
-        for word in crate::base::words::words(text).filter(|word| seen.insert(word)) {
-            pending.extend(names.macros.get(word).map(|item| item.body.as_str()));
-            pending.extend(names.aliases.get(word).map(String::as_str));
-        }
-    }
-    false
 }
 
 fn analyse_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trust) -> Arc<ResultFlow> {

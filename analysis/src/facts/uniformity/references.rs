@@ -4,7 +4,6 @@
 use std::collections::{HashMap, HashSet};
 
 use super::memory::{Class, Places};
-use super::names_a_reference;
 use super::objects::{mentions, objects};
 use super::operators::may_change;
 use crate::base::db::{Db, SourceFile};
@@ -17,6 +16,7 @@ use crate::hir::items::{FunctionItem, items};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, functions_named, meaning_in};
 use crate::hir::special_members::Constructors;
+use crate::hir::visible::visible_names;
 use crate::hir::{BindingId, ExprId, ExprKind, Name, StmtKind, Type, body, parameters};
 
 /// Whether a function may change an argument that it takes by a parameter of this type: a reference, also one to `const` where it casts
@@ -428,4 +428,21 @@ pub fn class_changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashS
             return out;
         }
     }
+}
+
+/// Whether the words in front of a function's name make its result a reference, or may: macros and aliases stand for what they stand for.
+pub(super) fn names_a_reference(db: &dyn Db, file: SourceFile, head: &str) -> bool {
+    let names = visible_names(db, file);
+    let mut pending: Vec<&str> = vec![head];
+    let mut seen: HashSet<&str> = HashSet::new();
+    while let Some(text) = pending.pop() {
+        if text.contains('&') {
+            return true;
+        }
+        for word in crate::base::words::words(text).filter(|word| seen.insert(word)) {
+            pending.extend(names.macros.get(word).map(|item| item.body.as_str()));
+            pending.extend(names.aliases.get(word).map(String::as_str));
+        }
+    }
+    false
 }

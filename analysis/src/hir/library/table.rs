@@ -377,7 +377,8 @@ pub(super) const ROWS: &[Row] = &[
 /// Functions of CUDA's headers of which the table says nothing, and why: they may do anything.
 pub(super) const LEFT_OUT: &[(&str, &str)] = &[
     (
-        "double2{int,ll,uint,ull} float2double {int,uint,ll,ull}2double d{add,sub,mul} syncthreads_{and,count,or}",
+        "double2{int,ll,uint,ull} float2double {int,uint,ll,ull}2double d{add,sub,mul} syncthreads_{and,count,or}
+         all any ballot",
         "old names without documentation, which programs have for functions of their own",
     ),
     (
