@@ -438,10 +438,11 @@ impl<'db> Search<'_, 'db> {
         }
         let direct: HashSet<&str> = lex::identifiers(&source).collect();
         for word in words_with_macros(db, of.file, &source) {
-            if names.contains(word.as_str()) && !direct.contains(word.as_str()) {
-                if let Some(callee) = index_of(&word) {
-                    refused.push((callee, "is called by a macro", own_name));
-                }
+            if names.contains(word.as_str())
+                && !direct.contains(word.as_str())
+                && let Some(callee) = index_of(&word)
+            {
+                refused.push((callee, "is called by a macro", own_name));
             }
         }
         for (callee, why, span) in refused {

@@ -136,7 +136,7 @@ pub fn behind_wait<'db>(db: &'db dyn Db, function: FunctionItem<'db>, wait: Expr
         accesses: touched,
     };
     for index in &waited.children {
-        dependence = dependence.or(around.child(db, function, &all, *index, &waited.behind));
+        dependence = dependence.or(around.child(db, function, all, *index, &waited.behind));
     }
     waited.dependence = dependence;
     waited

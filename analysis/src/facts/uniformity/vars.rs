@@ -583,40 +583,12 @@ fn accesses(vars: &Vars, places: Places<'_>, result: VarId, step: &Step) -> Opti
 
 /// Builds SSA form. `None` when the function is too large for it.
 pub(super) fn ssa(flow: &Flow, dominators: &Dominators, vars: &Vars, places: Places<'_>) -> Option<Ssa> {
-    const LIMIT: usize = 2_000_000;
-    let n = flow.blocks.len();
     let result = vars.binding.len();
-    let mut def_blocks: Vec<BTreeSet<BlockId>> = vec![BTreeSet::new(); result + 1];
-    let mut crossing = vec![false; result + 1];
-    crossing[result] = true;
-    for block in &flow.order {
-        let mut here = HashSet::new();
-        for step in &flow.block(*block).steps {
-            let Some((_, reads, target)) = accesses(vars, places, result, step) else {
-                continue;
-            };
-            for v in reads {
-                crossing[v] |= !here.contains(&v);
-            }
-            for v in target.strong.into_iter().chain(target.weak) {
-                here.insert(v);
-                def_blocks[v].insert(*block);
-            }
-        }
-        if let crate::hir::flow::Terminator::Branch {
-            on: crate::hir::flow::Condition::Binding(b),
-            ..
-        } = &flow.block(*block).end
-        {
-            vars.all(*b).into_iter().for_each(|v| crossing[v] = true);
-        }
-    }
-    let frontiers = dominators.frontiers(flow);
     let mut ssa = Ssa {
         defs: Vec::new(),
         uses: HashMap::new(),
         makes: HashMap::new(),
-        phis: vec![Vec::new(); n],
+        phis: vec![Vec::new(); flow.blocks.len()],
         result,
         returned: None,
     };
@@ -627,12 +599,64 @@ pub(super) fn ssa(flow: &Flow, dominators: &Dominators, vars: &Vars, places: Pla
             source: Source::Entry,
         });
     }
-    for v in 0..=result {
-        if !crossing[v] {
+    let made = Made::of(flow, vars, places, result);
+    place_phis(&mut ssa, flow, dominators, &made)?;
+    name_uses(&mut ssa, flow, dominators, vars, places);
+    Some(ssa)
+}
+
+/// Where variables are made.
+struct Made {
+    /// Of each variable, the blocks that make it.
+    blocks: Vec<BTreeSet<BlockId>>,
+    /// Of each, whether a block reads it that hasn't made it itself.
+    crossing: Vec<bool>,
+}
+
+impl Made {
+    fn of(flow: &Flow, vars: &Vars, places: Places<'_>, result: VarId) -> Made {
+        let mut def_blocks: Vec<BTreeSet<BlockId>> = vec![BTreeSet::new(); result + 1];
+        let mut crossing = vec![false; result + 1];
+        crossing[result] = true;
+        for block in &flow.order {
+            let mut here = HashSet::new();
+            for step in &flow.block(*block).steps {
+                let Some((_, reads, target)) = accesses(vars, places, result, step) else {
+                    continue;
+                };
+                for v in reads {
+                    crossing[v] |= !here.contains(&v);
+                }
+                for v in target.strong.into_iter().chain(target.weak) {
+                    here.insert(v);
+                    def_blocks[v].insert(*block);
+                }
+            }
+            if let crate::hir::flow::Terminator::Branch {
+                on: crate::hir::flow::Condition::Binding(b),
+                ..
+            } = &flow.block(*block).end
+            {
+                vars.all(*b).into_iter().for_each(|v| crossing[v] = true);
+            }
+        }
+        Made {
+            blocks: def_blocks,
+            crossing,
+        }
+    }
+}
+
+/// Puts a choice where ways meet on which a variable was made. `None`: there are too many.
+fn place_phis(ssa: &mut Ssa, flow: &Flow, dominators: &Dominators, made: &Made) -> Option<()> {
+    const LIMIT: usize = 2_000_000;
+    let frontiers = dominators.frontiers(flow);
+    for v in 0..=ssa.result {
+        if !made.crossing[v] {
             continue;
         }
         let mut placed = HashSet::new();
-        let mut work: Vec<BlockId> = def_blocks[v].iter().copied().collect();
+        let mut work: Vec<BlockId> = made.blocks[v].iter().copied().collect();
         while let Some(b) = work.pop() {
             for join in &frontiers[b.index()] {
                 if placed.insert(*join) {
@@ -650,7 +674,12 @@ pub(super) fn ssa(flow: &Flow, dominators: &Dominators, vars: &Vars, places: Pla
             return None;
         }
     }
-    // Names every use, walking the dominator tree; `undo` restores what a subtree changed.
+    Some(())
+}
+
+/// Names every use, walking the dominator tree; `undo` restores what a subtree changed.
+fn name_uses(ssa: &mut Ssa, flow: &Flow, dominators: &Dominators, vars: &Vars, places: Places<'_>) {
+    let result = ssa.result;
     let mut now: Vec<DefId> = (0..=result).collect();
     enum Walk {
         Enter(BlockId),
@@ -718,5 +747,4 @@ pub(super) fn ssa(flow: &Flow, dominators: &Dominators, vars: &Vars, places: Pla
         stack.push(Walk::Undo(undo));
         stack.extend(dominators.children(block).iter().map(|c| Walk::Enter(*c)));
     }
-    Some(ssa)
 }
