@@ -287,7 +287,17 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
                 }
             }
             ExprKind::Construct { ty, args } if self.takes(ty) => args.iter().for_each(|arg| changed(*arg, out)),
-            ExprKind::New(args) => args.iter().for_each(|arg| changed(*arg, out)),
+            // The number of elements is a value: `new T[n]`.
+            ExprKind::New(args) => {
+                let text = self.function.text(db);
+                let is_number = |arg: &ExprId| {
+                    let behind = text.get(body.expr(*arg).span.end as usize..);
+                    behind.is_some_and(|rest| rest.trim_start().starts_with(']'))
+                };
+                { args.iter() }
+                    .filter(|arg| !is_number(arg))
+                    .for_each(|arg| changed(*arg, out));
+            }
             ExprKind::Cast { ty, operand, .. } if ty.contains('&') || self.takes(ty) => changed(*operand, out),
             // The address of what a function hands on; that of a variable is seen where variables are followed.
             ExprKind::AddrOf(place) => {
