@@ -132,6 +132,18 @@ fn in_a_header() {
     assert!(rewritten.files["grid.cuh"].contains("inline __device__ int id_at(uint3 blockIdx, dim3 blockDim)"));
 }
 
+/// Which block it is, a group of CUDA's tells itself: no parameter of a copy reaches it.
+#[test]
+fn groups_read_the_built_in_variables_themselves() {
+    let of = |statement: &str| program(&format!("__device__ int id() {{ {statement} }}"), "id()");
+    let grid = "return cooperative_groups::this_grid().thread_rank();";
+    refuses(BLOCK, &of(grid), "this_grid`, which reads `blockIdx` itself");
+    let block = "auto b = cooperative_groups::this_thread_block(); return b.group_index().x;";
+    refuses(BLOCK, &of(block), "`group_index`, which reads `blockIdx` itself");
+    let direct = program("", "cooperative_groups::this_grid().thread_rank()");
+    refuses(BLOCK, &direct, "this_grid`, which reads `blockIdx` itself");
+}
+
 #[test]
 fn what_cannot_be_copied() {
     let refuse = |helpers: &str, index: &str, reason: &str| refuses(BLOCK, &program(helpers, index), reason);
