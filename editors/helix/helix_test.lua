@@ -65,10 +65,10 @@ type(' a')
 wait('the actions', sees('Aggregate launches per block'))
 local above
 for number, line in ipairs(vim.split(screen(), '\n')) do
-  if line:find('Aggregate launches per grid', 1, true) then
+  if line:find('Optimize the launch', 1, true) then
     above = number
   elseif line:find('Aggregate launches per block', 1, true) then
-    -- The first one is chosen.
+    -- The first one, which is the best, is chosen.
     type(('\14'):rep(number - above))
     break
   end

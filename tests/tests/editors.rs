@@ -89,9 +89,9 @@ fn vscode_has_a_setting_for_all_that_stands_in_the_manifest() {
             expected.insert(setting);
         }
     }
-    // How a project is built is part of the project.
-    for name in ["build", "program", "inputs", "kernel"] {
-        assert!(expected.remove(&format!("gridfuse.measure.{name}")), "{name}");
+    // How a project is built and where its header stands is part of the project: it's the same for all who work on it.
+    for name in ["measure.build", "measure.program", "measure.inputs", "measure.kernel", "headerDir"] {
+        assert!(expected.remove(&format!("gridfuse.{name}")), "{name}");
     }
     // What is the extension's alone.
     for name in ["enable", "server.path", "trace.server", "rewrite.confirmAssumptions"] {

@@ -119,8 +119,8 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     this.preview = { title, edit, versions, changes };
     await vscode.commands.executeCommand("setContext", "gridfuse.previewing", true);
     const label = `${title} (preview)`;
-    // New files are not worth a difference of their own: what they are called is said.
-    const edited = sides.filter((_, index) => changes[index]?.created === false);
+    // New files and the runtime header are not worth a difference of their own: what they are called is said.
+    const edited = sides.filter((side, index) => changes[index]?.created === false && !isHeader(side.uri));
     const [first] = edited;
     if (edited.length === 1 && first !== undefined) {
       const { before, after, line } = first;
@@ -131,11 +131,14 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
       await vscode.commands.executeCommand("vscode.changes", label, resources);
     }
     const assumptions = assumptionsOf(edit);
-    const creates = changes.filter((change) => change.created).map((change) => basename(change.uri));
+    const names = (some: Change[]) => some.map((change) => basename(change.uri)).join(", ");
+    const creates = changes.filter((change) => change.created);
+    const completes = changes.filter((change) => !change.created && isHeader(change.uri));
     const text = [
       `${title}.`,
       ...(assumptions.length > 0 ? [`Assumes: ${assumptions.join("; ")}.`] : []),
-      ...(creates.length > 0 ? [`Adds ${creates.join(", ")}.`] : []),
+      ...(creates.length > 0 ? [`Adds ${names(creates)}.`] : []),
+      ...(completes.length > 0 ? [`Adds to ${names(completes)} what it needs.`] : []),
     ].join(" ");
     void vscode.window.showInformationMessage(text, "Apply", "Discard").then(async (answer) => {
       if (answer === "Apply") {
@@ -209,6 +212,11 @@ function shortTitle(offer: Offer): string {
 
 function basename(uri: vscode.Uri): string {
   return uri.path.split("/").pop() ?? uri.path;
+}
+
+/** Whether a file is the runtime header, which gridfuse writes. */
+function isHeader(uri: vscode.Uri): boolean {
+  return basename(uri) === "gridfuse.cuh";
 }
 
 function previewTabs(): vscode.Tab[] {

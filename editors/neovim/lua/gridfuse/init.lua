@@ -14,16 +14,18 @@ local function start(buffer)
   vim.lsp.start(server, { bufnr = buffer })
 end
 
---- Writes the headers that edits have created: on disk, where the compiler looks for them, they are missing or empty.
-local function write_created()
+--- Writes the headers that edits have created or changed: on disk, where the compiler looks for them, what the source needs is missing.
+--- One that stands in a window is the user's to write, unless there is nothing on disk.
+local function write_headers()
   for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
     local name = vim.api.nvim_buf_get_name(buffer)
-    local ours = vim.fs.basename(name) == 'gridfuse.cuh' and vim.bo[buffer].modified
-    local stat = ours and vim.uv.fs_stat(name)
-    if ours and (not stat or stat.size == 0) then
-      vim.api.nvim_buf_call(buffer, function()
-        vim.cmd('silent write')
-      end)
+    if vim.fs.basename(name) == 'gridfuse.cuh' and vim.bo[buffer].modified then
+      local stat = vim.uv.fs_stat(name)
+      if not stat or stat.size == 0 or vim.fn.bufwinid(buffer) == -1 then
+        vim.api.nvim_buf_call(buffer, function()
+          vim.cmd('silent write')
+        end)
+      end
     end
   end
 end
@@ -34,9 +36,9 @@ local function prepare()
     return
   end
   vim.api.nvim_create_autocmd('BufWritePost', {
-    group = vim.api.nvim_create_augroup('gridfuse-created', { clear = true }),
+    group = vim.api.nvim_create_augroup('gridfuse-headers', { clear = true }),
     pattern = { '*.cu', '*.cuh' },
-    callback = write_created,
+    callback = write_headers,
   })
   -- A lens of the server: it names places, as an editor's command for references takes them.
   vim.lsp.commands['gridfuse.showLaunches'] = function(command, context)
