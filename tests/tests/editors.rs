@@ -90,7 +90,13 @@ fn vscode_has_a_setting_for_all_that_stands_in_the_manifest() {
         }
     }
     // How a project is built and where its header stands is part of the project: it's the same for all who work on it.
-    for name in ["measure.build", "measure.program", "measure.inputs", "measure.kernel", "headerDir"] {
+    for name in [
+        "measure.build",
+        "measure.program",
+        "measure.inputs",
+        "measure.kernel",
+        "headerDir",
+    ] {
         assert!(expected.remove(&format!("gridfuse.{name}")), "{name}");
     }
     // What is the extension's alone.
