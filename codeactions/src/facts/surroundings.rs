@@ -105,8 +105,7 @@ pub fn assume_nothing_else(site: &Site<'_>, errors: Errors, edit: &mut EditBuild
         if let Some(unknown) = effects.unknown.first() {
             edit.assume(Reason {
                 text: format!(
-                    "nothing in `{name}` of which nothing is known ({}) launches grids, puts anything into a stream, waits for grids or \
-                     asks for errors",
+                    "unseen code that `{name}` runs ({}) leaves streams, child grids and errors alone",
                     unknown.what
                 ),
                 place: Some(unknown.place),
@@ -116,10 +115,7 @@ pub fn assume_nothing_else(site: &Site<'_>, errors: Errors, edit: &mut EditBuild
     if callers.more {
         let parent = site.parent_name();
         edit.assume(Reason {
-            text: format!(
-                "callers of `{parent}` that aren't seen put nothing into the stream of the launch, don't wait for it, order nothing by \
-                 events and ask for no errors"
-            ),
+            text: format!("unseen callers of `{parent}` leave its stream, its child grids and their errors alone"),
             place: Some(site.here()),
         });
     }
