@@ -62,12 +62,12 @@ wait('the hover is closed', function()
   return not sees('launch of expand')()
 end)
 type(' a')
-wait('the actions', sees('Aggregate launches per block'))
+wait('the actions', sees('Collect launches per block'))
 local above
 for number, line in ipairs(vim.split(screen(), '\n')) do
   if line:find('Optimize the launch', 1, true) then
     above = number
-  elseif line:find('Aggregate launches per block', 1, true) then
+  elseif line:find('Collect launches per block', 1, true) then
     -- The first one, which is the best, is chosen.
     type(('\14'):rep(number - above))
     break

@@ -158,7 +158,7 @@ fn diagnostics_and_hover_of_the_corpus() {
             "in `bfs_level`: many threads launch it",
             "`count > 0`",
             "| `begin` |",
-            "Aggregate launches per block",
+            "Collect launches per block",
         ] {
             assert!(hover.contains(part), "{part}: {hover}");
         }
@@ -213,10 +213,10 @@ fn diagnostics_are_pulled() {
 fn the_action_and_the_command_line_agree() {
     for (capabilities, file, launch) in [(utf8(), "bfs.cu", LAUNCH), (utf16(), "sssp.cu", "relax<<<")] {
         for (id, title) in [
-            ("aggregate-grid", "Aggregate launches per grid"),
-            ("aggregate-block", "Aggregate launches per block"),
-            ("threshold", "Run small child grids"),
-            ("fire-and-forget", "Launch into cudaStreamFireAndForget"),
+            ("aggregate-grid", "Collect launches per grid"),
+            ("aggregate-block", "Collect launches per block"),
+            ("threshold", "Run small grids as a loop"),
+            ("fire-and-forget", "Launch into the fire-and-forget stream"),
         ] {
             let edited = corpus();
             let mut client = start(edited.path(), &capabilities);
@@ -234,7 +234,7 @@ fn the_action_and_the_command_line_agree() {
             let title = listed["title"].as_str().unwrap_or(title).to_owned();
             let action = titled(&actions, &title);
             assert!(action["edit"].is_null(), "the edit is made when it is asked for");
-            assert!(action["title"].as_str().unwrap().contains("assumes"), "{action:#}");
+            assert!(action["title"].as_str().unwrap().contains(" assumption"), "{action:#}");
             assert_eq!(action["kind"], "quickfix");
             let edit = client.resolve(action)["edit"].clone();
             let touched = apply_workspace_edit(edited.path(), &edit, client.encoding()).expect("an edit that fits");
@@ -275,7 +275,7 @@ fn actions_suit_the_client() {
     let mut client = start(root.path(), &utf8());
     client.open(&path, &text);
     let actions = actions_at(&mut client, &path, SMALL_LAUNCH);
-    let refused = titled(&actions, "Run small child grids");
+    let refused = titled(&actions, "Run small grids as a loop");
     let reason = refused["disabled"]["reason"].as_str().expect("a reason");
     assert!(reason.contains("waits at a barrier"), "{reason}");
     assert!(refused["edit"].is_null());
@@ -318,7 +318,7 @@ fn actions_suit_the_client() {
     assert_eq!(client.encoding(), PositionEncoding::Utf16);
     client.open(&path, &text);
     let actions = actions_at(&mut client, &path, SMALL_LAUNCH);
-    let action = titled(&actions, "Aggregate launches per block");
+    let action = titled(&actions, "Collect launches per block");
     assert!(action["edit"]["changes"][uri(&path)].is_array(), "{action:#}");
     assert!(action["edit"]["documentChanges"].is_null());
     client.shutdown();
@@ -445,12 +445,12 @@ fn a_stale_action_is_refused() {
     let path = root.file("bfs.cu");
     client.open(&path, &root.read("bfs.cu"));
     let actions = actions_at(&mut client, &path, LAUNCH);
-    let action = titled(&actions, "Aggregate launches per block").clone();
+    let action = titled(&actions, "Collect launches per block").clone();
     client.change(&path, &[(0..0, "// new\n")]);
     let error = client.try_request("codeAction/resolve", action).expect_err("stale");
     assert_eq!(error.code, ResponseError::CONTENT_MODIFIED, "{error}");
     let actions = actions_at(&mut client, &path, LAUNCH);
-    assert!(client.resolve(titled(&actions, "Aggregate launches per block"))["edit"].is_object());
+    assert!(client.resolve(titled(&actions, "Collect launches per block"))["edit"].is_object());
     client.shutdown();
 }
 
@@ -651,7 +651,7 @@ fn unsaved_text_counts_across_files() {
     eventually_hover(&mut client, &path, SMALL_LAUNCH, |text| text.contains("child.cuh"));
     let threshold = |client: &mut Client| {
         let actions = actions_at(client, &path, SMALL_LAUNCH);
-        titled(&actions, "Run small child grids")["disabled"]["reason"]
+        titled(&actions, "Run small grids as a loop")["disabled"]["reason"]
             .as_str()
             .unwrap_or_default()
             .to_owned()
@@ -672,7 +672,7 @@ fn unsaved_text_counts_across_files() {
     client.open(&header, &child);
     client.change(&header, &[(0..0, "// Kopf: ä\n")]);
     let actions = actions_at(&mut client, &path, SMALL_LAUNCH);
-    let edit = client.resolve(titled(&actions, "Aggregate launches per block"))["edit"].clone();
+    let edit = client.resolve(titled(&actions, "Collect launches per block"))["edit"].clone();
     let documents: Vec<(&str, &Value)> = edit["documentChanges"]
         .as_array()
         .unwrap()
@@ -773,7 +773,7 @@ fn a_file_deleted_under_the_server() {
     assert!(hover_text(&mut client, &path, SMALL_LAUNCH).contains("launch of `child`"));
     client.replace(&path, "count > 0", "count > 1");
     assert_eq!(client.diagnostics(&path).len(), 1);
-    let action = titled(&actions_at(&mut client, &path, SMALL_LAUNCH), "Aggregate").clone();
+    let action = titled(&actions_at(&mut client, &path, SMALL_LAUNCH), "Collect").clone();
     assert!(client.resolve(&action)["edit"].is_object());
     client.close(&path);
     client.wait_published(&path, |published| published.diagnostics.is_empty());

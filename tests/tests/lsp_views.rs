@@ -58,9 +58,9 @@ const LAUNCH: &str = "expand<<<(count + 127) / 128, 128>>>(col, dist, deepest, l
 fn rewrites_for_another_sort_of_launch_are_not_listed() {
     let of_recursion = [
         ("flatten-recursion", "Flatten the recursion"),
-        ("promote", "Promote launches of itself to one grid"),
+        ("promote", "Turn the launch chain into one grid"),
     ];
-    let of_allocation = [("aggregate-malloc", "Allocate device memory for several threads")];
+    let of_allocation = [("aggregate-malloc", "Allocate once for several threads")];
     let root = corpus();
     for (name, launch, listed) in [
         ("bfs.cu", LAUNCH, &[][..]),
@@ -127,7 +127,7 @@ fn hover_on_a_launch_and_its_operands() {
     );
     assert_eq!(first[6], "---", "{text}");
     // One page for each rewrite, which is there.
-    let (_, link) = text.split_once("[Aggregate launches per block](").expect("a link");
+    let (_, link) = text.split_once("[Collect launches per block](").expect("a link");
     let page = path_of(link.split(')').next().unwrap()).expect("the path of a page");
     assert!(
         std::fs::read_to_string(page)
@@ -569,12 +569,12 @@ fn titles_are_short_and_the_edit_says_what_it_assumes() {
     client.open(&path, &root.read("bfs.cu"));
     let at = client.find(&path, LAUNCH) + 1;
     let actions = client.code_actions(&path, at..at, &[], &[]);
-    let title = "Aggregate launches per block — assumes grids of `expand` are independent of each other";
+    let title = "Collect launches per block — 1 assumption";
     let action = actions.iter().find(|action| action["title"] == title);
     let action = action.unwrap_or_else(|| panic!("no {title:?} in {actions:#?}"));
     let edit = client.resolve(action)["edit"].clone();
     let annotation = &edit["changeAnnotations"]["assumptions"];
-    assert_eq!(annotation["label"], "Aggregate launches per block");
+    assert_eq!(annotation["label"], "Collect launches per block");
     let description = annotation["description"].as_str().unwrap();
     contains(
         description,
@@ -638,7 +638,7 @@ fn the_best_rewrite_is_the_first_in_the_menu() {
     let (root, mut client, path) = bfs();
     let at = client.find(&path, LAUNCH) + 1;
     let actions = client.code_actions(&path, at..at, &["quickfix", "refactor"], &[]);
-    let titles: Vec<&str> = actions.iter().filter_map(|action| action["title"].as_str()).collect();
+    let titles = titles(&actions);
     assert!(titles[0].starts_with("Optimize the launch"), "{titles:#?}");
     assert_eq!(actions[0]["kind"], "quickfix", "{titles:#?}");
     // It assumes something: an editor that applies preferred actions without showing them must not apply it.
@@ -650,5 +650,40 @@ fn the_best_rewrite_is_the_first_in_the_menu() {
         "{}",
         listed.stdout
     );
+    client.shutdown();
+}
+
+fn titles(actions: &[Value]) -> Vec<&str> {
+    actions.iter().filter_map(|action| action["title"].as_str()).collect()
+}
+
+/// An editor shows some 60 characters of a title; what it assumes is said where there is room.
+#[test]
+fn titles_are_read_at_a_glance() {
+    let root = corpus();
+    let mut client = start(root.path(), &Capabilities::default());
+    for (name, launch) in [
+        ("bfs.cu", LAUNCH),
+        ("sc.cu", "compact<<<1, kThreads>>>(in"),
+        ("bt_malloc.cu", "place<<<"),
+    ] {
+        let path = root.file(name);
+        client.open(&path, &root.read(name));
+        let at = client.find(&path, launch) + 1;
+        let actions = client.code_actions(&path, at..at, &[], &[]);
+        assert!(actions.len() > 5, "{name}: {actions:#?}");
+        for title in titles(&actions) {
+            assert!(title.chars().count() <= 60, "{name}: {title}");
+            let Some((_, assumed)) = title.split_once(" — ") else {
+                continue;
+            };
+            let (number, word) = assumed.split_once(' ').expect("a number and a word");
+            let word_wanted = if number == "1" { "assumption" } else { "assumptions" };
+            assert!(
+                number.parse::<u8>().is_ok_and(|number| number > 0) && word == word_wanted,
+                "{title}"
+            );
+        }
+    }
     client.shutdown();
 }

@@ -12,14 +12,6 @@ pub struct Reason {
     pub place: Option<FileRange>,
 }
 
-impl Reason {
-    /// The short form, for a menu.
-    pub fn short(&self) -> &str {
-        let end = [": ", " ("].iter().filter_map(|mark| self.text.find(mark)).min();
-        &self.text[..end.unwrap_or(self.text.len())]
-    }
-}
-
 /// The refusal of a rewrite: never empty.
 #[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Ineligible(pub Vec<Reason>);

@@ -194,7 +194,7 @@ pub enum Layer {
 pub struct Rewrite {
     /// Its id, kebab-case: `aggregate-block`.
     pub id: &'static str,
-    /// Imperative title for a menu: `Aggregate launches per block`.
+    /// Imperative title for a menu, of 44 characters at most: `Collect launches per block`.
     pub title: &'static str,
     /// Markdown: what it does, `## Before` and `## After` with a CUDA program each, what it needs, source (paper and section).
     pub doc: &'static str,

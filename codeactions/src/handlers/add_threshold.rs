@@ -8,7 +8,7 @@ use crate::undo;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "add-threshold",
-    title: "Run small collected grids in the launching thread",
+    title: "Run small collected grids as a loop",
     doc: DOC,
     options: &[OptionSpec {
         name: "threshold",

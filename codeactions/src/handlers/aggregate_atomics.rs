@@ -11,7 +11,7 @@ use crate::facts::combinable::{NAMESPACE, refuse_order, uncombined, worker};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-atomics",
-    title: "Combine the child's atomic operations within a warp",
+    title: "Combine the child's atomics within a warp",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Any),

@@ -8,7 +8,7 @@ use crate::transforms::aggregate::{Granularity, aggregate};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-block",
-    title: "Aggregate launches per block",
+    title: "Collect launches per block",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Any),

@@ -8,7 +8,7 @@ use crate::transforms::aggregate::{Granularity, aggregate};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-grid",
-    title: "Aggregate launches per grid",
+    title: "Collect launches per grid",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Any),

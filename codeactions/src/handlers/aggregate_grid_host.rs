@@ -8,7 +8,7 @@ use crate::transforms::aggregate::{Granularity, aggregate};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-grid-host",
-    title: "Leave launches to the host",
+    title: "Collect per grid; launch from the host",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Any),

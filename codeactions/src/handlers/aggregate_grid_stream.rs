@@ -8,7 +8,7 @@ use crate::transforms::aggregate::{Granularity, aggregate};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-grid-stream",
-    title: "Run launches behind the parent in its stream",
+    title: "Collect per grid; run right after the parent",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Any),

@@ -33,7 +33,7 @@ use crate::runtime::is_header;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-malloc",
-    title: "Allocate device memory for several threads together",
+    title: "Allocate once for several threads",
     doc: DOC,
     options: &[OptionSpec {
         name: "granularity",

@@ -8,7 +8,7 @@ use crate::transforms::aggregate::{Granularity, aggregate};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-multiblock",
-    title: "Aggregate launches per group of blocks",
+    title: "Collect launches per group of blocks",
     doc: DOC,
     options: &[OptionSpec {
         name: "blocks",

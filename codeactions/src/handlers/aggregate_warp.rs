@@ -8,7 +8,7 @@ use crate::transforms::aggregate::{Granularity, aggregate};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "aggregate-warp",
-    title: "Aggregate launches per warp",
+    title: "Collect launches per warp",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Any),

@@ -13,7 +13,7 @@ use crate::facts::surroundings;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "check-launch-error",
-    title: "Print the launch's error",
+    title: "Check the launch and print its error",
     doc: DOC,
     options: &[],
     target: Target::Place(Offered::ByDiagnostics),

@@ -33,7 +33,7 @@ use crate::facts::surroundings::{self, Errors};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "coarsen",
-    title: "Launch fewer, longer blocks",
+    title: "Launch fewer blocks, each with more work",
     doc: DOC,
     options: &[
         OptionSpec {

@@ -17,7 +17,7 @@ use crate::facts::site::function_around;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "destroy-stream",
-    title: "Destroy the stream behind its last launch",
+    title: "Destroy the stream after its last launch",
     doc: DOC,
     options: &[],
     target: Target::Place(Offered::ByDiagnostics),

@@ -11,7 +11,7 @@ use crate::facts::surroundings::{self, Errors};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "fire-and-forget",
-    title: "Launch fire-and-forget",
+    title: "Launch into the fire-and-forget stream",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Any),

@@ -31,7 +31,7 @@ use crate::transforms::self_launch::{
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "flatten-recursion",
-    title: "Flatten the recursion into one kernel",
+    title: "Flatten the recursion into a worklist",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Recursive),

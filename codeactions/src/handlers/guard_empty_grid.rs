@@ -19,7 +19,7 @@ use crate::facts::surroundings;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "guard-empty-grid",
-    title: "Launch only when there is something to do",
+    title: "Skip the launch when the grid is empty",
     doc: DOC,
     options: &[],
     target: Target::Place(Offered::ByDiagnostics),

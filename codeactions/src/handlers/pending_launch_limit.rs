@@ -23,7 +23,7 @@ use crate::runtime::is_header;
 
 pub(super) const RAISE: Rewrite = Rewrite {
     id: "raise-pending-launch-limit",
-    title: "Raise the limit of pending launches",
+    title: "Raise the pending-launch limit",
     doc: RAISE_DOC,
     options: &[],
     target: Target::Place(Offered::ByDiagnostics),
@@ -37,7 +37,7 @@ pub(super) const RAISE: Rewrite = Rewrite {
 
 pub(super) const RESTORE: Rewrite = Rewrite {
     id: "restore-pending-launch-limit",
-    title: "Leave the limit of pending launches as it is",
+    title: "Restore the default pending-launch limit",
     doc: RESTORE_DOC,
     options: &[],
     target: Target::Place(Offered::Everywhere),

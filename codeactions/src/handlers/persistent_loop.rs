@@ -8,7 +8,7 @@ use crate::transforms::iteration::make_loop;
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "persistent-loop",
-    title: "Loop in the kernel instead of launching it again",
+    title: "Replace the tail launch with a loop",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Any),

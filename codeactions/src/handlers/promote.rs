@@ -8,7 +8,7 @@ use crate::transforms::promotion::{Promotion, promote};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "promote",
-    title: "Promote launches of itself to one grid",
+    title: "Turn the launch chain into one grid",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Recursive),

@@ -8,7 +8,7 @@ use crate::transforms::promotion::{Promotion, promote};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "promote-lookback",
-    title: "Promote launches of itself to one grid that looks back",
+    title: "Turn the chain into one grid with look-back",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Recursive),

@@ -8,7 +8,7 @@ use crate::transforms::promotion::{Promotion, promote};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "promote-overlap",
-    title: "Promote launches of itself to one grid, and overlap them",
+    title: "Turn the chain into one grid; overlap blocks",
     doc: DOC,
     options: &[],
     target: Target::Launch(Launches::Recursive),

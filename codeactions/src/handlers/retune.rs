@@ -124,7 +124,7 @@ macro_rules! doc {
 
 pub(super) const GRID: Rewrite = Rewrite {
     id: "retune-grid",
-    title: "Collect the launches per grid instead",
+    title: "Collect launches per grid instead",
     doc: doc!("per grid", "aggregate-grid", "PerBlock", "block", "PerGrid", "grid"),
     options: &[],
     target: Target::Place(Offered::Everywhere),
@@ -138,7 +138,7 @@ pub(super) const GRID: Rewrite = Rewrite {
 
 pub(super) const GRID_HOST: Rewrite = Rewrite {
     id: "retune-grid-host",
-    title: "Leave the collected launches to the host",
+    title: "Launch the collected grids from the host",
     doc: doc!(
         "per grid and leaves them to the host,",
         "aggregate-grid-host",
@@ -158,7 +158,7 @@ pub(super) const GRID_HOST: Rewrite = Rewrite {
 
 pub(super) const GRID_STREAM: Rewrite = Rewrite {
     id: "retune-grid-stream",
-    title: "Run the collected launches behind the parent in its stream",
+    title: "Run collected grids right after the parent",
     doc: doc!(
         "per grid and runs them behind the parent",
         "aggregate-grid-stream",
@@ -178,7 +178,7 @@ pub(super) const GRID_STREAM: Rewrite = Rewrite {
 
 pub(super) const MULTIBLOCK: Rewrite = Rewrite {
     id: "retune-multiblock",
-    title: "Collect the launches per group of blocks instead",
+    title: "Collect launches per group of blocks instead",
     doc: doc!(
         "per group of blocks",
         "aggregate-multiblock",
@@ -203,7 +203,7 @@ pub(super) const MULTIBLOCK: Rewrite = Rewrite {
 
 pub(super) const BLOCK: Rewrite = Rewrite {
     id: "retune-block",
-    title: "Collect the launches per block instead",
+    title: "Collect launches per block instead",
     doc: doc!("per block", "aggregate-block", "PerGrid", "grid", "PerBlock", "block"),
     options: &[],
     target: Target::Place(Offered::Everywhere),
@@ -217,7 +217,7 @@ pub(super) const BLOCK: Rewrite = Rewrite {
 
 pub(super) const WARP: Rewrite = Rewrite {
     id: "retune-warp",
-    title: "Collect the launches per warp instead",
+    title: "Collect launches per warp instead",
     doc: doc!("per warp", "aggregate-warp", "PerBlock", "block", "PerWarp", "warp"),
     options: &[],
     target: Target::Place(Offered::Everywhere),

@@ -8,7 +8,7 @@ use crate::transforms::in_launcher::{Grids, run_in_launcher};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "serialize",
-    title: "Run all child grids in the launching thread",
+    title: "Run all grids as a loop",
     doc: DOC,
     options: &[OptionSpec {
         name: "local-memory",

@@ -8,7 +8,7 @@ use crate::transforms::in_launcher::{Grids, run_in_launcher};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "threshold",
-    title: "Run small child grids in the launching thread",
+    title: "Run small grids as a loop",
     doc: DOC,
     options: &[
         OptionSpec {

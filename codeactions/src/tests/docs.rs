@@ -90,3 +90,17 @@ fn ids_are_unique() {
         assert!(!entry.title.ends_with('.'));
     }
 }
+
+/// Behind a title a menu says how many assumptions there are; the whole is to be read at a glance.
+#[test]
+fn titles_are_short() {
+    const LONGEST: &str = " — 9 assumptions";
+    for entry in REWRITES {
+        let title = entry.title;
+        let length = title.chars().count() + LONGEST.chars().count();
+        assert!(length <= 60, "{}: {title:?} has {length} characters", entry.id);
+        assert!(title.starts_with(|first: char| first.is_ascii_uppercase()), "{title:?}");
+        assert!(!title.contains(" — "), "{title:?}");
+        assert_eq!(REWRITES.iter().filter(|r| r.title == title).count(), 1, "{title:?}");
+    }
+}

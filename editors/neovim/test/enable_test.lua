@@ -41,7 +41,7 @@ vim.cmd.cclose()
 -- A rewrite comes with the header that it needs, on disk once the source is saved.
 vim.ui.select = function(items, options, choose)
   for index, item in ipairs(items) do
-    if options.format_item(item):find('Aggregate launches per block', 1, true) then
+    if options.format_item(item):find('Collect launches per block', 1, true) then
       return choose(item, index)
     end
   end

@@ -122,7 +122,7 @@ vim.cmd('GridfuseBest')
 wait('the best rewrite is offered', function()
   return #offered > 0
 end)
-assert(#offered == 1 and offered[1]:find('assumes', 1, true), vim.inspect(offered))
+assert(#offered == 1 and offered[1]:find(' assumption', 1, true), vim.inspect(offered))
 assert(not has('gridfuse::Aggregator'), 'nothing is applied unasked')
 
 -- A server that is started anew says the same.
@@ -143,7 +143,7 @@ vim.ui.select = function(items, options, choose)
   for index, item in ipairs(items) do
     local label = options.format_item and options.format_item(item) or tostring(item)
     table.insert(offered, label)
-    if label:find('Aggregate launches per block', 1, true) then
+    if label:find('Collect launches per block', 1, true) then
       choose(item, index)
       return
     end

@@ -86,8 +86,8 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
       return;
     }
     const items = offers.map((offer) => {
-      const [label, assumes] = offer.action.title.split(" — ");
-      return { label: label ?? offer.rewrite, description: offer.rewrite, detail: assumes ?? "", offer };
+      const [label, assumptions] = offer.action.title.split(" — ");
+      return { label: label ?? offer.rewrite, description: offer.rewrite, detail: assumptions ?? "", offer };
     });
     const picked = await vscode.window.showQuickPick(items, {
       placeHolder: "Which rewrite?",

@@ -209,7 +209,7 @@ async function scenario() {
 
   await goToLaunch(line);
   await command("gridfuse: Preview Rewrite");
-  await pick("Aggregate launches per block");
+  await pick("Collect launches per block");
   await page.locator(".monaco-diff-editor .line-insert, .monaco-diff-editor .char-insert").first().waitFor();
   assert.equal(readFileSync(source, "utf8"), text, "a preview changes nothing");
   await messageShown("independent");

@@ -1,6 +1,6 @@
 //! Code actions: the rewrites of the launches in the selection.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
@@ -272,7 +272,7 @@ fn of_launch(
             let refused = match verdict {
                 Verdict::Ineligible(reasons) => Some(join(reasons)),
                 Verdict::Assumes(reasons) => {
-                    action.title = format!("{} — assumes {}", rewrite.title, in_short(reasons));
+                    action.title = title(rewrite, reasons);
                     None
                 }
                 Verdict::Eligible => None,
@@ -325,11 +325,7 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> V
             return;
         };
         let proven = edit.assumptions.is_empty();
-        let title = if proven {
-            fix.title.to_owned()
-        } else {
-            format!("{} — assumes {}", fix.title, in_short(&edit.assumptions))
-        };
+        let title = title(fix, &edit.assumptions);
         let Ok(edit) = workspace_edit(snapshot, &edit, fix.title) else {
             return;
         };
@@ -359,15 +355,15 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> V
     found
 }
 
-/// The short forms, each once.
-fn in_short(reasons: &[Reason]) -> String {
-    let mut texts: Vec<&str> = Vec::new();
-    for reason in reasons {
-        if !texts.contains(&reason.short()) {
-            texts.push(reason.short());
-        }
+/// The title in a menu, with how many things the rewrite assumes: `Collect launches per block — 1 assumption`. What they are, the edit's
+/// annotation and the hover say.
+fn title(rewrite: &Rewrite, assumptions: &[Reason]) -> String {
+    let texts: BTreeSet<&str> = assumptions.iter().map(|reason| reason.text.as_str()).collect();
+    match texts.len() {
+        0 => rewrite.title.to_owned(),
+        1 => format!("{} — 1 assumption", rewrite.title),
+        several => format!("{} — {several} assumptions", rewrite.title),
     }
-    texts.join("; ")
 }
 
 fn join(reasons: &[Reason]) -> String {

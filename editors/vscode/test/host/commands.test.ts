@@ -18,7 +18,7 @@ export const tests: Test[] = [
       putCursor(editor, "begin, count);");
       await vscode.commands.executeCommand("gridfuse.explainLaunch");
       await shows("launch of expand");
-      await shows("Aggregate launches per block");
+      await shows("Collect launches per block");
       // That a kernel that doesn't launch itself isn't flattened goes without saying.
       assert.equal(await ask<boolean>("shows", "Flatten the recursion"), false);
     },

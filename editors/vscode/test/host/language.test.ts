@@ -71,22 +71,22 @@ export const tests: Test[] = [
     },
   },
   {
-    name: "code actions of a launch: kinds, titles with what is assumed, edits when they are asked for",
+    name: "code actions of a launch: kinds, titles with how much is assumed, edits when they are asked for",
     async run() {
       const { document } = await bfs("actions.cu");
       await diagnostics(document);
       const all = await actionsAt(document, "expand<<<");
       const titled = (title: string) => all.filter((action) => action.title.startsWith(title));
       for (const [title, kind] of [
-        ["Aggregate launches per block", vscode.CodeActionKind.QuickFix],
-        ["Aggregate launches per warp", vscode.CodeActionKind.RefactorRewrite],
-        ["Launch fewer, longer blocks", vscode.CodeActionKind.RefactorRewrite],
+        ["Collect launches per block", vscode.CodeActionKind.QuickFix],
+        ["Collect launches per warp", vscode.CodeActionKind.RefactorRewrite],
+        ["Launch fewer blocks, each with more work", vscode.CodeActionKind.RefactorRewrite],
       ] as const) {
         assert.equal(titled(title).length, 1, `${title} of ${all.map((action) => action.title).join(", ")}`);
         assert.equal(titled(title)[0]?.kind?.value, kind.value, title);
         assert.equal(titled(title)[0]?.edit, undefined, "made when it is chosen");
       }
-      assert.match(titled("Aggregate launches per block")[0]?.title ?? "", / — assumes .*independent/);
+      assert.match(titled("Collect launches per block")[0]?.title ?? "", / — 1 assumption$/);
       assert.equal(new Set(all.map((action) => action.title)).size, all.length, "each once");
       for (const kind of ["quickfix", "refactor.rewrite"]) {
         const some = await actionsAt(document, "expand<<<", kind);
@@ -103,7 +103,7 @@ export const tests: Test[] = [
       const { document } = await bfs("edit.cu");
       await diagnostics(document);
       const all = await actionsAt(document, "expand<<<", undefined, 50);
-      const action = all.find((one) => one.title.startsWith("Aggregate launches per block"));
+      const action = all.find((one) => one.title.startsWith("Collect launches per block"));
       assert.ok(action?.edit);
       const files = action.edit.entries().map(([uri]) => uri.path.split("/").pop());
       assert.deepEqual(files.sort(), ["edit.cu", "gridfuse.cuh"]);

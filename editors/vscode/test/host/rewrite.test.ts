@@ -42,7 +42,7 @@ export const tests: Test[] = [
   {
     name: "a preview is a difference that changes nothing, and can be discarded",
     async run() {
-      const { document } = await preview("discarded.cu", "Aggregate launches per block");
+      const { document } = await preview("discarded.cu", "Collect launches per block");
       const before = document.getText();
       const shown = await until("the difference", difference);
       assert.equal(shown.original.toString(), document.uri.toString());
@@ -60,7 +60,7 @@ export const tests: Test[] = [
   {
     name: "accepting a preview writes what was shown, with the header, and can be undone",
     async run() {
-      const { document } = await preview("accepted.cu", "Aggregate launches per block");
+      const { document } = await preview("accepted.cu", "Collect launches per block");
       const before = document.getText();
       const shown = await until("the difference", difference);
       const after = (await vscode.workspace.openTextDocument(shown.modified)).getText();
@@ -91,7 +91,7 @@ export const tests: Test[] = [
   {
     name: "a preview of a text that has changed since is not applied",
     async run() {
-      const editor = await preview("changed.cu", "Aggregate launches per block");
+      const editor = await preview("changed.cu", "Collect launches per block");
       await until("the difference", difference);
       const change = new vscode.WorkspaceEdit();
       change.insert(editor.document.uri, new vscode.Position(0, 0), "// another line\n");
@@ -142,7 +142,7 @@ export const tests: Test[] = [
       await diagnostics(editor.document);
       putCursor(editor, "child<<<");
       const shown = vscode.commands.executeCommand("gridfuse.previewRewrite");
-      await ask("choose", "Aggregate launches per block");
+      await ask("choose", "Collect launches per block");
       await shown;
       const files = await until("the differences", differences);
       assert.deepEqual(files.sort(), ["pair.cu", "pair.cuh"], "what is new needs no difference");
