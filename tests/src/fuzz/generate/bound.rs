@@ -9,15 +9,15 @@ use crate::fuzz::ast::{
 };
 
 /// A variable that is changed.
-pub(super) struct Changed<'a> {
+struct Changed<'a> {
     /// Its type.
-    pub ty: &'a str,
+    ty: &'a str,
     /// Its name, or a member of it.
-    pub place: &'a str,
+    place: &'a str,
     /// What it becomes: of what it was, which is called so in there.
-    pub to: fn(&str) -> String,
+    to: fn(&str) -> String,
     /// What functions are that change it.
-    pub by: &'a str,
+    by: &'a str,
 }
 
 impl Generator {
@@ -34,7 +34,7 @@ impl Generator {
     }
 
     /// Statements that change a variable without naming it where it is changed.
-    pub fn changes(&mut self, changed: &Changed<'_>) -> Vec<Stmt> {
+    fn changes(&mut self, changed: &Changed<'_>) -> Vec<Stmt> {
         let Changed { ty, place, to, by } = *changed;
         let (of_ref, of_place, of_x) = (to("to"), to(place), to("x"));
         let number = ty == "int";

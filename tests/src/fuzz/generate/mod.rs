@@ -7,6 +7,7 @@
 
 mod bound;
 mod child;
+mod hidden;
 mod host;
 mod launch;
 mod names;
@@ -114,7 +115,10 @@ impl Generator {
             return;
         }
         let others = std::mem::replace(&mut self.random, random);
-        self.bound();
+        match self.random.below(2) {
+            0 => self.bound(),
+            _ => self.hidden_code(),
+        }
         self.random = others;
     }
 
