@@ -7,6 +7,7 @@
 
 mod bound;
 mod child;
+mod fission;
 mod hidden;
 mod host;
 mod launch;
@@ -115,9 +116,10 @@ impl Generator {
             return;
         }
         let others = std::mem::replace(&mut self.random, random);
-        match self.random.below(2) {
+        match self.random.below(3) {
             0 => self.bound(),
-            _ => self.hidden_code(),
+            1 => self.hidden_code(),
+            _ => self.fission(),
         }
         self.random = others;
     }
