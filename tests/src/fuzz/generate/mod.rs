@@ -17,6 +17,7 @@ mod parent;
 mod plan;
 mod scope;
 mod selves;
+mod tickets;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,10 +117,11 @@ impl Generator {
             return;
         }
         let others = std::mem::replace(&mut self.random, random);
-        match self.random.below(3) {
+        match self.random.below(4) {
             0 => self.bound(),
             1 => self.hidden_code(),
-            _ => self.fission(),
+            2 => self.fission(),
+            _ => self.tickets(),
         }
         self.random = others;
     }
