@@ -6,6 +6,7 @@
 //! Programs that rely on such an order say so in [`Program::ordered_sites`]: there, what rewrites assume of it is false.
 
 mod bound;
+mod caller;
 mod child;
 mod fission;
 mod hidden;
@@ -117,11 +118,12 @@ impl Generator {
             return;
         }
         let others = std::mem::replace(&mut self.random, random);
-        match self.random.below(4) {
+        match self.random.below(5) {
             0 => self.bound(),
             1 => self.hidden_code(),
             2 => self.fission(),
-            _ => self.tickets(),
+            3 => self.tickets(),
+            _ => self.caller(),
         }
         self.random = others;
     }
