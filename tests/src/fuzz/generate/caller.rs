@@ -30,13 +30,20 @@ impl Generator {
         }
     }
 
-    /// The function that launches, and a call of it for `next + at`, which comes from `from`.
-    fn launching(&mut self, march: &March, from: &str, grid_is_empty: bool, stream: Option<Expr>) -> Called {
+    /// The function that launches, and a call of it for `next + at`, which comes from `from`. Its grids are in no order with each other.
+    /// What a rewrite assumes is false where the grid `fails`, and where it assumes something of callers that it doesn't see.
+    fn launching(&mut self, march: &March, from: &str, fails: bool, stream: Option<Expr>) -> Called {
         let child = self.step(march, "again", false);
         let args = vec![atom("from"), atom("to"), atom("len"), int(3)];
-        let mut launch = self.ordered_launch(child, march.len, stream, args, true);
-        if grid_is_empty && let Stmt::Launch(launch) = &mut launch {
+        let mut launch = self.ordered_launch(child, march.len, stream, args, fails);
+        if fails && let Stmt::Launch(launch) = &mut launch {
             launch.config[0] = binary(atom("len"), "/", int(100));
+        }
+        let way = self.random.below(5);
+        if way < 3
+            && let Stmt::Launch(launch) = &launch
+        {
+            self.ordered_sites.insert(launch.site);
         }
         let go = self.fresh("go");
         let param = |ty: &str, name: &str| super::param(ty, name);
@@ -48,7 +55,7 @@ impl Generator {
             body: vec![launch],
         });
         let args = |first: &str| format!("{first}, next + at, len");
-        match self.random.below(5) {
+        match way {
             0 => {
                 self.feature("launching function in a macro");
                 let name = go.to_uppercase();

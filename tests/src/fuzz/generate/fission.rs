@@ -45,7 +45,7 @@ impl Generator {
                 format!("(int)({name}[{other}].x + {name}[x].z)")
             }
             1 => {
-                self.feature("static shared memory");
+                self.feature("shared memory that is declared static");
                 let ty = *self.random.pick(&["int", "float", "short"]);
                 let word = *self.random.pick(&["static __shared__", "__shared__ static"]);
                 body.push(text(&format!("{word} {ty} lanes[{threads}];")));
