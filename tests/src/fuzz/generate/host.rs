@@ -124,6 +124,7 @@ impl Generator {
     /// Launches of one parent.
     fn runs(&mut self, parent: usize, stmts: &mut Vec<Stmt>) {
         let spec = self.kernels[parent].clone();
+        stmts.extend(spec.host.iter().cloned());
         let n = spec.numbers.max(1);
         let times = 1 + self.random.weighted(&[65, 25, 10]);
         if times > 1 {

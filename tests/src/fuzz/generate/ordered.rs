@@ -17,13 +17,13 @@ enum Unit {
 }
 
 /// What is generated for one parent.
-struct March {
+pub(super) struct March {
     /// Input and output.
-    a: BufferId,
-    b: BufferId,
+    pub a: BufferId,
+    pub b: BufferId,
     /// Elements of one unit.
-    len: i64,
-    units: i64,
+    pub len: i64,
+    pub units: i64,
 }
 
 impl Generator {
@@ -35,12 +35,7 @@ impl Generator {
         let len = *self.random.pick(&[4, 7, 16, 24]);
         let unit = *self.random.pick(&[Unit::Thread, Unit::Block, Unit::Grid]);
         let units = if unit == Unit::Grid { 1 } else { self.random.range(2, 9) };
-        let (x, y) = (self.random.range(3, 50), self.random.range(0, 9));
-        let a = self.buffer("state", "int", len * units, Fill::Formula(x, y, 100));
-        let b = self.buffer("next", "int", len * units, Fill::Value(0));
-        self.buffers[a].shown = true;
-        self.buffers[b].shown = true;
-        let march = March { a, b, len, units };
+        let march = self.march(len, units);
         match self.random.below(12) {
             8 => self.turns(&march),
             9 | 10 => self.picked_threads(&march),
@@ -49,7 +44,17 @@ impl Generator {
         }
     }
 
-    fn kernel(&mut self, name: &str, parent: bool, params: Vec<(Role, &str, &str)>) -> Kernel {
+    /// Two buffers for so many units with so many elements each.
+    pub fn march(&mut self, len: i64, units: i64) -> March {
+        let (x, y) = (self.random.range(3, 50), self.random.range(0, 9));
+        let a = self.buffer("state", "int", len * units, Fill::Formula(x, y, 100));
+        let b = self.buffer("next", "int", len * units, Fill::Value(0));
+        self.buffers[a].shown = true;
+        self.buffers[b].shown = true;
+        March { a, b, len, units }
+    }
+
+    pub fn kernel(&mut self, name: &str, parent: bool, params: Vec<(Role, &str, &str)>) -> Kernel {
         let mut kernel = Kernel::plain(self.fresh(name));
         kernel.parent = parent;
         kernel.params = params
@@ -65,7 +70,7 @@ impl Generator {
     }
 
     /// `step(from, to, len, k)`: one element a thread.
-    fn step(&mut self, march: &March, name: &str, neighbours: bool) -> usize {
+    pub fn step(&mut self, march: &March, name: &str, neighbours: bool) -> usize {
         let mut kernel = self.kernel(
             name,
             false,
@@ -102,7 +107,7 @@ impl Generator {
         self.kernels.len() - 1
     }
 
-    fn ordered_launch(
+    pub fn ordered_launch(
         &mut self,
         kernel: usize,
         len: i64,
@@ -327,7 +332,7 @@ impl Generator {
     }
 
     /// `tally(to, len, k)`: adds to each element; grids in any order give the same, and two at once don't.
-    fn tally(&mut self, march: &March) -> usize {
+    pub fn tally(&mut self, march: &March) -> usize {
         let mut kernel = self.kernel(
             "tally",
             false,
@@ -372,7 +377,7 @@ impl Generator {
     }
 
     /// What threads of one block do, each block for its own part.
-    fn of_blocks(&mut self, march: &March, threads: Option<Expr>, mut inner: Vec<Stmt>) {
+    pub fn of_blocks(&mut self, march: &March, threads: Option<Expr>, mut inner: Vec<Stmt>) {
         let over = binary(call("int", vec![member(atom("blockIdx"), "x")]), ">=", atom("units"));
         let at = binary(member(atom("blockIdx"), "x"), "*", atom("len"));
         let mut stmts = vec![when(over, vec![text("return;")]), declare("int", "at", at)];
@@ -508,7 +513,7 @@ impl Generator {
         self.ordered_launch(step, march.len, stream, args, true)
     }
 
-    fn march_kernel(&mut self, march: &March) -> Kernel {
+    pub fn march_kernel(&mut self, march: &March) -> Kernel {
         self.kernel(
             "march",
             true,
@@ -521,7 +526,7 @@ impl Generator {
         )
     }
 
-    fn march_parent(&mut self, march: &March, mut kernel: Kernel, stmts: Vec<Stmt>, by_block: bool) {
+    pub fn march_parent(&mut self, march: &March, mut kernel: Kernel, stmts: Vec<Stmt>, by_block: bool) {
         kernel.body = Some(stmts);
         kernel.numbers = march.units;
         kernel.by_block = by_block;
@@ -557,7 +562,8 @@ impl Generator {
     }
 }
 
-fn steps(times: i64, body: Vec<Stmt>) -> Stmt {
+/// `for (int k = 0; k < times; ++k) …`
+pub(super) fn steps(times: i64, body: Vec<Stmt>) -> Stmt {
     Stmt::For {
         init: ("int".to_owned(), "k".to_owned(), int(0)),
         cond: binary(atom("k"), "<", int(times)),

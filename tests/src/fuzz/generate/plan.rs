@@ -116,6 +116,10 @@ pub(super) struct Kernel {
     pub one_block_of: Option<i64>,
     /// Its statements, where they don't follow from the rest.
     pub body: Option<Vec<Stmt>>,
+    /// What stands in front of it and behind the kernels that it launches.
+    pub before: Vec<Item>,
+    /// What the host does before it launches it.
+    pub host: Vec<Stmt>,
 }
 
 impl Kernel {
@@ -141,6 +145,8 @@ impl Kernel {
             block: None,
             one_block_of: None,
             body: None,
+            before: Vec::new(),
+            host: Vec::new(),
         }
     }
 
@@ -206,8 +212,6 @@ const SCALAR_TYPES: &[(&str, i64, i64)] = &[
 impl Generator {
     /// Buffers, helpers and kernels.
     pub fn plan(&mut self) {
-        self.names
-            .extend(["main", "show", "upload", "Mode", "Range", "Graph"].map(str::to_owned));
         self.inputs();
         self.constants();
         self.helpers();
