@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use gridfuse_codeactions::api::rewrite::Family;
 use gridfuse_codeactions::handlers::launch_rewrite;
-use gridfuse_codeactions::runtime::HEADER;
+use gridfuse_codeactions::runtime::{HEADER, HEADER_NAME};
 use gridfuse_tests::cli::{Directory, copy, directory, files_of, gridfuse, in_parallel};
 use gridfuse_tests::fixture::{before_after, is_asked_for};
 use gridfuse_tests::nvcc::Nvcc;
@@ -517,7 +517,8 @@ fn compile_together(programs: &[&Rewritten]) -> bool {
             } else if !together.file(&name).exists() {
                 // First of all: what a program includes must not end up in its namespace.
                 unit.insert_str(0, &format!("#include \"{name}\"\n"));
-                together.write(&name, &bytes);
+                // Each program has the parts that it needs: together they need more than any of them.
+                together.write(&name, if name == HEADER_NAME { HEADER.as_bytes() } else { &bytes });
             }
         }
     }

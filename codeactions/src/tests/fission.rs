@@ -94,6 +94,46 @@ fn variables_across_barriers() {
 "]);
 }
 
+/// What a pointer that crosses a barrier may point to lives as long, though nobody names it behind the barrier.
+#[test]
+fn what_is_pointed_at_across_barriers() {
+    let launch = "child<<<1, 32>>>(out, begin, count);";
+    let kept = |before: &str, behind: &str, expected: &str| {
+        let body = format!("    {before}\n    __syncthreads();\n    {behind}\n");
+        split(&body, launch).has(&[expected]);
+    };
+    kept("int x = threadIdx.x; int* p = &x;", "out[begin] = *p;", "int x[32];");
+    kept(
+        "int x[2]; x[1] = 1; int* p = &x[1];",
+        "out[begin] = *p;",
+        "int x[32][2]",
+    );
+    kept("int x[2]; x[0] = 1; int* p = x;", "out[begin] = p[0];", "int x[32][2];");
+    kept(
+        "int x = 1; long at = (long)&x;",
+        "out[begin] = *(int*)at;",
+        "int x[32];",
+    );
+    kept(
+        "__shared__ int* all[32]; int x = 1; all[threadIdx.x] = &x;",
+        "out[begin] = *all[0];",
+        "int x[32];",
+    );
+    // Of no pointer that is there behind the barrier.
+    let body = "    int x = 1;\n    atomicAdd(out, *&x);\n    int y = out[begin];\n    __syncthreads();\n    out[begin] = y;\n";
+    let result = split(body, launch);
+    let text = result.text();
+    assert!(text.contains("int x = 1;") && text.contains("int y[32];"), "{text}");
+    refuses(
+        ID,
+        &with_child(
+            &child("    const uint3* p = &threadIdx;\n    __syncthreads();\n    out[p->x] = 1;\n"),
+            launch,
+        ),
+        "takes the address of a built-in variable",
+    );
+}
+
 #[test]
 fn control_flow_around_barriers() {
     let body = "    __shared__ int hist[16];

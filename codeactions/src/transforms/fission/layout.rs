@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::visible::visible_names;
-use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
+use gridfuse_analysis::hir::{Binding, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, Type};
 
 use super::structure::{Branch, Item, Setter, Structure, candidates, hidden_changes, is_barrier};
 use super::{Reason, reason};
 use crate::edit::lex;
 use crate::edit::names::words_with_macros;
-use crate::facts::calls;
+use crate::facts::calls::{self, is_plain_type};
 use crate::facts::child::Child;
 use crate::facts::effects::{Effects, Found};
 use crate::facts::pure;
@@ -33,6 +33,8 @@ pub struct Layout {
 /// What a region declares and uses.
 struct Region {
     declares: BTreeSet<BindingId>,
+    /// Of these, what would live on behind the barrier that ends the region.
+    outlives: BTreeSet<BindingId>,
     uses: BTreeSet<BindingId>,
 }
 
@@ -76,7 +78,7 @@ impl Layout {
             let items = Structure::new(child, &needed).of_body()?;
             let mut regions = Vec::new();
             collect(body, &items, &mut regions);
-            let crossing = crossing(&regions);
+            let crossing = with_pointed_at(child, &regions, crossing(&regions));
             let more: BTreeSet<BindingId> = crossing
                 .iter()
                 .copied()
@@ -255,6 +257,10 @@ fn refusals(child: &Child<'_>, effects: &Effects) -> Vec<Reason> {
         match &body.expr(expr).kind {
             ExprKind::Lambda { .. } => refuse(format!("`{name}` holds a lambda beside its barriers"), span),
             ExprKind::Unknown { .. } => refuse(format!("an expression of `{name}` is not understood"), span),
+            // It's another variable in each part, and gone behind it.
+            ExprKind::AddrOf(place) if is_builtin(body, *place) => {
+                refuse(format!("`{name}` takes the address of a built-in variable"), span);
+            }
             _ => {}
         }
     }
@@ -418,8 +424,15 @@ fn collect(body: &Body, items: &[Item], regions: &mut Vec<Region>) {
                         declares.extend(decls.iter().map(|d| d.binding));
                     }
                 }
-                let uses = variables(body, &exprs);
-                regions.push(Region { declares, uses });
+                let outlives = stmts.iter().flat_map(|s| match &body.stmt(*s).kind {
+                    StmtKind::Decl(decls) => decls.iter().map(|d| d.binding).collect(),
+                    _ => Vec::new(),
+                });
+                regions.push(Region {
+                    declares,
+                    outlives: outlives.collect(),
+                    uses: variables(body, &exprs),
+                });
             }
             Item::Control { bodies, .. } => {
                 for Branch { items, .. } in bodies {
@@ -443,6 +456,90 @@ fn crossing(regions: &[Region]) -> BTreeSet<BindingId> {
         }
     }
     found
+}
+
+/// Adds to the variables that are used on both sides of a barrier those that a pointer which is used there may point to: they have to live
+/// as long, though nobody names them behind it.
+fn with_pointed_at(child: &Child<'_>, regions: &[Region], mut crossing: BTreeSet<BindingId>) -> BTreeSet<BindingId> {
+    let body: &Body = &child.body;
+    let is_shared = |b: &Binding| matches!(b.storage, Storage::Shared | Storage::ExternShared);
+    let mut kept = crossing.iter().map(|b| body.binding(*b));
+    if kept.any(|b| may_hold_address(&b.ty)) || body.bindings.iter().any(|b| is_shared(b) && may_hold_address(&b.ty)) {
+        let pointed_at = pointed_at(child);
+        // Behind the last one there is no barrier.
+        for region in regions.split_last().map_or(&[][..], |(_, rest)| rest) {
+            crossing.extend(region.outlives.intersection(&pointed_at));
+        }
+    }
+    crossing
+}
+
+/// Whether a variable may hold the address of another one: a pointer, a class, a number that is large enough.
+fn may_hold_address(ty: &Type) -> bool {
+    const WIDE: [&str; 7] = ["long", "size_t", "ptr_t", "ptrdiff_t", "64", "longlong", "ulong"];
+    ty.pointers > 0
+        || ty.reference
+        || ty.complex
+        || !is_plain_type(&ty.base)
+        || WIDE.iter().any(|wide| ty.base.contains(wide))
+}
+
+/// The variables whose address something may have: by `&`, an array by its name, a reference.
+fn pointed_at(child: &Child<'_>) -> BTreeSet<BindingId> {
+    let body: &Body = &child.body;
+    let mut found = hidden_changes(child);
+    let Some(root_stmt) = body.root else {
+        return found;
+    };
+    let all = all_exprs(body, root_stmt);
+    // An array that is subscripted, as often as it has dimensions, is a value.
+    let mut subscripted = BTreeSet::new();
+    for expr in &all {
+        match &body.expr(*expr).kind {
+            ExprKind::Index { base, .. } => {
+                subscripted.insert(body.strip_parens(*base));
+            }
+            ExprKind::AddrOf(place) => found.extend(object(body, *place)),
+            _ => {}
+        }
+    }
+    for expr in all {
+        if let Some(binding) = named(body, expr) {
+            let dimensions = body.binding(binding).ty.array.len();
+            if dimensions > 1 || dimensions == 1 && !subscripted.contains(&expr) {
+                found.insert(binding);
+            }
+        }
+    }
+    found
+}
+
+/// The variable that a place is a part of.
+fn object(body: &Body, place: ExprId) -> Option<BindingId> {
+    match &body.expr(place).kind {
+        ExprKind::Index { base, .. } => object(body, *base),
+        ExprKind::Paren(inner)
+        | ExprKind::Field {
+            base: inner,
+            arrow: false,
+            ..
+        } => object(body, *inner),
+        _ => named(body, place),
+    }
+}
+
+/// Whether a place is a built-in variable, or a part of one.
+fn is_builtin(body: &Body, place: ExprId) -> bool {
+    match &body.expr(place).kind {
+        ExprKind::Paren(inner)
+        | ExprKind::Field {
+            base: inner,
+            arrow: false,
+            ..
+        } => is_builtin(body, *inner),
+        ExprKind::Name(Name::Builtin(_)) => true,
+        _ => false,
+    }
 }
 
 /// Whether a thread may return from the kernel while others go on.
