@@ -687,3 +687,53 @@ fn titles_are_read_at_a_glance() {
     }
     client.shutdown();
 }
+
+/// A key may be bound to a sort of rewrites: whoever asks for one gets those of it, and who asks for rewrites gets all.
+#[test]
+fn the_kind_of_an_action_says_what_sort_of_rewrite_it_is() {
+    let (_root, mut client, path) = bfs();
+    let kinds = client.server_capabilities()["codeActionProvider"]["codeActionKinds"].clone();
+    let kinds: Vec<&str> = kinds.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let at = client.find(&path, LAUNCH) + 1;
+    let mut ask = |only: &str| client.code_actions(&path, at..at, &[only], &[]);
+    let all = ask("refactor.rewrite");
+    for action in &all {
+        let kind = action["kind"].as_str().unwrap();
+        assert!(kind.starts_with("refactor.rewrite."), "{action:#}");
+        assert!(kinds.contains(&kind), "{kind} is none of {kinds:?}");
+    }
+    assert!(
+        kinds.contains(&"quickfix") && kinds.contains(&"refactor.rewrite"),
+        "{kinds:?}"
+    );
+    let page = std::fs::read_to_string(workspace::root().join("editors/README.md")).unwrap();
+    for sort in kinds.iter().filter_map(|kind| kind.strip_prefix("refactor.rewrite.")) {
+        assert!(
+            page.contains(&format!("`{sort}`")),
+            "editors/README.md doesn't name `{sort}`"
+        );
+    }
+    assert_eq!(ask("refactor").len(), all.len());
+    for title in [
+        "Optimize the launch",
+        "Collect launches per block",
+        "Run small grids as a loop",
+    ] {
+        assert!(titles(&all).iter().any(|t| t.starts_with(title)), "{title}: {all:#?}");
+    }
+    let collecting = ask("refactor.rewrite.aggregate");
+    assert!(collecting.len() >= 6, "{collecting:#?}");
+    assert!(
+        titles(&collecting).iter().all(|title| title.starts_with("Collect ")),
+        "{collecting:#?}"
+    );
+    let looping = ask("refactor.rewrite.threshold");
+    assert!(
+        titles(&looping).len() == 2 && titles(&looping).iter().all(|title| title.contains("as a loop")),
+        "{looping:#?}"
+    );
+    assert_eq!(ask("refactor.rewrite.thresh"), [] as [Value; 0]);
+    // As quick fixes they stand with what they mend.
+    assert!(ask("quickfix").iter().all(|action| action["kind"] == "quickfix"));
+    client.shutdown();
+}

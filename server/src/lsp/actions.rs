@@ -14,7 +14,7 @@ use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::TextEdit;
 use gridfuse_codeactions::facts::allocations::allocates;
 use gridfuse_codeactions::facts::order::refuted;
-use gridfuse_codeactions::handlers::{launch_rewrite, of_launches, of_places, place_rewrite};
+use gridfuse_codeactions::handlers::{REWRITES, launch_rewrite, of_launches, of_places, place_rewrite};
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{
@@ -67,11 +67,12 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
         Some(only) => only.iter().any(|only| includes(only, kind)),
         None => true,
     };
+    let fixes = wanted(&CodeActionKind::QUICKFIX);
     let mut actions = Vec::new();
     let here = overlapping(&snapshot.db, file, range);
     for site in &here {
         if site.device_side() {
-            actions.extend(of_launch(snapshot, uri, file, site, &[]));
+            actions.extend(of_launch(snapshot, uri, file, site, &[], fixes));
         }
     }
     // A diagnostic that speaks of no launch is mended at the launch of its function.
@@ -83,11 +84,11 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
         if let Some(site) = around(&snapshot.db, found.place).filter(Site::device_side)
             && !here.iter().any(|other| other.id == site.id)
         {
-            let mends = of_launch(snapshot, uri, file, &site, &[found]).into_iter();
+            let mends = of_launch(snapshot, uri, file, &site, &[found], fixes).into_iter();
             actions.extend(mends.filter(|a| a.kind == Some(CodeActionKind::QUICKFIX) || a.disabled.is_some()));
         }
     }
-    actions.extend(edits_at_places(snapshot, file, range));
+    actions.extend(edits_at_places(snapshot, file, range, fixes));
     actions.extend(small_edits(snapshot, file, range));
     actions.retain(|action| action.kind.as_ref().is_none_or(wanted));
     // Fixes of what is found here, then the rest; the order within is the table's: the best first.
@@ -100,6 +101,31 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
         actions.extend(insert_run_spec(snapshot, file, range));
     }
     actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
+}
+
+/// The kind of a rewrite: what sort it is of stands behind the protocol's kind. A fix has the protocol's kind for that.
+fn kind_of(rewrite: &Rewrite, fix: bool) -> CodeActionKind {
+    match fix {
+        true => CodeActionKind::QUICKFIX,
+        false => format!(
+            "{}.{}",
+            CodeActionKind::REFACTOR_REWRITE.as_str(),
+            rewrite.family.name()
+        )
+        .into(),
+    }
+}
+
+/// The kinds that actions can be asked for.
+pub fn kinds() -> Vec<CodeActionKind> {
+    let mut kinds = vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR_REWRITE];
+    for rewrite in REWRITES {
+        let kind = kind_of(rewrite, false);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
 }
 
 /// What the menu says while the verdicts are still being worked out.
@@ -216,13 +242,15 @@ fn includes(wanted: &CodeActionKind, kind: &CodeActionKind) -> bool {
     }
 }
 
-/// The rewrites of a launch; of those that mend the diagnostics `others`, which stand elsewhere, where there are any.
+/// The rewrites of a launch; of those that mend the diagnostics `others`, which stand elsewhere, where there are any. As fixes if `fixes`:
+/// else the client asks for rewrites alone, and those that mend something are among them.
 fn of_launch(
     snapshot: &Snapshot,
     uri: &Uri,
     file: SourceFile,
     site: &Site<'_>,
     others: &[&diagnostic::Diagnostic],
+    fixes: bool,
 ) -> Vec<CodeAction> {
     let db = &snapshot.db;
     let mut found: Vec<&diagnostic::Diagnostic> = others.to_vec();
@@ -266,7 +294,7 @@ fn of_launch(
             }
             let mut action = CodeAction {
                 title: rewrite.title.to_string(),
-                kind: Some(CodeActionKind::REFACTOR_REWRITE),
+                kind: Some(kind_of(rewrite, false)),
                 ..CodeAction::default()
             };
             let refused = match verdict {
@@ -302,7 +330,7 @@ fn of_launch(
                 return snapshot.session.disabled_actions.then_some(action);
             }
             if !mends.is_empty() {
-                action.kind = Some(CodeActionKind::QUICKFIX);
+                action.kind = Some(kind_of(rewrite, fixes));
                 action.diagnostics = Some(mends.iter().map(|d| snapshot.diagnostic(d)).collect());
                 let best = preferred == Some(rewrite.id);
                 action.is_preferred = (best && snapshot.session.preferred_actions).then_some(true);
@@ -313,7 +341,7 @@ fn of_launch(
 }
 
 /// The fixes of the diagnostics in the selection, and those that are offered everywhere.
-fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<CodeAction> {
+fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixes: bool) -> Vec<CodeAction> {
     let db = &snapshot.db;
     let mut found = Vec::new();
     let here: Vec<&diagnostic::Diagnostic> = diagnostics(db, file)
@@ -330,14 +358,9 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> V
             return;
         };
         let preferred = proven && mends.is_some() && fix.unattended && snapshot.session.preferred_actions;
-        let kind = if mends.is_some() {
-            CodeActionKind::QUICKFIX
-        } else {
-            CodeActionKind::REFACTOR_REWRITE
-        };
         found.push(CodeAction {
             title,
-            kind: Some(kind),
+            kind: Some(kind_of(fix, fixes && mends.is_some())),
             diagnostics: mends.map(|d| vec![snapshot.diagnostic(d)]),
             is_preferred: preferred.then_some(true),
             edit: Some(edit),
