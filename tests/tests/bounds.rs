@@ -85,9 +85,9 @@ fn edits_stay_in_the_workspace() {
         let path = root.file("workspace/main.cu");
         let mut client = start(&root.file("workspace"));
         client.open(&path, &parent(include));
-        let mut edited = 0;
-        wait_until("an edit is refused", || {
-            let mut refused = 0;
+        let (mut edited, mut refused) = (0, 0);
+        // What touches the workspace alone can be done. What is best depends on the header, which may be read between offer and edit.
+        wait_until("an edit is refused, and one is made", || {
             let at = client.find(&path, "child<<<") + 1;
             for action in client.code_actions(&path, at..at, &[], &[]) {
                 if action["data"].is_null() || !action["disabled"].is_null() {
@@ -117,10 +117,8 @@ fn edits_stay_in_the_workspace() {
                 Err(error) if error.message.contains("outside of the workspace") => refused += 1,
                 Err(_) => {}
             }
-            refused > 0
+            refused > 0 && edited > 0
         });
-        // What touches the workspace alone can be done.
-        assert!(edited > 0, "{include}: nothing is offered any more");
         client.shutdown();
     }
 }

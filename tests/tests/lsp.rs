@@ -318,7 +318,7 @@ fn actions_suit_the_client() {
     assert_eq!(client.encoding(), PositionEncoding::Utf16);
     client.open(&path, &text);
     let actions = actions_at(&mut client, &path, SMALL_LAUNCH);
-    let action = titled(&actions, "Collect launches per block");
+    let action = titled(&actions, "Collect launches per warp");
     assert!(action["edit"]["changes"][uri(&path)].is_array(), "{action:#}");
     assert!(action["edit"]["documentChanges"].is_null());
     client.shutdown();

@@ -687,3 +687,121 @@ fn titles_are_read_at_a_glance() {
     }
     client.shutdown();
 }
+
+/// A key may be bound to a sort of rewrites: whoever asks for one gets those of it, and who asks for rewrites gets all.
+#[test]
+fn the_kind_of_an_action_says_what_sort_of_rewrite_it_is() {
+    let (_root, mut client, path) = bfs();
+    let kinds = client.server_capabilities()["codeActionProvider"]["codeActionKinds"].clone();
+    let kinds: Vec<&str> = kinds.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let at = client.find(&path, LAUNCH) + 1;
+    let mut ask = |only: &str| client.code_actions(&path, at..at, &[only], &[]);
+    let all = ask("refactor.rewrite");
+    for action in &all {
+        let kind = action["kind"].as_str().unwrap();
+        assert!(kind.starts_with("refactor.rewrite."), "{action:#}");
+        assert!(kinds.contains(&kind), "{kind} is none of {kinds:?}");
+    }
+    assert!(
+        kinds.contains(&"quickfix") && kinds.contains(&"refactor.rewrite"),
+        "{kinds:?}"
+    );
+    let page = std::fs::read_to_string(workspace::root().join("editors/README.md")).unwrap();
+    for sort in kinds.iter().filter_map(|kind| kind.strip_prefix("refactor.rewrite.")) {
+        assert!(
+            page.contains(&format!("`{sort}`")),
+            "editors/README.md doesn't name `{sort}`"
+        );
+    }
+    assert_eq!(ask("refactor").len(), all.len());
+    for title in [
+        "Optimize the launch",
+        "Collect launches per block",
+        "Run small grids as a loop",
+    ] {
+        assert!(titles(&all).iter().any(|t| t.starts_with(title)), "{title}: {all:#?}");
+    }
+    let collecting = ask("refactor.rewrite.aggregate");
+    assert!(collecting.len() >= 6, "{collecting:#?}");
+    assert!(
+        titles(&collecting).iter().all(|title| title.starts_with("Collect ")),
+        "{collecting:#?}"
+    );
+    let looping = ask("refactor.rewrite.threshold");
+    assert!(
+        titles(&looping).len() == 2 && titles(&looping).iter().all(|title| title.contains("as a loop")),
+        "{looping:#?}"
+    );
+    assert_eq!(ask("refactor.rewrite.thresh"), [] as [Value; 0]);
+    // As quick fixes they stand with what they mend.
+    assert!(ask("quickfix").iter().all(|action| action["kind"] == "quickfix"));
+    client.shutdown();
+}
+
+/// What optimizes may do what another one does: a menu has it once, with all that it mends. Who asks for the other one by its kind gets it.
+#[test]
+fn an_edit_stands_once_in_a_menu() {
+    let (_root, mut client, path) = bfs();
+    let at = client.find(&path, LAUNCH) + 1;
+    let actions = client.code_actions(&path, at..at, &[], &[]);
+    let twin = "Collect per grid; run right after the parent";
+    let is_twin = |action: &Value| action["title"].as_str().unwrap().starts_with(twin);
+    assert!(!actions.iter().any(is_twin), "{actions:#?}");
+    let mut edits: Vec<Value> = Vec::new();
+    for action in actions.iter().filter(|action| action["disabled"].is_null()) {
+        let edit = client.resolve(action)["edit"].clone();
+        assert!(!edits.contains(&edit), "{action:#}");
+        edits.push(edit);
+    }
+    let collecting = client.code_actions(&path, at..at, &["refactor.rewrite.aggregate"], &[]);
+    let other = collecting.iter().find(|action| is_twin(action)).expect("the other one");
+    assert_eq!(client.resolve(other)["edit"], client.resolve(&actions[0])["edit"]);
+    client.shutdown();
+}
+
+/// Each of two launches of a kernel would collect both.
+#[test]
+fn launches_that_are_rewritten_together_are_offered_once() {
+    let twice = "    if (n > 9) child<<<1, 32>>>(out, n);\n    if (n > 5) child<<<1, 32>>>(out, n);\n";
+    let program = format!(
+        "__global__ void child(int* out, int n) {{ out[threadIdx.x] = n; }}\n\
+         __global__ void parent(int* out, int n) {{\n{twice}}}\n\
+         void run(int* out, int n) {{ parent<<<n, 64>>>(out, n); }}\n"
+    );
+    let root = Directory::new();
+    let path = root.write("a.cu", program.as_bytes());
+    let mut client = start(root.path(), &Capabilities::default());
+    client.open(&path, &program);
+    let from = client.find(&path, twice);
+    let both = client.code_actions(&path, from..from + twice.len(), &["refactor.rewrite"], &[]);
+    let titled = |title: &str| titles(&both).iter().filter(|t| t.starts_with(title)).count();
+    assert_eq!(titled("Collect launches per block"), 1, "{both:#?}");
+    assert_eq!(titled("Launch into the fire-and-forget stream"), 2, "{both:#?}");
+    client.shutdown();
+}
+
+#[test]
+fn what_cannot_be_done_comes_last_in_the_menu() {
+    let root = corpus();
+    let capabilities = Capabilities {
+        extra: json!({ "experimental": { "commands": { "commands": ["gridfuse.measure"] } } }),
+        ..Capabilities::default()
+    };
+    let mut client = start(root.path(), &capabilities);
+    let path = root.file("bfs.cu");
+    client.open(&path, &root.read("bfs.cu"));
+    let at = client.find(&path, LAUNCH) + 1;
+    let actions = client.code_actions(&path, at..at, &[], &[]);
+    let place = actions.iter().position(|action| action["title"] == "Run on GPU");
+    let disabled = actions.iter().position(|action| !action["disabled"].is_null());
+    assert!(
+        place.is_some() && disabled.is_some() && place < disabled,
+        "{actions:#?}"
+    );
+    let last = &actions[disabled.unwrap()..];
+    assert!(
+        last.iter().all(|action| action["disabled"]["reason"].is_string()),
+        "{last:#?}"
+    );
+    client.shutdown();
+}

@@ -94,6 +94,26 @@ pub enum Family {
     Reversal,
 }
 
+impl Family {
+    /// The word for it, where rewrites are asked for by their sort: `aggregate`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Composition => "optimize",
+            Family::Aggregation => "aggregate",
+            Family::InLauncher => "threshold",
+            Family::Coarsening => "coarsen",
+            Family::Stream => "stream",
+            Family::Recursion => "flatten",
+            Family::Iteration => "loop",
+            Family::Promotion => "promote",
+            Family::Memory => "allocate",
+            Family::Atomics => "atomics",
+            Family::Repair => "repair",
+            Family::Reversal => "revert",
+        }
+    }
+}
+
 /// What a rewrite is applied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {

@@ -68,16 +68,18 @@ export async function offersAtCursor(client: LanguageClient, editor: vscode.Text
     void vscode.window.showInformationMessage("gridfuse: no kernel launches another here in a way that can be rewritten.");
     return undefined;
   }
-  let offset = launches[0];
-  if (launches.length > 1) {
-    const bytes = Buffer.from(document.getText());
-    const items = launches.map((launch) => {
-      const line = document.positionAt(bytes.subarray(0, launch).toString().length).line;
-      return { label: document.lineAt(line).text.trim(), description: `line ${line + 1}`, launch };
-    });
-    offset = (await vscode.window.showQuickPick(items, { placeHolder: "Which launch?" }))?.launch;
+  if (launches.length === 1) {
+    return found;
   }
-  return offset === undefined ? undefined : found.filter((offer) => offer.offset === offset);
+  const bytes = Buffer.from(document.getText());
+  const items = launches.map((launch) => {
+    const at = document.positionAt(bytes.subarray(0, launch).toString().length);
+    return { label: document.lineAt(at).text.trim(), description: `line ${at.line + 1}`, launch, at };
+  });
+  const picked = await vscode.window.showQuickPick(items, { placeHolder: "Which launch?" });
+  // What does the same for two launches is offered for the first of them, unless only the second is asked about.
+  const own = picked === undefined ? undefined : await offers(client, document, new vscode.Range(picked.at, picked.at));
+  return own?.filter((offer) => offer.offset === picked?.launch);
 }
 
 /** The edit of an offer, as the protocol has it. */

@@ -1,6 +1,7 @@
 //! Code actions: the rewrites of the launches in the selection.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
@@ -14,7 +15,7 @@ use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::api::source_edit::TextEdit;
 use gridfuse_codeactions::facts::allocations::allocates;
 use gridfuse_codeactions::facts::order::refuted;
-use gridfuse_codeactions::handlers::{launch_rewrite, of_launches, of_places, place_rewrite};
+use gridfuse_codeactions::handlers::{REWRITES, launch_rewrite, of_launches, of_places, place_rewrite};
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{
@@ -67,11 +68,12 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
         Some(only) => only.iter().any(|only| includes(only, kind)),
         None => true,
     };
-    let mut actions = Vec::new();
+    let fixes = wanted(&CodeActionKind::QUICKFIX);
+    let mut offers = Vec::new();
     let here = overlapping(&snapshot.db, file, range);
     for site in &here {
         if site.device_side() {
-            actions.extend(of_launch(snapshot, uri, file, site, &[]));
+            offers.extend(of_launch(snapshot, uri, file, site, &[], fixes));
         }
     }
     // A diagnostic that speaks of no launch is mended at the launch of its function.
@@ -83,23 +85,106 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
         if let Some(site) = around(&snapshot.db, found.place).filter(Site::device_side)
             && !here.iter().any(|other| other.id == site.id)
         {
-            let mends = of_launch(snapshot, uri, file, &site, &[found]).into_iter();
-            actions.extend(mends.filter(|a| a.kind == Some(CodeActionKind::QUICKFIX) || a.disabled.is_some()));
+            let mends = of_launch(snapshot, uri, file, &site, &[found], fixes).into_iter();
+            offers.extend(mends.filter(|offer| offer.is_fix() || offer.action.disabled.is_some()));
         }
     }
-    actions.extend(edits_at_places(snapshot, file, range));
-    actions.extend(small_edits(snapshot, file, range));
-    actions.retain(|action| action.kind.as_ref().is_none_or(wanted));
+    offers.extend(edits_at_places(snapshot, file, range, fixes));
+    offers.extend(small_edits(snapshot, file, range));
+    offers.retain(|offer| offer.action.kind.as_ref().is_none_or(wanted));
+    let mut offers = each_once(offers);
     // Fixes of what is found here, then the rest; the order within is the table's: the best first.
-    actions.sort_by_key(|action| {
-        let fix = action.kind == Some(CodeActionKind::QUICKFIX);
-        (action.disabled.is_some(), !fix)
-    });
+    offers.sort_by_key(|offer| !offer.is_fix());
+    let mut actions: Vec<CodeAction> = offers.into_iter().map(|offer| offer.action).collect();
     if wanted(&CodeActionKind::EMPTY) {
         actions.extend(run_on_gpu(snapshot, uri, file, range, &here));
         actions.extend(insert_run_spec(snapshot, file, range));
     }
+    // What can't be done says why, behind what can.
+    actions.sort_by_key(|action| action.disabled.is_some());
     actions.into_iter().map(CodeActionOrCommand::CodeAction).collect()
+}
+
+/// An action, and what it does to the text.
+struct Offer {
+    action: CodeAction,
+    /// The same for those that leave the same text behind, whatever they assume. `None`: it can't be done.
+    result: Option<u64>,
+}
+
+impl Offer {
+    fn is_fix(&self) -> bool {
+        self.action.kind == Some(CodeActionKind::QUICKFIX)
+    }
+
+    /// Takes over what a twin mends.
+    fn absorb(&mut self, twin: Offer) {
+        if twin.is_fix() {
+            self.action.kind = twin.action.kind;
+        }
+        for mended in twin.action.diagnostics.unwrap_or_default() {
+            let known = self.action.diagnostics.get_or_insert_default();
+            if !known.contains(&mended) {
+                known.push(mended);
+            }
+        }
+        self.action.is_preferred = self.action.is_preferred.or(twin.action.is_preferred);
+    }
+}
+
+/// Of those that do the same, the first.
+fn each_once(offers: Vec<Offer>) -> Vec<Offer> {
+    let mut once: Vec<Offer> = Vec::new();
+    let mut places: HashMap<u64, usize> = HashMap::new();
+    for offer in offers {
+        let known = offer.result.and_then(|result| places.get(&result)).copied();
+        match known.and_then(|place| once.get_mut(place)) {
+            Some(known) => known.absorb(offer),
+            None => {
+                places.extend(offer.result.map(|result| (result, once.len())));
+                once.push(offer);
+            }
+        }
+    }
+    once
+}
+
+/// What tells the text that an edit leaves behind from that of others.
+fn result_of(edit: &SourceEdit) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for (path, edits) in &edit.edits {
+        path.hash(&mut hasher);
+        for edit in edits {
+            (edit.range.start, edit.range.end, &edit.insert).hash(&mut hasher);
+        }
+    }
+    edit.creates.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The kind of a rewrite: what sort it is of stands behind the protocol's kind. A fix has the protocol's kind for that.
+fn kind_of(rewrite: &Rewrite, fix: bool) -> CodeActionKind {
+    match fix {
+        true => CodeActionKind::QUICKFIX,
+        false => format!(
+            "{}.{}",
+            CodeActionKind::REFACTOR_REWRITE.as_str(),
+            rewrite.family.name()
+        )
+        .into(),
+    }
+}
+
+/// The kinds that actions can be asked for.
+pub fn kinds() -> Vec<CodeActionKind> {
+    let mut kinds = vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR_REWRITE];
+    for rewrite in REWRITES {
+        let kind = kind_of(rewrite, false);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
 }
 
 /// What the menu says while the verdicts are still being worked out.
@@ -188,21 +273,23 @@ fn insert_run_spec(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> O
 }
 
 /// The edits of diagnostics that bring their own.
-fn small_edits(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<CodeAction> {
+fn small_edits(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<Offer> {
     let found = diagnostics(&snapshot.db, file).iter();
     found
         .filter(|diagnostic| overlap(diagnostic.place.range, range))
         .filter_map(|diagnostic| {
             let title = diagnostic.edit.as_ref()?.title.to_string();
             let edit = fixes::small_edit(&snapshot.db, diagnostic)?;
-            Some(CodeAction {
+            let action = CodeAction {
                 title,
                 kind: Some(CodeActionKind::QUICKFIX),
                 diagnostics: Some(vec![snapshot.diagnostic(diagnostic)]),
                 is_preferred: snapshot.session.preferred_actions.then_some(true),
                 edit: Some(workspace_edit(snapshot, &edit, "").ok()?),
                 ..CodeAction::default()
-            })
+            };
+            let result = Some(result_of(&edit));
+            Some(Offer { action, result })
         })
         .collect()
 }
@@ -216,14 +303,16 @@ fn includes(wanted: &CodeActionKind, kind: &CodeActionKind) -> bool {
     }
 }
 
-/// The rewrites of a launch; of those that mend the diagnostics `others`, which stand elsewhere, where there are any.
+/// The rewrites of a launch; of those that mend the diagnostics `others`, which stand elsewhere, where there are any. As fixes if `fixes`:
+/// else the client asks for rewrites alone, and those that mend something are among them.
 fn of_launch(
     snapshot: &Snapshot,
     uri: &Uri,
     file: SourceFile,
     site: &Site<'_>,
     others: &[&diagnostic::Diagnostic],
-) -> Vec<CodeAction> {
+    fixes: bool,
+) -> Vec<Offer> {
     let db = &snapshot.db;
     let mut found: Vec<&diagnostic::Diagnostic> = others.to_vec();
     if others.is_empty() {
@@ -266,7 +355,7 @@ fn of_launch(
             }
             let mut action = CodeAction {
                 title: rewrite.title.to_string(),
-                kind: Some(CodeActionKind::REFACTOR_REWRITE),
+                kind: Some(kind_of(rewrite, false)),
                 ..CodeAction::default()
             };
             let refused = match verdict {
@@ -299,21 +388,24 @@ fn of_launch(
             };
             if let Some(reason) = refused {
                 action.disabled = Some(CodeActionDisabled { reason });
-                return snapshot.session.disabled_actions.then_some(action);
+                let offer = Offer { action, result: None };
+                return snapshot.session.disabled_actions.then_some(offer);
             }
             if !mends.is_empty() {
-                action.kind = Some(CodeActionKind::QUICKFIX);
+                action.kind = Some(kind_of(rewrite, fixes));
                 action.diagnostics = Some(mends.iter().map(|d| snapshot.diagnostic(d)).collect());
                 let best = preferred == Some(rewrite.id);
                 action.is_preferred = (best && snapshot.session.preferred_actions).then_some(true);
             }
-            Some(action)
+            let edit = rewrite.edit(db, site.id, &Options::default());
+            let result = edit.ok().as_ref().map(result_of);
+            Some(Offer { action, result })
         })
         .collect()
 }
 
 /// The fixes of the diagnostics in the selection, and those that are offered everywhere.
-fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> Vec<CodeAction> {
+fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange, fixes: bool) -> Vec<Offer> {
     let db = &snapshot.db;
     let mut found = Vec::new();
     let here: Vec<&diagnostic::Diagnostic> = diagnostics(db, file)
@@ -325,24 +417,20 @@ fn edits_at_places(snapshot: &Snapshot, file: SourceFile, range: TextRange) -> V
             return;
         };
         let proven = edit.assumptions.is_empty();
-        let title = title(fix, &edit.assumptions);
-        let Ok(edit) = workspace_edit(snapshot, &edit, fix.title) else {
+        let Ok(told) = workspace_edit(snapshot, &edit, fix.title) else {
             return;
         };
         let preferred = proven && mends.is_some() && fix.unattended && snapshot.session.preferred_actions;
-        let kind = if mends.is_some() {
-            CodeActionKind::QUICKFIX
-        } else {
-            CodeActionKind::REFACTOR_REWRITE
-        };
-        found.push(CodeAction {
-            title,
-            kind: Some(kind),
+        let action = CodeAction {
+            title: title(fix, &edit.assumptions),
+            kind: Some(kind_of(fix, fixes && mends.is_some())),
             diagnostics: mends.map(|d| vec![snapshot.diagnostic(d)]),
             is_preferred: preferred.then_some(true),
-            edit: Some(edit),
+            edit: Some(told),
             ..CodeAction::default()
-        });
+        };
+        let result = Some(result_of(&edit));
+        found.push(Offer { action, result });
     };
     for diagnostic in &here {
         for fix in diagnostic.rewrites.iter().filter_map(|id| place_rewrite(id)) {

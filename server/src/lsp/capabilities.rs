@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tower_lsp_server::ls_types::*;
 
 use super::convert::{Encoding, path_of};
-use super::{commands, measure};
+use super::{actions, commands, measure};
 
 /// Clients that can't draw the tables of Markdown, by the names that they give themselves. No capability tells it.
 const SHOW_TABLES_AS_WRITTEN: [&str; 3] = ["Neovim", "helix", "Eglot"];
@@ -123,7 +123,7 @@ impl Session {
             })),
             hover_provider: Some(HoverProviderCapability::Simple(true)),
             code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
-                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR_REWRITE]),
+                code_action_kinds: Some(actions::kinds()),
                 resolve_provider: Some(true),
                 ..CodeActionOptions::default()
             })),

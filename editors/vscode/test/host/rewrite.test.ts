@@ -156,6 +156,27 @@ export const tests: Test[] = [
     },
   },
   {
+    name: "of two launches that are collected together, the second one can be chosen as well",
+    async run() {
+      const launches = "    if (n > 9) child<<<1, 32>>>(out, n);\n    if (n > 5) child<<<1, 32>>>(out, n);\n";
+      const editor = await edit(
+        "twice.cu",
+        "__global__ void child(int* out, int n) { out[threadIdx.x] = n; }\n" +
+          `__global__ void parent(int* out, int n) {\n${launches}}\n` +
+          "void run(int* out, int n) { parent<<<n, 64>>>(out, n); }\n",
+      );
+      await diagnostics(editor.document);
+      putCursor(editor, "__global__ void child");
+      const shown = vscode.commands.executeCommand("gridfuse.previewRewrite");
+      await ask("choose", "if (n > 5)");
+      await ask("choose", "Collect launches per block");
+      await shown;
+      await until("the difference", difference);
+      await vscode.commands.executeCommand("gridfuse.discardPreview");
+      await until("the preview is gone", () => difference() === undefined);
+    },
+  },
+  {
     name: "where there is nothing to rewrite, it is said",
     async run() {
       const editor = await edit("nothing.cu", "__global__ void alone(int* p) { *p = 1; }\n");
