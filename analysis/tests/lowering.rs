@@ -353,6 +353,30 @@ fn comparisons_that_look_like_template_arguments() {
     assert!(reads("v") && reads("m"));
 }
 
+/// `a < b && c >= d` is no assignment to `a<b && c>`.
+#[test]
+fn comparisons_that_look_like_assignments() {
+    for value in [
+        "(v.y * tid < 34 && 16 >= 16)",
+        "(tid < 34 && n >= 16)",
+        "(n < tid || m >= (n))",
+        "f(tid < 34 && n >= 16)",
+        "f(n, v.y * tid < m && n >= 16)",
+        "n > 3 ? tid < m && n >= 16 : tid < 3",
+    ] {
+        let source = format!("__global__ void k(int2 v, int n, int m, int tid) {{\n    bool b = {value};\n}}\n");
+        let (body, text) = lowered(&source, "k");
+        let assigns = |kind: &ExprKind| matches!(kind, ExprKind::Assign { .. });
+        let found: Vec<_> = body
+            .exprs
+            .iter()
+            .filter(|e| assigns(&e.kind))
+            .map(|e| e.span.text(&text))
+            .collect();
+        assert!(found.is_empty(), "{value}: {found:?}");
+    }
+}
+
 /// A compact picture of an expression.
 fn reading(body: &Body, e: ExprId) -> String {
     let r = |e: &ExprId| reading(body, *e);

@@ -212,9 +212,15 @@ impl Lowering<'_> {
                 let (Some(left), Some(right)) = (field("left"), field("right")) else {
                     return self.unknown(node, source, Vec::new());
                 };
-                let operator = field("operator").map_or("=", |o| source.of(o));
+                let written = field("operator");
+                let operator = written.map_or("=", |o| source.of(o));
                 let place = self.expr(left, source);
                 let value = self.expr(right, source);
+                // `a < b && c >= d`, read as an assignment to `a<b && c>`: nobody writes that without a space.
+                let is_comparison = written.is_some_and(|o| o.start_byte() == left.end_byte());
+                if is_comparison && source.of(left).ends_with('>') {
+                    return self.unknown(node, source, vec![place, value]);
+                }
                 let op = match operator.strip_suffix('=') {
                     Some("") => None,
                     Some(op) => match binary_operator(op) {

@@ -134,6 +134,47 @@ fn what_is_pointed_at_across_barriers() {
     );
 }
 
+/// Objects that keep a reference to shared memory may run atomics on it.
+#[test]
+fn objects_on_shared_memory() {
+    let classes = "\
+#include <cuda/atomic>
+struct Counter { int& c; __device__ void add(int v) const { atomicAdd(&c, v); } };
+struct View { int* at; int n; __device__ int first() const { return at[0]; } };
+struct Pair { int a; int b; };
+typedef int number;
+__device__ void tick(const Counter& c) { c.add(1); }
+";
+    let with = |made: &str| {
+        let body = format!(
+            "    __shared__ int s[4];\n    if (threadIdx.x < 4) s[threadIdx.x] = 0;\n    __syncthreads();\n    {made}\n    __syncthreads();\n    out[begin] = s[1];\n"
+        );
+        with_child(
+            &format!("{classes}{}", child(&body)),
+            "child<<<1, 32>>>(out, begin, count);",
+        )
+    };
+    for made in [
+        "Counter c{s[1]}; c.add(2);",
+        "Counter Counter{s[1]}; Counter.add(2);",
+        "Counter{s[1]}.add(2);",
+        "auto c = Counter{s[1]}; c.add(2);",
+        "Counter c = {s[1]}; tick(c);",
+        "cuda::atomic_ref<int, cuda::thread_scope_block> r(s[1]); r += 2;",
+        "cuda::atomic_ref<int> r{s[1]}; ++r;",
+    ] {
+        refuses(ID, &with(made), "not possible in the local memory of one thread");
+    }
+    for made in [
+        "Pair p{s[0], s[2]}; out[begin + 1] = p.a + p.b;",
+        "number n{s[0]}; out[begin + 1] = n;",
+        "View v{s, 4}; out[begin + 1] = v.first();",
+        "auto n = s[0]; out[begin + 1] = n;",
+    ] {
+        rewrite(ID, &with(made));
+    }
+}
+
 #[test]
 fn control_flow_around_barriers() {
     let body = "    __shared__ int hist[16];

@@ -1,9 +1,12 @@
 //! Atomics on shared memory. Local memory, where that memory lies when one thread runs the block, has none: they become plain
 //! reads and writes, which nothing can interrupt there.
 
+use std::collections::BTreeSet;
+
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::library::{Memory, library};
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::scope::hides;
@@ -13,6 +16,7 @@ use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, 
 use super::memory::is_number;
 use super::{Reason, reason};
 use crate::edit::lex;
+use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;
 use crate::facts::uses::{all_exprs, all_stmts, operands};
 
@@ -36,7 +40,8 @@ pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
     let exprs = all_exprs(body, root);
     let mut found = Vec::new();
     let mut refused = Vec::new();
-    let handed_on = pointers_to_shared(body, &exprs);
+    let mut handed_on = pointers_to_shared(body, &exprs);
+    refused.extend(objects_on_shared(child, &exprs, &mut handed_on));
     for expr in &exprs {
         let ExprKind::Call {
             callee,
@@ -103,6 +108,150 @@ pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
         }
     }
     if refused.is_empty() { Ok(found) } else { Err(refused) }
+}
+
+/// Adds to what hands shared memory on the objects that keep it: made of something in it, of a class that may have a reference or a pointer.
+/// Refuses those whose class isn't in sight, or has a function that may run atomics.
+fn objects_on_shared(child: &Child<'_>, exprs: &[ExprId], handed_on: &mut Vec<ExprId>) -> Vec<Reason> {
+    let body: &Body = &child.body;
+    let mut refused = Vec::new();
+    let mut keepers: BTreeSet<BindingId> = BTreeSet::new();
+    let mut look_at = |ty: &str, span: Span| {
+        let class = class_of(child, ty);
+        if class.keeps
+            && let Some(why) = class.why
+        {
+            refused.push(reason(
+                    format!(
+                        "`{}` makes an object of `{ty}` of shared memory, {why}, which is not possible in the local memory of one thread",
+                        child.name
+                    ),
+                    child.place_of(span),
+                ));
+        }
+        class.keeps
+    };
+    for stmt in body.root.map(|r| all_stmts(body, r)).unwrap_or_default() {
+        let StmtKind::Decl(decls) = &body.stmt(stmt).kind else {
+            continue;
+        };
+        for decl in decls {
+            let variable = body.binding(decl.binding);
+            let ty = &variable.ty;
+            let is_object = ty.pointers == 0 && !ty.reference && ty.array.is_empty() && !is_number(&ty.base);
+            let made = |init: ExprId| match &body.expr(body.strip_parens(init)).kind {
+                // Of what the class is it's seen where it's constructed.
+                ExprKind::Construct { ty: class, .. } if ty.base == "auto" => {
+                    is_made_of_shared(body, init, handed_on) && class_of(child, class).keeps
+                }
+                ExprKind::Call { args, .. } if ty.base == "auto" => {
+                    args.iter().any(|a| is_made_of_shared(body, *a, handed_on))
+                }
+                ExprKind::InitList(_) | ExprKind::Construct { .. } => {
+                    is_made_of_shared(body, init, handed_on) && look_at(&ty.base, variable.span)
+                }
+                _ => false,
+            };
+            if is_object && decl.init.is_some_and(made) {
+                keepers.insert(decl.binding);
+            }
+        }
+    }
+    for expr in exprs {
+        match &body.expr(*expr).kind {
+            ExprKind::Construct { ty, args } if !is_plain_type(ty) => {
+                let of_shared = args.iter().any(|a| is_made_of_shared(body, *a, handed_on));
+                if of_shared && look_at(ty, body.expr(*expr).span) {
+                    handed_on.push(*expr);
+                }
+            }
+            ExprKind::Name(Name::Local(b)) if keepers.contains(b) => handed_on.push(*expr),
+            _ => {}
+        }
+    }
+    refused
+}
+
+/// Whether something is in shared memory, points into it, or has parts that do.
+fn is_made_of_shared(body: &Body, expr: ExprId, handed_on: &[ExprId]) -> bool {
+    match &body.expr(expr).kind {
+        ExprKind::Paren(inner) => is_made_of_shared(body, *inner, handed_on),
+        ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. } => {
+            parts.iter().any(|part| is_made_of_shared(body, *part, handed_on))
+        }
+        _ => handed_on.contains(&expr) || matches!(object(body, expr), Target::Shared),
+    }
+}
+
+/// What is known of a class whose objects are made of shared memory.
+struct ClassOnShared {
+    /// Its objects may keep a reference or a pointer.
+    keeps: bool,
+    /// Why atomics may run unseen.
+    why: Option<String>,
+}
+
+fn class_of(child: &Child<'_>, ty: &str) -> ClassOnShared {
+    let unknown = |why: &str| ClassOnShared {
+        keeps: true,
+        why: Some(why.to_owned()),
+    };
+    let values = ClassOnShared {
+        keeps: false,
+        why: None,
+    };
+    let files = included_files(child.db, child.file);
+    let aliases = || files.iter().flat_map(|file| &items(child.db, *file).aliases);
+    let mut bare = bare_type(ty);
+    // Aliases of aliases, but not for ever.
+    for _ in 0..8 {
+        match aliases().find(|(name, _)| name == bare) {
+            Some((_, meant)) => bare = bare_type(meant),
+            None => break,
+        }
+    }
+    let is_parameter = child.item.signature(child.db).template_types.iter().any(|t| t == bare);
+    if is_plain_type(bare) || is_number(bare) || is_parameter {
+        return values;
+    }
+    let name = bare.rsplit("::").next().unwrap_or(bare);
+    let mut found = None;
+    for file in files.iter() {
+        for item in items(child.db, *file).types.iter().filter(|t| t.name == name) {
+            if found.replace(item).is_some() {
+                return unknown("of which there are several in sight");
+            }
+        }
+    }
+    let Some(class) = found else {
+        return unknown("whose definition isn't in sight");
+    };
+    if class.is_enum {
+        return values;
+    }
+    // A type that isn't one of the language's own may be a reference by another name.
+    let keeps = !class.bases.is_empty()
+        || class
+            .fields
+            .iter()
+            .any(|(ty, name)| !is_number(ty) || name.contains(['*', '&']));
+    let is_member = |f: &FunctionItem<'_>| f.name(child.db).rsplit("::").nth(1) == Some(name);
+    let functions = || {
+        files
+            .iter()
+            .flat_map(|file| items(child.db, *file).functions.iter().copied())
+    };
+    let atomic = keeps && functions().filter(is_member).any(|f| may_use_atomics(child.db, f, 0));
+    ClassOnShared {
+        keeps,
+        why: atomic.then(|| "which may use atomics on it".to_owned()),
+    }
+}
+
+/// A type without its arguments and `const`.
+fn bare_type(ty: &str) -> &str {
+    let bare = ty.split('<').next().unwrap_or(ty).trim();
+    bare.strip_prefix("const ").unwrap_or(bare).trim()
 }
 
 /// A call takes something in shared memory by a reference: an argument, what becomes an object that may hold one, or the object of a
