@@ -140,6 +140,7 @@ fn objects_on_shared_memory() {
     let classes = "\
 #include <cuda/atomic>
 struct Counter { int& c; __device__ void add(int v) const { atomicAdd(&c, v); } };
+struct Late { int* at; __device__ void add(int v) { atomicAdd(at, v); } };
 struct View { int* at; int n; __device__ int first() const { return at[0]; } };
 struct Pair { int a; int b; };
 typedef int number;
@@ -160,6 +161,9 @@ __device__ void tick(const Counter& c) { c.add(1); }
         "Counter{s[1]}.add(2);",
         "auto c = Counter{s[1]}; c.add(2);",
         "Counter c = {s[1]}; tick(c);",
+        "Counter c[1] = {{s[1]}}; c[0].add(2);",
+        "Late c; c.at = &s[1]; c.add(2);",
+        "Late c[2]; c[1].at = s; c[1].add(2);",
         "cuda::atomic_ref<int, cuda::thread_scope_block> r(s[1]); r += 2;",
         "cuda::atomic_ref<int> r{s[1]}; ++r;",
     ] {

@@ -18,7 +18,7 @@ use super::{Reason, reason};
 use crate::edit::lex;
 use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;
-use crate::facts::uses::{all_exprs, all_stmts, operands};
+use crate::facts::uses::{all_exprs, all_stmts, operands, root};
 
 /// What a pointer points into.
 enum Target {
@@ -34,15 +34,25 @@ enum Target {
 pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
     let body: &Body = &child.body;
     let shared = |b: &gridfuse_analysis::hir::Binding| matches!(b.storage, Storage::Shared | Storage::ExternShared);
-    let Some(root) = body.root.filter(|_| body.bindings.iter().any(shared)) else {
+    let Some(whole) = body.root.filter(|_| body.bindings.iter().any(shared)) else {
         return Ok(Vec::new());
     };
-    let exprs = all_exprs(body, root);
+    let exprs = all_exprs(body, whole);
     let mut found = Vec::new();
     let mut refused = Vec::new();
     let mut handed_on = pointers_to_shared(body, &exprs);
     refused.extend(objects_on_shared(child, &exprs, &mut handed_on));
     for expr in &exprs {
+        if let Some(method) = atomic_method(child, *expr).filter(|_| !handed_on.is_empty()) {
+            refused.push(reason(
+                format!(
+                    "`{}` calls `{method}` of an object that may know shared memory, with atomics, which is not possible in the local \
+                     memory of one thread",
+                    child.name
+                ),
+                child.place_of(body.expr(*expr).span),
+            ));
+        }
         let ExprKind::Call {
             callee,
             name: Some(name),
@@ -138,7 +148,7 @@ fn objects_on_shared(child: &Child<'_>, exprs: &[ExprId], handed_on: &mut Vec<Ex
         for decl in decls {
             let variable = body.binding(decl.binding);
             let ty = &variable.ty;
-            let is_object = ty.pointers == 0 && !ty.reference && ty.array.is_empty() && !is_number(&ty.base);
+            let is_object = ty.pointers == 0 && !ty.reference && !is_number(&ty.base);
             let made = |init: ExprId| match &body.expr(body.strip_parens(init)).kind {
                 // Of what the class is it's seen where it's constructed.
                 ExprKind::Construct { ty: class, .. } if ty.base == "auto" => {
@@ -170,6 +180,29 @@ fn objects_on_shared(child: &Child<'_>, exprs: &[ExprId], handed_on: &mut Vec<Ex
         }
     }
     refused
+}
+
+/// The member function that is called, if one of this name may use atomics and its object isn't a parameter: that one was made elsewhere.
+fn atomic_method(child: &Child<'_>, call: ExprId) -> Option<String> {
+    let body: &Body = &child.body;
+    let ExprKind::Call { callee, .. } = &body.expr(call).kind else {
+        return None;
+    };
+    let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(*callee)).kind else {
+        return None;
+    };
+    let is_parameter = root(body, *base).is_some_and(|b| body.params.contains(&b));
+    let files = included_files(child.db, child.file);
+    let mut functions = files
+        .iter()
+        .flat_map(|file| items(child.db, *file).functions.iter().copied());
+    let named_so = |f: &FunctionItem<'_>| {
+        f.name(child.db)
+            .rsplit_once("::")
+            .is_some_and(|(_, last)| last == field)
+    };
+    let atomic = !is_parameter && functions.any(|f| named_so(&f) && may_use_atomics(child.db, f, 0));
+    atomic.then(|| field.clone())
 }
 
 /// Whether something is in shared memory, points into it, or has parts that do.
