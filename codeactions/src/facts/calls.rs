@@ -17,8 +17,12 @@ pub use gridfuse_analysis::hir::library::TOGETHER;
 /// Whether what is called by this name in `function` depends on its arguments alone and changes nothing: a function of the library, or a
 /// type of CUDA's that is made.
 pub fn is_pure(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
-    let pure = library(name).is_some_and(|known| known.is_pure()) || name == "dim3" || VECTORS.contains(&name);
-    pure && !is_of_program(db, function, name)
+    named_pure(name) && !is_of_program(db, function, name)
+}
+
+/// The same, if the program doesn't define it.
+fn named_pure(name: &str) -> bool {
+    library(name).is_some_and(|known| known.is_pure()) || name == "dim3" || VECTORS.contains(&name)
 }
 
 /// Whether `name`, as it is called in `function`, is something that the program defines.
@@ -56,7 +60,7 @@ pub fn only_loads(name: &str) -> bool {
 
 /// Whether `name`, as it is called in `function`, is a function of the library that changes none of its arguments themselves.
 pub fn keeps_arguments(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
-    let kept = is_pure(db, function, name) || library(name).is_some_and(|known| known.keeps_arguments());
+    let kept = named_pure(name) || library(name).is_some_and(|known| known.keeps_arguments());
     kept && !is_of_program(db, function, name)
 }
 

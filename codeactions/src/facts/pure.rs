@@ -1,5 +1,7 @@
 //! Expressions that may be evaluated twice, or at the top of a kernel instead of where they stand.
 
+use std::collections::{HashMap, HashSet};
+
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::facts::hidden::{Hidden, hidden, may_run_unseen};
 use gridfuse_analysis::facts::uniformity::{Level, class_changes, variables_of_place};
@@ -7,7 +9,9 @@ use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{Meaning, functions_in, functions_named, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
-use gridfuse_analysis::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, Storage, body};
+use gridfuse_analysis::hir::{
+    BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtKind, Storage, body,
+};
 
 use crate::edit::lex;
 use crate::facts::calls;
@@ -188,66 +192,111 @@ pub fn keeps_first_value(db: &dyn Db, function: FunctionItem<'_>, body: &Body, b
     only_assigned(db, function, body, binding) && assignments(db, function, body, binding).is_empty()
 }
 
-/// The assignments to a variable, to all of it or to a part.
-pub fn assignments(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> Vec<ExprId> {
-    let all = (0..body.exprs.len() as u32).map(ExprId);
-    let own = all.filter(|e| match &body.expr(*e).kind {
-        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => {
-            variables_of_place(db, function, body, *place).contains(&binding)
-        }
-        _ => false,
-    });
-    own.collect()
+/// The assignments to a variable, to all of it or to a part. `body` is the function's, here and below.
+pub fn assignments<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    binding: BindingId,
+) -> &'db [ExprId] {
+    debug_assert!(std::ptr::eq(body, &*gridfuse_analysis::hir::body(db, function)));
+    let all = changes(db, function).assigned.get(&binding);
+    all.map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Whether nothing but assignments, which can be seen, changes a variable behind its declaration.
 pub fn only_assigned(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
+    debug_assert!(std::ptr::eq(body, &*gridfuse_analysis::hir::body(db, function)));
     let variable = body.binding(binding);
-    if class_changes(db, function).contains(&binding) {
-        return false;
-    }
-    if !matches!(variable.storage, Storage::Param | Storage::Local)
-        || variable.ty.reference
-        || variable.ty.complex
-        || variable.ty.volatile
-        || variable.name.is_empty()
-    {
-        return false;
-    }
-    let root = |place: ExprId| variables_of_place(db, function, body, place).contains(&binding);
-    let value = variable.ty.is_value();
+    matches!(variable.storage, Storage::Param | Storage::Local)
+        && !variable.ty.reference
+        && !variable.ty.complex
+        && !variable.ty.volatile
+        && !variable.name.is_empty()
+        && !class_changes(db, function).contains(&binding)
+        && !changes(db, function).otherwise.contains(&binding)
+}
+
+/// What a function's body does to its variables behind their declarations. Rewrites ask of every parameter and of every variable in turn:
+/// all are found out at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, salsa::SalsaValue)]
+struct Changes {
+    /// The assignments to each, in order.
+    assigned: HashMap<BindingId, Vec<ExprId>>,
+    /// Those that something else may change: a pointer or a reference to them, or what isn't understood.
+    otherwise: HashSet<BindingId>,
+}
+
+#[salsa::tracked]
+fn changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Changes {
+    let body = &*body(db, function);
+    let mut found = Changes::default();
+    let roots = |place: ExprId| variables_of_place(db, function, body, place);
     // What a kernel that an earlier rewrite has made does in the lambda that it passes to for_each_block is seen.
     let first = body.params.first().map(|p| &body.binding(*p).ty.base);
     let in_batch = first.is_some_and(|base| is_batch(base));
-    let exprs = body.exprs.iter().any(|expr| match &expr.kind {
-        ExprKind::AddrOf(place) => root(*place),
-        // A function may take its argument by reference. The library's tell.
-        ExprKind::Call { name, args, callee, .. } => {
-            let method = matches!(&body.expr(*callee).kind, ExprKind::Field { base, arrow: false, .. } if root(*base));
-            let harmless = variable.ty.const_base && value
-                || name.as_deref().is_some_and(|n| calls::keeps_arguments(db, function, n));
-            let by_value = |index: usize| name.as_deref().is_some_and(|n| takes_by_value(db, function, n, index));
-            (method && !variable.ty.const_base)
-                || (!harmless && args.iter().enumerate().any(|(i, a)| root(*a) && !by_value(i)))
+    for (index, expr) in body.exprs.iter().enumerate() {
+        match &expr.kind {
+            ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => {
+                for binding in roots(*place) {
+                    let all = found.assigned.entry(binding).or_default();
+                    if all.last() != Some(&ExprId(index as u32)) {
+                        all.push(ExprId(index as u32));
+                    }
+                }
+            }
+            ExprKind::AddrOf(place) => found.otherwise.extend(roots(*place)),
+            // A function may take its argument by reference. The library's tell.
+            ExprKind::Call { name, args, callee, .. } => {
+                if let ExprKind::Field { base, arrow: false, .. } = &body.expr(*callee).kind {
+                    let changed = roots(*base).into_iter();
+                    found
+                        .otherwise
+                        .extend(changed.filter(|b| !body.binding(*b).ty.const_base));
+                }
+                let name = name.as_deref();
+                let mut harmless: Option<bool> = None;
+                for (position, arg) in args.iter().enumerate() {
+                    let mut passed = roots(*arg);
+                    passed.retain(|b| {
+                        let ty = &body.binding(*b).ty;
+                        !(ty.const_base && ty.is_value())
+                    });
+                    if passed.is_empty() {
+                        continue;
+                    }
+                    let kept = || name.is_some_and(|name| calls::keeps_arguments(db, function, name));
+                    if *harmless.get_or_insert_with(kept) {
+                        break;
+                    }
+                    if !name.is_some_and(|name| takes_by_value(db, function, name, position)) {
+                        found.otherwise.extend(passed);
+                    }
+                }
+            }
+            ExprKind::Construct { ty, args } if !is_plain_type(ty) => {
+                found.otherwise.extend(args.iter().flat_map(|arg| roots(*arg)));
+            }
+            ExprKind::Lambda { body: Some(_), .. } if in_batch => {}
+            ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => found.otherwise.extend(mentions),
+            _ => {}
         }
-        ExprKind::Construct { ty, args } => !is_plain_type(ty) && args.iter().any(|a| root(*a)),
-        ExprKind::Lambda { body: Some(_), .. } if in_batch => false,
-        ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
-        _ => false,
-    });
-    let stmts = body.stmts.iter().any(|stmt| {
-        use gridfuse_analysis::hir::StmtKind;
+    }
+    for stmt in &body.stmts {
         match &stmt.kind {
-            StmtKind::Decl(decls) => decls.iter().any(|d| {
-                let ty = &body.binding(d.binding).ty;
-                (ty.reference || ty.complex) && d.init.is_some_and(root)
-            }),
-            StmtKind::RangeFor { range, .. } => root(*range),
-            StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } => mentions.contains(&binding),
-            _ => false,
+            StmtKind::Decl(decls) => {
+                let bound = decls.iter().filter(|d| {
+                    let ty = &body.binding(d.binding).ty;
+                    ty.reference || ty.complex
+                });
+                found.otherwise.extend(bound.filter_map(|d| d.init).flat_map(roots));
+            }
+            StmtKind::RangeFor { range, .. } => found.otherwise.extend(roots(*range)),
+            StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } => found.otherwise.extend(mentions),
+            _ => {}
         }
-    });
-    !exprs && !stmts
+    }
+    found
 }
 
 /// Every function that `name` may mean has its parameter `index` by value.
@@ -282,10 +331,10 @@ impl Top<'_, '_> {
     pub fn holds(&self, expr: ExprId) -> bool {
         let function = self.function;
         let Function { db, item, body, .. } = function;
-        let unlowered = named_unlowered(*db, *item, body, body.expr(expr).span);
         let there = |binding: BindingId| body.params.iter().position(|p| *p == binding).is_some_and(self.has);
+        let unlowered = || named_unlowered(*db, *item, body, body.expr(expr).span);
         self.is_made_of_known(expr)
-            && unlowered.into_iter().all(|(binding, _)| there(binding))
+            && unlowered().into_iter().all(|(binding, _)| there(binding))
             && moved::another_meaning(function, expr, Spot::top(function)).is_none()
     }
 

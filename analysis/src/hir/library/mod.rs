@@ -5,8 +5,10 @@ mod constants;
 mod pattern;
 mod table;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
 
 pub use crate::hir::library::constants::constant;
 pub use crate::hir::library::constants::vector_fields;
@@ -298,16 +300,22 @@ enum Namespace {
     Runtime,
 }
 
-/// The table by name; member functions by themselves.
-static FUNCTIONS: LazyLock<HashMap<(bool, String), (Namespace, Library)>> = LazyLock::new(|| {
-    let mut all = HashMap::new();
+/// A part of the table, by name.
+type ByName = FxHashMap<String, (Namespace, Library)>;
+
+/// The table by name: functions, and member functions.
+static FUNCTIONS: LazyLock<(ByName, ByName)> = LazyLock::new(|| {
+    let (mut functions, mut members) = (ByName::default(), ByName::default());
     for row in table::ROWS {
+        let all = match row.namespace {
+            Namespace::Member => &mut members,
+            _ => &mut functions,
+        };
         for name in row.names.split_whitespace().flat_map(pattern::expand) {
-            let key = (row.namespace == Namespace::Member, name);
-            all.entry(key).or_insert((row.namespace, row.library));
+            all.entry(name).or_insert((row.namespace, row.library));
         }
     }
-    all
+    (functions, members)
 });
 
 /// What the library function does that is called by this name, as written; `None` when the table has none.
@@ -317,7 +325,7 @@ pub fn library(name: &str) -> Option<Library> {
     }
     let name = name.strip_prefix("::").unwrap_or(name);
     let (space, plain) = name.rsplit_once("::").unwrap_or(("", name));
-    let (namespace, library) = FUNCTIONS.get(&(false, plain.to_owned()))?;
+    let (namespace, library) = FUNCTIONS.0.get(plain)?;
     let fits = match space {
         "" => matches!(
             namespace,
@@ -333,7 +341,7 @@ pub fn library(name: &str) -> Option<Library> {
 
 /// What a member function of a cooperative group does.
 pub fn group_member(name: &str) -> Option<Library> {
-    FUNCTIONS.get(&(true, name.to_owned())).map(|(_, library)| *library)
+    FUNCTIONS.1.get(name).map(|(_, library)| *library)
 }
 
 /// The same, of functions of which the analyses can tell what they do.

@@ -269,7 +269,7 @@ impl Tail<'_, '_> {
     fn assigned_before(&self, binding: BindingId) -> bool {
         let body = self.body();
         let all = assignments(self.wait.db, self.wait.function, body, binding);
-        all.into_iter().any(|e| !self.moves(body.expr(e).span))
+        all.iter().any(|e| !self.moves(body.expr(*e).span))
     }
 
     /// Whether a variable is used by what stays, beside its declaration.
@@ -470,8 +470,8 @@ impl Tail<'_, '_> {
         };
         declared
             && assignments(self.wait.db, self.wait.function, body, binding)
-                .into_iter()
-                .all(|e| {
+                .iter()
+                .all(|&e| {
                     if self.moves(body.expr(e).span) {
                         return true;
                     }

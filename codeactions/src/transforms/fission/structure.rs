@@ -443,8 +443,8 @@ pub fn candidates(child: &Child<'_>) -> BTreeSet<BindingId> {
     // An element of a member array is no part that is followed.
     let seen = |b: BindingId| {
         assignments(child.db, child.item, body, b)
-            .into_iter()
-            .all(|e| match &body.expr(e).kind {
+            .iter()
+            .all(|e| match &body.expr(*e).kind {
                 ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => root(body, *place) == Some(b),
                 _ => false,
             })
