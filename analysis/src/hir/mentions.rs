@@ -20,7 +20,7 @@ use crate::base::words::words;
 use crate::hir::items::{FunctionItem, FunctionText, items};
 use crate::hir::macros::function_macros;
 use crate::hir::names::unqualified;
-use crate::hir::outline::item_tree;
+use crate::hir::outline::{item_tree, outline_in_text};
 use crate::hir::settled::{patched_items, settled_rest};
 use crate::hir::word::{CountsOutside, Word, WordMap, WordSet};
 
@@ -89,11 +89,11 @@ fn words_outside(db: &dyn Db, file: SourceFile) -> Box<[Word]> {
 }
 
 /// The stretches of a file between its functions, in order. Each begins and ends where no comment or literal is open.
+#[salsa::tracked]
 pub fn gaps(db: &dyn Db, file: SourceFile) -> Vec<TextRange> {
     let mut found = Vec::new();
     let mut at = 0;
-    for function in &items(db, file).functions {
-        let start = function.start(db);
+    for (function, &start) in items(db, file).functions.iter().zip(&outline_in_text(db, file).starts) {
         if at < start {
             found.push(TextRange::new(at, start));
         }
@@ -223,7 +223,7 @@ pub(crate) fn files_mentioning<'db>(db: &'db dyn Db, name: &str) -> &'db [Source
 }
 
 /// The functions of a file that mention the unqualified name of a function, in source order.
-pub(crate) fn functions_mentioning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> &'db [FunctionItem<'db>] {
+pub fn functions_mentioning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> &'db [FunctionItem<'db>] {
     let mentioned = mentions_by_name(db, file).get(&Word::new(name));
     mentioned.map(|m| m.functions.as_slice()).unwrap_or_default()
 }

@@ -7,6 +7,7 @@ mod alias;
 pub mod assembly;
 mod casts;
 pub(crate) mod declarator;
+pub mod extents;
 pub mod flow;
 pub mod included;
 pub mod items;

@@ -6,7 +6,9 @@ use std::collections::{BTreeSet, HashSet};
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::preprocess::preprocessed;
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::extents::functions_near;
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::mentions::functions_mentioning;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::launch_sites_of;
 
@@ -18,14 +20,9 @@ use crate::edit::names::words_with_macros;
 pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Option<Reason> {
     let mut todo: Vec<FunctionItem<'_>> = Vec::new();
     for (file, ranges) in edited {
-        for function in &items(db, *file).functions {
-            let whole = TextRange::new(function.start(db), function.start(db) + function.text(db).len() as u32);
-            if ranges
-                .iter()
-                .any(|range| whole.start <= range.end && range.start < whole.end)
-            {
-                todo.push(*function);
-            }
+        for range in ranges {
+            let near = functions_near(db, *file, *range).into_iter();
+            todo.extend(near.filter(|f| range.start < f.start(db) + f.text(db).len() as u32));
         }
     }
     let mut names = BTreeSet::new();
@@ -47,9 +44,7 @@ pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Optio
         if signature.kernel {
             todo.extend(launch_sites_of(db, function).into_iter().map(|launch| launch.function));
         } else if signature.device {
-            let name = unqualified(function.name(db));
-            let mentions = |f: &&FunctionItem<'_>| lex::identifiers(&f.text(db)).any(|word| word == name);
-            todo.extend(items(db, file).functions.iter().filter(mentions));
+            todo.extend(mentioned_by(db, function));
         }
     }
     let list: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
@@ -60,4 +55,14 @@ pub fn assumption(db: &dyn Db, edited: &[(SourceFile, Vec<TextRange>)]) -> Optio
         ),
         place: None,
     })
+}
+
+/// The functions of its file in whose text a function's name stands. Every rewrite asks for them, and whoever calls them in their turn.
+#[salsa::tracked]
+fn mentioned_by<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
+    let name = unqualified(function.name(db));
+    let all = functions_mentioning(db, function.file(db), name).iter().copied();
+    // Where a macro has the name, it doesn't stand there.
+    all.filter(|f| lex::identifiers(&f.text(db)).any(|word| word == name))
+        .collect()
 }

@@ -379,7 +379,7 @@ fn include_place(db: &dyn Db, file: SourceFile) -> IncludePlace {
     let mut lines = Vec::new();
     let mut at = 0;
     let end = TextRange::empty(text.len() as u32);
-    for gap in gaps(db, file).into_iter().chain([end]) {
+    for gap in gaps(db, file).iter().copied().chain([end]) {
         // A function is code, and mostly no directives stand in it.
         let functions = TextRange::new(at, gap.start);
         if has_directive(functions) {

@@ -348,7 +348,7 @@ fn implicit_read_in(db: &dyn Db, file: SourceFile) -> Option<TextRange> {
     };
     let unnamed = items(db, file).functions.iter().filter(|f| !by_name(f.name(db)));
     let unnamed = unnamed.map(|f| TextRange::new(f.start(db), f.start(db) + f.text(db).len() as u32));
-    let mut places: Vec<TextRange> = gaps(db, file).into_iter().chain(unnamed).collect();
+    let mut places: Vec<TextRange> = gaps(db, file).iter().copied().chain(unnamed).collect();
     places.retain(|place| BUILTINS.iter().any(|b| place.text(&text).contains(b)));
     places.sort_unstable();
     places.into_iter().find_map(|place| {

@@ -171,9 +171,7 @@ fn may_be_declared_between(name: &str, from: Spot<'_, '_>, to: Spot<'_, '_>) -> 
     }
     let file = from.function.file;
     let mentions = |start: u32, end: u32| {
-        let mut gaps = gaps(db, file)
-            .into_iter()
-            .filter(|gap| gap.start < end && start < gap.end);
+        let mut gaps = gaps(db, file).iter().filter(|gap| gap.start < end && start < gap.end);
         gaps.any(|gap| lex::identifiers(gap.text(&from.function.text)).any(|word| word == name))
     };
     if file == to.function.file {

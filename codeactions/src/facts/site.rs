@@ -7,7 +7,8 @@ use gridfuse_analysis::base::parse::parse;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches, statement_places};
-use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::extents::functions_near;
+use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::library::{Does, library};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_in};
@@ -318,8 +319,9 @@ impl<'db> Site<'db> {
 
 /// The function around a place.
 pub fn function_around(db: &dyn Db, place: FileRange) -> Option<FunctionItem<'_>> {
-    let functions = items(db, place.file).functions.iter().copied();
+    let functions = functions_near(db, place.file, place.range);
     functions
+        .into_iter()
         .filter(|f| {
             let start = f.start(db);
             f.has_body(db) && start <= place.range.start && place.range.end <= start + f.text(db).len() as u32
