@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::base::command::CompileCommand;
-use crate::base::mask::Directive;
+use crate::base::mask::{Directive, Masked};
 use crate::base::parsed::LastTrees;
 use crate::base::preprocess::IncludeItem;
 use crate::base::preprocess::Line;
+use crate::base::preprocess::{Branch, SpecifierMacros};
 use crate::base::settings::Settings;
 
 /// One source file: from disk, or as it stands unsaved in an editor.
@@ -47,6 +48,12 @@ pub struct PatchedText {
     pub(crate) directives: Arc<Vec<Directive>>,
     /// What these say.
     pub(crate) lines: Arc<Vec<Line>>,
+    /// The text masked.
+    pub(crate) masked: Arc<Masked>,
+    /// What it was masked with: all of this holds as long as nobody says anything else.
+    pub(crate) branches: Vec<Branch>,
+    /// The same.
+    pub(crate) macros: SpecifierMacros,
 }
 
 /// The files of the workspace and the settings that analyses read.

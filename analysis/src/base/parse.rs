@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tree_sitter::{Parser, Tree};
 
-use crate::base::db::{Db, SourceFile};
+use crate::base::db::{Db, PatchedText, SourceFile};
 use crate::base::mask::{Masked, edited_tree, mask_with};
 use crate::base::parsed::{Bare, Kept, Parsed};
 use crate::base::preprocess::{branches, file_directives, specifier_macros};
@@ -31,9 +31,24 @@ fn parse_from(kept: Option<&Mutex<Kept>>, text: &Arc<str>) -> Tree {
     tree
 }
 
+/// Whether what is known of a text without reading it is so still: what is compiled of it, and what macros stand for in it, other files
+/// say as well.
+#[salsa::tracked(returns(copy))]
+pub(crate) fn patch_holds(db: &dyn Db, file: SourceFile) -> bool {
+    let holds = |patched: &Arc<PatchedText>| {
+        patched.branches == *branches(db, file) && patched.macros == *specifier_macros(db, file)
+    };
+    file.patched(db).as_ref().is_some_and(holds)
+}
+
 /// Masks a file.
-#[salsa::tracked(returns(clone), unsafe(non_salsa_values))]
+#[salsa::tracked(returns(clone))]
 pub fn masked(db: &dyn Db, file: SourceFile) -> Arc<Masked> {
+    if let Some(patched) = file.patched(db)
+        && patch_holds(db, file)
+    {
+        return patched.masked.clone();
+    }
     let directives = file_directives(db, file);
     Arc::new(mask_with(
         &file.text(db),
@@ -45,11 +60,7 @@ pub fn masked(db: &dyn Db, file: SourceFile) -> Arc<Masked> {
 
 /// What was blanked in a file because it is too large, in order.
 pub(crate) fn large_ranges(db: &dyn Db, file: SourceFile) -> Vec<TextRange> {
-    match file.patched(db) {
-        // Only where there was nothing.
-        Some(_) => Vec::new(),
-        None => masked(db, file).large.clone(),
-    }
+    masked(db, file).large.clone()
 }
 
 /// Parses a file, incrementally where it is being edited.

@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::base::db::{Db, SourceFile};
+use crate::base::parse::patch_holds;
 use crate::hir::Parameter;
 use crate::hir::items::Written;
 use crate::hir::outline::{Outline, OutlineInText};
@@ -66,7 +67,8 @@ pub(crate) fn settled_outline(db: &dyn Db, file: SourceFile) -> Option<&Arc<Outl
 
 /// What is known of a file's items without reading its text.
 pub(crate) fn patched_items(db: &dyn Db, file: SourceFile) -> Option<&Arc<PatchedItems>> {
-    settled(db, file)?.patched(db).as_ref()
+    let patched = settled(db, file)?.patched(db).as_ref()?;
+    patch_holds(db, file).then_some(patched)
 }
 
 /// All else that is settled of a file.

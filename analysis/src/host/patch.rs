@@ -13,7 +13,9 @@ use crate::base::db::SourceFile;
 use crate::base::mask::Directive;
 use crate::base::mask::is_masked_word;
 use crate::base::parse::large_ranges;
+use crate::base::parse::masked;
 use crate::base::preprocess::SpecifierMacros;
+use crate::base::preprocess::branches;
 use crate::base::preprocess::file_directives;
 use crate::base::preprocess::lines_in_text;
 use crate::base::preprocess::specifier_macros;
@@ -65,8 +67,8 @@ impl Patch {
         };
         let body = written.body_span.shift(at);
         let inside = (body.start as usize) < start && end < body.end as usize;
-        let masked = [&written.cuts, &written.large, &written.decided];
-        let untouched = masked.iter().all(|ranges| ranges.is_empty()) && written.directives.is_empty();
+        let blanked = [&written.cuts, &written.large, &written.decided];
+        let untouched = blanked.iter().all(|ranges| ranges.is_empty()) && written.directives.is_empty();
         if !inside || !untouched || !function.has_body || function.signature.member {
             return None;
         }
@@ -115,10 +117,15 @@ impl Patch {
             end: moved(directive.end as u32) as usize,
             name: directive.name.clone(),
         });
+        // Nothing in the body is masked, neither before nor behind the edit.
+        let masked = masked(db, file).spliced(start, end, insert, moved)?;
         Some(Patch {
             text: PatchedText {
                 directives: Arc::new(directives.collect()),
                 lines: lines_in_text(db, file).clone(),
+                masked: Arc::new(masked),
+                branches: branches(db, file).clone(),
+                macros: macros.clone(),
             },
             items: PatchedItems {
                 outline: OutlineInText {
@@ -309,9 +316,38 @@ mod tests {
                     "{text}"
                 );
                 assert_eq!(large_ranges(db, file), large_ranges(new, other), "{text}");
+                assert_eq!(masked(db, file), masked(new, other), "{text}");
                 assert_eq!(file.includes(db), other.includes(new), "{text}");
             }
         }
         assert!(known > 100, "{known}");
+    }
+
+    /// What a file is masked with, others say: it may change behind the edit of a body.
+    #[test]
+    fn what_a_header_says_later_counts() {
+        let (path, header) = (Path::new("/a.cu"), Path::new("/a.h"));
+        let text = "#include \"a.h\"\nKERNEL void k(int *p) {\n  p[0] = 1;\n}\n#ifdef B\nvoid b() { k<<<1, 1>>>(0); }\n#endif\n";
+        for later in [
+            "#define KERNEL __device__\n",
+            "#define KERNEL\n",
+            "#define KERNEL __global__\n#define B\n",
+            "",
+        ] {
+            let mut host = Host::new();
+            host.open_file(header, "#define KERNEL __global__\n");
+            let file = host.open_file(path, text);
+            let at = text.find("p[0]").unwrap() as u32;
+            host.edit_file(path, TextRange::new(at, at), "p[1] = 2; ");
+            assert!(file.patched(host.db()).is_some());
+            let old = host.file(header).unwrap().text(host.db()).len() as u32;
+            host.edit_file(header, TextRange::new(0, old), later);
+            let mut fresh = Host::new();
+            fresh.set_file(header, later);
+            let other = fresh.set_file(path, file.text(host.db()));
+            let (db, new) = (host.db(), fresh.db());
+            assert_eq!(outline_in_text(db, file), outline_in_text(new, other), "{later}");
+            assert_eq!(masked(db, file), masked(new, other), "{later}");
+        }
     }
 }

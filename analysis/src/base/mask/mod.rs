@@ -26,7 +26,7 @@ use conditionals::Conditionals;
 pub use directives::{Directive, directives};
 
 /// A masked text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Masked {
     /// Same length and newlines as the original; empty when the file is too large.
     pub text: Arc<str>,
@@ -40,6 +40,31 @@ pub struct Masked {
     pub inactive: Vec<TextRange>,
     /// What was blanked because it is too large, in order; it is among `inactive`, too. See [`crate::base::budget`].
     pub large: Vec<TextRange>,
+}
+
+impl Masked {
+    /// The same where the bytes from `start` to `end`, in which and around which nothing is masked, are `insert`; `moved` says where a
+    /// place is then.
+    pub(crate) fn spliced(&self, start: usize, end: usize, insert: &str, moved: impl Fn(u32) -> u32) -> Option<Masked> {
+        let (head, tail) = (self.text.get(..start)?, self.text.get(end..)?);
+        let all = |ranges: &[TextRange]| -> Vec<TextRange> {
+            let range = |range: &TextRange| TextRange::new(moved(range.start), moved(range.end));
+            ranges.iter().map(range).collect()
+        };
+        let specifiers = self.specifiers.iter().map(|specifiers| Specifiers {
+            start: moved(specifiers.start),
+            end: moved(specifiers.end),
+            ..specifiers.clone()
+        });
+        Some(Masked {
+            text: [head, insert, tail].concat().into(),
+            specifiers: specifiers.collect(),
+            cuts: all(&self.cuts),
+            decided: all(&self.decided),
+            inactive: all(&self.inactive),
+            large: all(&self.large),
+        })
+    }
 }
 
 /// Names that are blanked together with a following parenthesised argument list.

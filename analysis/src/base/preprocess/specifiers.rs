@@ -91,7 +91,7 @@ pub struct SpecifierMacros {
 }
 
 /// What a macro's use in front of a function stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Specifiers {
     /// Where the use begins.
     pub start: u32,
