@@ -72,8 +72,9 @@ pub fn parse(db: &dyn Db, file: SourceFile) -> Parsed {
     Parsed::new(masked, tree)
 }
 
-/// Parses a file without what its functions do, but for those in classes.
-#[salsa::tracked(returns(clone), no_eq, unsafe(non_salsa_values))]
+/// Parses a file without what its functions do, but for those in classes. Once its items are known, hardly anybody asks for the tree: those of
+/// all files of a workspace would be most of what is kept.
+#[salsa::tracked(returns(clone), no_eq, lru = 128, unsafe(non_salsa_values))]
 pub(crate) fn parse_bare(db: &dyn Db, file: SourceFile) -> Bare {
     let skeleton = skeleton(&masked(db, file).text, Blank::OutsideOfClasses);
     let last = file.last_trees(db);
@@ -83,7 +84,7 @@ pub(crate) fn parse_bare(db: &dyn Db, file: SourceFile) -> Bare {
 }
 
 /// Parses a file without what any of its functions does.
-#[salsa::tracked(returns(clone), no_eq, unsafe(non_salsa_values))]
+#[salsa::tracked(returns(clone), no_eq, lru = 128, unsafe(non_salsa_values))]
 pub(crate) fn parse_barest(db: &dyn Db, file: SourceFile) -> Bare {
     let skeleton = skeleton(&masked(db, file).text, Blank::All);
     let tree = parse_text(&skeleton.text, None);

@@ -316,7 +316,7 @@ fn mentions_inside<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashMap
 }
 
 /// The same for what stands outside of a file's functions, by offset in the file.
-#[salsa::tracked]
+#[salsa::tracked(lru = 128)]
 fn mentions_outside(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mention>> {
     let masked = masked(db, file);
     let (tree, bodies) = item_tree(db, file);
