@@ -537,6 +537,12 @@ void check_free(Thread& by, Allocation& freed, Site site) {
     }
 }
 
+void check_not_local(std::uintptr_t address, unsigned bytes, Site site) {
+    Thread& by = *current;
+    if (address - reinterpret_cast<std::uintptr_t>(by.stack) < kStackBytes || in_parameters(address))
+        bad_address(by, address, bytes, "atomic write", site, "invalid-address", "an atomic operation on the thread's local memory, which has none");
+}
+
 bool check_strong(std::uintptr_t address, unsigned bytes, bool read, bool write, Scope scope, Site site) {
     Thread& by = *current;
     if (address - reinterpret_cast<std::uintptr_t>(by.stack) < kStackBytes) return false;

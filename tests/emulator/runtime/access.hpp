@@ -30,6 +30,8 @@ void check_free(Thread& by, Allocation& freed, Site site);
 
 /// An atomic or volatile access of the current thread. False if the address is one of the thread's own, where nobody else is.
 bool check_strong(std::uintptr_t address, unsigned bytes, bool read, bool write, Scope scope, Site site);
+/// A read-modify-write works on global and shared memory alone: a GPU traps where a pointer leads into local memory.
+void check_not_local(std::uintptr_t address, unsigned bytes, Site site);
 /// The set of strong accesses of a location, made if `make`; null for memory without a shadow.
 StrongSet* strong_set(std::uintptr_t address, bool make);
 

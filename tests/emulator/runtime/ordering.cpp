@@ -99,6 +99,7 @@ std::uint64_t atomic_load(const volatile void* address, unsigned bytes, Scope sc
     if (current != nullptr) {
         const auto at = reinterpret_cast<std::uintptr_t>(address);
         spin();
+        if (will_write) check_not_local(at, bytes, SITE);
         if (check_strong(at, bytes, true, will_write, scope, SITE)) read_released(*current, at);
     }
     return load(address, bytes);
@@ -135,6 +136,7 @@ T modify(volatile T* address, int order, emu::Site site, F&& next) {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     if (releases(order)) fence(*current, Scope::System);
     spin();
+    check_not_local(at, sizeof(T), site);
     const bool shared = check_strong(at, sizeof(T), true, true, Scope::System, site);
     if (shared) read_released(*current, at);
     const T old = *address;
