@@ -16,6 +16,10 @@ use ignore::WalkBuilder;
 /// Suffixes of the files that are looked at when a directory is searched.
 pub const SUFFIXES: &[&str] = &["cu", "cuh", "h", "hpp"];
 
+/// Suffixes of files that a build may compile as CUDA all the same, or include in the middle of others: they belong to a workspace where
+/// they launch something.
+const MAY_LAUNCH: &[&str] = &["cpp", "cc", "cxx", "c++", "inl", "inc", "ipp", "tpp"];
+
 /// A workspace's files beyond this number are left out.
 pub const MAX_WORKSPACE_FILES: usize = 5_000;
 
@@ -106,9 +110,20 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// The name says that it is a CUDA source or a header.
 pub fn is_source(path: &Path) -> bool {
+    has_suffix(path, SUFFIXES)
+}
+
+fn has_suffix(path: &Path, suffixes: &[&str]) -> bool {
     path.extension()
         .and_then(|suffix| suffix.to_str())
-        .is_some_and(|suffix| SUFFIXES.iter().any(|known| known.eq_ignore_ascii_case(suffix)))
+        .is_some_and(|suffix| suffixes.iter().any(|known| known.eq_ignore_ascii_case(suffix)))
+}
+
+/// Another name, and a launch in the text.
+fn launches(path: &Path) -> bool {
+    has_suffix(path, MAY_LAUNCH)
+        && read(path, MAX_FOUND_BYTES)
+            .is_ok_and(|text| text.split_once("<<<").is_some_and(|(_, rest)| rest.contains(">>>")))
 }
 
 /// The name is one of a directory that holds results of builds.
@@ -118,6 +133,15 @@ pub fn is_build_directory(name: &OsStr) -> bool {
 
 /// The sources under `directory`, sorted, at most `limit`. Ignored and hidden files and the results of builds are left out.
 pub fn find_sources(directory: &Path, recursive: bool, limit: usize) -> Vec<PathBuf> {
+    find(directory, recursive, limit, is_source)
+}
+
+/// The same, with what else may launch their kernels.
+pub fn find_all(directory: &Path, recursive: bool, limit: usize) -> Vec<PathBuf> {
+    find(directory, recursive, limit, |path| is_source(path) || launches(path))
+}
+
+fn find(directory: &Path, recursive: bool, limit: usize, fits: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
     let mut walk = WalkBuilder::new(directory);
     walk.sort_by_file_path(|a, b| a.cmp(b)).filter_entry(|entry| {
         entry.depth() == 0
@@ -129,7 +153,7 @@ pub fn find_sources(directory: &Path, recursive: bool, limit: usize) -> Vec<Path
     }
     walk.build()
         .filter_map(Result::ok)
-        .filter(|entry| entry.path().is_file() && is_source(entry.path()))
+        .filter(|entry| entry.path().is_file() && fits(entry.path()))
         .map(|entry| entry.into_path())
         .take(limit)
         .collect()
@@ -151,12 +175,12 @@ pub fn workspace_root(path: &Path) -> Option<PathBuf> {
 pub fn context_of(path: &Path) -> Vec<PathBuf> {
     let directory = if path.is_dir() { Some(path) } else { path.parent() };
     let Some(directory) = directory else { return Vec::new() };
-    let mut found = find_sources(directory, false, MAX_WORKSPACE_FILES);
+    let mut found = find_all(directory, false, MAX_WORKSPACE_FILES);
     if let Some(root) = workspace_root(directory) {
         let have: BTreeSet<PathBuf> = found.iter().cloned().collect();
         let rest = MAX_WORKSPACE_FILES.saturating_sub(found.len());
         found.extend(
-            find_sources(&root, true, MAX_WORKSPACE_FILES)
+            find_all(&root, true, MAX_WORKSPACE_FILES)
                 .into_iter()
                 .filter(|path| !have.contains(path))
                 .take(rest),
@@ -256,6 +280,13 @@ mod tests {
         assert_eq!(found, [dir.path().join("a.cu"), dir.path().join("sub/b.cuh")]);
         assert_eq!(find_sources(dir.path(), false, 10), [dir.path().join("a.cu")]);
         assert_eq!(find_sources(&dir.path().join("build"), true, 10).len(), 1);
+        // What isn't called a CUDA source may launch kernels.
+        std::fs::write(dir.path().join("f.cpp"), "void f() { k<<<1, 2>>>(); }")?;
+        std::fs::write(dir.path().join("g.cpp"), "int g = 1 << 2 >> 1;")?;
+        assert_eq!(find_sources(dir.path(), false, 10), [dir.path().join("a.cu")]);
+        let all = [dir.path().join("a.cu"), dir.path().join("f.cpp")];
+        assert_eq!(find_all(dir.path(), false, 10), all);
+        assert_eq!(context_of(dir.path()), all);
         Ok(())
     }
 

@@ -80,31 +80,31 @@ __device__ __forceinline__ void operate_together(T* place, V value) {
 /// with the same place one does it for all. The same to the last bit: floating-point numbers are added one by one.
 namespace warp_aggregated {
 
-template <class T, class V>
+template <class T, class V = T>
 __device__ __forceinline__ void atomicAdd(T* place, V value) {
     detail::operate_together<detail::Operation::Add>(place, value);
 }
-template <class T, class V>
+template <class T, class V = T>
 __device__ __forceinline__ void atomicSub(T* place, V value) {
     detail::operate_together<detail::Operation::Sub>(place, value);
 }
-template <class T, class V>
+template <class T, class V = T>
 __device__ __forceinline__ void atomicMin(T* place, V value) {
     detail::operate_together<detail::Operation::Min>(place, value);
 }
-template <class T, class V>
+template <class T, class V = T>
 __device__ __forceinline__ void atomicMax(T* place, V value) {
     detail::operate_together<detail::Operation::Max>(place, value);
 }
-template <class T, class V>
+template <class T, class V = T>
 __device__ __forceinline__ void atomicAnd(T* place, V value) {
     detail::operate_together<detail::Operation::And>(place, value);
 }
-template <class T, class V>
+template <class T, class V = T>
 __device__ __forceinline__ void atomicOr(T* place, V value) {
     detail::operate_together<detail::Operation::Or>(place, value);
 }
-template <class T, class V>
+template <class T, class V = T>
 __device__ __forceinline__ void atomicXor(T* place, V value) {
     detail::operate_together<detail::Operation::Xor>(place, value);
 }

@@ -8,6 +8,7 @@ use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::edit::names::Names;
 use crate::edit::style;
+use crate::facts::builtin_objects::Objects;
 use crate::facts::child::Child;
 use crate::facts::copied::{Copied, CopiedCall, Copies, copies};
 use crate::facts::effects::effects;
@@ -75,11 +76,8 @@ fn text_of(function: &Copied<'_>, index: usize, found: &Copies<'_>, name: &str, 
     let signature = of.item.signature(of.db);
     let params = signature.params_span.shift(of.start);
     let mut all: Vec<(TextRange, String)> = vec![(signature.name_span.shift(of.start), name.to_owned())];
-    let builtins = function.takes.iter().map(|b| match *b {
-        "threadIdx" | "blockIdx" => format!("uint3 {b}"),
-        _ => format!("dim3 {b}"),
-    });
-    let builtins = builtins.collect::<Vec<_>>().join(", ");
+    let objects = Objects::of(of.db, of.file, &of.item.text(of.db));
+    let builtins = objects.parameters(function.takes.iter().copied());
     let inner = TextRange::new(params.start + 1, params.end.saturating_sub(1).max(params.start + 1));
     match lex::code_words(inner.text(&of.text)).as_slice() {
         [] | ["void"] => all.push((inner, builtins)),

@@ -11,6 +11,7 @@ use crate::edit::one_line::{one_line, without_restrict};
 use crate::edit::style::{self, Style};
 use crate::emit::callees;
 use crate::emit::target::default_behind;
+use crate::facts::builtin_objects::Objects;
 use crate::facts::child::Child;
 use crate::facts::movable::Form;
 
@@ -169,10 +170,8 @@ pub fn outline_collecting<'db>(
     // The body stays where it is and gets another head.
     let is_static = if child.is_static { "static " } else { "" };
     let head = format!("{is_static}__device__ __forceinline__ void {}(", worker.name);
-    let builtins = worker.builtins().iter().map(|b| match *b {
-        "threadIdx" | "blockIdx" => format!("uint3 {b}"),
-        _ => format!("dim3 {b}"),
-    });
+    let objects = Objects::of(child.db, child.file, child.source(child.item.body_span(child.db)));
+    let builtins = worker.builtins().iter().map(|b| objects.parameter(b));
     let builtins: Vec<String> = collecting.params.iter().cloned().chain(builtins).collect();
     if let Some(list) = signature
         .template_params

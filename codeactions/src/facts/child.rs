@@ -72,6 +72,8 @@ pub struct Child<'db> {
     pub template_args: String,
     /// `static`
     pub is_static: bool,
+    /// `inline`: a header defines it, which several sources may include.
+    pub is_inline: bool,
     /// `__launch_bounds__(128)`, where it has them.
     pub launch_bounds: Option<String>,
     /// Where the head begins that is in front of the name: behind the template header, with `extern "C"`.
@@ -113,6 +115,7 @@ impl<'db> Child<'db> {
             template,
             template_args,
             is_static: head.is_static,
+            is_inline: head.is_inline,
             launch_bounds: head.launch_bounds,
             head_start,
             outlined,
@@ -140,6 +143,16 @@ impl<'db> Child<'db> {
     pub fn template_line(&self) -> String {
         let template = self.template.as_ref();
         template.map_or(String::new(), |t| format!("{}\n", crate::edit::one_line::one_line(t)))
+    }
+
+    /// What stands in front of `__global__` of kernels that are generated from the child, with a space: that they may be defined in every
+    /// source that includes them, as the child may.
+    pub fn linkage(&self) -> &'static str {
+        match (self.is_static, self.is_inline) {
+            (true, _) => "static ",
+            (false, true) => "inline ",
+            (false, false) => "",
+        }
     }
 
     /// The function whose body does the child's work.
@@ -474,6 +487,7 @@ fn is_kernel_specifier(word: &str) -> bool {
 #[derive(Default)]
 struct Head {
     is_static: bool,
+    is_inline: bool,
     launch_bounds: Option<String>,
 }
 
@@ -489,8 +503,9 @@ impl Head {
             let word = token.text(text);
             at += 1;
             match word {
-                "__global__" | "void" | "inline" | "extern" | "\"C\"" => {}
+                "__global__" | "void" | "extern" | "\"C\"" => {}
                 "static" => head.is_static = true,
+                "inline" => head.is_inline = true,
                 "__launch_bounds__" => {
                     let mut depth = 0;
                     let from = token.start;
@@ -518,6 +533,7 @@ impl Head {
                         return Err(word.to_owned());
                     }
                     head.is_static |= used.has("static");
+                    head.is_inline |= used.has("inline");
                     if let Some(bounds) = used.with_arguments("__launch_bounds__") {
                         head.launch_bounds = Some(bounds.to_owned());
                     }
@@ -567,12 +583,21 @@ fn plain_base(db: &dyn Db, file: SourceFile, base: &str, depth: u32) -> Result<(
         },
         [one] if one.is_enum => Ok(()),
         [one] if one.nontrivial => Err(format!("has the type `{short}`, whose copying may run code")),
-        [one] if short.contains('<') => one
-            .fields
-            .iter()
-            .all(|(_, name)| !name.contains('('))
-            .then_some(())
-            .ok_or_else(unknown),
+        [one] if short.contains('<') => {
+            // Its members may be of the types that are its arguments.
+            for argument in lex::identifiers(short).skip(1) {
+                let is_class = included_files(db, file)
+                    .iter()
+                    .any(|f| items(db, *f).types.iter().any(|t| t.name == argument));
+                if argument != key && is_class {
+                    plain_base(db, file, argument, depth + 1).map_err(|_| {
+                        format!("has the type `{short}`, which holds `{argument}`, whose copying may run code")
+                    })?;
+                }
+            }
+            let known = one.fields.iter().all(|(_, name)| !name.contains('('));
+            known.then_some(()).ok_or_else(unknown)
+        }
         [one] => {
             for (ty, name) in &one.fields {
                 if !name.contains('*') {

@@ -21,7 +21,7 @@ use crate::edit::names::words_with_macros;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::effects::{BUILTINS, Effects, effects};
-use crate::facts::movable::{Form, shut_out};
+use crate::facts::movable::{Form, friend_declaration, shut_out};
 use crate::facts::site::function_around;
 use crate::runtime::is_header;
 
@@ -319,6 +319,8 @@ impl<'db> Search<'_, 'db> {
         let source = functions[index].item.text(db);
         let head = source.get(..signature.params_span.start as usize).unwrap_or("");
         let body = item.body_span(db);
+        let behind = source.get(signature.params_span.end as usize..body.start as usize);
+        let behind = behind.unwrap_or("");
         let code = source.get(body.start as usize..body.end as usize).unwrap_or("");
         if signature
             .name_span
@@ -338,6 +340,12 @@ impl<'db> Search<'_, 'db> {
             .any(|w| matches!(*w, "virtual" | "friend" | "extern" | "requires"))
         {
             return Some("is virtual, a friend, `extern`, or has requirements".to_owned());
+        }
+        if friend_declaration(db, *file, name).is_some() {
+            return Some("is a friend of a class, which a copy wouldn't be".to_owned());
+        }
+        if gives_reference(&format!("{head} {behind}"), code) {
+            return Some("returns a reference to it, which leads nowhere: return the value".to_owned());
         }
         if signature.conditional || signature.uncertain.is_some() {
             return Some("is defined under an #if, where another definition may take its place".to_owned());
@@ -605,6 +613,26 @@ fn in_same_class(a: &Function<'_>, b: &Function<'_>) -> bool {
     let member = |f: &Function<'_>| f.item.signature(f.db).member;
     let scope = scope_of(a.item.name(a.db));
     member(a) && member(b) && !scope.is_empty() && scope == scope_of(b.item.name(b.db))
+}
+
+/// A function, of which this is the head without the parameters and the body, returns a reference to a built-in variable. Even where it
+/// isn't copied that is one to a temporary, but it may do what was meant.
+fn gives_reference(head: &str, code: &str) -> bool {
+    let words = lex::code_words(code);
+    let alone = |at: usize| {
+        let mut first = at + 1;
+        while matches!(words.get(first), Some(&("(" | "{"))) {
+            first += 1;
+        }
+        let field = usize::from(words.get(first + 1) == Some(&".")) * 2;
+        let builtin = words.get(first).is_some_and(|w| BUILTINS.contains(w));
+        builtin && matches!(words.get(first + 1 + field), Some(&(";" | ")" | "}")))
+    };
+    lex::code_words(head).iter().any(|w| matches!(*w, "&" | "decltype"))
+        && words
+            .iter()
+            .enumerate()
+            .any(|(at, word)| *word == "return" && alone(at))
 }
 
 /// The word at `index` is a variable of the function, or a field, and not a function.

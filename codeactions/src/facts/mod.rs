@@ -2,6 +2,7 @@
 
 pub mod allocations;
 pub(crate) mod barriers;
+pub(crate) mod builtin_objects;
 pub(crate) mod calls;
 pub(crate) mod child;
 pub(crate) mod cluster;
@@ -10,6 +11,7 @@ pub(crate) mod configured;
 pub(crate) mod copied;
 pub(crate) mod ctype;
 pub(crate) mod effects;
+pub(crate) mod graphs;
 pub(crate) mod grid_stride;
 pub(crate) mod guard;
 pub(crate) mod instance;

@@ -104,6 +104,12 @@ pub fn refuse_to_outline_collecting(
     }
     if child.outlined.is_none() {
         refuse_shut_out(child, form, refusals);
+        if let Some(place) = friend_declaration(child.db, child.file, name) {
+            refusals.add(
+                format!("`{name}` is a friend of a class, and a function with its body wouldn't be: make public what it uses of it"),
+                Some(place),
+            );
+        }
     }
     for builtin in ["threadIdx", "blockIdx", "gridDim", "blockDim"] {
         if child.body.bindings.iter().any(|b| b.name == builtin) {
@@ -150,6 +156,31 @@ fn refuse_shut_out(child: &Child<'_>, form: Form, refusals: &mut Refusals) {
             }),
         );
     }
+}
+
+/// Where a class in sight declares functions of a name its friends.
+pub fn friend_declaration(db: &dyn Db, file: SourceFile, name: &str) -> Option<FileRange> {
+    included_files(db, file)
+        .iter()
+        .filter(|f| !is_header(db, **f))
+        .find_map(|file| {
+            let text = file.text(db);
+            let tokens = lex::code_tokens_of(db, *file);
+            let word = |i: usize| tokens.get(i).map_or("", |t| t.text(&text));
+            let friends = (0..tokens.len()).filter(|i| word(*i) == "friend");
+            let found = friends
+                .filter_map(|at| {
+                    (at + 1..tokens.len())
+                        .take_while(|i| !matches!(word(*i), ";" | "{"))
+                        .find(|i| word(*i) == name)
+                })
+                .find(|i| matches!(word(i + 1), "(" | "<"))?;
+            let token = tokens[found];
+            Some(FileRange {
+                file: *file,
+                range: TextRange::new(token.start as u32, token.end as u32),
+            })
+        })
 }
 
 /// Lambdas and classes in a body that read a built-in variable that becomes a parameter, with where they begin.

@@ -373,9 +373,9 @@ fn coarsened_kernel(
         .template
         .as_ref()
         .map_or(String::new(), |t| format!("{}\n", crate::edit::one_line::one_line(t)));
-    let is_static = if child.is_static { "static " } else { "" };
+    let linkage = child.linkage();
     behind.function(
-        &format!("{template}{is_static}__global__ void {bounds}{kernel}("),
+        &format!("{template}{linkage}__global__ void {bounds}{kernel}("),
         &params,
         &body,
     )

@@ -18,6 +18,7 @@ use crate::emit::target;
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::effects::effects;
+use crate::facts::graphs;
 use crate::facts::launch_errors;
 use crate::facts::movable::KEPT_BLOCK;
 use crate::facts::order::CreatedStream;
@@ -205,6 +206,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     } = &mut draft;
     for (host, _) in &entries {
         names.add_file(db, host.file);
+        graphs::keep(host, refusals, edit);
     }
     let bounds = bounds(&child, split, &entries, refusals, edit);
     let plan = Plan::new(&child, split, &RUNTIME, bounds, names);

@@ -189,3 +189,78 @@ fn what_cannot_be_copied() {
         "`id`, of which no definition is in sight",
     );
 }
+
+/// A program with a child that says what it does with the built-in variables.
+fn child_that(helpers: &str, code: &str) -> String {
+    program(helpers, "0").replace("    int i = 0;\n", &format!("    int i = blockIdx.x;\n    {code}\n"))
+}
+
+/// The built-in variables are constants, and where that may make a difference so are the parameters that stand for them.
+#[test]
+fn built_in_variables_stay_constants() {
+    const OVERLOADS: &str = "__device__ int f(uint3&);\n__device__ int f(const uint3&);\n__device__ int g(unsigned&);\n\
+                             __device__ int g(const unsigned&);\ntemplate <class T> __device__ int h(T& t) { return 1; }\n\
+                             __device__ int v(unsigned n) { return n; }\n#define OF(x) h(x)\n#define FIRST blockIdx.x";
+    for code in [
+        "i += h(blockIdx);",
+        "decltype(blockIdx) b = blockIdx; i += b.x;",
+        "auto& b = blockIdx; i += b.x;",
+        "auto& b = blockIdx.x; i += h(b);",
+        "i += h(blockIdx.x);",
+        "i += OF(blockIdx);",
+        "i += h(FIRST);",
+        "uint3 b = blockIdx; i += b.x;",
+        "i += h(i ? blockIdx.x : blockIdx.y);",
+        "auto p = &blockIdx.x; i += h(*p);",
+    ] {
+        let text = child_that(OVERLOADS, code);
+        rewrite(BLOCK, &text).has(&["child_body(const uint3 blockIdx, dim3 gridDim, dim3 blockDim,"]);
+    }
+    for code in [
+        "i += blockIdx.y * 2 + blockIdx.z;",
+        "if (blockIdx.x) i += v(blockIdx.x) + v(1);",
+        "i += min(blockIdx.x, 3u) + int(blockIdx.x);",
+        "int2 p = make_int2(blockIdx.x, 3); i += p.x;",
+        "i = i & blockIdx.x; i = i && blockIdx.x;",
+        "out[blockIdx.x] = 1; int b = blockIdx.x; i += b;",
+    ] {
+        let text = child_that(OVERLOADS, code);
+        rewrite(BLOCK, &text).has(&["child_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,"]);
+    }
+    // The same for a copy, in a loop over the threads, and between barriers.
+    let copy = "template <class T> __device__ int h(T& t) { return 1; }\n__device__ int k() { return h(gridDim) + blockIdx.x; }";
+    rewrite(BLOCK, &child_that(copy, "i += k();")).has(&["int k_at(uint3 blockIdx, const dim3 gridDim)"]);
+    let threads = child_that(OVERLOADS, "i += h(threadIdx);");
+    rewrite("threshold", &threads).has(&["child_thread(const uint3 threadIdx, uint3 blockIdx, dim3 gridDim,"]);
+    let barrier = child_that(OVERLOADS, "i += h(threadIdx) + h(gridDim); __syncthreads();");
+    rewrite("threshold", &barrier).has(&[
+        "[&](uint3 blockIdx, const dim3 gridDim, dim3 blockDim) {",
+        "[&](const uint3 threadIdx, unsigned thread) {",
+    ]);
+}
+
+#[test]
+fn references_to_built_in_variables_and_friends() {
+    let reference = |head: &str| format!("__device__ {head} {{ return blockIdx; }}");
+    for head in ["const uint3& at()", "auto at() -> const uint3&", "decltype(auto) at()"] {
+        refuses(
+            BLOCK,
+            &program(&reference(head), "at().x"),
+            "and returns a reference to it, which leads nowhere",
+        );
+    }
+    rewrite(BLOCK, &program(&reference("uint3 at()"), "at().x")).has(&["uint3 at_at(const uint3 blockIdx)"]);
+    let element = "__device__ int& at(int* a) { return a[blockIdx.x]; }";
+    rewrite(BLOCK, &program(element, "0; at(out) = 1")).has(&["at_at(blockIdx, out)"]);
+    let class = "class Secret { int n; friend __device__ int id(const Secret&); friend __global__ void child(int*, int, int); };";
+    let callee = format!(
+        "{}\n__device__ int id(const Secret& s) {{ return s.n + blockIdx.x; }}",
+        class.replace("friend __global__ void child(int*, int, int); ", "")
+    );
+    refuses(BLOCK, &program(&callee, "id(Secret())"), "and is a friend of a class");
+    for id in [BLOCK, "threshold", "coarsen"] {
+        refuses(id, &program(class, "blockIdx.x"), "`child` is a friend of a class");
+    }
+    let other = "class Secret { int n; friend class child_of; friend void run(int child); };";
+    rewrite(BLOCK, &program(other, "blockIdx.x"));
+}

@@ -30,6 +30,23 @@ fn the_old_head_stays() {
     }
 }
 
+/// What several sources may include they may do so still.
+#[test]
+fn kernels_that_are_inline() {
+    for (defines, head) in [
+        ("", "inline __global__ void "),
+        ("", "__global__ inline void "),
+        ("#define KERNEL inline __global__ void", "KERNEL "),
+    ] {
+        let child = format!("{defines}\n{head}{REST}");
+        let text = with_child(&child, LAUNCH);
+        rewrite("aggregate-block", &text).has(&["inline __global__ void child_aggregated("]);
+        rewrite("coarsen", &text).has(&["inline __global__ void child_coarsened("]);
+    }
+    let child = format!("static inline __global__ void {REST}");
+    rewrite("aggregate-block", &with_child(&child, LAUNCH)).has(&["static __global__ void child_aggregated("]);
+}
+
 #[test]
 fn bounds_that_a_macro_gives() {
     for (defines, head) in [

@@ -19,6 +19,7 @@ mod fire_and_forget;
 mod fission;
 mod fixes;
 mod flatten_recursion;
+mod graphs;
 mod heads;
 mod hidden;
 mod launch_errors;

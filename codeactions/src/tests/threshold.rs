@@ -575,6 +575,11 @@ fn refusals_because_of_parameters() {
         "struct S { int x; S(int); S(const S&); };\n",
         "whose copying may run code",
     );
+    refuse(
+        "Pair<S> begin, int count",
+        "struct S { int x; S(int); S(const S&); };\ntemplate <class T> struct Pair { T first, second; };\n",
+        "which holds `S`, whose copying may run code",
+    );
     refuse("int (*begin)(int), int count", "", "not understood");
     refuse(
         "const __grid_constant__ int begin, int count",

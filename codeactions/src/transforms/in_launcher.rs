@@ -21,10 +21,11 @@ use crate::emit::launch_bounds;
 use crate::emit::outline::{self, Behind, Collecting, Worker};
 use crate::emit::replaced_launch::replace_by_call;
 use crate::emit::target;
+use crate::facts::builtin_objects::Objects;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
-use crate::facts::effects::{Effects, effects};
+use crate::facts::effects::{BUILTINS, Effects, effects};
 use crate::facts::guard::Guard;
 use crate::facts::launch_errors;
 use crate::facts::movable;
@@ -481,8 +482,10 @@ fn accumulating_function(
     let refused = count.map_or_else(|| unless_launchable(&grid, &block), |_| String::new());
     let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
     let at_a_time = count.map_or(String::new(), |_| format!("<{AT_A_TIME}>"));
+    let objects = Objects::of(child.db, child.file, child.source(child.item.body_span(child.db)));
+    let builtins = objects.parameters(BUILTINS);
     let body = format!(
-        "{refused}{}\tgridfuse::for_each_thread{at_a_time}({grid}, {block}, {limit}[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {});",
+        "{refused}{}\tgridfuse::for_each_thread{at_a_time}({grid}, {block}, {limit}[&]({builtins}) {});",
         accumulated.declarations, accumulated.body
     );
     let comment = format!(

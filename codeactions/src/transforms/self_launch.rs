@@ -339,9 +339,9 @@ impl<'a, 'db> Plan<'a, 'db> {
     /// Head and parameters of the second kernel. They aren't `__restrict__`: what one block has written another one of the same
     /// grid reads.
     fn head(&self, memory: &str) -> (String, Vec<String>) {
-        let is_static = if self.child.is_static { "static " } else { "" };
+        let linkage = self.child.linkage();
         let head = format!(
-            "{}{is_static}__global__ void {}{}(",
+            "{}{linkage}__global__ void {}{}(",
             self.child.template_line(),
             self.bounds,
             self.kernel

@@ -11,7 +11,7 @@ use tower_lsp_server::ls_types::MessageType;
 
 use super::project;
 use super::state::State;
-use crate::files::{MAX_FOUND_BYTES, MAX_WORKSPACE_FILES, context_of, find_sources, is_source, read};
+use crate::files::{MAX_FOUND_BYTES, MAX_WORKSPACE_FILES, context_of, find_all, is_source, read};
 
 /// Something to do.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ async fn perform(state: &Arc<State>, job: Job, found: bool) -> Result<usize, Joi
 
 fn read_all(job: Job) -> Reading {
     let paths = match job {
-        Job::Folder(folder) => find_sources(&folder, true, MAX_WORKSPACE_FILES),
+        Job::Folder(folder) => find_all(&folder, true, MAX_WORKSPACE_FILES),
         Job::ContextOf(path) => path.parent().map(context_of).unwrap_or_default(),
         Job::Reload(paths) => paths,
         Job::Forget(_) => Vec::new(),

@@ -11,6 +11,7 @@ use crate::facts::child::Child;
 use crate::facts::cluster::Cluster;
 use crate::facts::configured::refuse_configured;
 use crate::facts::effects::effects;
+use crate::facts::graphs;
 use crate::facts::launch_errors;
 use crate::facts::movable::{KEPT_BLOCK, KEPT_THREADS};
 use crate::facts::order::CreatedStream;
@@ -114,6 +115,9 @@ impl<'db> Collection<'db> {
                 refuse_to_leave_unseen(function.name(), &effects, refusals);
             } else {
                 let parent = Parent::find(&self.cluster, function, &effects, refusals);
+                for host in parent.launches() {
+                    graphs::keep(host, refusals, &mut draft.edit);
+                }
                 for file in parent.files(function) {
                     draft.names.add_file(db, file);
                 }

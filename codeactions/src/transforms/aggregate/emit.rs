@@ -401,7 +401,7 @@ impl<'db> Plan<'_, 'db> {
         let batch_type = self.strategy.batch_type(&record_type, block, self.is_nested());
         let mut params = vec![format!("{batch_type} {batch}")];
         params.extend(split.uniform().map(|p| crate::edit::one_line::one_line(&p.param.decl)));
-        let is_static = if child.is_static { "static " } else { "" };
+        let linkage = child.linkage();
         let own = child.launch_bounds.as_ref().map(|b| crate::edit::one_line::one_line(b));
         let launches = group
             .launches
@@ -409,7 +409,7 @@ impl<'db> Plan<'_, 'db> {
             .map(|(site, _)| &self.collection.cluster.sites[*site]);
         let bounds = own.or_else(|| launch_bounds::of_generated(launches));
         let bounds = bounds.map_or(String::new(), |b| format!("{b} "));
-        let head = format!("{template}{is_static}__global__ void {bounds}{}(", group.kernel);
+        let head = format!("{template}{linkage}__global__ void {bounds}{}(", group.kernel);
         (structure, head, params)
     }
 

@@ -307,8 +307,7 @@ impl Tail<'_, '_> {
         self.lines(self.levels.len() - 1, 1, true, &mut lines);
         let code = lines.join("\n");
         let behind = outline::behind(edit, kernel);
-        let is_static = if kernel.is_static { "static " } else { "" };
-        let head = format!("{}{is_static}__global__ void ", kernel.template_line());
+        let head = format!("{}{}__global__ void ", kernel.template_line(), kernel.linkage());
         let bounds = kernel.launch_bounds.as_ref().map_or(String::new(), |b| format!("{b} "));
         let function = behind.function(&format!("{head}{bounds}{name}("), &params, &code);
         let mut generated = String::new();

@@ -10,6 +10,7 @@ use super::layout::{names_of, returns};
 use super::structure::{Branch, Item};
 use super::text::{Slice, Text, comments_only, slices};
 use crate::edit::lex;
+use crate::facts::builtin_objects::Objects;
 use crate::facts::uses::{all_in_expr, all_stmts, variables};
 
 /// Names in the generated function.
@@ -30,6 +31,8 @@ struct Out<'a, 'db> {
     thread: String,
     /// The threads that have not left.
     running: String,
+    /// How the lambdas' parameters are declared that stand for built-in variables.
+    objects: Objects,
     last: Option<usize>,
 }
 
@@ -55,13 +58,19 @@ impl Fission<'_, '_> {
             lines: String::new(),
             thread: self.local("thread"),
             running: self.local("threads"),
+            objects: Objects::of(
+                self.child.db,
+                self.child.file,
+                self.child.source(self.child.item.body_span(self.child.db)),
+            ),
             last: None,
         };
         self.replace_names(&mut out);
         let (grid, block) = (&names.grid, &names.block);
+        let of_block = out.objects.parameters(["blockIdx", "gridDim", "blockDim"]);
         out.line(
             1,
-            &format!("gridfuse::for_each_block({grid}, {block}, [&](uint3 blockIdx, dim3 gridDim, dim3 blockDim) {{"),
+            &format!("gridfuse::for_each_block({grid}, {block}, [&]({of_block}) {{"),
         );
         if self.layout.exits {
             let (threads, running) = (&names.threads, &out.running);
@@ -349,11 +358,10 @@ impl Fission<'_, '_> {
             return;
         }
         let by_number = lex::identifiers(&code).any(|w| w == out.thread);
-        let parameters = if by_number {
-            format!("uint3 threadIdx, unsigned {}", out.thread)
-        } else {
-            "uint3 threadIdx".to_owned()
-        };
+        let mut parameters = out.objects.parameter("threadIdx");
+        if by_number {
+            parameters.push_str(&format!(", unsigned {}", out.thread));
+        }
         let head = if self.layout.exits {
             format!("{}.for_each([&]({parameters}) {{", out.running)
         } else {

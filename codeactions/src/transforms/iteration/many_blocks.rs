@@ -5,6 +5,7 @@ use crate::draft::Draft;
 use crate::edit::include::Header;
 use crate::emit::replaced_launch::replace_launch;
 use crate::emit::split::Split;
+use crate::facts::graphs;
 use crate::transforms::self_launch::{Plan, Runtime, bounds, entries};
 
 use super::Iteration;
@@ -32,6 +33,7 @@ pub fn write<'db>(iteration: &Iteration<'db>, header: &Header, draft: &mut Draft
     refusals.check()?;
     for (host, _) in &entries {
         names.add_file(db, host.file);
+        graphs::keep(host, refusals, edit);
     }
     let bounds = bounds(kernel, &split, &entries, refusals, edit);
     refusals.check()?;

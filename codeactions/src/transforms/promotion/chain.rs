@@ -21,6 +21,7 @@ use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
 use crate::facts::effects::{Effects, effects};
+use crate::facts::graphs;
 use crate::facts::instance;
 use crate::facts::movable;
 use crate::facts::pure::{self, Top};
@@ -73,7 +74,11 @@ impl<'db> Chain<'db> {
         target::refuse_operands(&draft.site, &mut draft.refusals);
         let kernel = draft.read(item);
         let Draft {
-            site, names, refusals, ..
+            site,
+            names,
+            refusals,
+            edit,
+            ..
         } = draft;
         let found = effects(db, item);
         refuse_launch(site, &found, refusals);
@@ -86,6 +91,7 @@ impl<'db> Chain<'db> {
             let entry = Site::new(db, id)?;
             names.add_file(db, entry.file);
             refuse_entry(&entry, site, item, refusals);
+            graphs::keep(&entry, refusals, edit);
             entries.push(entry);
         }
         if entries.is_empty() {
