@@ -247,12 +247,20 @@ fn counters_that_give_a_number_twice() {
     let head = r#"__device__ unsigned count; __device__ float sum; __device__ unsigned counts[64];
 __global__ void child(int* out, int n);
 "#;
-    let is = |statements: &str, expected: Launchers| {
-        let source = format!("{head}__global__ void parent(int* out, unsigned* at, int n) {{ {statements} }}\n");
+    // Where it isn't in sight what the host passes, `out` may lead to the counter, too.
+    let host = r#"void run(int blocks, int threads, int n) {
+    int* out; unsigned* at;
+    cudaMalloc(&out, 256); cudaMalloc(&at, 256);
+    parent<<<blocks, threads>>>(out, at, n);
+}
+"#;
+    let with = |host: &str, statements: &str, expected: Launchers| {
+        let source = format!("{head}__global__ void parent(int* out, unsigned* at, int n) {{ {statements} }}\n{host}");
         each(&[("/w/a.cu", &source)], "parent", |_, facts, _| {
             assert_eq!(facts.launchers, expected, "{statements}");
         });
     };
+    let is = |statements: &str, expected: Launchers| with(host, statements, expected);
     let go = "child<<<1, 1>>>(out, n);";
     let last = |reset: &str| {
         format!(
@@ -313,6 +321,11 @@ __global__ void child(int* out, int n);
     ] {
         is(&statements, expected);
     }
+    with(
+        "",
+        &format!("unsigned t = atomicAdd(at, 1); if (t == n) {go}"),
+        ManyThreads,
+    );
 }
 
 #[test]

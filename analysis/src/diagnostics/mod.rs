@@ -34,9 +34,12 @@ use std::collections::HashSet;
 use crate::base::db::{Db, SourceFile};
 use crate::base::file_settings::settings;
 use crate::base::place::FileRange;
+use crate::base::span::Span;
 use crate::diagnostics::diagnostic::{Diagnostic, Finding, Kind, Related};
 use crate::diagnostics::suppress::allowed;
+use crate::hir::flow::Flow;
 use crate::hir::items::{FunctionItem, items};
+use crate::hir::{Body, StmtId, body};
 
 /// Every kind of diagnostic.
 pub static KINDS: &[Kind] = &[
@@ -78,7 +81,7 @@ pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
             let Some(severity) = settings.severity(kind.id, kind.severity) else {
                 continue;
             };
-            let place = |function: FunctionItem<'_>, span: crate::base::span::Span| FileRange {
+            let place = |function: FunctionItem<'_>, span: Span| FileRange {
                 file: function.file(db),
                 range: span.shift(function.start(db)),
             };
@@ -142,18 +145,41 @@ fn drop_what_adds_nothing(found: &mut Vec<Diagnostic>) {
     found.retain(|d| !covered(d));
 }
 
+/// What is said of code that never runs, too: it doesn't compile or link, or can't be read.
+const OF_ANY_CODE: &[&str] = &[
+    device_sync::KIND.id,
+    missing_device_linking::KIND.id,
+    too_large::KIND.id,
+    unknown_suppression::KIND.id,
+    unused_suppression::KIND.id,
+];
+
 /// The findings in one function, each with the index of its kind.
 #[salsa::tracked]
 fn findings<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(usize, Finding<'db>)> {
-    KINDS
-        .iter()
-        .enumerate()
+    let all = KINDS.iter().enumerate();
+    let mut found: Vec<(usize, Finding<'db>)> = all
         .flat_map(|(index, kind)| {
             (kind.find)(db, function)
                 .into_iter()
                 .map(move |finding| (index, finding))
         })
-        .collect()
+        .collect();
+    let of_what_runs = |index: usize| KINDS.get(index).is_some_and(|kind| !OF_ANY_CODE.contains(&kind.id));
+    if found.iter().any(|(index, _)| of_what_runs(*index)) {
+        let body = body(db, function);
+        let flow = Flow::of(&body);
+        found.retain(|(index, finding)| !of_what_runs(*index) || runs(&body, &flow, finding.span));
+    }
+    found
+}
+
+/// Whether control may come to a place: not behind `if (false)`.
+fn runs(body: &Body, flow: &Flow, place: Span) -> bool {
+    let stmts = (0..body.stmts.len() as u32).map(StmtId);
+    let around = stmts.filter(|s| body.stmt(*s).span.contains(place));
+    let nearest = around.min_by_key(|s| body.stmt(*s).span.end - body.stmt(*s).span.start);
+    body.cut || nearest.is_none_or(|s| !flow.stmt_block.contains_key(&s) || flow.reaches(s))
 }
 
 #[cfg(test)]

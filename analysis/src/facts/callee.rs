@@ -1,8 +1,8 @@
 //! Which functions a call means.
 
 use crate::base::db::Db;
-use crate::base::span::Span;
 use crate::facts::groups::group_call;
+use crate::facts::unseen::misses_header;
 use crate::hir::included::included_files;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, TOGETHER, known};
@@ -76,10 +76,12 @@ pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &
             let undefined =
                 all.iter().any(|f| !f.has_body(db) && !defined(f)) || blanked.contains(&Word::new(unqualified(name)));
             let fits = definitions.iter().all(|f| arity(f) >= args.len());
+            // Which of its parameters gets an argument isn't followed.
+            let packs = all.iter().any(|f| takes_any_number(db, *f));
             let known_head = definitions
                 .iter()
                 .all(|f| !f.signature(db).conditional || definitions.len() > 1);
-            if definitions.is_empty() || undefined || !fits && definitions.len() == 1 || !known_head {
+            if definitions.is_empty() || undefined || packs || !fits && definitions.len() == 1 || !known_head {
                 return Callee::Unknown;
             }
             let fitting = definitions
@@ -110,6 +112,13 @@ pub(crate) fn library_called(db: &dyn Db, function: FunctionItem<'_>, name: &str
         Callee::Known(known) => Some(known),
         _ => None,
     }
+}
+
+/// Whether a function takes any number of arguments: `template <class... A> void f(A... all)`.
+#[salsa::tracked(returns(copy))]
+fn takes_any_number<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let text = function.text(db);
+    function.signature(db).params_span.text(&text).contains("...")
 }
 
 /// Whether two functions of one name have the same parameters, so that one may declare the other.
@@ -159,8 +168,15 @@ fn scalar_type(name: &str) -> bool {
         || crate::hir::library::vector_fields(name).is_some()
 }
 
-/// A default argument that every call gets alike.
-pub(crate) fn constant_default(file_text: &str, default: Span) -> bool {
-    let text = default.text(file_text).trim_start_matches('=').trim();
-    matches!(text, "true" | "false" | "nullptr" | "NULL") || text.parse::<f64>().is_ok()
+/// Whether a call by this name in `function` is one of CUDA's runtime: nothing in sight has the name, and what isn't in sight has none
+/// that CUDA doesn't have.
+pub(crate) fn is_runtime<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> bool {
+    let plain = name.trim_start_matches("::");
+    let own = || match meaning(db, function.file(db), name) {
+        Meaning::Unknown => false,
+        Meaning::Functions(all) => all.iter().any(|f| sees(db, function, *f)),
+        _ => true,
+    };
+    let unseen = || known(name).is_none() && misses_header(db, function.file(db));
+    plain.starts_with("cuda") && !plain.contains("::") && !hides(db, function, name) && !own() && !unseen()
 }

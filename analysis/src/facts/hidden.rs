@@ -309,6 +309,11 @@ fn fields_of(db: &dyn Db, file: SourceFile, class: &str) -> impl Iterator<Item =
     fields.into_iter()
 }
 
+/// Whether an expression is a number, a pointer or an array for sure: an operator on it is the language's own.
+pub(crate) fn is_plain(places: Places<'_>, e: ExprId) -> bool {
+    Types::of(places.db, places.function, places.body).is_plain(e, 0)
+}
+
 /// What the types of expressions are, as far as they are known.
 struct Types<'a> {
     db: &'a dyn Db,
@@ -336,7 +341,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// Whether an expression is a number, a pointer or an array for sure, so that no class's operator works on it.
+    /// Whether an expression is a number, a pointer or an array for sure, so that no class's or enumeration's operator works on it.
     fn is_plain(&self, e: ExprId, depth: u32) -> bool {
         let e = self.body.strip_parens(e);
         let plain = |e: &ExprId| depth < MAX_OPERANDS && self.is_plain(*e, depth + 1);
@@ -363,17 +368,31 @@ impl<'a> Types<'a> {
             ExprKind::Conditional { then, otherwise, .. } => plain(then) && plain(otherwise),
             ExprKind::Cast { ty, .. } | ExprKind::Construct { ty, .. } => ty.contains('*') || self.names_plain(ty),
             ExprKind::Call { name: Some(name), .. } => self.returns_plain(name),
-            ExprKind::Name(Name::Other(name)) if self.template_names.contains(name) => !self.templates.contains(name),
+            ExprKind::Name(Name::Other(name)) if self.template_names.contains(name) => self.is_plain_parameter(name),
             ExprKind::Name(Name::Other(name)) => match meaning_in(self.db, self.places.function, name) {
                 _ if self.is_plain_field(name) => true,
                 Meaning::Global(global) => global.pointer || global.dims > 0 || self.names_plain(&global.base),
-                Meaning::Enumerator => true,
                 // A constant in a macro, `nullptr`.
-                Meaning::Macro(_) => false,
+                Meaning::Enumerator | Meaning::Macro(_) => false,
                 _ => name == "nullptr" || name == "NULL",
             },
             _ => false,
         }
+    }
+
+    /// A parameter of the function's template that is a number.
+    fn is_plain_parameter(&self, name: &str) -> bool {
+        let (text, signature) = (
+            self.places.function.text(self.db),
+            self.places.function.signature(self.db),
+        );
+        let list = signature.template_params.map_or("", |span| span.text(&text));
+        let mut parameters = list.trim_start_matches('<').trim_end_matches('>').split(',');
+        let declared = parameters.find_map(|parameter| {
+            let declared = parameter.split('=').next().unwrap_or("").trim();
+            declared.strip_suffix(name).map(str::trim)
+        });
+        declared.is_some_and(|ty| ty.contains('*') || self.names_plain(ty))
     }
 
     /// A field of the function's own class that is no object.
@@ -401,6 +420,7 @@ impl<'a> Types<'a> {
         ty != "auto"
             && !self.templates.iter().any(|t| t == ty)
             && self.places.class_kind(ty, self.templates) == Class::Plain
+            && !self.places.is_enumeration(ty)
     }
 
     /// Whether all functions of this name return numbers or pointers.
@@ -775,6 +795,18 @@ mod tests {
             (
                 "__device__ S operator+(S a, S b) { a -= b; return a; }\n__device__ S& operator-=(S& a, S b) { *a.p = 1; return a; }",
                 "return (s + t).x;",
+            ),
+            (
+                "enum E { A };\n__device__ E& operator++(E& e) { total = 1; return e; }",
+                "E e = A; ++e; return 0;",
+            ),
+            (
+                "enum class F { A, B };\n__device__ F operator|(F a, F b) { ++total; return a; }",
+                "return (int)(F::A | F::B);",
+            ),
+            (
+                "enum E { A };\nusing O = E;\n__device__ int operator,(O a, int b) { total = b; return b; }",
+                "O e = A; return (e, n);",
             ),
             (
                 "struct T { int* p; __device__ T& operator=(int n) { *p = n; return *this; } };",

@@ -2,11 +2,13 @@
 //! run at the same time.
 
 pub(crate) mod callee;
+pub(crate) mod defaults;
 pub mod dependence;
 pub mod escape;
 pub mod groups;
 pub mod hidden;
 pub mod launch;
+pub(crate) mod named;
 pub mod streams;
 pub mod summary;
 pub mod uniformity;

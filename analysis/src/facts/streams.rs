@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::base::db::Db;
 use crate::base::span::Span;
+use crate::facts::callee::is_runtime;
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body};
@@ -29,6 +30,15 @@ impl CreatedStream {
     }
 }
 
+/// Whether a call by this name, as it is written in a function, is one of the runtime's that creates a stream.
+pub fn creates_stream<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> bool {
+    let creating = matches!(
+        name.trim_start_matches("::"),
+        "cudaStreamCreate" | "cudaStreamCreateWithFlags" | "cudaStreamCreateWithPriority"
+    );
+    creating && is_runtime(db, function, name)
+}
+
 /// The streams that a device-side function creates.
 #[salsa::tracked]
 pub fn created_streams<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<CreatedStream> {
@@ -42,7 +52,7 @@ pub fn created_streams<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
         if let ExprKind::Call {
             name: Some(name), args, ..
         } = &expr.kind
-            && name.trim_start_matches("::").starts_with("cudaStreamCreate")
+            && creates_stream(db, function, name)
             && let Some(first) = args.first()
             && let ExprKind::AddrOf(place) = body.expr(body.strip_parens(*first)).kind
             && let Some(binding) = variable(&body, place)
@@ -75,7 +85,7 @@ pub fn created_streams<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
         match &expr.kind {
             ExprKind::Name(Name::Local(b)) => {
                 if let Some(stream) = found.iter_mut().find(|s| s.binding == *b) {
-                    note_use(&body, &parents, id, stream);
+                    note_use(db, function, &parents, id, stream);
                 }
             }
             ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => escape(&mut found, mentions),
@@ -107,7 +117,14 @@ fn variable(body: &Body, place: ExprId) -> Option<BindingId> {
 }
 
 /// Notes what one occurrence of the variable means.
-fn note_use(body: &Body, parents: &HashMap<ExprId, ExprId>, name: ExprId, stream: &mut CreatedStream) {
+fn note_use<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    parents: &HashMap<ExprId, ExprId>,
+    name: ExprId,
+    stream: &mut CreatedStream,
+) {
+    let body = &body(db, function);
     let mut inner = name;
     while let Some(outer) = parents.get(&inner).copied() {
         match &body.expr(outer).kind {
@@ -121,15 +138,14 @@ fn note_use(body: &Body, parents: &HashMap<ExprId, ExprId>, name: ExprId, stream
                 return;
             }
             ExprKind::Call { name: Some(name), .. } => {
-                let name = name.trim_start_matches("::");
-                if name == "cudaStreamDestroy" {
-                    stream.destroyed = true;
-                } else if name.starts_with("cudaStreamCreate") {
-                    // Created again.
-                } else if name.starts_with("cuda") {
-                    stream.note_use(body.expr(outer).span);
-                } else {
+                if !is_runtime(db, function, name) {
                     stream.escapes = true;
+                } else if name.trim_start_matches("::") == "cudaStreamDestroy" {
+                    stream.destroyed = true;
+                } else if creates_stream(db, function, name) {
+                    // Created again.
+                } else {
+                    stream.note_use(body.expr(outer).span);
                 }
                 return;
             }

@@ -12,6 +12,7 @@ use crate::facts::callee::Callee;
 use crate::facts::callee::by_name;
 use crate::facts::callee::callee;
 use crate::facts::callee::library_called;
+use crate::facts::defaults::default_may_run;
 use crate::facts::hidden::hidden;
 use crate::facts::uniformity::memory::MemoryClass;
 use crate::facts::uniformity::memory::Places;
@@ -296,6 +297,7 @@ impl<'db> Scan<'_, 'db> {
                     None => Vec::new(),
                 };
                 self.hand_on(&launch.args);
+                self.defaults(&candidates, launch.args.len(), span);
                 self.found.launches.push(CallSite {
                     expr: id,
                     span,
@@ -313,6 +315,7 @@ impl<'db> Scan<'_, 'db> {
                         self.library(library, args, span);
                     }
                     self.hand_on(args);
+                    self.defaults(&candidates, args.len(), span);
                     self.found.calls.push(CallSite {
                         expr: id,
                         span,
@@ -345,6 +348,13 @@ impl<'db> Scan<'_, 'db> {
             if !access {
                 self.leak(operand);
             }
+        }
+    }
+
+    /// The default arguments that a call with so many arguments evaluates.
+    fn defaults(&mut self, candidates: &[FunctionItem<'db>], count: usize, span: Span) {
+        for f in candidates.iter().filter(|f| default_may_run(self.db, **f, count)) {
+            self.unknown(&format!("a default argument of {}", f.name(self.db)), span);
         }
     }
 

@@ -257,7 +257,7 @@ fn is_number(word: &str) -> bool {
 }
 
 /// Whether a name looks like one of C++'s or CUDA's own headers.
-fn is_of_standard(name: &str) -> bool {
+pub(super) fn is_of_standard(name: &str) -> bool {
     let name = name.trim_start_matches("::");
     if let Some((scope, _)) = name.split_once("::") {
         return matches!(

@@ -27,6 +27,7 @@ use crate::hir::items::GlobalItem;
 use crate::hir::items::Signature;
 use crate::hir::items::TypeItem;
 use crate::hir::items::Written;
+use crate::hir::names::without_template_arguments;
 use crate::hir::settled::patched_items;
 use crate::hir::special_members::Constructors;
 use crate::hir::special_members::special_members;
@@ -331,7 +332,9 @@ impl<'a> Collector<'a> {
                 }
                 "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
                     self.type_item(node);
+                    // A specialisation's members count as the template's: any of them may be meant.
                     let name = node.child_by_field_id(fields::NAME.id()).map_or("", |n| self.text(n));
+                    let name = without_template_arguments(name);
                     inner.prefix = format!("{}{name}::", context.prefix);
                     inner.in_class = true;
                     inner.template = None;
@@ -478,7 +481,7 @@ impl<'a> Collector<'a> {
         }
         signature.scope_names.clone_from(&context.scope_names);
         signature.head_span = Span::new((head_start - start) as u32, (head_end - start) as u32);
-        let name = crate::hir::names::without_template_arguments(self.text(name));
+        let name = without_template_arguments(self.text(name));
         let first = self.directives.partition_point(|at| (*at as usize) < start);
         let written = self.written(start..end, body.map(relative));
         let function = OutlinedFunction {
@@ -738,7 +741,7 @@ impl<'a> Collector<'a> {
     fn type_item(&mut self, node: Node<'_>) {
         let Some(name) = node
             .child_by_field_id(fields::NAME.id())
-            .map(|n| self.text(n).to_owned())
+            .map(|n| without_template_arguments(self.text(n)))
         else {
             return;
         };

@@ -17,7 +17,7 @@ use crate::hir::macros::function_macros;
 use crate::hir::mentions::{count_mentions, files_mentioning, functions_mentioning, may_declare, places_of};
 use crate::hir::names::unqualified;
 use crate::hir::scope::hides;
-use crate::hir::visible::{Visible, visible, visible_names};
+use crate::hir::visible::{Names, Visible, visible, visible_names};
 use crate::hir::word::Word;
 use crate::hir::{Expr, ExprKind, Name, body, parameters};
 
@@ -59,7 +59,7 @@ pub fn meaning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Meaning<'d
         !name.trim_start_matches("::").contains("::")
             || scopes
                 .map(|scope| format!("{scope}{last}"))
-                .any(|full| qualification_fits(&full, name) && !is_elsewhere(visible, &full, name))
+                .any(|full| qualification_fits(&full, name) && !is_elsewhere(visible, names, &full, name))
     });
     // A variable in sight hides functions of files that aren't.
     if let Some(global) = global
@@ -83,11 +83,16 @@ pub fn meaning<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Meaning<'d
     Meaning::Unknown
 }
 
-/// Looks up `name` as it is written in `function`: what its own scope has isn't told apart.
+/// Looks up `name` as it is written in `function`: what its own scope has isn't told apart, nor are functions and a variable that other
+/// scopes have by that name.
 pub fn meaning_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> Meaning<'db> {
-    match hides(db, function, name) {
-        true => Meaning::Unknown,
-        false => meaning(db, function.file(db), name),
+    if hides(db, function, name) {
+        return Meaning::Unknown;
+    }
+    let file = function.file(db);
+    match meaning(db, file, name) {
+        Meaning::Functions(_) if visible(db, file).globals.contains_key(unqualified(name)) => Meaning::Unknown,
+        found => found,
     }
 }
 
@@ -104,24 +109,25 @@ pub fn functions_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &st
 pub fn functions_named<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Vec<FunctionItem<'db>> {
     let last = unqualified(name);
     let visible = visible(db, file);
+    let names = visible_names(db, file);
     let mut found: Vec<FunctionItem<'db>> = visible
         .functions
         .get(last)
         .into_iter()
         .flatten()
         .copied()
-        .filter(|f| qualification_fits(f.name(db), name) && !is_elsewhere(visible, f.name(db), name))
+        .filter(|f| qualification_fits(f.name(db), name) && !is_elsewhere(visible, names, f.name(db), name))
         .collect();
     // Nearly always, and quickly found: thousands may have that name.
     if !found.is_empty() && found.iter().all(|f| f.has_body(db)) {
         return found;
     }
     let defined: HashSet<&str> = found.iter().filter(|f| f.has_body(db)).map(|f| f.name(db)).collect();
-    let names: HashSet<&str> = found.iter().map(|f| f.name(db)).collect();
-    if !found.is_empty() && names.is_subset(&defined) {
+    let named: HashSet<&str> = found.iter().map(|f| f.name(db)).collect();
+    if !found.is_empty() && named.is_subset(&defined) {
         return found;
     }
-    let declared = |name: &str| names.contains(name) && !defined.contains(name);
+    let declared = |name: &str| named.contains(name) && !defined.contains(name);
     let elsewhere: Vec<_> = definitions_by_name(db)
         .get(last)
         .into_iter()
@@ -130,7 +136,7 @@ pub fn functions_named<'db>(db: &'db dyn Db, file: SourceFile, name: &str) -> Ve
         .filter(|f| {
             if found.is_empty() {
                 qualification_fits(f.name(db), name)
-                    && !is_elsewhere(visible, f.name(db), name)
+                    && !is_elsewhere(visible, names, f.name(db), name)
                     && seen_in_context(db, file).may_contain(f.file(db))
             } else {
                 declared(f.name(db)) && !f.signature(db).is_static && may_be_linked(db, file, f.file(db))
@@ -211,13 +217,14 @@ fn may_be_linked(db: &dyn Db, a: SourceFile, b: SourceFile) -> bool {
 }
 
 /// Whether what stands in no namespace isn't meant by a qualified name, because nothing in sight stands in the one that is named, which
-/// might bring it there (`using ::f;`).
-fn is_elsewhere(visible: &Visible<'_>, full: &str, written: &str) -> bool {
+/// might bring it there (`using ::f;`), or because that is a class, which can't: what it doesn't have itself, its bases may.
+fn is_elsewhere(visible: &Visible<'_>, names: &Names, full: &str, written: &str) -> bool {
     let qualifier = written
         .trim_start_matches("::")
         .rsplit_once("::")
         .map(|(scopes, _)| unqualified(scopes));
-    !full.contains("::") && qualifier.is_some_and(|scope| !visible.scopes.contains(scope))
+    let is_class = |scope: &str| names.types.contains(scope) || names.aliases.contains_key(scope);
+    !full.contains("::") && qualifier.is_some_and(|scope| !visible.scopes.contains(scope) || is_class(scope))
 }
 
 /// Whether a function of the qualified name `full` can be meant by `written`.

@@ -5,6 +5,7 @@ use gridfuse_analysis::facts::dependence::{Dependence, Order, Touch, order};
 use gridfuse_analysis::facts::launch::{
     LaunchId, Launchers, Stream, launches, statement_places, stream_of, takes_flat_blocks,
 };
+use gridfuse_analysis::facts::streams::creates_stream;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::stream_ordered::stream_ordered;
 use gridfuse_analysis::hir::{self, BindingId, Body, Expr, ExprId, ExprKind, Name, StmtId, StmtKind};
@@ -432,7 +433,7 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
         });
         let first = |args: &[ExprId]| args.first().map(|a| body.strip_parens(*a));
         match call {
-            Some((stmt, name, args)) if name.starts_with("cudaStreamCreate") => {
+            Some((stmt, name, args)) if creates_stream(site.db, site.parent, name) => {
                 let whole = first(args)
                     .is_some_and(|a| matches!(body.expr(a).kind, ExprKind::AddrOf(p) if body.strip_parens(p) == id));
                 if whole {

@@ -15,12 +15,12 @@ use crate::base::span::Span;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
 use crate::facts::launch::{Child, Extent, LaunchFacts, launches};
+use crate::facts::named::{StandsFor, stands_for};
 use crate::facts::summary::{direct, leads_too_far};
 use crate::facts::uniformity::memory::MemoryClass;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, Memory, Scope, known};
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{
     BinOp, Body, Builtin, ExprId, ExprKind, Launch, Literal, Name, Parameter, StmtKind, Storage, UnOp, body, parameters,
 };
@@ -150,6 +150,9 @@ pub struct Footprint<'db> {
     /// The number of renamed symbols.
     pub fresh: u32,
 }
+
+/// The reason of a gap that is an access that nothing is known of but where it is.
+pub(super) const VOLATILE: &str = "a volatile access";
 
 /// More accesses than this aren't listed one by one.
 const MAX_ACCESSES: usize = 160;
@@ -435,10 +438,20 @@ impl<'db> Scan<'_, 'db> {
             {
                 return;
             }
-            ExprKind::Name(Name::Other(name)) => match meaning_in(self.db, self.function, name) {
-                Meaning::Global(g) if !g.constant && !g.constant_memory => {}
-                _ => return,
-            },
+            ExprKind::Name(Name::Other(name)) => {
+                let stands_for = stands_for(self.db, self.function, name);
+                match stands_for {
+                    StandsFor::Value if kind.reads_only() => return,
+                    StandsFor::Variable => {}
+                    // Where it is, `location` doesn't know, either.
+                    StandsFor::Unknown if kind.reads_only() => {}
+                    StandsFor::Value | StandsFor::Unknown => {
+                        let reason = format!("it writes `{name}`, and what that is isn't known");
+                        self.gap(reason, body.expr(e).span, Some(e));
+                        return;
+                    }
+                }
+            }
             _ => {}
         }
         let Some(place) = self.evaluator.location(e) else {
@@ -457,7 +470,7 @@ impl<'db> Scan<'_, 'db> {
             _ => false,
         };
         if volatile {
-            self.gap("a volatile access", body.expr(e).span, Some(e));
+            self.gap(VOLATILE, body.expr(e).span, Some(e));
             return;
         }
         // An operator of a class may do anything.
@@ -572,7 +585,7 @@ impl<'db> Scan<'_, 'db> {
                 let place = pointee(self, first);
                 self.access(place, width, Kind::Read, e);
                 if volatile {
-                    self.gap("a volatile access", span, Some(e));
+                    self.gap(VOLATILE, span, Some(e));
                 }
             }
             Memory::Through { writes, reads, whole } => {

@@ -3,17 +3,22 @@
 //! Pointers are distinct when the programmer says so (`__restrict__` on both parameters of the kernel that both accesses go
 //! through), or when every launch of the kernel in the workspace passes pointers into allocations or variables that differ.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
+use super::access::{VOLATILE, own_footprint};
+use super::allocated::allocated;
 use super::location::Root;
 use super::subscript::Evaluator;
-use crate::base::db::Db;
+use crate::base::db::{Db, SourceFile};
 use crate::base::words::words;
-use crate::facts::launch::launches;
-use crate::hir::items::FunctionItem;
+use crate::facts::callee::library_called;
+use crate::facts::launch::is_scalar;
+use crate::facts::summary::summary;
+use crate::facts::uniformity::memory::MemoryClass;
+use crate::hir::included::included_files;
+use crate::hir::items::{FunctionItem, GlobalItem, items};
 use crate::hir::resolve::{launch_sites_of, only_known_launches};
-use crate::hir::visible::visible_names;
-use crate::hir::{BindingId, Body, ExprId, ExprKind, Literal, Name, StmtKind, Storage, body};
+use crate::hir::{BindingId, ExprId, ExprKind, Name, body};
 
 /// How two roots of one function are related.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,19 +168,20 @@ fn every_launch<'db>(
         && sites.into_iter().all(|site| holds(site.function, site.index))
 }
 
-/// What a launch passes for a parameter.
+/// What a launch passes for a parameter. It is read off the launch itself: who launches asks this.
 fn origin<'db>(db: &'db dyn Db, site: FunctionItem<'db>, index: u32, parameter: u32) -> Origin<'db> {
-    let Some(facts) = launches(db, site).get(index as usize) else {
-        return Origin::Unknown;
-    };
-    let Some(arg) = facts.args.get(parameter as usize) else {
-        return Origin::Unknown;
-    };
     let body = body(db, site);
+    let launch = body.launches.get(index as usize).map(|e| &body.expr(*e).kind);
+    let Some(ExprKind::Launch(launch)) = launch else {
+        return Origin::Unknown;
+    };
+    let Some(arg) = launch.args.get(parameter as usize).copied() else {
+        return Origin::Unknown;
+    };
     let signature = site.signature(db);
     if signature.kernel {
         let evaluator = Evaluator::new(db, site, &body);
-        return match evaluator.pointer(arg.expr).root {
+        return match evaluator.pointer(arg).root {
             Root::Parameter(own) => Origin::Parameter(site, own),
             Root::Global(name) => Origin::Global(name),
             _ => Origin::Unknown,
@@ -184,110 +190,112 @@ fn origin<'db>(db: &'db dyn Db, site: FunctionItem<'db>, index: u32, parameter: 
     if signature.device {
         return Origin::Unknown;
     }
-    let mut e = arg.expr;
+    let mut e = arg;
     loop {
         match &body.expr(e).kind {
             ExprKind::Paren(inner) => e = *inner,
             ExprKind::Cast { operand, .. } => e = *operand,
             ExprKind::Binary(_, a, _) => e = *a,
-            ExprKind::Name(Name::Local(b)) if allocated(db, site, &body, *b) => return Origin::Allocation(site, *b),
+            ExprKind::Name(Name::Local(b)) if allocated(db, site, *b) => return Origin::Allocation(site, *b),
             _ => return Origin::Unknown,
         }
     }
 }
 
-/// A host variable is set by nothing but `cudaMalloc` and its kind.
-fn allocated(db: &dyn Db, function: FunctionItem<'_>, body: &Body, b: BindingId) -> bool {
-    let binding = body.binding(b);
-    let ty = &binding.ty;
-    if binding.storage != Storage::Local || ty.pointers != 1 || ty.reference || ty.complex || !ty.array.is_empty() {
-        return false;
+/// What may write the memory that a pointer of a function points at: the expressions of the function that do, or lead to it; `None`:
+/// anything may. Where types tell memory apart, and what the host passes, isn't one of them.
+pub(crate) fn writers(db: &dyn Db, function: FunctionItem<'_>, pointer: ExprId) -> Option<Vec<ExprId>> {
+    let body = body(db, function);
+    let evaluator = Evaluator::new(db, function, &body);
+    let own = evaluator.pointer(pointer).root;
+    // What stands in one function is followed by its name.
+    if matches!(own, Root::Object(_)) {
+        return Some(Vec::new());
     }
-    let strip = |mut e: ExprId| loop {
-        match &body.expr(e).kind {
-            ExprKind::Paren(inner) => e = *inner,
-            ExprKind::Cast { operand, .. } => e = *operand,
-            _ => return e,
-        }
-    };
-    let own = |e: ExprId| body.expr(strip(e)).kind == ExprKind::Name(Name::Local(b));
-    let null = |e: ExprId| {
-        matches!(
-            body.expr(strip(e)).kind,
-            ExprKind::Literal(Literal::Null | Literal::Int(0))
-        )
-    };
-    // Where its address is allowed.
-    let mut allowed: BTreeSet<ExprId> = BTreeSet::new();
-    let mut any = false;
-    for expr in &body.exprs {
-        if let ExprKind::Call {
-            name: Some(name), args, ..
-        } = &expr.kind
-            && matches!(
-                name.trim_start_matches("::"),
-                "cudaMalloc" | "cudaMallocManaged" | "cudaMallocAsync"
-            )
-            && let Some(first) = args.first()
-            && let ExprKind::AddrOf(place) = body.expr(strip(*first)).kind
-            && own(place)
-        {
-            any = true;
-            allowed.insert(strip(*first));
-        }
+    let summary = summary(db, function);
+    if !summary.unknown_calls.is_empty() || summary.uses_asm.is_some() {
+        return None;
     }
-    let text = function.text(db);
-    let names = visible_names(db, function.file(db));
-    // A macro around calls of the runtime, whose own text doesn't name the variable.
-    let checks = |span: crate::base::span::Span, parts: &[ExprId]| {
-        let mut seen = words(span.text(&text));
-        let item = seen.next().and_then(|name| names.macros.get(name));
-        let runtime = |e: &ExprId| {
-            matches!(&body.expr(strip(*e)).kind, ExprKind::Call { name: Some(n), .. }
-                if n.trim_start_matches("::").starts_with("cuda"))
+    let places = evaluator.places;
+    let class = match places.puns() {
+        true => MemoryClass::Any,
+        false => places.pointee_class(pointer),
+    };
+    let by_name_alone = match &own {
+        Root::Global(name) => !has_other_names(db, function.file(db), name),
+        _ => false,
+    };
+    let may_be = |root: &Root, theirs: MemoryClass| {
+        let apart = || by_name_alone || relation(db, function, root, &own) == Relation::Distinct;
+        theirs.may_alias(class) && (*root == own || !apart())
+    };
+    let mut found: Vec<ExprId> = Vec::new();
+    let footprint = own_footprint(db, function);
+    for access in footprint.accesses.iter().filter(|access| !access.kind.reads_only()) {
+        let theirs = match &body.expr(access.at).kind {
+            ExprKind::Call { args, .. } if access.function == function => {
+                args.first().map_or(MemoryClass::Any, |arg| places.pointee_class(*arg))
+            }
+            ExprKind::Call { .. } => MemoryClass::Any,
+            _ => places.class(access.at),
         };
-        item.is_some_and(|item| !words(&item.body).any(|w| w == binding.name))
-            && !parts.is_empty()
-            && parts.iter().all(runtime)
+        found.extend(may_be(&access.root, theirs).then_some(access.at));
+    }
+    for gap in footprint.gaps.iter().filter(|gap| !gap.prints) {
+        let Some(at) = gap.at else { continue };
+        // What is volatile is listed nowhere else.
+        if gap.reason != VOLATILE || gap.function != function {
+            return None;
+        }
+        let root = evaluator.location(at).map_or(Root::Unknown, |place| place.root);
+        found.extend(may_be(&root, places.class(at)).then_some(at));
+    }
+    // Grids that are launched get pointers, too.
+    for e in &body.launches {
+        if let ExprKind::Launch(launch) = &body.expr(*e).kind {
+            let leads = |arg: &ExprId| {
+                !is_scalar(db, function, &body, *arg)
+                    && may_be(&evaluator.pointer(*arg).root, places.pointee_class(*arg))
+            };
+            found.extend(launch.args.iter().any(leads).then_some(*e));
+        }
+    }
+    Some(found)
+}
+
+/// Whether something in sight may get at a variable of device memory by a pointer: its address is taken, or asked for by the host. What
+/// refers to it at namespace scope isn't followed anywhere.
+fn has_other_names(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    let names = |text: &str| words(text).any(|word| word == name);
+    let refers = |f: &FunctionItem<'_>| {
+        let text = f.text(db);
+        if !f.has_body(db) || !names(&text) {
+            return false;
+        }
+        let body = body(db, *f);
+        let mut of_library: HashSet<ExprId> = HashSet::new();
+        for expr in &body.exprs {
+            if let ExprKind::Call {
+                name: Some(called),
+                args,
+                ..
+            } = &expr.kind
+                && library_called(db, *f, called).is_some()
+            {
+                of_library.extend(args);
+            }
+        }
+        let mut exprs = (0..body.exprs.len() as u32).map(ExprId);
+        text.contains("cudaGetSymbolAddress")
+            || exprs.any(|e| match &body.expr(e).kind {
+                ExprKind::AddrOf(_) => !of_library.contains(&e) && names(body.expr(e).span.text(&text)),
+                ExprKind::Lambda { .. } | ExprKind::Unknown { .. } => names(body.expr(e).span.text(&text)),
+                _ => false,
+            })
     };
-    let exprs = body.exprs.iter().enumerate().all(|(i, expr)| match &expr.kind {
-        ExprKind::Assign { place, value, op } => !own(*place) || (op.is_none() && null(*value)),
-        ExprKind::IncDec { place, .. } => !own(*place),
-        ExprKind::AddrOf(place) => !own(*place) || allowed.contains(&ExprId(i as u32)),
-        ExprKind::Lambda { mentions, .. } => !mentions.contains(&b),
-        ExprKind::Unknown { mentions, parts } => !mentions.contains(&b) || checks(expr.span, parts),
-        // By reference, perhaps.
-        ExprKind::Call { name, args, .. } => {
-            let harmless = name.as_deref().is_some_and(|n| {
-                let n = n.trim_start_matches("::");
-                n.starts_with("cuda") || matches!(n, "printf" | "free")
-            });
-            harmless || !args.iter().any(|a| own(*a))
-        }
-        ExprKind::Construct { args, .. } | ExprKind::InitList(args) | ExprKind::New(args) => {
-            !args.iter().any(|a| own(*a))
-        }
-        _ => true,
-    });
-    let stmts = body.stmts.iter().all(|stmt| match &stmt.kind {
-        StmtKind::Asm { mentions, .. } => !mentions.contains(&b),
-        StmtKind::Unknown { mentions, exprs, .. } => {
-            let parts: Vec<ExprId> = exprs
-                .iter()
-                .flat_map(|e| match &body.expr(*e).kind {
-                    ExprKind::Unknown { parts, .. } => parts.clone(),
-                    _ => vec![*e],
-                })
-                .collect();
-            !mentions.contains(&b) || checks(stmt.span, &parts)
-        }
-        StmtKind::Decl(decls) => decls.iter().all(|d| {
-            let ty = &body.binding(d.binding).ty;
-            let initialised = d.binding != b || d.init.is_none_or(null);
-            let bound = (ty.reference || ty.complex) && d.init.is_some_and(own);
-            initialised && !bound
-        }),
-        _ => true,
-    });
-    any && exprs && stmts
+    included_files(db, file).iter().any(|file| {
+        let items = items(db, *file);
+        let initialises = |global: &GlobalItem| global.init.as_deref().is_some_and(names);
+        items.functions.iter().any(refers) || items.globals.iter().any(initialises)
+    })
 }

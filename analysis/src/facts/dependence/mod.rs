@@ -9,6 +9,7 @@
 
 mod access;
 mod alias;
+mod allocated;
 mod children;
 mod compare;
 mod equation;
@@ -26,6 +27,7 @@ mod variables;
 mod wait;
 
 pub use access::{Access, Footprint, Gap, Kind, Operation, child_footprint, footprint, own_footprint};
+pub(crate) use alias::writers;
 pub use children::{Beside, Order, order};
 pub use compare::{Dependence, Doubt, Independence, Touch};
 pub use guard::Guard;

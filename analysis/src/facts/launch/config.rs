@@ -6,12 +6,13 @@ use super::Stream;
 use super::places::operands;
 use crate::base::command::DefaultStream;
 use crate::base::db::{Db, SourceFile};
-use crate::base::span::Span;
 use crate::facts::callee::{Callee, callee};
 use crate::facts::dependence::{Interval, integer};
-use crate::facts::hidden::{symbol, symbol_of, unary};
+use crate::facts::hidden::{is_plain, symbol, symbol_of, unary};
+use crate::facts::streams::creates_stream;
 use crate::facts::uniformity::class_changes;
 use crate::facts::uniformity::memory::Places;
+use crate::hir::flow::{Dominators, Flow, Step};
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::{known, vector_fields};
@@ -254,7 +255,7 @@ pub(super) fn components(
     body: &Body,
     expr: ExprId,
 ) -> Option<[Option<ExprId>; 3]> {
-    let resolved = through_dim3_variables(body, expr);
+    let resolved = through_dim3_variables(db, function, body, expr);
     let mut named = operands(body, body.strip_parens(expr));
     named.push(body.strip_parens(expr));
     let changed = |e: &ExprId| matches!(&body.expr(*e).kind, ExprKind::Name(Name::Local(b)) if class_changes(db, function).contains(b));
@@ -297,12 +298,12 @@ fn is_dim3_typed(body: &Body, expr: ExprId) -> bool {
 }
 
 /// Like [`through_variables`], but only `dim3` variables are looked through: a scalar variable stays as it is written.
-fn through_dim3_variables(body: &Body, mut expr: ExprId) -> ExprId {
+fn through_dim3_variables<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, mut expr: ExprId) -> ExprId {
     for _ in 0..16 {
         let inner = body.strip_parens(expr);
         match &body.expr(inner).kind {
             ExprKind::Name(Name::Local(binding)) if is_dim3(&body.binding(*binding).ty.base) => {
-                match single_definition(body, *binding) {
+                match definition(db, function, body, *binding) {
                     Some(init) => expr = init,
                     None => return inner,
                 }
@@ -380,15 +381,10 @@ fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -
     };
     // What no operator of the user's takes is computed by those of the language, which make numbers.
     let computed = |symbol: &str, operands: &[ExprId]| {
-        let operands = operands.iter().map(|e| own(*e));
-        let operands: Vec<Option<bool>> = operands.collect();
-        match operands.iter().all(|o| *o == Some(true)) {
-            true => Some(true),
-            false if operands.contains(&Some(false)) => Some(false),
-            false => {
-                let users = user_operators(db, file);
-                (!users.contains(symbol) && !users.contains("")).then_some(true)
-            }
+        let numbers: Vec<Option<bool>> = operands.iter().map(|e| own(*e)).collect();
+        match numbers.contains(&Some(false)) {
+            true => Some(false),
+            false => (!may_be_users(db, function, body, symbol, operands)).then_some(true),
         }
     };
     match &body.expr(body.strip_parens(expr)).kind {
@@ -491,6 +487,19 @@ fn is_enum(db: &dyn Db, file: SourceFile, name: &str) -> bool {
 fn user_operators(db: &dyn Db, file: SourceFile) -> HashSet<String> {
     let functions = included_files(db, file).iter().flat_map(|f| &items(db, *f).functions);
     functions.filter_map(|f| symbol_of(db, *f)).collect()
+}
+
+/// Whether an operator with these operands may be the user's, which may make anything of them.
+pub(super) fn may_be_users(
+    db: &dyn Db,
+    function: FunctionItem<'_>,
+    body: &Body,
+    symbol: &str,
+    operands: &[ExprId],
+) -> bool {
+    let users = user_operators(db, function.file(db));
+    let places = Places { db, function, body };
+    (users.contains(symbol) || users.contains("")) && !operands.iter().all(|e| is_plain(places, *e))
 }
 
 fn auto_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, binding: BindingId) -> bool {
@@ -636,7 +645,7 @@ pub(super) fn stream<'db>(
         match &body.expr(expr).kind {
             ExprKind::Cast { operand, .. } => expr = body.strip_parens(*operand),
             ExprKind::Name(Name::Local(binding)) => {
-                if is_created(db, function, body, *binding, body.expr(operand).span) {
+                if is_created(db, function, body, *binding, operand) {
                     return Stream::Created(*binding);
                 }
                 match definition(db, function, body, *binding) {
@@ -662,26 +671,37 @@ pub(super) fn stream<'db>(
 }
 
 /// An element of a local array of streams for which `cudaStreamCreate…` is called here.
-pub(super) fn element_of_created(body: &Body, operand: ExprId) -> bool {
+pub(super) fn element_of_created<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    operand: ExprId,
+) -> bool {
     let ExprKind::Index { .. } = &body.expr(body.strip_parens(operand)).kind else {
         return false;
     };
     let [array] = roots(body, operand)[..] else {
         return false;
     };
-    !body.binding(array).ty.array.is_empty() && creates(body, array, body.expr(operand).span)
+    !body.binding(array).ty.array.is_empty() && creates(db, function, body, array, operand)
 }
 
 /// `cudaStreamCreate…(&s, …)` is called for the variable wherever `used` is reached and the variable holds something else before, and it is
 /// a plain local `cudaStream_t` that is set in no other way: it holds a stream of this thread's own.
-fn is_created<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, binding: BindingId, used: Span) -> bool {
+fn is_created<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    binding: BindingId,
+    used: ExprId,
+) -> bool {
     let variable = body.binding(binding);
     // What may get at it sets it to another one.
     let creating = |e: ExprId| {
         body.exprs.iter().any(|expr| match &expr.kind {
             ExprKind::Call {
                 name: Some(name), args, ..
-            } => name.starts_with("cudaStreamCreate") && args.first() == Some(&e),
+            } => args.first() == Some(&e) && creates_stream(db, function, name),
             _ => false,
         })
     };
@@ -695,29 +715,28 @@ fn is_created<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, bi
     };
     variable.ty.is_value()
         && variable.storage == Storage::Local
-        && creates(body, binding, used)
+        && creates(db, function, body, binding, used)
         && !is_bound(db, function, body, binding)
         && !pointed()
 }
 
-fn creates(body: &Body, binding: BindingId, used: Span) -> bool {
+fn creates<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, binding: BindingId, used: ExprId) -> bool {
     let is_set = body
         .exprs
         .iter()
-        .any(|expr| matches!(&expr.kind, ExprKind::Assign { place, .. } if roots(body, *place) == [binding]));
-    !is_set
-        && body.exprs.iter().any(|expr| match &expr.kind {
-            ExprKind::Call {
-                name: Some(name), args, ..
-            } if name.starts_with("cudaStreamCreate") => {
-                let own = args
-                    .first()
-                    .is_some_and(|a| matches!(body.expr(*a).kind, ExprKind::AddrOf(p) if roots(body, p) == [binding]));
-                // Without an initialiser, it is no stream unless it was created.
-                own && !(has_initialiser(body, binding) && is_skipped(body, expr.span, used))
-            }
-            _ => false,
-        })
+        .any(|expr| matches!(&expr.kind, ExprKind::Assign { place, .. } if roots(body, *place).contains(&binding)));
+    let creating = |e: &ExprId| match &body.expr(*e).kind {
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } => {
+            let own = |a: &ExprId| matches!(body.expr(*a).kind, ExprKind::AddrOf(p) if roots(body, p) == [binding]);
+            args.first().is_some_and(own) && creates_stream(db, function, name)
+        }
+        _ => false,
+    };
+    let all: Vec<ExprId> = (0..body.exprs.len() as u32).map(ExprId).filter(creating).collect();
+    // Without an initialiser, it is no stream unless it was created.
+    !is_set && !all.is_empty() && (!has_initialiser(body, binding) || comes_first(body, &all, used))
 }
 
 fn has_initialiser(body: &Body, binding: BindingId) -> bool {
@@ -727,25 +746,21 @@ fn has_initialiser(body: &Body, binding: BindingId) -> bool {
     })
 }
 
-/// Whether something may be left out on the way to `used`, by its place: it is in a branch or a loop that `used` isn't in.
-fn is_skipped(body: &Body, what: Span, used: Span) -> bool {
-    let around = |part: Span| part.contains(what) && !part.contains(used);
-    let stmts = body.stmts.iter().any(|stmt| match &stmt.kind {
-        StmtKind::If { then, otherwise, .. } => {
-            around(body.stmt(*then).span) || otherwise.is_some_and(|stmt| around(body.stmt(stmt).span))
-        }
-        StmtKind::While { body: inner, .. }
-        | StmtKind::For { body: inner, .. }
-        | StmtKind::RangeFor { body: inner, .. } => around(body.stmt(*inner).span),
-        StmtKind::Case { .. } | StmtKind::Switch { .. } | StmtKind::Preprocessor { .. } => around(stmt.span),
-        _ => false,
-    });
-    stmts
-        || body.exprs.iter().any(|expr| match &expr.kind {
-            ExprKind::Logical { rhs, .. } => around(body.expr(*rhs).span),
-            ExprKind::Conditional { then, otherwise, .. } => {
-                around(body.expr(*then).span) || around(body.expr(*otherwise).span)
-            }
-            _ => false,
+/// Whether one of these expressions is evaluated on every way to another one.
+fn comes_first(body: &Body, these: &[ExprId], used: ExprId) -> bool {
+    let flow = Flow::of(body);
+    let dominators = Dominators::of(&flow);
+    let place = |e: ExprId| {
+        let block = *flow.expr_block.get(&e)?;
+        let step = flow.block(block).steps.iter().position(|s| *s == Step::Expr(e))?;
+        flow.reachable(block).then_some((block, step))
+    };
+    let Some((home, at)) = place(used) else { return false };
+    these
+        .iter()
+        .filter_map(|e| place(*e))
+        .any(|(block, step)| match block == home {
+            true => step < at,
+            false => dominators.dominates(block, home),
         })
 }

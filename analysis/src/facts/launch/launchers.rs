@@ -2,14 +2,17 @@
 
 use std::collections::HashSet;
 
-use super::config::{components, constant_value, definition, is_changed_unseen, stable, through_variables};
+use super::config::{
+    components, constant_value, definition, is_changed_unseen, may_be_users, stable, through_variables,
+};
 use super::places::{Places, operands, statement_places};
 use super::{LaunchId, Launchers, launches};
 use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::base::words::words;
 use crate::facts::callee::library_called;
-use crate::facts::dependence::{Interval, integer};
+use crate::facts::dependence::{Interval, integer, writers};
+use crate::facts::hidden::operator_use;
 use crate::facts::uniformity::memory::{Class, MemoryClass, Places as TypePlaces};
 use crate::facts::uniformity::{FunctionUniformity, Level, called_recursively, calls_of, only_known_calls, uniformity};
 use crate::hir::included::included_files;
@@ -700,6 +703,8 @@ impl<'a, 'db> Pins<'a, 'db> {
     fn pinned(&self, cond: ExprId, outcome: bool, found: &mut Vec<Number>) {
         let zero = |e: ExprId, found: &mut Vec<Number>| found.extend(self.number(e));
         match &self.body.expr(cond).kind {
+            // What a user's comparison says of its operands isn't known.
+            _ if self.is_users(cond) => {}
             ExprKind::Paren(e) => self.pinned(*e, outcome, found),
             ExprKind::Unary(UnOp::Not, e) => {
                 // `!threadIdx.x`
@@ -743,6 +748,12 @@ impl<'a, 'db> Pins<'a, 'db> {
             _ if !outcome => zero(cond, found),
             _ => {}
         }
+    }
+
+    /// A condition may be an operator of the user's.
+    fn is_users(&self, cond: ExprId) -> bool {
+        operator_use(self.body, cond)
+            .is_some_and(|(symbol, operands)| may_be_users(self.db, self.function, self.body, symbol, &operands))
     }
 
     /// The one value that a truth variable is given, and whether it is shared.
@@ -865,7 +876,7 @@ impl<'a, 'db> Pins<'a, 'db> {
         };
         let level = self.address(place);
         let once = || !self.is_repeated(expr) && self.is_drawn_by_one_of_a_block(expr);
-        let mut last = false;
+        let last;
         match name.trim_start_matches("::") {
             // More at once and it goes around before all have drawn; a sum of floating-point numbers stays as it is from some number on.
             "atomicAdd" if matches!(self.constant(*step), Some(1..=32)) && self.counts(*counter) => {
@@ -873,17 +884,18 @@ impl<'a, 'db> Pins<'a, 'db> {
                     && self.constant(*step) == Some(1)
                     && self.is_number_of_blocks(wanted, true)
                     && once();
-                let set_back = self.resets && self.is_set_back(place, expr, last);
-                (!set_back).then_some(())?;
             }
             // It starts again behind its bound.
             "atomicInc" => {
                 let blocks = self.is_number_of_blocks(*step, false) || self.is_number_of_blocks(*step, true);
                 let never = self.constant(*step) == Some(MAX) || level <= Level::Grid && blocks && once();
                 never.then_some(())?;
+                last = level <= Level::Grid && self.is_number_of_blocks(wanted, true) && once();
             }
             _ => return None,
         }
+        let set_back = self.resets && self.is_set_back(*counter, place, expr, last);
+        (!set_back).then_some(())?;
         (level <= Level::Block).then_some(Number {
             all_threads: true,
             all_blocks: level <= Level::Grid,
@@ -951,9 +963,13 @@ impl<'a, 'db> Pins<'a, 'db> {
 
     /// Something else than this draw may change the counter, so that a number is drawn twice. What fills a counter of the block before
     /// the draw doesn't, nor what the one does who has drawn the `last` number.
-    fn is_set_back(&self, counter: ExprId, draw: ExprId, last: bool) -> bool {
+    fn is_set_back(&self, pointer: ExprId, counter: ExprId, draw: ExprId, last: bool) -> bool {
         let body = self.body;
         let Some(root) = root_name(body, counter) else {
+            return true;
+        };
+        // What goes by another pointer, or by another name.
+        let Some(writers) = writers(self.db, self.function, pointer) else {
             return true;
         };
         let shared = matches!(&root, Name::Local(b) if body.binding(*b).storage == Storage::Shared);
@@ -984,7 +1000,12 @@ impl<'a, 'db> Pins<'a, 'db> {
         let places = statement_places(self.db, self.function);
         (0..body.exprs.len() as u32).map(ExprId).any(|e| {
             let expr = body.expr(e);
-            if e == draw || !changes(&expr.kind) {
+            let by_its_name = || match &expr.kind {
+                ExprKind::Call { args, .. } => args.iter().any(|arg| address(*arg)),
+                _ => names(e),
+            };
+            let otherwise = || writers.contains(&e) && !by_its_name();
+            if e == draw || !changes(&expr.kind) && !otherwise() {
                 return false;
             }
             if shared && expr.span.end <= drawn.start && !self.is_repeated(draw) && !self.is_repeated(e) {
@@ -1166,7 +1187,7 @@ impl<'a, 'db> Pins<'a, 'db> {
                     let number = self.number_within(*number, depth).filter(|n| !n.lane)?;
                     match self.constant(*factor) {
                         Some(factor) => number.times(factor),
-                        None => self.is_extent(*factor, depth).then_some(Number {
+                        None => self.is_within_grid(number, *factor, depth).then_some(Number {
                             exact: false,
                             most: None,
                             ..number
@@ -1203,8 +1224,29 @@ impl<'a, 'db> Pins<'a, 'db> {
         fits.then_some(number)
     }
 
-    /// A size of the grid or of its blocks, or a product of such: 1 at least, and no larger than what the device can launch.
-    fn is_extent(&self, expr: ExprId, depth: u32) -> bool {
+    /// An index times sizes of the grid or of its blocks, each of another dimension than all others and than the index: there are that
+    /// many threads, so it doesn't wrap around. The sizes are 1 at least.
+    fn is_within_grid(&self, number: Number, factor: ExprId, depth: u32) -> bool {
+        let mut sizes = Vec::new();
+        let axes = |of: Builtin, dims: Dims, all: bool| {
+            let used = move |axis: &usize| all || dims.get(*axis) == Some(&true);
+            (0..3).filter(used).map(move |axis| (of, axis))
+        };
+        sizes.extend(axes(Builtin::BlockDim, number.thread, number.all_threads));
+        sizes.extend(axes(Builtin::GridDim, number.block, number.all_blocks));
+        if !number.exact || !self.sizes(factor, depth, &mut sizes) {
+            return false;
+        }
+        let mut seen = HashSet::new();
+        let of_grid = sizes.iter().any(|(of, _)| *of == Builtin::GridDim);
+        sizes.iter().all(|(of, axis)| {
+            let fits = *of != Builtin::WarpSize || !of_grid;
+            fits && seen.insert((*of as u8, *axis))
+        })
+    }
+
+    /// Collects the sizes of which an expression is the product, with their axes.
+    fn sizes(&self, expr: ExprId, depth: u32, found: &mut Vec<(Builtin, usize)>) -> bool {
         let Some(depth) = depth.checked_sub(1) else {
             return false;
         };
@@ -1215,21 +1257,30 @@ impl<'a, 'db> Pins<'a, 'db> {
             matches!(self.converted(number, ty), Some(Number { most: None, .. }))
         };
         match &body.expr(expr).kind {
-            ExprKind::Name(Name::Builtin(Builtin::WarpSize)) => true,
+            ExprKind::Name(Name::Builtin(Builtin::WarpSize)) => {
+                found.push((Builtin::WarpSize, 0));
+                true
+            }
             ExprKind::Name(Name::Local(binding)) => {
                 let ty = &body.binding(*binding).ty;
                 let init = definition(self.db, self.function, body, *binding)
                     .filter(|init| stable(self.db, self.function, body, *init));
-                ty.pointers == 0 && whole(&ty.base) && init.is_some_and(|init| self.is_extent(init, depth))
+                ty.pointers == 0 && whole(&ty.base) && init.is_some_and(|init| self.sizes(init, depth, found))
             }
-            ExprKind::Cast { ty, operand, .. } => whole(ty) && self.is_extent(*operand, depth),
-            ExprKind::Binary(BinOp::Mul, a, b) => self.is_extent(*a, depth) && self.is_extent(*b, depth),
-            ExprKind::Field { base, arrow: false, .. } => {
-                let base = &body.expr(body.strip_parens(*base)).kind;
-                matches!(
-                    base,
-                    ExprKind::Name(Name::Builtin(Builtin::BlockDim | Builtin::GridDim))
-                )
+            ExprKind::Cast { ty, operand, .. } => whole(ty) && self.sizes(*operand, depth, found),
+            ExprKind::Binary(BinOp::Mul, a, b) => self.sizes(*a, depth, found) && self.sizes(*b, depth, found),
+            ExprKind::Field {
+                base,
+                field,
+                arrow: false,
+            } => {
+                let of = match &body.expr(body.strip_parens(*base)).kind {
+                    ExprKind::Name(Name::Builtin(of @ (Builtin::BlockDim | Builtin::GridDim))) => *of,
+                    _ => return false,
+                };
+                let axis = ["x", "y", "z"].iter().position(|d| d == field);
+                found.extend(axis.map(|axis| (of, axis)));
+                axis.is_some()
             }
             _ => false,
         }

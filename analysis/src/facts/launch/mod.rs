@@ -83,7 +83,7 @@ fn handed_stream<'db>(db: &'db dyn Db, function: FunctionItem<'db>, operand: Exp
         Stream::Created(_) => return StreamKind::Created,
         Stream::Other => {}
     }
-    if config::element_of_created(&body, operand) {
+    if config::element_of_created(db, function, &body, operand) {
         return StreamKind::Created;
     }
     let ExprKind::Name(Name::Local(binding)) = &body.expr(body.strip_parens(operand)).kind else {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::level::{FunctionUniformity, Level};
 use crate::base::db::{Db, SourceFile};
 use crate::base::span::Span;
-use crate::facts::callee::constant_default;
+use crate::facts::defaults::constant_default;
 use crate::facts::launch::statement_places;
 use crate::facts::summary::direct;
 use crate::hir::items::FunctionItem;

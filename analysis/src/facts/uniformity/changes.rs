@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::references::class_changes;
 use crate::base::db::Db;
 use crate::facts::callee::library_called;
+use crate::facts::named::{StandsFor, stands_for};
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, Memory, vector_fields};
@@ -50,7 +51,9 @@ pub fn changes_around(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr
                 }
             }
             ExprKind::Name(Name::Other(name)) => {
-                if calls_unknown || names_written(body, name) {
+                // A variable may have other names, too.
+                let changed = || writes && stands_for(db, function, name) != StandsFor::Value;
+                if calls_unknown || names_written(body, name) || changed() {
                     return true;
                 }
             }

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::memory::{Class, Places};
+use super::memory::Places;
 use crate::base::db::{Db, SourceFile};
-use crate::facts::hidden::symbol_of;
+use crate::facts::hidden::{is_plain, symbol_of};
 use crate::facts::summary::looks_at_the_thread;
+use crate::hir::ExprId;
 use crate::hir::included::included_files;
 use crate::hir::items::items;
-use crate::hir::{ExprId, ExprKind};
 
 /// The operators of the workspace whose result may differ between threads though their operands don't: `+`, `==`; empty for one of which
 /// it isn't known which it is.
@@ -29,15 +29,7 @@ pub(super) fn result_may_differ(places: Places<'_>, symbol: &str, operands: &[Ex
         return false;
     }
     // Of two numbers, or pointers, it is C++'s own.
-    let own = |e: &ExprId| {
-        let shape = places.shape(places.body.strip_parens(*e));
-        shape.is_some_and(|s| s.pointers > 0 || s.dims > 0 || places.class_kind(&s.base, &[]) == Class::Plain)
-            || matches!(
-                places.body.expr(places.body.strip_parens(*e)).kind,
-                ExprKind::Literal(_)
-            )
-    };
-    !operands.iter().all(own)
+    !operands.iter().all(|e| is_plain(places, *e))
 }
 
 /// Whether some operator of the workspace looks at the number of the thread.

@@ -289,6 +289,16 @@ impl Places<'_> {
         found.unwrap_or(Class::Opaque)
     }
 
+    /// Whether a type is an enumeration, whose operators may be the user's as those of a class.
+    pub fn is_enumeration(&self, base: &str) -> bool {
+        let base = self.alias(base);
+        let name = unqualified(base.strip_prefix("enum ").unwrap_or(&base).trim());
+        let mut types = included_files(self.db, self.file())
+            .iter()
+            .flat_map(|file| &items(self.db, *file).types);
+        types.any(|item| item.is_enum && item.name == name)
+    }
+
     /// Whether making or copying an object of this type may do more than compute it.
     pub fn is_opaque(&self, base: &str, templates: &[String]) -> bool {
         self.class_kind(base, templates) == Class::Opaque && !self.computes(base, templates)

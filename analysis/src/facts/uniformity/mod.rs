@@ -247,7 +247,7 @@ fn analyse_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trus
     let assumed = engine.causes.assumes.iter().take(64).enumerate();
     let defaults = body.params.iter().map(|p| {
         let default = body.binding(*p).default;
-        default.is_some_and(|d| crate::facts::callee::constant_default(&text, d))
+        default.is_some_and(|d| crate::facts::defaults::constant_default(&text, d))
     });
     Arc::new(ResultFlow {
         level: value.level,

@@ -182,10 +182,11 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
         parameter.is_none_or(|p| p.ty.reference || p.ty.complex || p.ty.pointers == 0 && self.takes(&p.ty.base))
     }
 
-    /// The value of an object of a class; a number where that isn't known.
+    /// The value of an object of a class or an enumeration; a number where that isn't known.
     fn class(&self, e: ExprId) -> bool {
         let shape = self.places.shape(self.places.body.strip_parens(e));
-        shape.is_some_and(|s| s.pointers == 0 && s.dims == 0 && self.places.class_kind(&s.base, &[]) != Class::Plain)
+        let users = |ty: &str| self.places.class_kind(ty, &[]) != Class::Plain || self.places.is_enumeration(ty);
+        shape.is_some_and(|s| s.pointers == 0 && s.dims == 0 && users(&s.base))
     }
 
     /// The same, or it isn't known what it is.

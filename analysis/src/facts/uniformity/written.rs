@@ -13,6 +13,7 @@ use crate::base::budget::CALLEES;
 use crate::base::db::Db;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
+use crate::facts::callee::is_runtime;
 use crate::facts::summary::leads_too_far;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::Memory;
@@ -438,7 +439,7 @@ impl<'db> Follow<'_, 'db> {
                         }
                         matches!(body.expr(e).kind, ExprKind::AddrOf(inner) if self.places.root(inner) == Root::Object(b))
                     };
-                    let allocates = name.as_deref().is_some_and(|n| n.starts_with("cuda"));
+                    let allocates = name.as_deref().is_some_and(|n| is_runtime(self.db, self.function, n));
                     let pointer = binding.ty.pointers > 0 || !binding.ty.is_value();
                     found.unknown |= pointer && !allocates && args.iter().any(|a| set(&a));
                 }

@@ -272,7 +272,7 @@ impl Builder<'_> {
         let mut tasks: Vec<Task> = init.into_iter().map(Task::Stmt).collect();
         let (eval, mut on) = self.condition(cond, init);
         tasks.extend(eval);
-        if constexpr {
+        if constexpr && self.decided(&on).is_none() {
             on = Condition::Uniform;
         }
         tasks.push(Task::Branch(on, vec![yes, no]));

@@ -12,6 +12,7 @@ mod fission;
 mod hidden;
 mod host;
 mod launch;
+mod meant;
 mod names;
 mod ordered;
 mod parent;
@@ -31,6 +32,7 @@ use scope::{Helper, Scope};
 pub fn generate(seed: u64) -> Program {
     let mut generator = Generator::new(seed);
     generator.kernels(seed);
+    generator.meanings(seed);
     generator.bodies();
     generator.main();
     generator.finish()
@@ -126,6 +128,16 @@ impl Generator {
             _ => self.caller(),
         }
         self.random = others;
+    }
+
+    /// Some programs have names that mean something else than what stands nearest. Chosen by a sequence of its own, too.
+    fn meanings(&mut self, seed: u64) {
+        let mut random = Random::new(seed ^ 0x006d_6561_6e69_6e67);
+        if random.chance(20) {
+            let others = std::mem::replace(&mut self.random, random);
+            self.meant();
+            self.random = others;
+        }
     }
 
     fn feature(&mut self, name: &'static str) {
@@ -267,6 +279,22 @@ mod tests {
             "caller asks for the error",
             "caller sets memory",
             "caller orders by an event",
+            "variable of a class",
+            "reference to a variable",
+            "variable that a macro declares",
+            "part of an anonymous union",
+            "another name of a namespace",
+            "variable template",
+            "member of a specialisation",
+            "member of a partial specialisation",
+            "specialised function",
+            "operator of an enumeration",
+            "increment of an enumeration",
+            "default argument that does something",
+            "inherited member",
+            "overload with a pack of parameters",
+            "written by what another name means",
+            "launcher guard by what another name means",
         ];
         let missing: Vec<&str> = wanted.into_iter().filter(|f| !found.contains(f)).collect();
         assert!(missing.is_empty(), "{missing:?}");
