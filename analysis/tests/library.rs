@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use gridfuse_analysis::facts::effects::summary;
 use gridfuse_analysis::facts::launch::launches;
-use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::facts::uniformity::{Level, changes_around};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::{StmtId, StmtKind, body};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use gridfuse_analysis::facts::summary::{Summary, effects, leads_too_far, summary};
+use gridfuse_analysis::facts::effects::{Summary, leads_too_far, memory_effects, summary};
 use gridfuse_analysis::facts::uniformity::{changes_around, immutable_parameter, uniformity};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::{Builtin, ExprKind, StmtId, StmtKind, body};
@@ -118,7 +118,7 @@ __global__ void k(float* o) { c<<<1, 1>>>(o); cudaDeviceSynchronize(); }"#;
     let k = *items(db, file).functions.last().unwrap();
     assert!(summary(db, k).writes.is_empty() && !summary(db, k).launches.is_empty());
     assert_eq!(summary(db, k).device_sync.len(), 1);
-    assert_eq!(effects(db, k).writes.len(), 1);
+    assert_eq!(memory_effects(db, k).writes.len(), 1);
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn every_call_of_what_leads_too_far_is_unknown() {
     let db = host.db();
     let function = *items(db, file).functions.last().unwrap();
     assert!(leads_too_far(db, function));
-    let effects = effects(db, function);
+    let effects = memory_effects(db, function);
     assert!(effects.opaque && effects.foreign_dynamic_shared);
     let writes: Vec<&str> = effects.writes.iter().map(|w| w.span.text(&text)).collect();
     assert_eq!(writes, ["a0(p)", "b0(p)"]);

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::facts::effects::{direct, summary};
 use gridfuse_analysis::facts::launch::{Child, Launchers, launch_counts};
-use gridfuse_analysis::facts::summary::{direct, summary};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprKind, body};

@@ -46,8 +46,8 @@ pub const CALLEES: usize = 256;
 /// Steps and merged variables that are looked at, all rounds together, to tell how uniform what a function computes is.
 pub const UNIFORMITY_STEPS: usize = 1_000_000;
 
-/// Bytes of the macros that a function and all that it calls use, those that macros use included, each as often as it is used:
-/// what they do is looked up without a syntax tree.
+/// Bytes of the macros that a function uses and that could not be expanded, those that macros use included, each as often as it is
+/// used: what they do is looked up without a syntax tree.
 pub const MACRO_BYTES: usize = 256 << 10;
 
 /// Why nothing is known of a function.

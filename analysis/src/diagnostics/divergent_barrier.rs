@@ -5,14 +5,13 @@ use crate::base::severity::Severity;
 use crate::base::span::Span;
 use crate::diagnostics::diagnostic::{Finding, Kind};
 use crate::facts::callee::{Callee, callee};
-use crate::facts::launch::{
-    Pins, Places, children, constant_extent, constant_value, single_threaded, statement_places,
-};
-use crate::facts::summary::{leads_too_far, summary};
+use crate::facts::effects::{leads_too_far, summary};
+use crate::facts::launch::{Pins, Places, constant_extent, constant_value, single_threaded, statement_places};
 use crate::facts::uniformity::{FunctionUniformity, Level, changes_around, uniformity};
 use crate::hir::flow::Flow;
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::launch_sites_of;
+use crate::hir::walk::parts;
 use crate::hir::{BinOp, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, UnOp, body};
 
 pub(super) const KIND: Kind = Kind {
@@ -204,7 +203,7 @@ fn may_leave(body: &Body, stmt: StmtId) -> bool {
         if leaves(&body.stmt(next).kind) {
             return true;
         }
-        todo.extend(children(body, next).0);
+        todo.extend(parts(body, next).0);
     }
     false
 }
@@ -494,7 +493,7 @@ impl Search<'_, '_> {
             ) {
                 return true;
             }
-            let (inner, mut exprs) = children(body, next);
+            let (inner, mut exprs) = parts(body, next);
             todo.extend(inner);
             while let Some(e) = exprs.pop() {
                 if is_barrier(body, e) || matches!(body.expr(e).kind, ExprKind::Unknown { .. }) || self.may_wait(e) {

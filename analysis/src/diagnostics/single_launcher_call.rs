@@ -3,10 +3,10 @@
 use crate::base::db::Db;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::effects::summary;
 use crate::facts::launch::{
     Bound, Child, LaunchId, Launchers, Stream, in_recursion, launch_counts, launches, who_launches,
 };
-use crate::facts::summary::summary;
 use crate::hir::items::FunctionItem;
 
 pub(super) const KIND: Kind = Kind {

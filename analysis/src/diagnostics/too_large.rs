@@ -7,7 +7,7 @@ use crate::base::place::FileRange;
 use crate::base::severity::Severity;
 use crate::base::span::TextRange;
 use crate::diagnostics::diagnostic::{Diagnostic, Finding, Kind};
-use crate::facts::summary::leads_too_far;
+use crate::facts::effects::leads_too_far;
 use crate::facts::uniformity::{MAY_TAKE_LONG, uniformity};
 use crate::hir::body;
 use crate::hir::items::FunctionItem;

@@ -9,7 +9,7 @@ use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
-use crate::facts::summary::{leads_too_far, summary};
+use crate::facts::effects::{leads_too_far, summary};
 use crate::facts::uniformity::class_changes;
 use crate::facts::uniformity::memory::{Class, Places, Root};
 use crate::hir::flow::{BlockId, Dominators, Flow, Step};

@@ -5,7 +5,7 @@ use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, Outcome, Together, group_member, library};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, meaning_in};
-use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind};
+use crate::hir::{BindingId, Body, ExprId, ExprKind, Name};
 
 /// The threads of a cooperative group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,10 +124,7 @@ impl Search<'_, '_> {
         let written = ty.base.trim_start_matches("const ").trim();
         let name = written.split('<').next().unwrap_or(written).trim();
         if name == "auto" {
-            let init = self.body.stmts.iter().find_map(|stmt| match &stmt.kind {
-                StmtKind::Decl(decls) => decls.iter().find(|d| d.binding == binding)?.init,
-                _ => None,
-            })?;
+            let init = self.body.initialiser(binding)?;
             return self.group(init, depth + 1);
         }
         let of_groups = ["cg::", "cooperative_groups::", "::cooperative_groups::"];

@@ -4,12 +4,12 @@
 pub(crate) mod callee;
 pub(crate) mod defaults;
 pub mod dependence;
+pub mod effects;
 pub mod escape;
 pub mod groups;
 pub mod hidden;
 pub mod launch;
 pub(crate) mod named;
 pub mod streams;
-pub mod summary;
 pub mod uniformity;
 pub mod unseen;

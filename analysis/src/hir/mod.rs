@@ -20,14 +20,17 @@ pub mod macros;
 pub mod mentions;
 pub mod names;
 pub(crate) mod outline;
+pub mod plain_types;
 pub mod related;
 pub mod resolve;
+pub mod runtime_header;
 pub mod scope;
 pub(crate) mod settled;
 pub mod special_members;
 pub mod stream_ordered;
 mod types;
 pub mod visible;
+pub mod walk;
 pub mod word;
 
 pub(crate) use lower::parameters_in_text;

@@ -4,7 +4,7 @@
 use crate::hir::library::library;
 
 /// What such an operation does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub enum Operation {
     /// Writes memory.
     Set,

@@ -3,6 +3,7 @@
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::facts::effects::Effects;
 use gridfuse_analysis::facts::launch::Child;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
@@ -18,7 +19,6 @@ use crate::emit::target;
 use crate::facts::calls;
 use crate::facts::cluster::ARENA;
 use crate::facts::cluster::{Cluster, Function};
-use crate::facts::effects::Effects;
 use crate::facts::pure;
 use crate::facts::room::{Collected, bytes_per_thread};
 use crate::facts::site::Site;

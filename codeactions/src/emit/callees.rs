@@ -2,6 +2,7 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::facts::effects::effects;
 
 use crate::api::refusal::Reason;
 use crate::edit::builder::EditBuilder;
@@ -11,7 +12,6 @@ use crate::edit::style;
 use crate::facts::builtin_objects::Objects;
 use crate::facts::child::Child;
 use crate::facts::copied::{Copied, CopiedCall, Copies, copies};
-use crate::facts::effects::effects;
 use crate::facts::movable::Form;
 
 /// Copies what a child's body calls, and lets the body call the copies.

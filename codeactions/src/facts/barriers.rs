@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::effects::{Effects, effects};
 use gridfuse_analysis::facts::groups::group_call;
 use gridfuse_analysis::facts::launch::statement_places;
 use gridfuse_analysis::facts::uniformity::{Level, settled_uniformity, uniformity};
@@ -17,7 +18,6 @@ use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtKind, body};
 
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
-use crate::facts::effects::{Effects, effects};
 
 /// Refuses a kernel named `name`, whose body is that of `worker`, unless every barrier is reached by all threads of the block or
 /// by none, and every exchange within a warp by all threads of the warp or by none. What that takes for granted is returned.

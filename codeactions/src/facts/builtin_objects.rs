@@ -12,7 +12,7 @@ use gridfuse_analysis::hir::resolve::functions_named;
 
 use crate::edit::lex::{self, Token, TokenKind};
 use crate::facts::calls::{PLAIN_TYPES, VECTORS};
-use crate::facts::effects::BUILTINS;
+use gridfuse_analysis::facts::effects::BUILTINS;
 
 /// The built-in variables of which code sees that they are constants, or may see it.
 pub struct Objects(BTreeSet<&'static str>);

@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 
 use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::facts::effects::{BUILTINS, effects};
 use gridfuse_analysis::facts::launch::{Launchers, who_gets_to};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::scope::hides;
+use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts};
 use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Name, StmtId, StmtKind, body};
 
 use crate::api::refusal::Refusals;
@@ -14,10 +16,8 @@ use crate::edit::names::Names;
 pub use crate::facts::calls::TOGETHER as NAMESPACE;
 use crate::facts::child::Child;
 use crate::facts::ctype;
-use crate::facts::effects::{BUILTINS, effects};
 use crate::facts::plain_pointer::is_pointer;
 use crate::facts::pure;
-use crate::facts::uses::{all_in_expr, all_stmts};
 
 /// Their names.
 const OPERATIONS: [&str; 7] = [

@@ -2,6 +2,7 @@
 //! `for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) …`
 
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::names::unqualified;
@@ -13,7 +14,6 @@ use gridfuse_analysis::hir::{
 use crate::facts::calls;
 use crate::facts::child::Child;
 use crate::facts::ctype;
-use crate::facts::effects::effects;
 use crate::facts::movable;
 use crate::facts::pure;
 

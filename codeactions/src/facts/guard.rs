@@ -1,11 +1,11 @@
 //! Which threads of a child grid do something: of a child that looks at its number first, all that come to less than one of its
 //! arguments.
 
+use gridfuse_analysis::facts::effects::BUILTINS;
 use gridfuse_analysis::hir::{BinOp, Body, Builtin, ExprId, ExprKind, Name, StmtKind, body};
 
 use crate::facts::child::Child;
 use crate::facts::ctype;
-use crate::facts::effects::BUILTINS;
 use crate::facts::pure;
 
 /// What guards all that a child does: no thread from a number on does anything.

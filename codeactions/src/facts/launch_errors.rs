@@ -3,10 +3,11 @@
 //! What becomes of a launch can't fail any more where it was, so who asks there hears of no error. That changes what is computed only
 //! where a launch does fail, which is what the programmer asks about: taken for granted, and said.
 
+use gridfuse_analysis::facts::effects::Effects;
+
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
-use crate::facts::effects::Effects;
 
 /// Takes for granted that no launch fails of the function `name`, if it asks. `effects` are the function's.
 pub fn assume_none(name: &str, effects: &Effects, edit: &mut EditBuilder<'_>) {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::facts::effects::{Assembly, BUILTINS, Effects};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::mentions::gaps;
@@ -17,7 +18,6 @@ use crate::edit::names::words_with_macros;
 use crate::edit::style;
 use crate::facts::child::Child;
 use crate::facts::copied;
-use crate::facts::effects::{Assembly, BUILTINS, Effects};
 use crate::runtime::is_header;
 
 /// Which built-in variables become parameters.

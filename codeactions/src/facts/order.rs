@@ -2,6 +2,7 @@
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::dependence::{Dependence, Order, Touch, order};
+use gridfuse_analysis::facts::effects::{Found, effects};
 use gridfuse_analysis::facts::launch::{
     LaunchId, Launchers, Stream, launches, statement_places, stream_of, takes_flat_blocks,
 };
@@ -15,8 +16,6 @@ use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::facts::cluster::Function;
 use crate::facts::cluster::callers;
-use crate::facts::effects::Found;
-use crate::facts::effects::effects;
 use crate::facts::site::Site;
 use crate::facts::surface::surface_in_common;
 use crate::facts::surroundings::callers_of_launch;
@@ -219,7 +218,7 @@ pub fn stream_operations(site: &Site<'_>, refusals: &mut Refusals, edit: &mut Ed
     }
     // Whoever calls a device function may have put something into the stream before.
     for caller in callers_of_launch(site).all {
-        let theirs = crate::facts::effects::effects(site.db, caller);
+        let theirs = gridfuse_analysis::facts::effects::effects(site.db, caller);
         let more = theirs
             .operations
             .iter()

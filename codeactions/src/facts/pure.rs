@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::facts::effects::is_pure;
 use gridfuse_analysis::facts::hidden::{Hidden, hidden, may_run_unseen};
 use gridfuse_analysis::facts::uniformity::{Level, class_changes, variables_of_place};
 use gridfuse_analysis::hir::included::included_files;
@@ -18,7 +19,6 @@ use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
 use crate::facts::cluster::Function;
 use crate::facts::cluster::is_batch;
-use crate::facts::effects::is_pure;
 use crate::facts::moved;
 use crate::facts::moved::Spot;
 use crate::facts::site::Site;
@@ -91,7 +91,7 @@ fn calls_pure(site: &Site<'_>, name: &str) -> bool {
         .into_iter()
         .filter(|f| f.has_body(site.db) && (name.contains("gridfuse::") || !of_runtime(f.file(site.db))))
         .collect();
-    !bodies.is_empty() && bodies.iter().all(|f| is_pure(site.db, *f, 0))
+    !bodies.is_empty() && bodies.iter().all(|f| is_pure(site.db, *f))
 }
 
 /// Why evaluating an expression can't be left out: the part that may change something or wait for somebody, or isn't understood.

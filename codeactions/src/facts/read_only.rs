@@ -7,12 +7,12 @@ use gridfuse_analysis::base::compile::compilation;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::dependence::{Root, own_footprint};
+use gridfuse_analysis::facts::effects::{Effects, Found};
 use gridfuse_analysis::hir::items::FunctionItem;
 
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
-use crate::facts::effects::{Effects, Found};
 
 /// The file is compiled so that all pointers that kernels get are `__restrict__`.
 pub fn all_restrict(db: &dyn Db, file: SourceFile) -> bool {

@@ -2,7 +2,7 @@
 
 use gridfuse_analysis::facts::launch::Child;
 use gridfuse_analysis::facts::uniformity::Level;
-use gridfuse_analysis::hir::{self, BindingId, Body, ExprId, ExprKind, Name, StmtKind};
+use gridfuse_analysis::hir::{self, BindingId, Body, ExprId, ExprKind, Name};
 
 use crate::facts::site::Site;
 
@@ -82,11 +82,9 @@ fn follows_threads(body: &Body, binding: BindingId, same: &[bool]) -> bool {
         }
         _ => false,
     });
-    let mut inits = body.stmts.iter().filter_map(|stmt| match &stmt.kind {
-        StmtKind::Decl(decls) => decls.iter().find(|d| d.binding == binding).and_then(|d| d.init),
-        _ => None,
-    });
-    let Some(init) = inits.next() else { return false };
+    let Some(init) = body.initialiser(binding) else {
+        return false;
+    };
     let span = body.expr(init).span;
     !assigned
         && body

@@ -1,13 +1,13 @@
 //! What goes on around a launch: in the function that launches, in those that call it, and in code of which nothing is known. A device
 //! function that launches inherits what its callers do: one may ask for the error of the launch, order it by an event, wait for it.
 
+use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::facts::cluster::{Function, callers};
-use crate::facts::effects::effects;
 use crate::facts::launch_errors;
 use crate::facts::site::Site;
 

@@ -5,6 +5,7 @@ mod leftovers;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{Launchers, Places, statement_places};
 use gridfuse_analysis::facts::uniformity::{Level, uniformity};
 use gridfuse_analysis::hir::included::included_files;
@@ -27,7 +28,6 @@ use crate::edit::include::Header;
 use crate::edit::lex::{self, TokenKind};
 use crate::facts::allocations::{Allocator, Call, calls};
 use crate::facts::calls::is_plain_type;
-use crate::facts::effects::effects;
 use crate::facts::program;
 use crate::runtime::is_header;
 

@@ -1,8 +1,7 @@
 //! `coarsen`
 
-use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
-use gridfuse_analysis::facts::summary::summary;
+use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 
 use crate::api::refusal::Ineligible;
@@ -21,7 +20,6 @@ use crate::emit::target;
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::configured::refuse_configured;
-use crate::facts::effects::effects;
 use crate::facts::grid_stride::is_grid_stride;
 use crate::facts::launch_errors;
 use crate::facts::movable;
@@ -239,27 +237,14 @@ fn refuse_child<'db>(child: &Child<'db>, refusals: &mut Refusals, edit: &mut Edi
     let effects = effects(db, worker);
     movable::refuse_to_outline(child, Form::Block, KEPT_BLOCK, &effects, refusals);
     launch_errors::assume_none(name, &effects, edit);
-    let lists = [
-        (
-            &effects.waits,
-            "may wait for another thread, perhaps of a block that comes later",
-        ),
-        (&effects.events, "uses events"),
-    ];
-    for (list, what) in lists {
-        if let Some(first) = list.first() {
-            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
-        }
-    }
-    let summary = summary(db, worker);
-    if let Some(span) = summary.may_wait.filter(|_| effects.waits.is_empty()) {
+    if let Some(wait) = effects.waits.first() {
         refusals.add(
             format!("`{name}` may wait for another thread, perhaps of a block that comes later"),
-            Some(FileRange {
-                file: worker.file(db),
-                range: span.shift(worker.start(db)),
-            }),
+            Some(wait.place),
         );
+    }
+    if let Some(event) = effects.events.first() {
+        refusals.add(format!("`{name}` uses events: {}", event.what), Some(event.place));
     }
     for reason in barriers::refuse_divergent(db, worker, name, &effects, false, refusals) {
         edit.assume(reason);

@@ -124,10 +124,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
 /// The last statement of the block that declares a stream in which it is used; the stream is created there, too, for sure.
 fn last_use(body: &Body, binding: BindingId, created: Span) -> Option<StmtId> {
     let places = Places::of(body);
-    let declares =
-        |id: StmtId| matches!(&body.stmt(id).kind, StmtKind::Decl(decls) if decls.iter().any(|d| d.binding == binding));
-    let ids = (0..body.stmts.len() as u32).map(StmtId);
-    let declaration = ids.clone().find(|id| declares(*id))?;
+    let (declaration, _) = body.declaration(binding)?;
     let block = places.parent(declaration)?;
     let StmtKind::Block(stmts) = &body.stmt(block).kind else {
         return None;

@@ -1,5 +1,6 @@
 //! `fire-and-forget`
 
+use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::Stream;
 
 use crate::api::refusal::Ineligible;
@@ -94,7 +95,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         Stream::Created(_) => refusals.add("it goes into a stream of its own already", stream_place),
         Stream::Other => refusals.add("which stream it goes into isn't known", stream_place),
     }
-    let effects = crate::facts::effects::effects(db, site.parent);
+    let effects = effects(db, site.parent);
     // A launch that fails does so in this stream, too.
     surroundings::assume_nothing_else(site, Errors::Stay, edit);
     for found in effects.syncs.iter().chain(&effects.events) {

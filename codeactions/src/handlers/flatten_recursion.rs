@@ -2,6 +2,7 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{Stream, launches};
 use gridfuse_analysis::hir::resolve::other_mentions;
 use gridfuse_analysis::hir::{ExprId, StmtKind};
@@ -17,7 +18,6 @@ use crate::emit::split::Split;
 use crate::emit::target;
 use crate::facts::barriers;
 use crate::facts::child::Child;
-use crate::facts::effects::effects;
 use crate::facts::graphs;
 use crate::facts::launch_errors;
 use crate::facts::movable::KEPT_BLOCK;

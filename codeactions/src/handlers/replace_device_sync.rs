@@ -4,9 +4,9 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::dependence::{Dependence, Touch, Waited, behind_wait};
+use gridfuse_analysis::facts::effects::summary;
 use gridfuse_analysis::facts::launch::LaunchId;
 use gridfuse_analysis::facts::launch::{Bound, in_recursion, launch_counts, launches, pending_launch_limit};
-use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 

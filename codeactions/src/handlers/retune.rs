@@ -122,18 +122,27 @@ macro_rules! doc {
     };
 }
 
-pub(super) const GRID: Rewrite = Rewrite {
-    id: "retune-grid",
-    title: "Collect launches per grid instead",
-    doc: doc!("per grid", "aggregate-grid", "PerBlock", "block", "PerGrid", "grid"),
+/// What all of them are.
+const AGAIN: Rewrite = Rewrite {
+    id: "",
+    title: "",
+    doc: "",
     options: &[],
     target: Target::Place(Offered::Everywhere),
     family: Family::Aggregation,
     measured: Measured::No,
     tunes: None,
     unattended: false,
-    undo: Undo::Layer(Layer::Collected("PerGrid")),
+    undo: Undo::Layer(Layer::Collected("")),
     run: apply,
+};
+
+pub(super) const GRID: Rewrite = Rewrite {
+    id: "retune-grid",
+    title: "Collect launches per grid instead",
+    doc: doc!("per grid", "aggregate-grid", "PerBlock", "block", "PerGrid", "grid"),
+    undo: Undo::Layer(Layer::Collected("PerGrid")),
+    ..AGAIN
 };
 
 pub(super) const GRID_HOST: Rewrite = Rewrite {
@@ -146,14 +155,8 @@ pub(super) const GRID_HOST: Rewrite = Rewrite {
         "grid",
         program!("PerGridFromHost", "grid", "launchpad_for<expand_aggregated>")
     ),
-    options: &[],
-    target: Target::Place(Offered::Everywhere),
-    family: Family::Aggregation,
-    measured: Measured::No,
-    tunes: None,
-    unattended: false,
     undo: Undo::Layer(Layer::Collected("PerGridFromHost")),
-    run: apply,
+    ..AGAIN
 };
 
 pub(super) const GRID_STREAM: Rewrite = Rewrite {
@@ -166,14 +169,8 @@ pub(super) const GRID_STREAM: Rewrite = Rewrite {
         "grid",
         in_stream!()
     ),
-    options: &[],
-    target: Target::Place(Offered::Everywhere),
-    family: Family::Aggregation,
-    measured: Measured::No,
-    tunes: None,
-    unattended: false,
     undo: Undo::Layer(Layer::Collected("PerGridInStream")),
-    run: apply,
+    ..AGAIN
 };
 
 pub(super) const MULTIBLOCK: Rewrite = Rewrite {
@@ -192,41 +189,24 @@ pub(super) const MULTIBLOCK: Rewrite = Rewrite {
         default: "8",
         doc: "So many neighbouring blocks launch together.",
     }],
-    target: Target::Place(Offered::Everywhere),
-    family: Family::Aggregation,
-    measured: Measured::No,
-    tunes: None,
-    unattended: false,
     undo: Undo::Layer(Layer::Collected("PerMultiBlock")),
-    run: apply,
+    ..AGAIN
 };
 
 pub(super) const BLOCK: Rewrite = Rewrite {
     id: "retune-block",
     title: "Collect launches per block instead",
     doc: doc!("per block", "aggregate-block", "PerGrid", "grid", "PerBlock", "block"),
-    options: &[],
-    target: Target::Place(Offered::Everywhere),
-    family: Family::Aggregation,
-    measured: Measured::No,
-    tunes: None,
-    unattended: false,
     undo: Undo::Layer(Layer::Collected("PerBlock")),
-    run: apply,
+    ..AGAIN
 };
 
 pub(super) const WARP: Rewrite = Rewrite {
     id: "retune-warp",
     title: "Collect launches per warp instead",
     doc: doc!("per warp", "aggregate-warp", "PerBlock", "block", "PerWarp", "warp"),
-    options: &[],
-    target: Target::Place(Offered::Everywhere),
-    family: Family::Aggregation,
-    measured: Measured::No,
-    tunes: None,
-    unattended: false,
     undo: Undo::Layer(Layer::Collected("PerWarp")),
-    run: apply,
+    ..AGAIN
 };
 
 fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::hir::runtime_header::header_version;
 
-use super::HEADER_NAME;
 use super::parts::{PARTS, PartSet, included};
 
 /// The header with all parts.
@@ -17,9 +17,6 @@ pub const SUPPORTED_FROM: u32 = 1;
 
 /// What stands in front of the checksum, in the last line.
 const CHECKSUM: &str = "// As gridfuse wrote it: ";
-
-/// What stands in front of the version.
-const DEFINED: &str = "#define GRIDFUSE_VERSION ";
 
 const HEAD: &str = "\
 // SPDX-License-Identifier: MIT OR Apache-2.0
@@ -88,15 +85,14 @@ pub struct Installed {
 impl Installed {
     /// What a file says of itself; `None`: it's no runtime header.
     pub fn read(text: &str) -> Option<Installed> {
-        let version = text.lines().find_map(|line| line.strip_prefix(DEFINED));
-        let Some(version) = version.and_then(|version| version.trim().parse().ok()) else {
-            let unversioned = text.contains("#ifndef GRIDFUSE_CUH") && text.contains("namespace gridfuse {");
-            return unversioned.then_some(Installed {
-                version: 0,
+        let version = header_version(text)?;
+        if version == 0 {
+            return Some(Installed {
+                version,
                 parts: PartSet::NONE,
                 is_intact: false,
             });
-        };
+        }
         let guards = text.lines().filter_map(|line| line.strip_prefix("#define "));
         let guards: Vec<&str> = guards.map(str::trim).collect();
         let has = |guard: String| guards.iter().any(|defined| *defined == guard);
@@ -125,11 +121,6 @@ fn is_intact(text: &str) -> bool {
         return false;
     };
     u64::from_str_radix(below.trim(), 16).is_ok_and(|sum| sum == checksum(above))
-}
-
-/// Whether a file is the runtime header, of whichever version.
-pub fn is_header(db: &dyn Db, file: SourceFile) -> bool {
-    file.path(db).file_name().is_some_and(|name| name == HEADER_NAME) && installed(db, file).is_some()
 }
 
 /// What a file says of itself.

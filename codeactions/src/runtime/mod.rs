@@ -4,11 +4,10 @@ mod header;
 mod parts;
 
 pub(crate) use header::installed;
-pub use header::{HEADER, Installed, SUPPORTED_FROM, header, is_header};
+pub use header::{HEADER, Installed, SUPPORTED_FROM, header};
 pub use parts::{PARTS, Part, PartSet};
 
-/// The runtime header's file name.
-pub const HEADER_NAME: &str = "gridfuse.cuh";
+pub use gridfuse_analysis::hir::runtime_header::{HEADER_NAME, is_runtime_header as is_header};
 
 /// The version of the runtime: that of its namespace, `gridfuse::v1`.
 pub const VERSION: u32 = 1;

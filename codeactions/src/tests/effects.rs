@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use gridfuse_analysis::facts::effects::{Effects, effects};
 use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::host::Host;
-
-use crate::facts::effects::{Effects, effects};
 
 /// The effects of the function `parent` of a program.
 fn of_parent(text: &str) -> Arc<Effects> {
@@ -47,15 +46,6 @@ fn macros_that_stand_for_too_much_are_unknown() {
             "#define M {}\n__global__ void parent() {{ M }}\n",
             "; ".repeat(256 << 10)
         ),
-        // Deeper than is followed.
-        format!(
-            r#"#define M0 __syncthreads();
-{}__global__ void parent() {{ M100 }}
-"#,
-            (0..100)
-                .map(|k| format!("#define M{} M{k}\n", k + 1))
-                .collect::<String>()
-        ),
     ] {
         let found = of_parent(&text);
         let said = found
@@ -64,6 +54,16 @@ fn macros_that_stand_for_too_much_are_unknown() {
             .filter(|f| f.what.contains("too large to be followed"));
         assert_eq!(said.count(), 1, "{:?}", found.unknown);
     }
+    // One in the other, however deep: lowered code has what they stand for in the end.
+    let deep = format!(
+        r#"#define M0 __syncthreads();
+{}__global__ void parent() {{ M100 }}
+"#,
+        (0..100)
+            .map(|k| format!("#define M{} M{k}\n", k + 1))
+            .collect::<String>()
+    );
+    assert_eq!(of_parent(&deep).barriers.len(), 1);
 }
 
 #[test]
@@ -142,4 +142,116 @@ fn functions_of_the_library() {
     assert_eq!(of("__threadfence_cluster();").fences.len(), 1);
     assert_eq!(of("__reduce_add_sync(~0u, 1);").warp.len(), 1);
     assert_eq!(of("__syncthreads_count(1);").barriers.len(), 1);
+}
+
+#[test]
+fn calls_by_something_else_than_a_name() {
+    for (definitions, statements) in [
+        ("", "int (*table[2])(int); out[0] = table[x](x);"),
+        ("", "int (**f)(int); out[0] = (*f)(x);"),
+        (
+            "__device__ int other(int a) { __syncthreads(); return a; }",
+            "int (*f)(int) = [](int a) { return a; }; f = pick(other); out[0] = f(x);",
+        ),
+    ] {
+        let text = format!("{definitions}\n__global__ void parent(int* out, int x) {{ {statements} }}\n");
+        assert!(!of_parent(&text).unknown.is_empty(), "{statements}");
+    }
+    let own = of_parent("__global__ void parent(int* out, int x) { auto f = [&](int a) { out[0] = a; }; f(x); }\n");
+    assert_eq!(own, Arc::new(Effects::default()));
+}
+
+#[test]
+fn overloads_without_a_definition() {
+    let text = r#"__device__ int pick(int a);
+__device__ int pick(float a) { return 1; }
+__global__ void parent(int* out, int x) { out[0] = pick(x); }
+"#;
+    let found = of_parent(text);
+    assert_eq!(found.unknown.len(), 1, "{:?}", found.unknown);
+    assert!(of_parent(&text.replace("(int a);", "(float a);")).unknown.is_empty());
+}
+
+#[test]
+fn loops_that_wait() {
+    for code in [
+        "while (atomicCAS(out, 0, 1)) {}",
+        "while (*(volatile int*)out == 0) {}",
+        "do { x = atomicExch(out, 1); } while (x);",
+        "for (; atomicAdd(out, 0) != 3;) {}",
+    ] {
+        let own = of_parent(&format!("__global__ void parent(int* out, int x) {{ {code} }}\n"));
+        assert_eq!(own.waits.len(), 1, "{code}");
+        let called = format!(
+            "__device__ void spin(int* out, int x) {{ {code} }}\n__global__ void parent(int* out, int x) {{ spin(out, x); }}\n"
+        );
+        assert_eq!(of_parent(&called).waits.len(), 1, "{code}");
+    }
+    assert!(
+        of_parent("__global__ void parent(int* out, int x) { while (x > 0) --x; }\n")
+            .waits
+            .is_empty()
+    );
+}
+
+/// What isn't lowered is seen all the same.
+#[test]
+fn code_that_is_not_lowered() {
+    let with = |definitions: &str, code: &str| {
+        let text = format!("{definitions}\n__global__ void parent(int* out, int x) {{ {code} }}\n");
+        of_parent(&text)
+    };
+    // Classes that the function defines, with calls in their members.
+    let found = with(
+        "",
+        "struct Own { __device__ void meet() { __syncthreads(); } }; Own own; own.meet();",
+    );
+    assert_eq!(found.barriers.len(), 1);
+    let found = with(
+        "",
+        "struct Own { __device__ int f() { return mystery(1); } }; out[0] = sizeof(Own);",
+    );
+    assert!(found.unknown.iter().any(|f| f.what.contains("mystery")), "{found:?}");
+    // A branch that isn't compiled for the device may be what a rewrite makes device code of.
+    let found = with("", "\n#ifndef __CUDA_ARCH__\n__syncthreads();\n#endif\n");
+    assert_eq!(found.barriers.len(), 1);
+    // Template arguments, and what is read as one.
+    let found = with(
+        "template <int N> __device__ int times(int a) { return N * a; }\n__device__ constexpr int two() { return 2; }",
+        "out[0] = times<two()>(x);",
+    );
+    assert_eq!(found.unknown, []);
+    let found = with(
+        "template <int N> __device__ int times(int a) { return N * a; }",
+        "out[0] = times<mystery()>(x);",
+    );
+    assert!(found.unknown.iter().any(|f| f.what.contains("mystery")), "{found:?}");
+}
+
+#[test]
+fn macros_in_lowered_code() {
+    // What stands in a macro's text is what is done where it is used.
+    let found = of_parent(
+        r#"#define MEET __syncthreads()
+#define BOTH(a) do { MEET; a; } while (0)
+#define CODE "bar.sync 0;"
+__global__ void child();
+__global__ void parent(int* out) {
+    BOTH((child<<<1, 32>>>()));
+    asm volatile(CODE);
+}
+"#,
+    );
+    assert_eq!((found.barriers.len(), found.launches.len()), (1, 1), "{found:?}");
+    assert_eq!(found.asm.len(), 1);
+    assert_eq!(found.asm[0].text.as_deref(), Some("bar.sync 0;"));
+    assert_eq!(found.unknown, []);
+    // One that has its own name in it stands for that name.
+    let found = of_parent(
+        r#"__device__ void meet() { __syncthreads(); }
+#define meet() meet()
+__global__ void parent(int* out) { meet(); }
+"#,
+    );
+    assert_eq!(found.barriers.len(), 1, "{found:?}");
 }

@@ -4,6 +4,8 @@
 use std::collections::HashSet;
 
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::effects::effects;
+use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts};
 use gridfuse_analysis::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
 use crate::edit::lex;
@@ -16,9 +18,7 @@ use crate::facts::combinable::NAMESPACE;
 use crate::facts::combinable::Operation;
 use crate::facts::combinable::on_one_place;
 use crate::facts::ctype;
-use crate::facts::effects::effects;
 use crate::facts::pure::is_immutable_parameter;
-use crate::facts::uses::{all_exprs, all_in_expr, all_stmts};
 
 /// What stands in the code that runs a grid's threads one after the other.
 pub struct Accumulated {

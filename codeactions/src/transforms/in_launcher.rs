@@ -3,8 +3,8 @@
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Root, own_footprint};
+use gridfuse_analysis::facts::effects::{BUILTINS, Effects, effects, summary};
 use gridfuse_analysis::facts::launch::Stream;
-use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning};
 use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, Literal, Name, StmtId, Storage};
 
@@ -25,7 +25,6 @@ use crate::facts::builtin_objects::Objects;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
-use crate::facts::effects::{BUILTINS, Effects, effects};
 use crate::facts::guard::Guard;
 use crate::facts::launch_errors;
 use crate::facts::movable;
@@ -263,7 +262,6 @@ fn refuse_child(site: &Site<'_>, child: &Child<'_>, effects: &Effects, refusals:
         (moved(&effects.warp), "works together with its warp"),
         (moved(&effects.shared), "uses shared memory"),
         (&effects.launches, "launches grids itself"),
-        (&effects.waits, "may wait for another thread"),
         (&effects.recursion, "is recursive, or calls a recursive function"),
         (&effects.events, "uses events"),
         (
@@ -284,8 +282,8 @@ fn refuse_child(site: &Site<'_>, child: &Child<'_>, effects: &Effects, refusals:
             range: span.shift(worker.start(site.db)),
         })
     };
-    if let Some(span) = summary.may_wait.filter(|_| effects.waits.is_empty()) {
-        refusals.add(format!("`{name}` may wait for another thread"), place(span));
+    if let Some(wait) = effects.waits.first() {
+        refusals.add(format!("`{name}` may wait for another thread"), Some(wait.place));
     }
     if let Some(span) = summary
         .barriers

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::{Bound, launch_counts};
 use gridfuse_analysis::hir::{ExprId, ExprKind, Literal, Type};
 
@@ -25,7 +26,6 @@ use crate::facts::child::Param;
 use crate::facts::cluster::Cluster;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
-use crate::facts::effects::effects;
 use crate::facts::guard::Guard;
 use crate::facts::movable;
 use crate::facts::movable::Form;

@@ -12,7 +12,7 @@ use gridfuse_analysis::base::{compile, preprocess};
 use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::diagnostics::suppress;
 use gridfuse_analysis::facts::uniformity::{assumed_uniformity, settled_uniformity, uniformity};
-use gridfuse_analysis::facts::{dependence, escape, hidden, launch, streams, summary};
+use gridfuse_analysis::facts::{dependence, effects, escape, hidden, launch, streams};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{only_known_launches, other_mentions};
 use gridfuse_analysis::hir::visible::visible_names;
@@ -85,9 +85,9 @@ fn of_function<'db>(db: &'db Database, function: FunctionItem<'db>) {
         assumed_uniformity(db, function),
     );
     let _ = (
-        summary::direct(db, function),
-        summary::effects(db, function),
-        summary::summary(db, function),
+        effects::direct(db, function),
+        effects::memory_effects(db, function),
+        effects::summary(db, function),
     );
     let _ = (
         dependence::footprint(db, function),

@@ -208,10 +208,9 @@ fn once(body: &Body, flow: &Flow, loops: &Loops, symbol: &Symbol) -> bool {
     let outside = |block: Option<&crate::hir::flow::BlockId>| block.is_some_and(|b| loops.around(*b).next().is_none());
     match symbol {
         Symbol::Opaque(e) => outside(flow.expr_block.get(e)),
-        Symbol::Variable(b) => body.stmts.iter().enumerate().any(|(i, stmt)| {
-            let declares = matches!(&stmt.kind, StmtKind::Decl(decls) if decls.iter().any(|d| d.binding == *b));
+        Symbol::Variable(b) => body.declaration(*b).is_some_and(|(stmt, _)| {
             // A counter is declared before its loop, and changes in it.
-            declares && !is_counter(body, *b) && outside(flow.stmt_block.get(&StmtId(i as u32)))
+            !is_counter(body, *b) && outside(flow.stmt_block.get(&stmt))
         }),
         _ => false,
     }

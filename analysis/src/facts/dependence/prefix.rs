@@ -6,8 +6,8 @@ use super::compare::{Comparison, Dependence, Executions, Independence};
 use super::subscript::Evaluator;
 use crate::base::db::Db;
 use crate::base::span::Span;
+use crate::facts::effects::direct;
 use crate::facts::launch::{Child, Launchers, launches};
-use crate::facts::summary::direct;
 use crate::hir::items::FunctionItem;
 use crate::hir::{Body, ExprId, ExprKind, Name, StmtId, StmtKind, body};
 

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use super::Stream;
-use super::places::operands;
 use crate::base::command::DefaultStream;
 use crate::base::db::{Db, SourceFile};
 use crate::facts::callee::{Callee, callee};
@@ -19,6 +18,7 @@ use crate::hir::library::{known, vector_fields};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, functions_in, meaning_in};
 use crate::hir::visible::visible_names;
+use crate::hir::walk::operands;
 use crate::hir::{BinOp, BindingId, Body, Builtin, Expr, ExprId, ExprKind, Literal, Name, StmtKind, Storage, UnOp};
 
 /// The initialiser of a local variable that is never changed after its declaration, so that the variable stands for it.
@@ -28,26 +28,12 @@ pub(crate) fn single_definition(body: &Body, binding: BindingId) -> Option<ExprI
     if ty.reference || !ty.array.is_empty() || ty.complex || ty.volatile {
         return None;
     }
-    let mut init = None;
-    for stmt in &body.stmts {
-        match &stmt.kind {
-            StmtKind::Decl(decls) => {
-                for decl in decls.iter().filter(|d| d.binding == binding) {
-                    if init.is_some() {
-                        return None;
-                    }
-                    init = Some(decl.init?);
-                }
-            }
-            StmtKind::RangeFor { binding: b, .. } if *b == binding => return None,
-            StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } if mentions.contains(&binding) => {
-                return None;
-            }
-            _ => {}
-        }
-    }
-    let init = init?;
-    (!written(body, binding)).then_some(init)
+    let init = body.initialiser(binding)?;
+    let opaque = body.stmts.iter().any(|stmt| match &stmt.kind {
+        StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } => mentions.contains(&binding),
+        _ => false,
+    });
+    (!opaque && !written(body, binding)).then_some(init)
 }
 
 /// The same, where nothing may change the variable either that its name doesn't show: what may get a reference to it.
@@ -202,7 +188,7 @@ pub fn depends_on_thread_index(body: &Body, expr: ExprId) -> bool {
         match &body.expr(next).kind {
             ExprKind::Name(Name::Builtin(Builtin::ThreadIdx)) => return true,
             ExprKind::Name(Name::Local(binding)) => todo.extend(single_definition(body, *binding)),
-            _ => todo.extend(operands(body, next)),
+            _ => todo.extend(operands(&body.expr(next).kind)),
         }
     }
     false
@@ -243,7 +229,7 @@ pub(super) fn stable<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &B
             | ExprKind::Unknown { .. } => return false,
             _ => {}
         }
-        todo.extend(operands(body, next));
+        todo.extend(operands(&body.expr(next).kind));
     }
     true
 }
@@ -256,7 +242,7 @@ pub(super) fn components(
     expr: ExprId,
 ) -> Option<[Option<ExprId>; 3]> {
     let resolved = through_dim3_variables(db, function, body, expr);
-    let mut named = operands(body, body.strip_parens(expr));
+    let mut named = operands(&body.expr(body.strip_parens(expr)).kind);
     named.push(body.strip_parens(expr));
     let changed = |e: &ExprId| matches!(&body.expr(*e).kind, ExprKind::Name(Name::Local(b)) if class_changes(db, function).contains(b));
     if named.iter().any(changed) {
@@ -736,14 +722,7 @@ fn creates<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, bindi
     };
     let all: Vec<ExprId> = (0..body.exprs.len() as u32).map(ExprId).filter(creating).collect();
     // Without an initialiser, it is no stream unless it was created.
-    !is_set && !all.is_empty() && (!has_initialiser(body, binding) || comes_first(body, &all, used))
-}
-
-fn has_initialiser(body: &Body, binding: BindingId) -> bool {
-    body.stmts.iter().any(|stmt| match &stmt.kind {
-        StmtKind::Decl(decls) => decls.iter().any(|d| d.binding == binding && d.init.is_some()),
-        _ => false,
-    })
+    !is_set && !all.is_empty() && (body.initialiser(binding).is_none() || comes_first(body, &all, used))
 }
 
 /// Whether one of these expressions is evaluated on every way to another one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::config::{constant_value, is_signed};
 use super::launchers::Pins;
-use super::places::{Places, children, operands, statement_places};
+use super::places::{Places, statement_places};
 use super::{Child, Extent, LaunchFacts, LaunchId, Launchers, launches, who_launches};
 use crate::base::budget::CALLEES;
 use crate::base::db::Db;
@@ -13,11 +13,12 @@ use crate::base::limits::WARP;
 use crate::base::span::Span;
 use crate::facts::callee::library_called;
 use crate::facts::dependence::{Integer, Interval, exposed, integer};
-use crate::facts::summary::may_end_the_program;
+use crate::facts::effects::may_end_the_program;
 use crate::facts::uniformity::memory::Places as TypePlaces;
 use crate::facts::uniformity::{changes_around, immutable_parameter, uniformity};
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::{launch_sites_of, only_known_launches};
+use crate::hir::walk::{operands, parts};
 use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, Stmt, StmtId, StmtKind, UnOp, body};
 
 /// A number that isn't below `at_least` nor above `at_most`.
@@ -589,7 +590,7 @@ impl<'db> Counter<'_, 'db> {
         let body = self.body;
         let mut stmts = vec![stmt];
         while let Some(next) = stmts.pop() {
-            let (inner, mut exprs) = children(body, next);
+            let (inner, mut exprs) = parts(body, next);
             stmts.extend(inner);
             if let StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } = &body.stmt(next).kind
                 && mentions.contains(&variable)
@@ -612,7 +613,7 @@ impl<'db> Counter<'_, 'db> {
                 if changed {
                     return true;
                 }
-                exprs.extend(operands(body, e));
+                exprs.extend(operands(&body.expr(e).kind));
             }
         }
         false
@@ -909,7 +910,7 @@ fn jump_in(body: &Body, stmt: StmtId) -> Option<StmtId> {
             StmtKind::Switch { .. } => inner_breaks = true,
             _ => {}
         }
-        let inner = children(body, next).0;
+        let inner = parts(body, next).0;
         todo.extend(inner.into_iter().map(|s| (s, inner_breaks, inner_continues)));
     }
     None
@@ -921,7 +922,7 @@ fn occurs_in(body: &Body, expr: ExprId, wanted: ExprId) -> bool {
         if next == wanted {
             return true;
         }
-        todo.extend(operands(body, next));
+        todo.extend(operands(&body.expr(next).kind));
     }
     false
 }

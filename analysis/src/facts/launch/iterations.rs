@@ -3,6 +3,7 @@
 use super::{LaunchId, launches};
 use crate::base::db::Db;
 use crate::facts::uniformity::{Cause, FunctionUniformity, Level, Uniformity, assumed_uniformity, changes_around};
+use crate::hir::walk::parts;
 use crate::hir::{Body, StmtId, StmtKind, body};
 
 /// For an operand that a loop around the launch changes: how differently threads go round that loop. Threads that are in
@@ -52,7 +53,7 @@ fn rounds(body: &Body, levels: &FunctionUniformity, stmt: StmtId, span: crate::b
                 found = there;
             }
         }
-        todo.extend(super::children(body, next).0);
+        todo.extend(parts(body, next).0);
     }
     found.why = Some(Cause {
         text: "threads go round this loop differently often, and each time the value is another".to_owned(),

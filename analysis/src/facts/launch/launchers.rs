@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::config::{
     components, constant_value, definition, is_changed_unseen, may_be_users, stable, through_variables,
 };
-use super::places::{Places, operands, statement_places};
+use super::places::{Places, statement_places};
 use super::{LaunchId, Launchers, launches};
 use crate::base::db::Db;
 use crate::base::span::Span;
@@ -20,6 +20,7 @@ use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::{Does, vector_fields};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, functions_in, launch_sites_of, meaning_in, only_known_launches};
+use crate::hir::walk::operands;
 use crate::hir::{
     BinOp, BindingId, Body, Builtin, Expr, ExprId, ExprKind, Name, Stmt, StmtId, StmtKind, Storage, UnOp, body,
 };
@@ -281,14 +282,6 @@ fn several_in_sight<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Bo
     let own = made(function, body, size);
     match &body.expr(body.strip_parens(size)).kind {
         ExprKind::Name(Name::Local(binding)) => {
-            let values = body.stmts.iter().flat_map(|stmt| match &stmt.kind {
-                StmtKind::Decl(decls) => decls
-                    .iter()
-                    .filter(|d| d.binding == *binding)
-                    .filter_map(|d| d.init)
-                    .collect(),
-                _ => Vec::new(),
-            });
             let assigned = body.exprs.iter().filter_map(|expr| match &expr.kind {
                 ExprKind::Assign { place, value, .. } => {
                     let whole = matches!(&body.expr(body.strip_parens(*place)).kind, ExprKind::Name(Name::Local(b)) if b == binding);
@@ -296,9 +289,8 @@ fn several_in_sight<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Bo
                 }
                 _ => None,
             });
-            values
-                .chain(assigned)
-                .fold(own, |dims, value| either(dims, made(function, body, value)))
+            let values = body.initialiser(*binding).into_iter().chain(assigned);
+            values.fold(own, |dims, value| either(dims, made(function, body, value)))
         }
         ExprKind::Name(Name::Other(name)) => match meaning_in(db, function, name) {
             Meaning::Global(global) if is_vector(&global.base) => match global.init.as_deref().map(list_parts) {
@@ -846,7 +838,7 @@ impl<'a, 'db> Pins<'a, 'db> {
                     return false;
                 }
                 ExprKind::Name(Name::Other(_)) if self.levels.of(next) > Level::Constant => return false,
-                _ => todo.extend(operands(body, next)),
+                _ => todo.extend(operands(&body.expr(next).kind)),
             }
         }
         true
@@ -876,24 +868,23 @@ impl<'a, 'db> Pins<'a, 'db> {
         };
         let level = self.address(place);
         let once = || !self.is_repeated(expr) && self.is_drawn_by_one_of_a_block(expr);
-        let last;
-        match name.trim_start_matches("::") {
+        let last = match name.trim_start_matches("::") {
             // More at once and it goes around before all have drawn; a sum of floating-point numbers stays as it is from some number on.
             "atomicAdd" if matches!(self.constant(*step), Some(1..=32)) && self.counts(*counter) => {
-                last = level <= Level::Grid
+                level <= Level::Grid
                     && self.constant(*step) == Some(1)
                     && self.is_number_of_blocks(wanted, true)
-                    && once();
+                    && once()
             }
             // It starts again behind its bound.
             "atomicInc" => {
                 let blocks = self.is_number_of_blocks(*step, false) || self.is_number_of_blocks(*step, true);
                 let never = self.constant(*step) == Some(MAX) || level <= Level::Grid && blocks && once();
                 never.then_some(())?;
-                last = level <= Level::Grid && self.is_number_of_blocks(wanted, true) && once();
+                level <= Level::Grid && self.is_number_of_blocks(wanted, true) && once()
             }
             _ => return None,
-        }
+        };
         let set_back = self.resets && self.is_set_back(*counter, place, expr, last);
         (!set_back).then_some(())?;
         (level <= Level::Block).then_some(Number {

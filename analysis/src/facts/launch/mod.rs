@@ -28,7 +28,6 @@ pub(crate) use launchers::{Pins, launchers as who_executes, single_threaded};
 pub use launchers::{gets_there_by_flat_blocks, takes_flat_blocks, who_gets_to, who_launches};
 pub(crate) use pending::limits_set_in_text;
 pub use pending::pending_launch_limit;
-pub(crate) use places::children;
 pub use places::{Places, statement_places};
 pub use site::{Extent, LaunchFacts, Launchers, LoopAround, Operand, Stream, ThreadCount};
 pub use waits::{Wait, waits_after};

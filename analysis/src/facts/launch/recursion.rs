@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::base::budget::CALLEES;
 use crate::base::db::Db;
-use crate::facts::summary::leads_too_far;
+use crate::facts::effects::leads_too_far;
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::functions_in;
 use crate::hir::{ExprKind, body};

@@ -6,7 +6,7 @@ use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
-use crate::facts::summary::summary;
+use crate::facts::effects::summary;
 use crate::hir::flow::{BlockId, Dominators, Flow, Step};
 use crate::hir::items::FunctionItem;
 use crate::hir::library::Does;

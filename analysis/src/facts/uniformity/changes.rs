@@ -9,6 +9,7 @@ use crate::facts::named::{StandsFor, stands_for};
 use crate::hir::flow::operands;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, Memory, vector_fields};
+use crate::hir::walk::parts;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
 /// What a library function does by its name, where that isn't the name of something else.
@@ -361,7 +362,7 @@ impl Region {
         };
         while let Some(s) = stmts.pop() {
             region.stmts.push(s);
-            let (children, exprs) = parts(&body.stmt(s).kind);
+            let (children, exprs) = parts(body, s);
             stmts.extend(children);
             roots.extend(exprs);
         }
@@ -427,42 +428,5 @@ impl Region {
             .stmts
             .iter()
             .any(|s| matches!(body.stmt(*s).kind, StmtKind::Asm { .. } | StmtKind::Unknown { .. }))
-    }
-}
-
-/// Statements and expressions directly in a statement.
-pub(super) fn parts(kind: &StmtKind) -> (Vec<StmtId>, Vec<ExprId>) {
-    match kind {
-        StmtKind::Block(stmts) => (stmts.clone(), vec![]),
-        StmtKind::Expr(e) => (vec![], vec![*e]),
-        StmtKind::Decl(decls) => (vec![], decls.iter().filter_map(|d| d.init).collect()),
-        StmtKind::If {
-            init,
-            cond,
-            then,
-            otherwise,
-            ..
-        } => {
-            let stmts = init.iter().chain([then]).chain(otherwise).copied().collect();
-            (stmts, cond.iter().copied().collect())
-        }
-        StmtKind::While { cond, init, body } => {
-            let stmts = init.iter().chain([body]).copied().collect();
-            (stmts, cond.iter().copied().collect())
-        }
-        StmtKind::DoWhile { body, cond } => (vec![*body], vec![*cond]),
-        StmtKind::For { init, cond, step, body } => {
-            let stmts = init.iter().chain([body]).copied().collect();
-            (stmts, cond.iter().chain(step).copied().collect())
-        }
-        StmtKind::RangeFor { range, body, .. } => (vec![*body], vec![*range]),
-        StmtKind::Switch { cond, body } => (vec![*body], vec![*cond]),
-        StmtKind::Case { value, stmts } => (stmts.clone(), value.iter().copied().collect()),
-        StmtKind::Return(e) => (vec![], e.iter().copied().collect()),
-        StmtKind::Label(_, stmt) => (stmt.iter().copied().collect(), vec![]),
-        StmtKind::Preprocessor { branches } => (branches.iter().flatten().copied().collect(), vec![]),
-        StmtKind::Asm { parts, .. } => (vec![], parts.clone()),
-        StmtKind::Unknown { stmts, exprs, .. } => (stmts.clone(), exprs.clone()),
-        StmtKind::Break | StmtKind::Continue | StmtKind::Goto(_) | StmtKind::Empty => (vec![], vec![]),
     }
 }

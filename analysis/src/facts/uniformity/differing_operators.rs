@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::memory::Places;
 use crate::base::db::{Db, SourceFile};
+use crate::facts::effects::looks_at_the_thread;
 use crate::facts::hidden::{is_plain, symbol_of};
-use crate::facts::summary::looks_at_the_thread;
 use crate::hir::ExprId;
 use crate::hir::included::included_files;
 use crate::hir::items::items;

@@ -13,9 +13,9 @@ use super::written::{Origins, written};
 use crate::base::budget::UNIFORMITY_STEPS;
 use crate::base::db::Db;
 use crate::base::span::Span;
+use crate::facts::effects::{MemoryEffects, memory_effects};
 use crate::facts::hidden::{some_class_runs_unseen, symbol};
 use crate::facts::launch::is_scalar;
-use crate::facts::summary::{Effects, effects};
 use crate::hir::flow::{
     BlockId, Condition, ControlDependence, Dominators, Flow, LoopId, Loops, Step, Terminator, divergent_joins,
 };
@@ -56,7 +56,7 @@ pub(super) struct Engine<'a, 'db> {
     pub vars: Vars,
     pub ssa: Ssa,
     pub shared: Shared,
-    pub effects: Arc<Effects>,
+    pub effects: Arc<MemoryEffects>,
     pub causes: Causes,
     pub exprs: Vec<Option<Value>>,
     pub branches: Vec<Value>,
@@ -125,7 +125,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         let post = Dominators::post(&flow);
         let loops = Loops::of(&flow);
         let dependence = ControlDependence::new(&flow, &post, &loops);
-        let effects = effects(db, function);
+        let effects = memory_effects(db, function);
         let shared = match signature.kernel && mode == Mode::Own {
             true => Shared::new(&flow, db, function, places, &effects),
             false => Shared::default(),

@@ -4,7 +4,7 @@ use super::memory::Places;
 use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::base::words::words;
-use crate::facts::summary::summary;
+use crate::facts::effects::summary;
 use crate::hir::items::FunctionItem;
 use crate::hir::names::unqualified;
 use crate::hir::resolve::functions_named;

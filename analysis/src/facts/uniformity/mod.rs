@@ -37,8 +37,8 @@ pub(crate) use wait::waiting_loops;
 
 use crate::base::db::Db;
 use crate::base::span::Span;
+use crate::facts::effects::leads_too_far;
 use crate::facts::hidden::runs_unseen;
-use crate::facts::summary::leads_too_far;
 use crate::hir::items::FunctionItem;
 use crate::hir::{ExprId, StmtId, body};
 use engine::{Engine, Mode, Trust};

@@ -9,7 +9,7 @@ use super::memory::{Places, Root};
 use crate::base::db::Db;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
-use crate::facts::summary::Effects;
+use crate::facts::effects::MemoryEffects;
 use crate::hir::flow::{BlockId, Flow, Step, operands};
 use crate::hir::items::FunctionItem;
 use crate::hir::library::Memory;
@@ -37,7 +37,13 @@ impl Shared {
         self.followed.contains(&binding) && !self.racing.contains(&(block, step, binding))
     }
 
-    pub fn new(flow: &Flow, db: &dyn Db, function: FunctionItem<'_>, places: Places<'_>, effects: &Effects) -> Shared {
+    pub fn new(
+        flow: &Flow,
+        db: &dyn Db,
+        function: FunctionItem<'_>,
+        places: Places<'_>,
+        effects: &MemoryEffects,
+    ) -> Shared {
         let body = places.body;
         let mut shared = Shared::default();
         let is_shared = |b: BindingId| matches!(body.binding(b).storage, Storage::Shared | Storage::ExternShared);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::changes::{Region, parts};
+use super::changes::Region;
 use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::callee::Callee;
@@ -13,6 +13,7 @@ use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, Memory};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::functions_named;
+use crate::hir::walk::parts;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, body};
 
 /// Spans of the loops of a function whose end may depend on what another thread does: on an atomic's result, a volatile
@@ -293,7 +294,7 @@ impl Sources {
     }
 
     fn stmt(&mut self, body: &Body, s: StmtId) {
-        let (stmts, exprs) = parts(&body.stmt(s).kind);
+        let (stmts, exprs) = parts(body, s);
         match &body.stmt(s).kind {
             StmtKind::If { cond: Some(cond), .. }
             | StmtKind::While { cond: Some(cond), .. }
@@ -337,7 +338,7 @@ impl Sources {
 fn assigned_in(body: &Body, mut stmts: Vec<StmtId>, mut exprs: Vec<ExprId>) -> HashSet<BindingId> {
     let mut assigned = HashSet::new();
     while let Some(s) = stmts.pop() {
-        let (inner, own) = parts(&body.stmt(s).kind);
+        let (inner, own) = parts(body, s);
         stmts.extend(inner);
         exprs.extend(own);
     }

@@ -1,7 +1,7 @@
 //! Through which pointer parameters, and to which globals, memory is written while a function runs: by itself, by what it
 //! calls and by the kernels that it launches.
 //!
-//! Unlike [`crate::facts::summary::effects`], which only takes types for proof that two accesses don't meet, this takes for granted
+//! Unlike [`crate::facts::effects::memory_effects`], which only takes types for proof that two accesses don't meet, this takes for granted
 //! that different parameters lead to different memory. Whatever relies on it says so.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -14,7 +14,7 @@ use crate::base::db::Db;
 use crate::facts::callee::Callee;
 use crate::facts::callee::callee;
 use crate::facts::callee::is_runtime;
-use crate::facts::summary::leads_too_far;
+use crate::facts::effects::leads_too_far;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::Memory;
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body, parameters};
@@ -414,13 +414,11 @@ impl<'db> Follow<'_, 'db> {
             found.private = true;
             return found;
         }
+        if let Some(init) = body.initialiser(b) {
+            found.add(self.walk(init, seen));
+        }
         for stmt in &body.stmts {
             match &stmt.kind {
-                StmtKind::Decl(decls) => {
-                    for init in decls.iter().filter(|d| d.binding == b).filter_map(|d| d.init) {
-                        found.add(self.walk(init, seen));
-                    }
-                }
                 StmtKind::RangeFor { binding, range, .. } if *binding == b => found.add(self.walk(*range, seen)),
                 _ => {}
             }

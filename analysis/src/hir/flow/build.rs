@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{BasicBlock, BlockId, Condition, Flow, Step, Terminator, graph};
 use crate::base::span::Span;
+use crate::hir::walk::operands;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Literal, StmtId, StmtKind};
 
 enum Task {
@@ -558,38 +559,4 @@ fn loop_targets(on_break: BlockId, on_continue: BlockId) -> Task {
         on_continue: Some(on_continue),
         cases: None,
     })
-}
-
-/// The operands of an expression that are evaluated before it, in order; those of `&&`, `||` and `?:` included.
-pub(crate) fn operands(kind: &ExprKind) -> Vec<ExprId> {
-    match kind {
-        ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::SizeOf | ExprKind::Lambda { .. } => vec![],
-        ExprKind::Paren(e)
-        | ExprKind::Unary(_, e)
-        | ExprKind::Deref(e)
-        | ExprKind::AddrOf(e)
-        | ExprKind::Delete(e)
-        | ExprKind::Field { base: e, .. }
-        | ExprKind::Cast { operand: e, .. }
-        | ExprKind::IncDec { place: e, .. } => vec![*e],
-        ExprKind::Binary(_, a, b) | ExprKind::Comma(a, b) => vec![*a, *b],
-        ExprKind::Logical { lhs, rhs, .. } => vec![*lhs, *rhs],
-        ExprKind::Conditional { cond, then, otherwise } => vec![*cond, *then, *otherwise],
-        // C++17: the value of an assignment comes first.
-        ExprKind::Assign { place, value, .. } => vec![*value, *place],
-        ExprKind::Index { base, index } => vec![*base, *index],
-        ExprKind::Call { callee, args, .. } => {
-            let mut all = vec![*callee];
-            all.extend(args);
-            all
-        }
-        ExprKind::Construct { args, .. } | ExprKind::InitList(args) | ExprKind::New(args) => args.clone(),
-        ExprKind::Launch(l) => {
-            let mut all = vec![l.callee];
-            all.extend(&l.config);
-            all.extend(&l.args);
-            all
-        }
-        ExprKind::Unknown { parts, .. } => parts.clone(),
-    }
 }

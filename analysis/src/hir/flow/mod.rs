@@ -7,7 +7,7 @@ mod build;
 mod graph;
 mod join;
 
-pub(crate) use build::operands;
+pub(crate) use crate::hir::walk::operands;
 pub use graph::{ControlDependence, Dominators, Loop, LoopId, Loops};
 pub use join::divergent_joins;
 

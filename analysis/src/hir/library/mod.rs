@@ -15,7 +15,7 @@ pub use crate::hir::library::constants::vector_fields;
 use crate::hir::stream_ordered::Operation;
 
 /// What a library function does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Library {
     /// What its result depends on.
     pub result: Outcome,
@@ -30,7 +30,7 @@ pub struct Library {
 }
 
 /// What the result of a function depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub enum Outcome {
     /// There is none.
     Nothing,
@@ -53,7 +53,7 @@ pub enum Outcome {
 }
 
 /// What a function does to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub enum Memory {
     /// Nothing.
     Untouched,
@@ -89,7 +89,7 @@ pub enum Memory {
 }
 
 /// A set of arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Args(u8);
 
 impl Args {
@@ -119,7 +119,7 @@ impl Args {
 }
 
 /// The threads among which something is one step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub enum Scope {
     /// Those of the block.
     Block,
@@ -130,7 +130,7 @@ pub enum Scope {
 }
 
 /// The threads that must take part in a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, salsa::SalsaValue)]
 pub enum Together {
     /// The thread that calls, and no other.
     Alone,
@@ -143,7 +143,7 @@ pub enum Together {
 }
 
 /// What else a function does: a set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Does(u16);
 
 impl Does {

@@ -1,6 +1,7 @@
 //! The launches that are collected together, the kernels that are launched, and those that launch.
 
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::facts::effects::effects;
 
 use super::eligibility::{refuse_blocks, refuse_child, refuse_what_needs_its_children, understand_stream};
 use super::strategy::Strategy;
@@ -10,7 +11,6 @@ use crate::emit::target;
 use crate::facts::child::Child;
 use crate::facts::cluster::Cluster;
 use crate::facts::configured::refuse_configured;
-use crate::facts::effects::effects;
 use crate::facts::graphs;
 use crate::facts::launch_errors;
 use crate::facts::movable::{KEPT_BLOCK, KEPT_THREADS};

@@ -1,8 +1,8 @@
 //! What aggregation asks of the launches, of the kernels and functions that launch, and of the children.
 
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::facts::effects::{Effects, effects};
 use gridfuse_analysis::facts::launch::{self, Stream, constant_value, is_scalar, launches};
-use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
 
@@ -15,8 +15,6 @@ use crate::facts::child::Child;
 use crate::facts::cluster::Cluster;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
-use crate::facts::effects::Effects;
-use crate::facts::effects::effects;
 use crate::facts::movable;
 use crate::facts::movable::Form;
 use crate::facts::order;
@@ -137,14 +135,10 @@ fn is_linear(site: &Site<'_>, expr: ExprId) -> bool {
             ty == "dim3" && matches!(args.as_slice(), [one] if is_scalar(site.db, site.parent, body, *one))
         }
         ExprKind::Name(Name::Local(binding)) => {
-            let mut inits = body.stmts.iter().filter_map(|stmt| match &stmt.kind {
-                StmtKind::Decl(decls) => decls.iter().find(|d| d.binding == *binding),
-                _ => None,
-            });
-            let init = inits.next().and_then(|d| d.init);
-            inits.next().is_none()
-                && pure::keeps_first_value(site.db, site.parent, body, *binding)
-                && init.is_some_and(|i| matches!(body.expr(i).kind, ExprKind::Construct { .. }) && is_linear(site, i))
+            pure::keeps_first_value(site.db, site.parent, body, *binding)
+                && body
+                    .initialiser(*binding)
+                    .is_some_and(|i| matches!(body.expr(i).kind, ExprKind::Construct { .. }) && is_linear(site, i))
         }
         _ => false,
     }
@@ -271,21 +265,12 @@ pub fn refuse_child(site: &Site<'_>, child: &Child<'_>, collected: bool, kept: &
 
 /// Refuses a child that waits for other threads or uses events. `effects` are those of its worker.
 pub fn refuse_waits(child: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
-    let (db, name, worker) = (child.db, &child.name, child.worker());
-    for (list, what) in [
-        (&effects.waits, "may wait for another thread"),
-        (&effects.events, "uses events"),
-    ] {
-        if let Some(first) = list.first() {
-            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
-        }
+    let name = &child.name;
+    if let Some(wait) = effects.waits.first() {
+        refusals.add(format!("`{name}` may wait for another thread"), Some(wait.place));
     }
-    if let Some(span) = summary(db, worker).may_wait.filter(|_| effects.waits.is_empty()) {
-        let place = FileRange {
-            file: worker.file(db),
-            range: span.shift(worker.start(db)),
-        };
-        refusals.add(format!("`{name}` may wait for another thread"), Some(place));
+    if let Some(event) = effects.events.first() {
+        refusals.add(format!("`{name}` uses events: {}", event.what), Some(event.place));
     }
 }
 

@@ -6,9 +6,8 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::scope::hides;
+use gridfuse_analysis::hir::walk::all_in_expr;
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage};
-
-use crate::facts::uses::all_in_expr;
 
 /// The variables that are no pointers and may hold the address of local or shared memory, or what is computed from one.
 pub fn hold_addresses(db: &dyn Db, function: FunctionItem<'_>, body: &Body) -> HashSet<BindingId> {

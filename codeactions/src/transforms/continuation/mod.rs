@@ -18,6 +18,7 @@ use gridfuse_analysis::base::file_settings::file_settings;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::Waited;
+use gridfuse_analysis::facts::effects::{Assembly, BUILTINS, Effects, effects};
 use gridfuse_analysis::facts::hidden::hidden;
 use gridfuse_analysis::facts::launch::{
     LaunchFacts, Launchers, gets_there_by_flat_blocks, launches, pending_launch_limit, who_gets_to,
@@ -25,6 +26,7 @@ use gridfuse_analysis::facts::launch::{
 use gridfuse_analysis::facts::uniformity::{FunctionUniformity, Level, uniformity};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{functions_named, launch_sites_of, only_known_launches};
+use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr};
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 use crate::api::refusal::Ineligible;
@@ -35,8 +37,6 @@ use crate::api::source_edit::SourceEdit;
 use crate::edit::lex;
 use crate::edit::names::Names;
 use crate::facts::child::Child;
-use crate::facts::effects::{Assembly, BUILTINS, Effects, effects};
-use crate::facts::uses::{all_exprs, all_in_expr};
 use crate::transforms::continuation::wait::Wait;
 use crate::transforms::fission::structure::is_barrier;
 

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::dependence::{Dependence, unchanged};
+use gridfuse_analysis::facts::effects::{effects, is_pure, summary};
 use gridfuse_analysis::facts::escape::escapes;
 use gridfuse_analysis::facts::launch::constant_value;
-use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::facts::uniformity::Level;
 use gridfuse_analysis::hir::library::library;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_in, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
+use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts};
 use gridfuse_analysis::hir::{BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
 use super::addresses::hold_addresses;
@@ -22,10 +23,8 @@ use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
 use crate::facts::child::copies_plainly;
-use crate::facts::effects::{effects, is_pure};
 use crate::facts::pure::{assignments, only_assigned};
 use crate::facts::unlowered::named_unlowered;
-use crate::facts::uses::{all_in_expr, all_stmts};
 
 impl Tail<'_, '_> {
     /// Finds out what the continuation needs.
@@ -592,7 +591,7 @@ impl Tail<'_, '_> {
                             });
                             !touches && !globals
                         };
-                        !bodies.is_empty() && bodies.iter().all(|f| is_pure(db, *f, 0) && values(f))
+                        !bodies.is_empty() && bodies.iter().all(|f| is_pure(db, *f) && values(f))
                     }
                 };
                 if !known {

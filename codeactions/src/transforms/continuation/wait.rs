@@ -3,6 +3,7 @@
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::Places;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
@@ -12,7 +13,6 @@ use crate::api::refusal::{Ineligible, Refusals, refuse};
 use crate::edit::builder::EditBuilder;
 use crate::edit::{lex, style};
 use crate::emit::target;
-use crate::facts::effects::effects;
 use crate::facts::pure;
 use crate::facts::site::{function_around, syntax_error};
 

@@ -11,6 +11,7 @@ use gridfuse_analysis::hir::library::{Memory, library};
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
+use gridfuse_analysis::hir::walk::{all_exprs, all_stmts, operands};
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body, parameters};
 
 use super::memory::is_number;
@@ -18,7 +19,7 @@ use super::{Reason, reason};
 use crate::edit::lex;
 use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;
-use crate::facts::uses::{all_exprs, all_stmts, operands, root};
+use crate::facts::uses::root;
 
 /// What a pointer points into.
 enum Target {
@@ -370,7 +371,7 @@ fn pointers_to_shared(body: &Body, exprs: &[ExprId]) -> Vec<ExprId> {
     while let Some(next) = todo.pop() {
         inside.push(next);
         if !matches!(body.expr(next).kind, ExprKind::Call { .. }) {
-            todo.extend(operands(body, next));
+            todo.extend(operands(&body.expr(next).kind));
         }
     }
     for expr in exprs {

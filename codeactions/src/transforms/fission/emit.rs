@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::hir::walk::{all_in_expr, all_stmts, parts};
 use gridfuse_analysis::hir::{Binding, BindingId, Body, ExprKind, Name, StmtId, StmtKind, Storage};
 
 use super::Fission;
@@ -11,7 +12,7 @@ use super::structure::{Branch, Item};
 use super::text::{Slice, Text, comments_only, slices};
 use crate::edit::lex;
 use crate::facts::builtin_objects::Objects;
-use crate::facts::uses::{all_in_expr, all_stmts, variables};
+use crate::facts::uses::{named, variables};
 
 /// Names in the generated function.
 pub struct SerialNames {
@@ -418,12 +419,10 @@ impl Fission<'_, '_> {
         let mut total = 0usize;
         let mut inside = 0usize;
         for stmt in stmts.iter().flat_map(|s| all_stmts(body, *s)) {
-            let (_, exprs) = crate::facts::uses::parts(body, stmt);
+            let (_, exprs) = parts(body, stmt);
             let count = |e| {
                 let all = all_in_expr(body, e);
-                all.iter()
-                    .filter(|e| crate::facts::uses::named(body, **e) == Some(binding))
-                    .count()
+                all.iter().filter(|e| named(body, **e) == Some(binding)).count()
             };
             total += exprs.iter().map(|e| count(*e)).sum::<usize>();
             if let StmtKind::Decl(decls) = &body.stmt(stmt).kind {

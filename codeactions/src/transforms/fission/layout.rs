@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::effects::{Effects, Found};
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::visible::visible_names;
+use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts, operands, parts};
 use gridfuse_analysis::hir::{Binding, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, Type};
 
 use super::structure::{Branch, Item, Setter, Structure, candidates, hidden_changes, is_barrier};
@@ -13,9 +15,8 @@ use crate::edit::lex;
 use crate::edit::names::words_with_macros;
 use crate::facts::calls::{self, is_plain_type};
 use crate::facts::child::Child;
-use crate::facts::effects::{Effects, Found};
 use crate::facts::pure;
-use crate::facts::uses::{all_exprs, all_in_expr, all_stmts, named, operands, parts, root, variables};
+use crate::facts::uses::{named, root, variables};
 
 /// The parts of the body and its variables.
 #[derive(Debug)]
@@ -177,7 +178,7 @@ impl Layout {
             | ExprKind::Unary(..)
             | ExprKind::Binary(..)
             | ExprKind::Logical { .. }
-            | ExprKind::Conditional { .. } => all(operands(body, expr)),
+            | ExprKind::Conditional { .. } => all(operands(&body.expr(expr).kind)),
             ExprKind::Cast {
                 ty,
                 operand,

@@ -17,10 +17,10 @@ mod text;
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::effects::Effects;
 
 use crate::api::refusal::Reason;
 use crate::facts::child::Child;
-use crate::facts::effects::Effects;
 
 pub use emit::SerialNames;
 pub use memory::constant_bytes;

@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::effects::is_pure;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
+use gridfuse_analysis::hir::walk::{all_exprs, all_stmts, parts};
 use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
 use super::{Reason, reason};
@@ -13,9 +15,8 @@ use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::calls::is_plain_type;
 use crate::facts::child::Child;
-use crate::facts::effects::is_pure;
 use crate::facts::pure::{assignments, only_assigned};
-use crate::facts::uses::{all_exprs, all_stmts, named, parts, root};
+use crate::facts::uses::{named, root};
 
 /// A part of the body.
 #[derive(Clone, Debug)]
@@ -351,7 +352,7 @@ impl<'a, 'db> Structure<'a, 'db> {
                     }
                     let functions = functions_named(db, self.child.file, name);
                     let bodies: Vec<_> = functions.into_iter().filter(|f| f.has_body(db)).collect();
-                    !bodies.is_empty() && bodies.iter().all(|f| is_pure(db, *f, 0))
+                    !bodies.is_empty() && bodies.iter().all(|f| is_pure(db, *f))
                 });
                 pure && all(args)
             }

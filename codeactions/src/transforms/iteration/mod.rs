@@ -6,6 +6,7 @@ mod one_block;
 mod read_only;
 
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::facts::effects::{BUILTINS, effects};
 use gridfuse_analysis::facts::launch::{Launchers, Stream, who_launches};
 use gridfuse_analysis::hir::resolve::{launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind};
@@ -21,7 +22,6 @@ use crate::emit::target;
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
-use crate::facts::effects::{BUILTINS, effects};
 use crate::facts::launch_errors;
 use crate::facts::movable;
 use crate::facts::movable::Form;

@@ -2,6 +2,7 @@
 //! grid that stays, where an iteration has written what the next one loads.
 
 use gridfuse_analysis::facts::dependence::{Root, own_footprint};
+use gridfuse_analysis::facts::effects::Effects;
 
 use super::Iteration;
 use crate::api::refusal::Reason;
@@ -9,7 +10,6 @@ use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
-use crate::facts::effects::Effects;
 use crate::facts::read_only::all_restrict;
 
 /// Refuses such loads where iterations may pass on what they have written. The kernel's own parameters aren't `__restrict__` any

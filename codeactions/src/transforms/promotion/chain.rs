@@ -3,8 +3,8 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::effects::{Effects, effects, summary};
 use gridfuse_analysis::facts::launch::{Child as Launched, Launchers, Stream, constant_value, who_launches};
-use gridfuse_analysis::facts::summary::summary;
 use gridfuse_analysis::facts::uniformity::{Level, uniformity};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
@@ -20,7 +20,6 @@ use crate::emit::target;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::ctype;
-use crate::facts::effects::{Effects, effects};
 use crate::facts::graphs;
 use crate::facts::instance;
 use crate::facts::movable;

@@ -8,13 +8,13 @@ mod memory;
 mod overlap;
 mod running;
 
+use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::takes_flat_blocks;
 
 use crate::api::refusal::Ineligible;
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::emit::split::Split;
-use crate::facts::effects::effects;
 use crate::facts::order;
 use crate::transforms::aggregate::shared_memory;
 use crate::transforms::self_launch::refuse_other_kernel;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::uniformity::{Level, uniformity};
+use gridfuse_analysis::hir::walk::{all_exprs, all_stmts};
 use gridfuse_analysis::hir::{BinOp, BindingId, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, UnOp};
 
 use super::chain::{Chain, Passed};
@@ -15,7 +16,6 @@ use crate::api::refusal::Refusals;
 use crate::facts::calls::is_plain_type;
 use crate::facts::pure;
 use crate::facts::unlowered::named_unlowered;
-use crate::facts::uses::{all_exprs, all_stmts};
 
 /// A split of the kernel.
 pub struct Overlap {
@@ -406,10 +406,7 @@ fn initialiser(chain: &Chain<'_>, binding: BindingId) -> Option<ExprId> {
     if !pure::keeps_first_value(site.db, site.parent, body, binding) {
         return None;
     }
-    body.stmts.iter().find_map(|stmt| match &stmt.kind {
-        StmtKind::Decl(decls) => decls.iter().find(|d| d.binding == binding)?.init,
-        _ => None,
-    })
+    body.initialiser(binding)
 }
 
 /// Where the condition has this outcome, the thread's number in one dimension is 0: says which dimension.
