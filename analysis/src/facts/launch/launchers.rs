@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::config::{
     components, constant_value, definition, is_changed_unseen, may_be_users, stable, through_variables,
 };
+use super::extents::Extents;
 use super::places::{Places, statement_places};
 use super::{LaunchId, Launchers, launches};
 use crate::base::db::Db;
@@ -54,6 +55,8 @@ struct Number {
     last: bool,
     /// The largest that it can be; `None`: it counts the threads or blocks of a whole grid.
     most: Option<i128>,
+    /// The same by the sizes of the grid and its blocks, where that is known.
+    extents: Option<Extents>,
 }
 
 /// Who executes something, and whether that is the same thread of a block each time.
@@ -86,6 +89,7 @@ impl Number {
             turns: self.turns || other.turns,
             last: false,
             most,
+            extents: self.extents.zip(other.extents).and_then(|(a, b)| a.plus(b)),
         })
     }
 
@@ -102,6 +106,7 @@ impl Number {
         Some(Number {
             exact: self.exact && factor == 1,
             most,
+            extents: self.extents.filter(|_| factor == 1),
             ..self
         })
     }
@@ -1146,12 +1151,14 @@ impl<'a, 'db> Pins<'a, 'db> {
                         thread: dims,
                         exact: true,
                         most: Some(if axis == 2 { 63 } else { 1023 }),
+                        extents: Extents::of_index(Builtin::ThreadIdx, axis),
                         ..Number::default()
                     }),
                     ExprKind::Name(Name::Builtin(Builtin::BlockIdx)) => Some(Number {
                         block: dims,
                         exact: true,
                         most: Some(if axis == 0 { i128::from(i32::MAX) - 1 } else { 65534 }),
+                        extents: Extents::of_index(Builtin::BlockIdx, axis),
                         ..Number::default()
                     }),
                     _ => None,
@@ -1178,11 +1185,7 @@ impl<'a, 'db> Pins<'a, 'db> {
                     let number = self.number_within(*number, depth).filter(|n| !n.lane)?;
                     match self.constant(*factor) {
                         Some(factor) => number.times(factor),
-                        None => self.is_within_grid(number, *factor, depth).then_some(Number {
-                            exact: false,
-                            most: None,
-                            ..number
-                        }),
+                        None => self.within_grid(number, *factor, depth),
                     }
                 })
             }
@@ -1217,7 +1220,21 @@ impl<'a, 'db> Pins<'a, 'db> {
 
     /// An index times sizes of the grid or of its blocks, each of another dimension than all others and than the index: there are that
     /// many threads, so it doesn't wrap around. The sizes are 1 at least.
-    fn is_within_grid(&self, number: Number, factor: ExprId, depth: u32) -> bool {
+    fn within_grid(&self, number: Number, factor: ExprId, depth: u32) -> Option<Number> {
+        let mut factors = Vec::new();
+        if !self.sizes(factor, depth, &mut factors) {
+            return None;
+        }
+        let extents = number.extents.and_then(|extents| extents.times(&factors));
+        let product = Number {
+            exact: false,
+            most: None,
+            extents,
+            ..number
+        };
+        if extents.is_some() {
+            return Some(product);
+        }
         let mut sizes = Vec::new();
         let axes = |of: Builtin, dims: Dims, all: bool| {
             let used = move |axis: &usize| all || dims.get(*axis) == Some(&true);
@@ -1225,15 +1242,14 @@ impl<'a, 'db> Pins<'a, 'db> {
         };
         sizes.extend(axes(Builtin::BlockDim, number.thread, number.all_threads));
         sizes.extend(axes(Builtin::GridDim, number.block, number.all_blocks));
-        if !number.exact || !self.sizes(factor, depth, &mut sizes) {
-            return false;
-        }
+        sizes.extend(factors);
         let mut seen = HashSet::new();
         let of_grid = sizes.iter().any(|(of, _)| *of == Builtin::GridDim);
-        sizes.iter().all(|(of, axis)| {
+        let distinct = sizes.iter().all(|(of, axis)| {
             let fits = *of != Builtin::WarpSize || !of_grid;
             fits && seen.insert((*of as u8, *axis))
-        })
+        });
+        (number.exact && distinct).then_some(product)
     }
 
     /// Collects the sizes of which an expression is the product, with their axes.

@@ -2,6 +2,7 @@
 
 mod config;
 mod count;
+mod extents;
 mod iterations;
 mod launchers;
 mod pending;
