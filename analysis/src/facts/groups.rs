@@ -5,6 +5,7 @@ use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, Outcome, Together, group_member, library};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, meaning_in};
+use crate::hir::visible::visible_names;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name};
 
 /// The threads of a cooperative group.
@@ -134,6 +135,11 @@ impl Search<'_, '_> {
             None if !name.contains("::") && self.is_unknown(name) => name,
             None => return None,
         };
+        // A class of the user's by that name may be meant, in whatever namespace it is.
+        let types = &visible_names(self.db, self.function.file(self.db)).types;
+        if types.iter().any(|known| unqualified(known) == plain) {
+            return None;
+        }
         if plain == "thread_block_tile" {
             return Some(tile_of(written));
         }

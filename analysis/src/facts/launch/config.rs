@@ -245,7 +245,7 @@ pub(super) fn components(
     let mut named = operands(&body.expr(body.strip_parens(expr)).kind);
     named.push(body.strip_parens(expr));
     let changed = |e: &ExprId| matches!(&body.expr(*e).kind, ExprKind::Name(Name::Local(b)) if class_changes(db, function).contains(b));
-    if named.iter().any(changed) {
+    if named.iter().any(changed) || has_own_dim3(db, function.file(db)) {
         return None;
     }
     match &body.expr(resolved).kind {
@@ -259,8 +259,20 @@ pub(super) fn components(
     }
 }
 
+/// CUDA's `dim3`: it is in no namespace, `my::dim3` is a class of the user's.
 fn is_dim3(ty: &str) -> bool {
-    crate::hir::names::unqualified(ty.trim_start_matches("const ").trim()) == "dim3"
+    ty.trim_start_matches("const ").trim().trim_start_matches("::") == "dim3"
+}
+
+/// A class in sight is named like CUDA's `dim3` and is another one: which of them a name means isn't looked up.
+fn has_own_dim3(db: &dyn Db, file: SourceFile) -> bool {
+    let mut types = included_files(db, file).iter().flat_map(|f| &items(db, *f).types);
+    types.any(|ty| {
+        ty.name == "dim3"
+            && !["x", "y", "z"]
+                .iter()
+                .all(|axis| ty.fields.iter().any(|(_, f)| f == axis))
+    })
 }
 
 fn from_list(db: &dyn Db, function: FunctionItem<'_>, body: &Body, args: &[ExprId]) -> Option<[Option<ExprId>; 3]> {
@@ -272,6 +284,14 @@ fn from_list(db: &dyn Db, function: FunctionItem<'_>, body: &Body, args: &[ExprI
         [] => Some([None, None, None]),
         _ => None,
     }
+}
+
+/// `threadIdx`, `blockDim` and the like.
+fn is_builtin_vector(body: &Body, expr: ExprId) -> bool {
+    matches!(
+        body.expr(body.strip_parens(expr)).kind,
+        ExprKind::Name(Name::Builtin(_))
+    )
 }
 
 fn is_dim3_typed(body: &Body, expr: ExprId) -> bool {
@@ -398,7 +418,16 @@ fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -
                 let of_class = places
                     .shape(*base)
                     .is_some_and(|s| s.pointers == 0 && vector_fields(&s.base).is_none());
-                (!of_class).then_some(true)
+                // An object of a class that isn't known may be of one in sight, where the part is no number.
+                let other = || {
+                    let mut types = included_files(db, file).iter().flat_map(|f| &items(db, *f).types);
+                    types.any(|ty| {
+                        ty.fields
+                            .iter()
+                            .any(|(of, name)| name == field && number(of) != Some(true))
+                    })
+                };
+                (!of_class && (is_builtin_vector(body, *base) || !other())).then_some(true)
             }
             None => None,
         },
@@ -443,12 +472,19 @@ fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -
     }
 }
 
-/// A function whose head says that it returns a number.
+/// A function whose head says that it returns a number, and no class of it: `P<unsigned> f()`.
 fn returns_number(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     let head = function.signature(db).head_span;
     let text = function.text(db);
-    let words: Vec<&str> = crate::base::words::words(head.text(&text)).collect();
-    !words.contains(&"dim3") && words.iter().any(|w| NUMBERS.contains(w) || *w == "unsigned")
+    let mut head = head.text(&text).trim_start();
+    if head.starts_with("template") {
+        // Its parameters aren't what it returns; where they have brackets of their own, it isn't clear where they end.
+        head = head.split_once('>').map_or(head, |(_, rest)| rest);
+    }
+    let words: Vec<&str> = crate::base::words::words(head).collect();
+    !head.contains(['<', '>'])
+        && !words.contains(&"dim3")
+        && words.iter().any(|w| NUMBERS.contains(w) || *w == "unsigned")
 }
 
 /// What the type of a place says of its value.

@@ -13,6 +13,7 @@ use crate::base::span::Span;
 use crate::base::words::words;
 use crate::facts::callee::library_called;
 use crate::facts::dependence::{Interval, integer, writers};
+use crate::facts::groups::{Group, group};
 use crate::facts::hidden::operator_use;
 use crate::facts::uniformity::memory::{Class, MemoryClass, Places as TypePlaces};
 use crate::facts::uniformity::{FunctionUniformity, Level, called_recursively, calls_of, only_known_calls, uniformity};
@@ -871,6 +872,8 @@ impl<'a, 'db> Pins<'a, 'db> {
             ExprKind::AddrOf(place) => *place,
             _ => *counter,
         };
+        // A user's function may have the same name.
+        library_called(self.db, self.function, name)?;
         let level = self.address(place);
         let once = || !self.is_repeated(expr) && self.is_drawn_by_one_of_a_block(expr);
         let last = match name.trim_start_matches("::") {
@@ -1302,38 +1305,44 @@ impl<'a, 'db> Pins<'a, 'db> {
         if field != "thread_rank" {
             return None;
         }
-        let mut base = body.strip_parens(*base);
-        let mut ty = String::new();
-        if let ExprKind::Name(Name::Local(binding)) = body.expr(base).kind {
-            ty.clone_from(&body.binding(binding).ty.base);
-            base = definition(self.db, self.function, body, binding).map_or(base, |init| body.strip_parens(init));
-        }
-        let text = self.function.text(self.db);
-        let made = match &body.expr(base).kind {
-            ExprKind::Call { callee, .. } => body.expr(*callee).span.text(&text),
-            _ => "",
-        };
-        let is = |group: &str, maker: &str| {
-            let written = crate::hir::names::unqualified(ty.split('<').next().unwrap_or(""));
-            written == group || crate::hir::names::unqualified(made.split('<').next().unwrap_or("")) == maker
-        };
-        let all = |all_threads, all_blocks, lane| Number {
-            all_threads,
-            all_blocks,
-            lane,
+        let of = group(self.db, self.function, body, *base)?;
+        let number = Number {
             exact: true,
-            most: (!all_blocks).then_some(if lane { 31 } else { 1023 }),
             ..Number::default()
         };
-        if is("thread_block", "this_thread_block") {
-            Some(all(true, false, false))
-        } else if is("grid_group", "this_grid") {
-            Some(all(true, true, false))
-        } else if ty.contains("thread_block_tile<32>") || made.contains("tiled_partition<32>") {
-            Some(all(false, false, true))
-        } else {
-            None
+        match of {
+            Group::Block => Some(Number {
+                all_threads: true,
+                most: Some(1023),
+                ..number
+            }),
+            Group::Grid => Some(Number {
+                all_threads: true,
+                all_blocks: true,
+                ..number
+            }),
+            Group::Warp if self.is_whole_warp(*base) => Some(Number {
+                lane: true,
+                most: Some(31),
+                ..number
+            }),
+            _ => None,
         }
+    }
+
+    /// A group of threads of a warp is made as a tile of 32.
+    fn is_whole_warp(&self, group: ExprId) -> bool {
+        let body = self.body;
+        let mut made = body.strip_parens(group);
+        if let ExprKind::Name(Name::Local(binding)) = body.expr(made).kind {
+            if body.binding(binding).ty.base.contains("thread_block_tile<32>") {
+                return true;
+            }
+            made = definition(self.db, self.function, body, binding).map_or(made, |init| body.strip_parens(init));
+        }
+        let text = self.function.text(self.db);
+        matches!(&body.expr(made).kind, ExprKind::Call { callee, .. }
+            if body.expr(*callee).span.text(&text).contains("tiled_partition<32>"))
     }
 
     fn in_warp(&self, expr: ExprId, depth: u32) -> Option<Number> {
