@@ -100,7 +100,7 @@ fn reaches(body: &Body, binding: BindingId) -> bool {
         // A function may take its argument by reference.
         ExprKind::Call { args, callee, .. } => {
             args.iter().any(|a| passes_itself(body, *a, binding))
-                && !matches!(&body.expr(*callee).kind, ExprKind::Name(Name::Other(n)) if harmless(n))
+                && !matches!(&body.expr(*callee).kind, ExprKind::Name(Name::Other(n)) if harmless(body, n))
         }
         ExprKind::Cast { ty, operand, .. } => ty.contains('&') && is_root(*operand),
         ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
@@ -114,12 +114,15 @@ fn reaches(body: &Body, binding: BindingId) -> bool {
     })
 }
 
-/// Functions that take their arguments by value or by reference to const.
-fn harmless(name: &str) -> bool {
-    matches!(
+/// Functions that take their arguments by value or by reference to const. A name that the body declares (`using my::abs;`) may be another
+/// one's.
+fn harmless(body: &Body, name: &str) -> bool {
+    let own = body.opens_namespace || body.declared.contains(crate::hir::names::unqualified(name));
+    let by_value = matches!(
         crate::hir::names::unqualified(name),
         "min" | "max" | "abs" | "ceil" | "ceilf" | "floor" | "floorf" | "sqrt" | "sqrtf" | "printf" | "__ldg" | "dim3"
-    ) || name.starts_with("__")
+    ) || name.starts_with("__");
+    by_value && !own
 }
 
 fn passes_itself(body: &Body, expr: ExprId, binding: BindingId) -> bool {
@@ -213,7 +216,7 @@ pub(super) fn stable<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &B
                 continue;
             }
             ExprKind::Literal(_) | ExprKind::Name(_) | ExprKind::SizeOf => continue,
-            ExprKind::Call { callee, .. } if matches!(&body.expr(*callee).kind, ExprKind::Name(Name::Other(n)) if harmless(n)) =>
+            ExprKind::Call { callee, .. } if matches!(&body.expr(*callee).kind, ExprKind::Name(Name::Other(n)) if harmless(body, n)) =>
                 {}
             ExprKind::Call { .. } => return false,
             ExprKind::Deref(_) | ExprKind::Index { .. } | ExprKind::Field { arrow: true, .. } => {
@@ -444,7 +447,7 @@ fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -
             }
             _ if is_dim3(name) || vector_fields(unqualified(name)).is_some() => Some(false),
             _ if name.starts_with("make_") => Some(false),
-            _ if harmless(name) || known(name).is_some_and(|l| l.is_pure()) => Some(true),
+            _ if harmless(body, name) || known(name).is_some_and(|l| l.is_pure()) => Some(true),
             _ => number(name),
         },
         ExprKind::Name(Name::Other(name)) => match meaning_in(db, function, name) {

@@ -73,6 +73,28 @@ pub(crate) struct Who {
 const MAX: i128 = u32::MAX as i128;
 
 impl Number {
+    /// The index of a thread in its block along an axis.
+    fn of_thread(axis: usize) -> Number {
+        Number {
+            thread: std::array::from_fn(|own| own == axis),
+            exact: true,
+            most: Some(if axis == 2 { 63 } else { 1023 }),
+            extents: Extents::of_index(Builtin::ThreadIdx, axis),
+            ..Number::default()
+        }
+    }
+
+    /// The index of a block in its grid along an axis.
+    fn of_block(axis: usize) -> Number {
+        Number {
+            block: std::array::from_fn(|own| own == axis),
+            exact: true,
+            most: Some(if axis == 0 { i128::from(i32::MAX) - 1 } else { 65534 }),
+            extents: Extents::of_index(Builtin::BlockIdx, axis),
+            ..Number::default()
+        }
+    }
+
     /// A sum, or bits of both: 0 where both are, as the sum of what is known doesn't wrap around. That there are fewer than 2³² threads
     /// in a grid is taken for granted everywhere.
     fn over(self, other: Number) -> Option<Number> {
@@ -558,13 +580,7 @@ impl<'a, 'db> Pins<'a, 'db> {
     pub fn axis(&self, expr: ExprId) -> Option<usize> {
         let number = self.number(expr)?;
         let axis = number.thread.iter().position(|used| *used)?;
-        let mut index = Number {
-            exact: true,
-            most: Some(if axis == 2 { 63 } else { 1023 }),
-            ..Number::default()
-        };
-        *index.thread.get_mut(axis)? = true;
-        (number == index).then_some(axis)
+        (number == Number::of_thread(axis)).then_some(axis)
     }
 
     /// The numbers that are fixed where an expression is evaluated.
@@ -1146,24 +1162,10 @@ impl<'a, 'db> Pins<'a, 'db> {
                 field,
                 arrow: false,
             } => {
-                let mut dims = Dims::default();
                 let axis = ["x", "y", "z"].iter().position(|d| d == field)?;
-                *dims.get_mut(axis)? = true;
                 match body.expr(*base).kind {
-                    ExprKind::Name(Name::Builtin(Builtin::ThreadIdx)) => Some(Number {
-                        thread: dims,
-                        exact: true,
-                        most: Some(if axis == 2 { 63 } else { 1023 }),
-                        extents: Extents::of_index(Builtin::ThreadIdx, axis),
-                        ..Number::default()
-                    }),
-                    ExprKind::Name(Name::Builtin(Builtin::BlockIdx)) => Some(Number {
-                        block: dims,
-                        exact: true,
-                        most: Some(if axis == 0 { i128::from(i32::MAX) - 1 } else { 65534 }),
-                        extents: Extents::of_index(Builtin::BlockIdx, axis),
-                        ..Number::default()
-                    }),
+                    ExprKind::Name(Name::Builtin(Builtin::ThreadIdx)) => Some(Number::of_thread(axis)),
+                    ExprKind::Name(Name::Builtin(Builtin::BlockIdx)) => Some(Number::of_block(axis)),
                     _ => None,
                 }
             }
