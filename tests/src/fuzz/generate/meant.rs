@@ -93,7 +93,8 @@ impl Generator {
             _ => {
                 self.feature("variable template");
                 let declared = format!("template <class T> __device__ T {total} = 0;");
-                (declared, format!("{total}<int>"))
+                // A statement that begins with `total<int>` is nothing that the grammar knows.
+                (declared, format!("({total}<int>)"))
             }
         };
         self.text(declared);
