@@ -265,7 +265,7 @@ impl Search<'_, '_> {
                 }
                 StmtKind::Block(stmts) => {
                     let before = stmts.iter().take_while(|s| Some(**s) != inner);
-                    passed = passed.or(before.filter_map(|s| self.passes_by(*s)).last());
+                    passed = passed.or(before.filter_map(|s| self.passes_by(*s, barrier)).last());
                 }
                 StmtKind::Switch { .. } | StmtKind::Case { .. } => passed = None,
                 StmtKind::While {
@@ -301,23 +301,32 @@ impl Search<'_, '_> {
     }
 
     /// The condition under which some threads leave a round of the loop around: `if (threadIdx.x == 0) break;`.
-    fn passes_by(&self, stmt: StmtId) -> Option<ExprId> {
+    fn passes_by(&self, stmt: StmtId, barrier: ExprId) -> Option<ExprId> {
         let body = self.body;
         let StmtKind::If {
             cond: Some(cond),
             then,
-            otherwise: None,
+            otherwise,
             ..
         } = &body.stmt(stmt).kind
         else {
             return None;
         };
-        let last = match &body.stmt(*then).kind {
-            StmtKind::Block(stmts) => *stmts.last()?,
-            _ => *then,
+        let leaves = |branch: StmtId| {
+            let last = match &body.stmt(branch).kind {
+                StmtKind::Block(stmts) => stmts.last().copied(),
+                _ => Some(branch),
+            };
+            last.is_some_and(|last| matches!(body.stmt(last).kind, StmtKind::Break | StmtKind::Continue))
         };
-        let leaves = matches!(body.stmt(last).kind, StmtKind::Break | StmtKind::Continue);
-        (leaves && !self.has_barrier_or_leaves(*then) && self.separates(*cond, stmt)).then_some(*cond)
+        let waits = |branch: StmtId| self.has_barrier_or_leaves(branch);
+        // The other branch goes on to the barrier.
+        let one = match otherwise {
+            None => leaves(*then) && !waits(*then),
+            Some(other) => leaves(*then) != leaves(*other) && !waits(*then) && !waits(*other),
+        };
+        let separates = || self.separates(*cond, stmt) || self.splits_a_block(*cond, barrier);
+        (one && separates()).then_some(*cond)
     }
 
     /// `threadIdx.x < 5`, where a launch in sight runs the kernel in blocks of 64 threads, and no thread has left before.

@@ -109,12 +109,12 @@ enum Returned {
     Elsewhere,
 }
 
-/// Where the pointer that a function returns may point to.
+/// Where the pointer that a function returns may point to, or each of those in a class that it returns.
 #[salsa::tracked(cycle_result = returned_by_itself)]
-fn returned<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Returned> {
+fn returned<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(String, Returned)> {
     let body = body(db, function);
     if !body.problems.is_empty() || body.cut || leads_too_far(db, function) {
-        return vec![Returned::Elsewhere];
+        return unknown_result();
     }
     let flow = Flow::of(&body);
     let analysis = Analysis::new(db, function, &body);
@@ -126,10 +126,14 @@ fn returned<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Returned> 
         };
         for step in &flow.block(*block).steps {
             if let Step::Return(value) = step {
-                // A class may hold several.
-                let targets = analysis.value(*value, *block, &state);
-                let one = targets.get("").filter(|_| targets.len() == 1);
-                found.extend(one.map_or_else(|| vec![Returned::Elsewhere], |one| analysis.seen_by_callers(one)));
+                let pointers = analysis.value(*value, *block, &state);
+                if pointers.is_empty() {
+                    found.extend(unknown_result());
+                }
+                for (path, targets) in &pointers {
+                    let seen = analysis.seen_by_callers(targets).into_iter();
+                    found.extend(seen.map(|one| (path.clone(), one)));
+                }
             }
             analysis.step(step, *block, &mut state);
         }
@@ -138,8 +142,12 @@ fn returned<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Returned> 
     found
 }
 
-fn returned_by_itself<'db>(_: &'db dyn Db, _: salsa::Id, _: FunctionItem<'db>) -> Vec<Returned> {
-    vec![Returned::Elsewhere]
+fn returned_by_itself<'db>(_: &'db dyn Db, _: salsa::Id, _: FunctionItem<'db>) -> Vec<(String, Returned)> {
+    unknown_result()
+}
+
+fn unknown_result() -> Vec<(String, Returned)> {
+    vec![(String::new(), Returned::Elsewhere)]
 }
 
 /// Variables that may be set other than by an assignment that the analysis sees.
@@ -356,11 +364,15 @@ impl<'a, 'db: 'a> Analysis<'a, 'db> {
             return elsewhere();
         };
         let [function] = all.as_slice() else { return elsewhere() };
-        if function.signature(self.db).member || !self.returns_a_pointer(*function) {
+        if function.signature(self.db).member || self.returns_a_reference(*function) {
             return elsewhere();
         }
-        let mut targets = Targets::new();
-        for one in returned(self.db, *function) {
+        let mut value = Value::new();
+        for (path, one) in returned(self.db, *function) {
+            if path.is_empty() && !self.returns_a_pointer(*function) {
+                return elsewhere();
+            }
+            let targets = value.entry(path.clone()).or_default();
             let arg = match one {
                 Returned::Parameter(index) => args.get(*index),
                 _ => None,
@@ -375,14 +387,18 @@ impl<'a, 'db: 'a> Analysis<'a, 'db> {
                 }
             }
         }
-        Value::from([(String::new(), targets)])
+        if value.is_empty() { elsewhere() } else { value }
+    }
+
+    fn returns_a_reference(&self, function: FunctionItem<'db>) -> bool {
+        let head = function.signature(self.db).head_span;
+        head.text(&function.text(self.db)).contains(['&', '('])
     }
 
     fn returns_a_pointer(&self, function: FunctionItem<'db>) -> bool {
         let head = function.signature(self.db).head_span;
         let text = function.text(self.db);
-        let head = head.text(&text);
-        head.contains('*') && !head.contains(['&', '('])
+        head.text(&text).contains('*')
     }
 
     fn step(&self, step: &Step, block: BlockId, state: &mut State) {
@@ -605,7 +621,9 @@ impl<'a, 'db: 'a> Analysis<'a, 'db> {
             ExprKind::Literal(Literal::Null | Literal::Int(0)) => Value::new(),
             ExprKind::Paren(e) | ExprKind::Comma(_, e) => self.value(*e, block, state),
             ExprKind::Assign { op: None, value, .. } => self.value(*value, block, state),
-            ExprKind::Cast { ty, operand, .. } if ty.contains('*') => self.value(*operand, block, state),
+            ExprKind::Cast { ty, operand, .. } if ty.contains('*') => {
+                self.value(self.without_offset(*operand), block, state)
+            }
             // A pointer as a number, or a number that is one.
             ExprKind::Cast { ty, operand, .. } if holds_a_pointer(&self.places.alias(ty.trim())) => {
                 self.value(*operand, block, state)
@@ -652,6 +670,17 @@ impl<'a, 'db: 'a> Analysis<'a, 'db> {
                 self.address(e, block, state)
             }
             _ => elsewhere(),
+        }
+    }
+
+    /// A number that is a pointer, without what is added to it.
+    fn without_offset(&self, e: ExprId) -> ExprId {
+        let body = self.body;
+        let literal = |e: ExprId| matches!(body.expr(body.strip_parens(e)).kind, ExprKind::Literal(Literal::Int(_)));
+        match body.expr(body.strip_parens(e)).kind {
+            ExprKind::Binary(BinOp::Add | BinOp::Sub, number, offset) if literal(offset) => number,
+            ExprKind::Binary(BinOp::Add, offset, number) if literal(offset) => number,
+            _ => e,
         }
     }
 

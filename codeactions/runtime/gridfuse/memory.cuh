@@ -38,12 +38,26 @@ public:
         return nullptr;
     }
 
-    /// Keeps memory for later launches in this stream; false if there is no place for more.
-    bool give(int device, unsigned long long stream, void* memory, std::size_t bytes, std::size_t zeros, unsigned turn) {
+    /// Keeps memory for later launches in this stream, whose id is `id`; false if there is no place for it, or if it would be more than
+    /// `most` bytes of the device. What is kept of this stream makes way, as that is large enough for later launches.
+    bool give(int device, cudaStream_t stream, unsigned long long id, void* memory, std::size_t bytes, std::size_t zeros, unsigned turn,
+              std::size_t most) {
         const std::lock_guard<std::mutex> lock(mutex_);
+        std::size_t own = bytes, others = 0;
+        for (const Piece& piece : pieces_) {
+            if (piece.memory != nullptr && piece.device == device) (piece.stream == id ? own : others) += piece.bytes;
+        }
+        if (others > most || bytes > most - others) return false;
+        for (Piece& piece : pieces_) {
+            if (own <= most - others) break;
+            if (piece.memory == nullptr || piece.device != device || piece.stream != id) continue;
+            (void)cudaFreeAsync(piece.memory, stream);
+            piece.memory = nullptr;
+            own -= piece.bytes;
+        }
         for (Piece& piece : pieces_) {
             if (piece.memory == nullptr) {
-                piece = {memory, bytes, zeros, stream, device, turn};
+                piece = {memory, bytes, zeros, id, device, turn};
                 return true;
             }
         }
@@ -80,7 +94,7 @@ public:
     explicit StreamMemory(KeptMemory& kept = KeptMemory::instance()) : kept_(kept) {}
     ~StreamMemory() {
         if (memory_ == nullptr) return;
-        if (keep_ && kept_.give(device_, stream_id_, memory_, bytes_, states_, turn_ ^ 1)) return;
+        if (keep_ && kept_.give(device_, stream_, stream_id_, memory_, bytes_, states_, turn_ ^ 1, most_kept(device_))) return;
         (void)cudaFreeAsync(memory_, stream_);
     }
     StreamMemory(const StreamMemory&) = delete;
@@ -123,10 +137,18 @@ public:
     bool is_kept() const { return keep_; }
 
 private:
+    static constexpr int kDevices = 64;
+
+    // What is kept of a device's memory at most, and what its pool keeps: a part of all that it has. The rest of it goes back to the
+    // system, for whoever asks for memory next. Known when there is a pool.
+    static std::atomic<std::size_t>& most_kept(int device) {
+        static std::atomic<std::size_t> most[kDevices];
+        return most[device];
+    }
+
     // A pool of our own for each device, which keeps the memory that is given back: the default pool
     // returns it to the system at every synchronisation, and has to ask for it again.
     static cudaMemPool_t pool_of(int device) {
-        constexpr int kDevices = 64;
         static std::atomic<cudaMemPool_t> pools[kDevices];
         static std::mutex creating;
         if (device < 0 || device >= kDevices) return nullptr;
@@ -143,8 +165,10 @@ private:
         properties.location.id = device;
         cudaMemPool_t pool = nullptr;
         if (cudaMemPoolCreate(&pool, &properties) == cudaSuccess) {
-            std::uint64_t keep = UINT64_MAX;
+            std::size_t available = 0, all = 0;
+            std::uint64_t keep = cudaMemGetInfo(&available, &all) == cudaSuccess ? all / 16 : 0;
             (void)cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+            most_kept(device).store(static_cast<std::size_t>(keep), std::memory_order_relaxed);
             pools[device].store(pool, std::memory_order_release);
         } else {
             pool = nullptr;

@@ -14,6 +14,7 @@ use crate::api::sequence::difference;
 use crate::api::source_edit::{EditError, SourceEdit, TextEdit};
 use crate::edit::defaulted;
 use crate::edit::include::Header;
+use crate::edit::macros;
 use crate::edit::style::{self, Style, style_of};
 use crate::runtime::PartSet;
 
@@ -140,6 +141,13 @@ impl<'db> EditBuilder<'db> {
     fn provide(&mut self) {
         let inserted = self.files.values().flat_map(|file| &file.edits);
         let needed = inserted.fold(PartSet::NONE, |all, edit| all.with(PartSet::needed_by(&edit.insert)));
+        if needed != PartSet::NONE {
+            let replaced = self.files.values().find_map(|of| {
+                let inserted = of.edits.iter().map(|edit| &*edit.insert);
+                macros::in_the_way(self.db, of.file, inserted)
+            });
+            replaced.into_iter().for_each(|reason| self.refuse(reason));
+        }
         for header in std::mem::take(&mut self.headers) {
             if let Err(reason) = header.provide(self, needed) {
                 self.refuse(reason);

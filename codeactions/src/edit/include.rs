@@ -178,7 +178,7 @@ fn home(db: &dyn Db, user: SourceFile) -> PathBuf {
 
 /// The words that a macro must not have where the header is included: those of the header, and `min` and `max`, which are in what it
 /// includes; but for those that it asks for by `#if` or defines itself, and for those that the system's headers may define.
-fn own_words() -> &'static HashSet<&'static str> {
+pub(super) fn own_words() -> &'static HashSet<&'static str> {
     static WORDS: OnceLock<HashSet<&'static str>> = OnceLock::new();
     WORDS.get_or_init(|| {
         let lines = logical_lines(&HEADER);

@@ -4,6 +4,7 @@ pub mod builder;
 pub mod defaulted;
 pub mod include;
 pub mod lex;
+mod macros;
 pub mod names;
 pub mod one_line;
 pub mod style;

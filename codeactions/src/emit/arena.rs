@@ -233,9 +233,11 @@ impl<'db> Parent<'db> {
         }
         let definition = (!written).then_some(function.item);
         for item in self.declarations.iter().copied().chain(definition) {
-            let default = target::default_behind(db, item);
             let list = item.signature(db).params_span.shift(item.start(db));
-            let parameters: Vec<String> = parameters.iter().map(|p| format!("{p}{default}")).collect();
+            let parameters: Vec<String> = parameters
+                .iter()
+                .map(|p| format!("{p}{}", target::default_behind(db, item, p)))
+                .collect();
             target::append_items(edit, item.file(db), list, &parameters);
         }
     }

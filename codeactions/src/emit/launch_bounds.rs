@@ -8,6 +8,7 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::parse::masked;
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::facts::dependence::most_threads;
 use gridfuse_analysis::hir::Type;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
@@ -17,6 +18,7 @@ use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::facts::cluster::Function;
+use crate::facts::registers;
 use crate::facts::room::size_of;
 use crate::facts::site::Site;
 
@@ -25,6 +27,9 @@ const REGISTERS: u64 = 65536;
 
 /// The most that a thread can have.
 const MOST_REGISTERS: u64 = 255;
+
+/// Blocks of so many threads fit whatever their registers are.
+const SMALL_BLOCK: u64 = 256;
 
 /// What a parent can be held to when its children launch nothing: ptxas compiles aggregators of every granularity with 32 registers, for
 /// arguments of 8 to 200 bytes (of which it spills 24 at most), as all that launches is inlined and hands over one argument after the other.
@@ -159,6 +164,41 @@ pub fn keep_with_more_code(function: &Function<'_>, launches: Option<&[Site<'_>]
         let name = function.item.signature(function.db).name_span.shift(function.start);
         edit.insert(function.file, name.start, "__launch_bounds__(1024) ");
     }
+}
+
+/// A kernel without launch bounds, of blocks whose size isn't known, comes to need some registers more: assumes that its blocks are small
+/// enough for that, where it isn't clear that blocks of any size are. Launch bounds that hold for any size would do, but then functions
+/// that it calls, and that aren't inlined, may not have more either, and such a program doesn't link. `more`: functions whose code it
+/// takes over.
+pub fn assume_enough<'db>(
+    function: &Function<'db>,
+    launches: &[Site<'db>],
+    more: &[FunctionItem<'db>],
+    edit: &mut EditBuilder<'db>,
+) {
+    let db = function.db;
+    let bounds = bounds(db, function.item, head(function), function.start);
+    if bounds != Bounds::Nothing || largest_block(launches).is_some() {
+        return;
+    }
+    let threads = most_threads(db, function.item).max(1);
+    let mut code = [function.item].into_iter().chain(more.iter().copied());
+    let needed = code.try_fold(PLAIN, |sum, item| Some(sum + registers::of_code(db, item)?));
+    let left = REGISTERS / (threads.div_ceil(32) * 32) / 8 * 8;
+    if !may_take_too_many(threads) || needed.is_some_and(|needed| needed <= left) {
+        return;
+    }
+    let name = function.item.signature(db).name_span.shift(function.start);
+    edit.assume(Reason {
+        text: format!(
+            "blocks of `{}` have at most {SMALL_BLOCK} threads, or few enough for the registers that it comes to need",
+            function.name()
+        ),
+        place: Some(FileRange {
+            file: function.file,
+            range: name,
+        }),
+    });
 }
 
 /// `__launch_bounds__` for a kernel that takes the place of a child which has none: it takes some registers more than the child, and a

@@ -222,7 +222,7 @@ pub fn outline_collecting<'db>(
     let head = verbatim(&head, &indent);
     let mut params = verbatim(&written_params(child, true), &indent);
     if let (Some(arena), Some(open)) = (&collecting.arena, params.strip_suffix(')')) {
-        let (empty, default) = (child.params.is_empty(), default_behind(child.db, child.item));
+        let (empty, default) = (child.params.is_empty(), default_behind(child.db, child.item, arena));
         params = if empty {
             format!("({arena}{default})")
         } else {

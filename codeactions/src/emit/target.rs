@@ -137,12 +137,17 @@ fn refuse_args_that_change_config(site: &Site<'_>, refusals: &mut Refusals) {
 
 /// What a parameter needs that is written behind the others of a declaration or definition: a default argument where the last one
 /// has one there. Another declaration of the function may have it instead, and it may stand only once.
-pub fn default_behind(db: &dyn Db, function: FunctionItem<'_>) -> &'static str {
+///
+/// `declared`: the parameter, `T name`. Its type is named, as `= {}` of a parameter is nothing that the grammar knows.
+pub fn default_behind(db: &dyn Db, function: FunctionItem<'_>, declared: &str) -> String {
     let last = parameters(db, function).last();
-    if last.is_some_and(|last| last.has_default) {
-        " = {}"
-    } else {
-        ""
+    if !last.is_some_and(|last| last.has_default) {
+        return String::new();
+    }
+    match declared.rsplit_once(' ') {
+        Some((ty, _)) if ty.ends_with('*') => " = nullptr".to_owned(),
+        Some((ty, _)) => format!(" = {}()", ty.trim_start_matches("const ")),
+        None => " = {}".to_owned(),
     }
 }
 

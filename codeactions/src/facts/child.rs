@@ -8,6 +8,7 @@ use crate::edit::names::Names;
 use crate::edit::names::untaken;
 use crate::edit::names::words_with_macros;
 use crate::edit::style;
+use crate::facts::alignment::{MOST_ALIGNED, aligned_to};
 use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
 use crate::facts::site::syntax_error;
@@ -583,6 +584,9 @@ fn plain_base(db: &dyn Db, file: SourceFile, base: &str, depth: u32) -> Result<(
         },
         [one] if one.is_enum => Ok(()),
         [one] if one.nontrivial => Err(format!("has the type `{short}`, whose copying may run code")),
+        [_] if aligned_to(db, file, key).is_some_and(|bytes| bytes > MOST_ALIGNED) => Err(format!(
+            "has the type `{short}`, which is aligned to more than {MOST_ALIGNED} bytes"
+        )),
         [one] if short.contains('<') => {
             // Its members may be of the types that are its arguments.
             for argument in lex::identifiers(short).skip(1) {

@@ -1,5 +1,6 @@
 //! What rewrites ask about launches, children and parents, beyond what the analyses say.
 
+pub(crate) mod alignment;
 pub mod allocations;
 pub(crate) mod barriers;
 pub(crate) mod builtin_objects;
@@ -23,6 +24,7 @@ pub(crate) mod program;
 pub(crate) mod pure;
 pub(crate) mod qualified;
 pub(crate) mod read_only;
+pub(crate) mod registers;
 pub(crate) mod room;
 pub(crate) mod site;
 pub(crate) mod surface;

@@ -498,14 +498,28 @@ pub fn shared_stream(
         return;
     }
     let why = "independent of each other: those that one thread launches (a stream runs them in order)";
+    let beside = launches(site.db, site.parent);
+    let together = |other: u32| {
+        beside
+            .get(other as usize)
+            .is_some_and(|l| l.stream == site.facts.stream)
+    };
+    let others = known(site).map_or(&[][..], |k| &k.others);
+    let one = created.create.len() == 1;
+    let others = others
+        .iter()
+        .filter(|(other, _)| one && together(*other))
+        .map(|(_, d)| d);
+    let again = iterations.filter(|d| created.shared_by_iterations && d.accumulates());
+    let against = again.or_else(|| others.into_iter().find(|d| d.shows_for_sure()));
+    if let Some(Dependence::Conflict(a, b)) = against {
+        let text = format!("grids in `{stream}` aren't {why}: {}; {INSTEAD}", both(site, a, b));
+        refusals.add(text, Some(site.here()));
+        return;
+    }
     match iterations.filter(|_| only_iterations) {
-        Some(conflict @ Dependence::Conflict(a, b)) => {
+        Some(Dependence::Conflict(a, b)) => {
             let but = both(site, a, b);
-            if conflict.accumulates() {
-                let text = format!("grids in `{stream}` aren't {why}: {but}; {INSTEAD}");
-                refusals.add(text, Some(site.here()));
-                return;
-            }
             edit.assume(Reason {
                 text: format!("grids in `{stream}` are {why}; but {but}"),
                 place: Some(site.here()),

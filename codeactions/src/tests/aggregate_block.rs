@@ -394,7 +394,7 @@ int child_args, child_aggregated;
 fn default_arguments_of_the_parent() {
     let text =
         program("child<<<1, 32>>>(out, begin, count);").replace("int n) {\n    int v", "int n = 3) {\n    int v");
-    rewrite(ID, &text).has(&["int n = 3, gridfuse::Arena arena = {}) {"]);
+    rewrite(ID, &text).has(&["int n = 3, gridfuse::Arena arena = gridfuse::Arena()) {"]);
     refuses(
         ID,
         &text.replace("(out, row, n);", "(out, row);"),

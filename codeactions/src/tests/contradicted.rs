@@ -151,3 +151,50 @@ void run(int* out) {{ parent<<<2, 32>>>(out, 64); }}
         rewrite(id, &program("out[i] = n;"));
     }
 }
+
+/// A parent whose threads make a stream of their own, and put these launches into it.
+fn own_stream(child: &str, launches: &str) -> String {
+    format!(
+        r#"__global__ void make(int* to, int n) {{ to[threadIdx.x] = n; }}
+__global__ void child(int* to, const int* from, int n) {{ {child} }}
+__global__ void parent(int* out, int n) {{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    cudaStream_t s;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    {launches}
+    cudaStreamDestroy(s);
+}}
+void run(int* out) {{ parent<<<2, 32>>>(out, 64); }}
+"#
+    )
+}
+
+#[test]
+fn launches_that_hand_on_in_a_stream() {
+    const ADDS: &str = "to[threadIdx.x] = to[threadIdx.x] * 3 + n;";
+    const SUMS: &str = "int last = to[0]; to[threadIdx.x] = last + n;";
+    const FIRST: &str = "if (threadIdx.x == 0) to[0] += n;";
+    let two = "make<<<1, 32, 0, s>>>(out + 32 * t, n); $0child<<<1, 32, 0, s>>>(out + 32 * t, out, n);";
+    let both = "for (int k = 0; k < n; ++k) { $0child<<<1, 32, 0, s>>>(out + 32 * t, out, k); make<<<1, 32, 0, s>>>(out, k); }";
+    let one = "for (int k = 0; k < n; ++k) child<<<1, 32, 0, s>>>(out + 32 * t, out, k);";
+    for child in [ADDS, SUMS, FIRST] {
+        for id in ["aggregate-block", "aggregate-grid", "threshold", "serialize"] {
+            refuses(id, &own_stream(child, one), "aren't independent of each other");
+        }
+        for (id, launches) in [
+            ("threshold", two),
+            ("threshold", both),
+            ("serialize", two),
+            ("serialize", both),
+        ] {
+            refuses(id, &own_stream(child, launches), "aren't independent of each other");
+        }
+    }
+    // Nobody reads what another grid writes, or nothing tells.
+    for child in ["to[threadIdx.x] = n;", "to[from[n]] += n;", "to[blockDim.x] = to[0];"] {
+        rewrite("aggregate-block", &own_stream(child, one));
+    }
+    for child in ["to[threadIdx.x] = n;", "to[from[n]] += n;"] {
+        rewrite("threshold", &own_stream(child, two));
+    }
+}

@@ -246,7 +246,13 @@ fn default_arguments_stand_once() {
     let own = format!("{head})");
     for (declared, defined) in [(" = 3", ""), ("", " = 3"), ("", "")] {
         let text = with(&own, &format!("{head}{declared});\n{head}{defined})"));
-        let default = |has: &str| if has.is_empty() { "" } else { " = {}" };
+        let default = |has: &str| {
+            if has.is_empty() {
+                ""
+            } else {
+                " = gridfuse::ChainMemory()"
+            }
+        };
         for id in ALL {
             let result = rewrite(id, &text);
             let flat = result.text().split_whitespace().collect::<Vec<_>>().join(" ");

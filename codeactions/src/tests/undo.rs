@@ -39,6 +39,28 @@ fn round_trip(text: &str, ids: &[&str]) {
 const LAUNCH: &str = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);";
 
 #[test]
+fn functions_of_one_line_and_parameters_without_names() {
+    let one_line = "__global__ void child(int* o, int, float) { o[threadIdx.x] += 1; }\n\
+                    __global__ void parent(int* o, int n) { int t = threadIdx.x; if (t < n) child<<<1, 32>>>(o + 32 * t, n, 1.0f); }\n\
+                    void run(int* o) { parent<<<1, 32>>>(o, 3); }\n";
+    let named = one_line.replace(
+        "int, float) { o[threadIdx.x] += 1; }",
+        "int arg2, float arg4) { o[threadIdx.x] += arg2; }",
+    );
+    for text in [one_line, &named] {
+        for ids in [
+            &["aggregate-block"][..],
+            &["aggregate-grid"],
+            &["threshold"],
+            &["serialize"],
+            &["coarsen"],
+        ] {
+            round_trip(text, ids);
+        }
+    }
+}
+
+#[test]
 fn rewrites_are_taken_back_exactly() {
     let text = program(LAUNCH);
     for ids in [

@@ -105,7 +105,9 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
             .into_iter()
             .map(|id| Site::new(db, id))
             .collect();
-        launch_bounds::keep_with_more_code(&parent, launches.ok().as_deref(), edit);
+        launch_bounds::keep_with_more_code(&parent, launches.as_deref().ok(), edit);
+        let launches = launches.as_deref().unwrap_or_default();
+        launch_bounds::assume_enough(&parent, launches, &[child.worker()], edit);
     }
     draft.finish()
 }

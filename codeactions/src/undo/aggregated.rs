@@ -21,6 +21,25 @@ use crate::facts::pure;
 use crate::facts::site::Site;
 use crate::transforms::stream::{self, FOLLOWED_BY, STREAM_ARENA};
 
+/// The statement at the top of a function, with the white space around it, if all that follows it there stands on one line: the function
+/// had one line before the statement came.
+fn opens_one_line(db: &dyn Db, function: FunctionItem<'_>, statement: FileRange) -> Option<FileRange> {
+    let text = statement.file.text(db);
+    let body = function.body_span(db).shift(function.start(db));
+    let (before, behind) = (
+        text.get(body.start as usize + 1..statement.range.start as usize)?,
+        text.get(statement.range.end as usize..body.end as usize)?,
+    );
+    let rest = behind.trim_start();
+    let apart = before.contains('\n') && before.trim().is_empty() && behind.len() > rest.len();
+    let start = body.start + 1;
+    let end = statement.range.end + (behind.len() - rest.len()) as u32;
+    (apart && !rest.contains('\n')).then_some(FileRange {
+        file: statement.file,
+        range: TextRange::new(start, end),
+    })
+}
+
 /// A declaration `gridfuse::Aggregator<Granularity, kernel> name(arena, …);`.
 struct Aggregator<'db> {
     name: String,
@@ -104,7 +123,13 @@ fn peeled<'db>(
         if !arenas.contains(own_arena) {
             arenas.push(own_arena.clone());
         }
-        edit.delete_lines(aggregator.statement);
+        match aggregators.as_slice() {
+            [only] if opens_one_line(db, parent, only.statement).is_some() => {
+                let whole = opens_one_line(db, parent, only.statement).unwrap_or(only.statement);
+                edit.replace(whole, " ");
+            }
+            _ => edit.delete_lines(aggregator.statement),
+        }
         deleted.push(aggregator.statement);
     }
     launches(db, &aggregators, &text, &tokens, file, stream, &mut edit)?;

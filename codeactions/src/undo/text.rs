@@ -172,10 +172,34 @@ pub fn put_body_back<'db>(
     let start = worker.start(db);
     let head = TextRange::new(signature.head_span.start + start, signature.params_span.end + start);
     let original = TextRange::new(child.head_start, child.params_range().end);
-    let code = original.text(&child.text).to_owned();
     let file = worker.file(db);
+    let behind = TextRange::new(head.end, place(db, worker).range.end);
+    let text = file.text(db);
+    let body: Vec<&str> = lex::identifiers(behind.text(&text)).collect();
+    let code = without_made_up_names(original.text(&child.text), child, &body);
     edit.replace(FileRange { file, range: head }, code);
     delete_item(edit, kernel);
+}
+
+/// The head of a kernel without the names that parameters got which had none, as the kernel that takes their place has to pass them on:
+/// `arg2` for the second one, in a body that doesn't use it.
+fn without_made_up_names(head: &str, child: &Child<'_>, body: &[&str]) -> String {
+    let mut code = head.to_owned();
+    for (index, parameter) in child.params.iter().enumerate() {
+        if parameter.name != format!("arg{}", index + 1) || body.contains(&&*parameter.name) {
+            continue;
+        }
+        let tokens = lex::code_tokens(&code);
+        let own = tokens.windows(2).find(|pair| {
+            let follows = matches!(pair[1].text(&code), "," | ")" | "[");
+            follows && pair[0].text(&code) == parameter.name
+        });
+        if let Some(name) = own.map(|pair| pair[0]) {
+            let kept = code.get(..name.start).unwrap_or("").trim_end().len();
+            code.replace_range(kept..name.end, "");
+        }
+    }
+    code
 }
 
 /// The function with the child's body that is called by one which runs its grids in a thread; `None` where that has the body itself.

@@ -204,7 +204,11 @@ std::vector<Global>& all_globals() {
     auto& list = registered();
     std::sort(list.begin(), list.end(), [](const Registered& a, const Registered& b) { return a.address < b.address; });
     for (const Registered& r : list) {
-        if (!globals->empty() && globals->back().allocation.begin == r.address) continue;   // an inline variable of several files
+        if (!globals->empty() && globals->back().allocation.begin == r.address) {
+            // An inline variable of several files, or another member of a union.
+            globals->back().allocation.bytes = std::max(globals->back().allocation.bytes, r.bytes);
+            continue;
+        }
         Global global{};
         global.allocation.begin = r.address;
         global.allocation.bytes = r.bytes;

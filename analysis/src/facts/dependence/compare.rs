@@ -438,22 +438,46 @@ impl<'a, 'db> Comparison<'a, 'db> {
     }
 
     /// Two executions get to both accesses at the same place, whatever the numbers are: the subscripts are the same for one thread of
-    /// two grids, and what differs between the executions isn't in them.
+    /// two grids, or for the first thread of each, and what differs between the executions isn't in them.
     fn meet(&self, a: &Access<'db>, b: &Access<'db>) -> bool {
+        let all = |p: &Polynomial| Some(p.clone());
+        // The first one is there however large grids and blocks are; their sizes aren't 0.
+        let from_zero = |symbol: &Symbol| self.range(false, symbol).meet(self.range(true, symbol)).lo == Some(0);
+        let first = |p: &Polynomial| {
+            p.substitute(&mut |symbol| match symbol {
+                Symbol::Index(_) if from_zero(symbol) => Some(Polynomial::constant(0)),
+                other => Some(Polynomial::symbol(other.clone())),
+            })
+        };
+        self.meet_for(a, b, &all) || self.meet_for(a, b, &first)
+    }
+
+    /// The same for the threads of grids for which a number is what `of` says.
+    fn meet_for(&self, a: &Access<'db>, b: &Access<'db>, of: &dyn Fn(&Polynomial) -> Option<Polynomial>) -> bool {
         let alike = |symbol: &Symbol| match symbol {
             Symbol::Index(_) => true,
             // Any two threads may also be one thread.
             Symbol::Builtin(..) => !matches!(self.executions, Executions::Threads) || self.shared(symbol),
             _ => self.shared(symbol),
         };
-        let equal = |guard: &Guard| !guard.zero || guard.value.symbols().all(alike);
+        let holds = |guard: &Guard| {
+            let Some(value) = of(&guard.value) else { return false };
+            match value.as_constant() {
+                Some(number) if guard.zero => number == 0,
+                Some(number) => number >= 0,
+                None => !guard.zero || value.symbols().all(alike),
+            }
+        };
         let (Some(x), Some(y)) = (&a.offset, &b.offset) else {
             return false;
         };
+        let (Some(x), Some(y)) = (of(&x.polynomial), of(&y.polynomial)) else {
+            return false;
+        };
         a.root == b.root
-            && a.guards.iter().chain(&b.guards).all(equal)
-            && x.polynomial.symbols().chain(y.polynomial.symbols()).all(alike)
-            && x.polynomial.minus(&y.polynomial) == Some(Polynomial::constant(0))
+            && a.guards.iter().chain(&b.guards).all(holds)
+            && x.symbols().chain(y.symbols()).all(alike)
+            && x.minus(&y) == Some(Polynomial::constant(0))
     }
 
     /// Compares two accesses.

@@ -38,6 +38,7 @@ pub use location::Root;
 pub use parent::{After, Meeting, after};
 pub use polynomial::{Interval, Polynomial, Symbol};
 pub use prefix::{Prefix, prefixes};
+pub use sizes::most_threads;
 pub use subscript::{Fit, Value};
 pub(crate) use variables::exposed;
 pub use wait::{Waited, behind_wait, unchanged};

@@ -71,3 +71,12 @@ pub(super) fn sizes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Sizes 
     }
     found.unwrap_or(unknown)
 }
+
+/// The most threads that a block of a kernel has, as far as its launches tell. No block has more than 1,024.
+pub fn most_threads(db: &dyn Db, kernel: FunctionItem<'_>) -> u64 {
+    let block = sizes(db, kernel).block;
+    let threads = block.iter().try_fold(1u64, |threads, axis| {
+        threads.checked_mul(u64::try_from(axis.hi?.max(1)).ok()?)
+    });
+    threads.unwrap_or(1024).min(1024)
+}

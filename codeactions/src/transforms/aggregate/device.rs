@@ -56,6 +56,7 @@ pub fn give_arena<'db>(
     let launches = parent.all_launches(function).filter(|_| !outlined);
     if let Some(needed) = needed {
         launch_bounds::keep(function, launches, needed, refusals, edit);
+        launch_bounds::assume_enough(function, parent.launches(), &[], edit);
     }
     let arena = parent.existing().unwrap_or(&plan.arena);
     parent.add_arena(function, header, &room, &plan.arena, outlined, edit);

@@ -128,6 +128,14 @@ impl Strategy for InStream {
             .any(|group| plan.groups[*group].serial.is_some())
         {
             launch_bounds::keep_with_more_code(function, parent.all_launches(function), edit);
+            let serial = plan
+                .needs(index)
+                .into_iter()
+                .filter(|group| plan.groups[*group].serial.is_some());
+            let children: Vec<_> = serial
+                .map(|group| plan.collection.children[plan.groups[group].child].worker())
+                .collect();
+            launch_bounds::assume_enough(function, parent.launches(), &children, edit);
         }
         follow(plan, index, parent, header, refusals, edit);
     }

@@ -67,16 +67,13 @@ pub fn write<'db>(
     for declaration in &chain.declarations {
         let file = declaration.file(db);
         header.include_in(db, edit, file);
+        let memory = format!("{MEMORY} {}", writer.names.memory);
         let list = declaration.signature(db).params_span.shift(declaration.start(db));
         target::append_item(
             edit,
             file,
             list,
-            &format!(
-                "{MEMORY} {}{}",
-                writer.names.memory,
-                target::default_behind(db, *declaration)
-            ),
+            &format!("{memory}{}", target::default_behind(db, *declaration, &memory)),
         );
     }
     writer.front(edit);
@@ -345,8 +342,9 @@ impl Writer<'_, '_> {
         }
         head.push_str(TextRange::new(kernel.head_start, name_end).text(&kernel.text));
         let head = verbatim(&head, &indent);
-        let default = target::default_behind(kernel.db, kernel.item);
-        let memory = format!("{MEMORY} {}{default}", names.memory);
+        let memory = format!("{MEMORY} {}", names.memory);
+        let default = target::default_behind(kernel.db, kernel.item, &memory);
+        let memory = format!("{memory}{default}");
         let params = verbatim(&written_params(kernel, true), &indent);
         let comma = if kernel.params.is_empty() { "(" } else { ", " };
         let open = if kernel.params.is_empty() {

@@ -14,6 +14,7 @@ use gridfuse_analysis::facts::launch::takes_flat_blocks;
 use crate::api::refusal::Ineligible;
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
+use crate::emit::launch_bounds;
 use crate::emit::split::Split;
 use crate::facts::order;
 use crate::transforms::aggregate::shared_memory;
@@ -48,6 +49,7 @@ pub fn promote(mut draft: Draft<'_>, promotion: &Promotion) -> Result<SourceEdit
     let db = draft.site.db;
     refuse_other_kernel(&mut draft)?;
     let chain = Chain::find(&mut draft)?;
+    launch_bounds::assume_enough(&chain.function, &chain.entries, &[], &mut draft.edit);
     let refusals = &mut draft.refusals;
     let form = match promotion {
         Promotion::Wait => Some(Form::Wait),

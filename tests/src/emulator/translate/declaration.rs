@@ -35,7 +35,8 @@ impl Declaration {
         let mut at = start;
         let (first, parenthesised) = loop {
             match stream.word(at) {
-                "" | "operator" | "}" | ")" | "]" => return None,
+                "" if !(stream.in_macro() && name.is_some()) => return None,
+                "operator" | "}" | ")" | "]" => return None,
                 "template" => at = stream.angles(at + 1)?,
                 _ if stream.attribute(at) => {
                     named |= stream.word(at) == "decltype";
@@ -48,6 +49,7 @@ impl Declaration {
                 }
                 "[" if stream.word(at + 1) == "[" && name.is_none() => at = stream.partner(at)?,
                 "[" | "=" | ";" | "," | "{" => break (name?, None),
+                "" if stream.in_macro() && name.is_some() => break (name?, None),
                 "(" if matches!(stream.word(at + 1), "*" | "&") => {
                     let close = stream.partner(at)?;
                     let inner = (at + 1..close).find(|inner| stream.is_word(*inner) && !cv(stream.word(*inner)))?;
@@ -108,6 +110,8 @@ impl Declaration {
             loop {
                 match stream.word(at) {
                     "," | ";" => break,
+                    // Who uses the macro writes the `;`.
+                    "" if stream.in_macro() => break,
                     "(" | "[" | "{" => at = stream.partner(at)?,
                     "<" if stream.opens_template(at) => at = stream.angles(at).unwrap_or(at),
                     "" | ")" | "]" | "}" => return None,
@@ -122,7 +126,7 @@ impl Declaration {
                 extents,
                 initialiser: initialiser.map(|from| from..at),
             });
-            if stream.word(at) == ";" {
+            if matches!(stream.word(at), ";" | "") {
                 return Some(Declaration {
                     tokens: start..at,
                     specifiers,
@@ -149,6 +153,28 @@ impl Declaration {
     /// Whether a word is among the specifiers.
     pub fn has(&self, stream: &Stream<'_>, word: &str) -> bool {
         self.specifiers.clone().any(|at| stream.word(at) == word)
+    }
+
+    /// Whether it is a reference to a variable, and none itself.
+    pub fn reference(&self, stream: &Stream<'_>, declarator: &Declarator) -> bool {
+        (declarator.tokens.start..declarator.name).any(|at| stream.word(at) == "&")
+    }
+
+    /// Whether a type stands before the names, and not only words that say what kind of variable it is.
+    pub fn typed(&self, stream: &Stream<'_>) -> bool {
+        const NO_TYPE: [&str; 9] = [
+            "static",
+            "extern",
+            "inline",
+            "const",
+            "constexpr",
+            "volatile",
+            "__forceinline__",
+            "__noinline__",
+            "thread_local",
+        ];
+        let mut words = self.specifiers.clone().map(|at| stream.word(at));
+        words.any(|word| !NO_TYPE.contains(&word) && !word.starts_with("__"))
     }
 
     /// Whether the variable itself is constant: a constant pointer, or a constant that is no pointer.

@@ -23,6 +23,9 @@ pub struct Stream<'t> {
     partner: Vec<Option<usize>>,
     scopes: Vec<Scope>,
     in_macro: bool,
+    /// The macro whose body it is, and its parameters.
+    macro_name: &'t str,
+    parameters: Vec<&'t str>,
 }
 
 /// A preprocessor directive.
@@ -131,14 +134,24 @@ impl<'t> Directive<'t> {
     pub fn body(&self) -> Option<Stream<'t>> {
         let name = self.tokens.get(2).filter(|_| self.name() == "define")?;
         let mut first = 3;
+        let mut parameters = Vec::new();
         if let Some(paren) = self.tokens.get(3)
             && paren.start == name.end
             && paren.text(self.text) == "("
         {
             first = 1 + self.tokens.iter().position(|token| token.text(self.text) == ")")?;
+            parameters.extend(
+                self.tokens
+                    .get(4..first)
+                    .unwrap_or_default()
+                    .iter()
+                    .map(|token| token.text(self.text)),
+            );
         }
         let mut stream = Stream::new(self.text, self.tokens.get(first..)?.to_vec(), &[]);
         stream.in_macro = true;
+        stream.macro_name = name.text(self.text);
+        stream.parameters = parameters;
         stream.scopes.fill(Scope::Body);
         Some(stream)
     }
@@ -152,6 +165,8 @@ impl<'t> Stream<'t> {
             scopes: Vec::with_capacity(tokens.len()),
             tokens,
             in_macro: false,
+            macro_name: "",
+            parameters: Vec::new(),
         };
         stream.match_brackets(directives);
         stream
@@ -253,6 +268,16 @@ impl<'t> Stream<'t> {
     /// Whether this is a macro's body.
     pub fn in_macro(&self) -> bool {
         self.in_macro
+    }
+
+    /// The macro whose body it is; empty if it is none.
+    pub fn macro_name(&self) -> &'t str {
+        self.macro_name
+    }
+
+    /// Whether a word is a parameter of the macro whose body it is.
+    pub fn is_parameter(&self, word: &str) -> bool {
+        self.parameters.contains(&word)
     }
 
     /// Number of tokens.

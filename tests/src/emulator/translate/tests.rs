@@ -391,6 +391,54 @@ fn global_variables() {
 }
 
 #[test]
+fn global_variables_without_a_plain_declaration() {
+    let cases = [
+        (
+            "__device__ int x; __device__ int& y = x;",
+            format!(
+                "__device__ int x __attribute__((section(\"emu_globals\")));{} __device__ int& y = x;",
+                registered(1, "x", "Device")
+            ),
+        ),
+        (
+            "struct S { static inline __device__ int x = 1; };",
+            format!(
+                "struct S {{ static inline __device__ int x = 1;{} }};",
+                registered(1, "x", "Device").replace("static const", "static inline const")
+            ),
+        ),
+        (
+            "static __device__ union { int a, b[2]; float c; };",
+            format!(
+                "static __device__ union {{ int a, b[2]; float c; }};{}{}{}",
+                registered(1, "a", "Device"),
+                registered(2, "b", "Device"),
+                registered(3, "c", "Device")
+            ),
+        ),
+        (
+            "#define V __constant__ int x;\n",
+            format!("#define V __constant__ int x;{}\n", registered(1, "x", "Constant")),
+        ),
+        (
+            "#define V(type, name) __device__ type name\nV(int, x);",
+            "#define V(type, name) __device__ type name; static const ::emu::RegisterGlobal emu_reg_1_##name{&name, \
+             sizeof name, #name, ::emu::Space::Device}\nV(int, x);"
+                .to_owned(),
+        ),
+        (
+            "template <class T, int N = 1> __device__ T x = 3;",
+            "template <class T, int N = 1> __device__ T x = (::emu::RegisterGlobal{&x<T, N>, sizeof x<T, N>, \"x\", \
+             ::emu::Space::Device}, 3);"
+                .to_owned(),
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(translated(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_global_variable() {
     for text in [
         "__device__ int f(int x);",
@@ -402,13 +450,14 @@ fn what_is_no_global_variable() {
         "#define HD __host__ __device__\nHD int f();",
         "void f() { auto g = [=] __device__ (int x) { return x; }; }",
         "__device__ std::pair<int, int> f();",
+        "#define F(type, name) static __device__ type name\nF(int, f)(int x) { return x; }",
+        "#define API(type) static __device__ inline type\nAPI(int) f(int x) { return x; }",
     ] {
         assert_eq!(translated(text), text);
     }
-    assert!(refused("template <class T> __device__ T x;").contains("a variable template"));
-    assert!(refused("struct S { static inline __device__ int x = 1; };").contains("inline member"));
+    assert!(refused("template <class T> __device__ T S<T>::x;").contains("a variable template"));
+    assert!(refused("__device__ union { struct { int a; }; int b; };").contains("an anonymous union"));
     assert!(refused("void f() { static __device__ int x; }").contains("a local variable in device memory"));
-    assert!(refused("#define V __device__ int x;\n").contains("a macro that declares"));
 }
 
 #[test]

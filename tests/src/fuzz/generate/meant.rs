@@ -56,15 +56,48 @@ impl Generator {
         self.of_blocks(march, Some(int(8)), vec![when(first, inner)]);
     }
 
-    /// The other names that lead to a variable are in `tests/fixtures/once_wrong` alone: the emulator knows no variables that a macro, a
-    /// reference, a class, an anonymous union or a template declares.
+    /// A variable of the device to which its own name doesn't lead.
     fn unfollowed_variable(&mut self) {
-        self.feature("another name of a namespace");
-        let (space, total, other) = (self.fresh("sums"), self.fresh("total"), self.fresh("other"));
-        self.text(format!(
-            "namespace {space} {{\n__device__ int {total};\n}}\nnamespace {other} = {space};"
-        ));
-        let name = format!("{other}::{total}");
+        let (class, total) = (self.fresh("Sums"), self.fresh("total"));
+        let (declared, name) = match self.random.below(6) {
+            0 => {
+                self.feature("variable of a class");
+                let declared = format!(
+                    "struct {class} {{\n    static __device__ int {total};\n}};\n__device__ int {class}::{total};"
+                );
+                (declared, format!("{class}::{total}"))
+            }
+            1 => {
+                self.feature("reference to a variable");
+                let declared = format!("__device__ int {class};\n__device__ int& {total} = {class};");
+                (declared, total)
+            }
+            2 => {
+                self.feature("variable that a macro declares");
+                let declared = format!("#define {class}(name) __device__ int name\n{class}({total});");
+                (declared, total)
+            }
+            3 => {
+                self.feature("part of an anonymous union");
+                let part = self.fresh("part");
+                let declared = format!("static __device__ union {{\n    int {total};\n    float {part};\n}};");
+                (declared, total)
+            }
+            4 => {
+                self.feature("another name of a namespace");
+                let other = self.fresh("other");
+                let declared =
+                    format!("namespace {class} {{\n__device__ int {total};\n}}\nnamespace {other} = {class};");
+                (declared, format!("{other}::{total}"))
+            }
+            _ => {
+                self.feature("variable template");
+                let declared = format!("template <class T> __device__ T {total} = 0;");
+                // A statement that begins with `total<int>` is nothing that the grammar knows.
+                (declared, format!("({total}<int>)"))
+            }
+        };
+        self.text(declared);
         self.handed_over(&format!("{name} = k + 5;"), &name);
     }
 

@@ -1,0 +1,52 @@
+//! The alignment that a class asks for: what is written down for launches is aligned to so many bytes, and no more.
+
+use gridfuse_analysis::base::db::{Db, SourceFile};
+use gridfuse_analysis::hir::included::included_files;
+
+use crate::edit::lex::{self, code_tokens_of};
+
+/// What the runtime aligns the arguments of a launch to.
+pub(crate) const MOST_ALIGNED: u64 = 128;
+
+/// The largest number of bytes that a class, or a member of it, is said to be aligned to, where that is a number.
+pub(crate) fn aligned_to(db: &dyn Db, file: SourceFile, class: &str) -> Option<u64> {
+    let all = included_files(db, file)
+        .iter()
+        .filter_map(|file| in_file(db, *file, class));
+    all.max()
+}
+
+fn in_file(db: &dyn Db, file: SourceFile, class: &str) -> Option<u64> {
+    let text = file.text(db);
+    if !text.contains("align") {
+        return None;
+    }
+    let tokens = code_tokens_of(db, file);
+    let word = |at: usize| tokens.get(at).map_or("", |t: &lex::Token| t.text(&text));
+    let mut largest = None;
+    for name in (0..tokens.len()).filter(|at| word(*at) == class) {
+        // Back to `struct`, over attributes and what they hold.
+        let head = (0..name)
+            .rev()
+            .take_while(|at| !matches!(word(*at), ";" | "{" | "}"))
+            .find(|at| matches!(word(*at), "struct" | "class" | "union"));
+        let Some(head) = head else { continue };
+        let mut depth = 0u32;
+        for at in head..tokens.len() {
+            match word(at) {
+                "{" => depth += 1,
+                "}" => depth = depth.saturating_sub(1),
+                ";" if depth == 0 => break,
+                "alignas" | "__align__" | "aligned" | "__aligned__" if word(at + 1) == "(" => {
+                    let number = word(at + 2).trim_end_matches(['u', 'U', 'l', 'L']).parse().ok();
+                    largest = largest.max(number);
+                }
+                _ => {}
+            }
+            if depth == 0 && word(at) == "}" {
+                break;
+            }
+        }
+    }
+    largest
+}
