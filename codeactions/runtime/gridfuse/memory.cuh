@@ -5,12 +5,11 @@
 #ifndef GRIDFUSE_MEMORY_CUH
 #define GRIDFUSE_MEMORY_CUH
 
-#include "version.cuh"
+#include "lock.cuh"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 namespace gridfuse {
 inline namespace v1 {
@@ -24,7 +23,7 @@ public:
     /// Memory of at least `bytes` that was given back in this stream, or null. `bytes` becomes its size,
     /// `zeros` the number of bytes at its front that are zero when a launch in this stream begins; `turn` is as it was given.
     void* take(int device, unsigned long long stream, std::size_t& bytes, std::size_t& zeros, unsigned& turn) {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const Lock lock(held_);
         for (Piece& piece : pieces_) {
             if (piece.memory != nullptr && piece.stream == stream && piece.device == device && piece.bytes >= bytes) {
                 void* const memory = piece.memory;
@@ -40,7 +39,7 @@ public:
 
     /// Keeps memory for later launches in this stream; false if there is no place for more.
     bool give(int device, unsigned long long stream, void* memory, std::size_t bytes, std::size_t zeros, unsigned turn) {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const Lock lock(held_);
         for (Piece& piece : pieces_) {
             if (piece.memory == nullptr) {
                 piece = {memory, bytes, zeros, stream, device, turn};
@@ -70,7 +69,7 @@ private:
         int device = 0;
         unsigned turn = 0;
     };
-    std::mutex mutex_;
+    std::atomic<bool> held_{false};
     Piece pieces_[16];
 };
 
@@ -128,11 +127,8 @@ private:
     static cudaMemPool_t pool_of(int device) {
         constexpr int kDevices = 64;
         static std::atomic<cudaMemPool_t> pools[kDevices];
-        static std::mutex creating;
         if (device < 0 || device >= kDevices) return nullptr;
         if (const cudaMemPool_t pool = pools[device].load(std::memory_order_acquire)) return pool;
-        const std::lock_guard<std::mutex> lock(creating);
-        if (const cudaMemPool_t pool = pools[device].load(std::memory_order_relaxed)) return pool;
         // Making a pool is no part of a graph that some stream is capturing.
         cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
         if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) return nullptr;
@@ -145,7 +141,12 @@ private:
         if (cudaMemPoolCreate(&pool, &properties) == cudaSuccess) {
             std::uint64_t keep = UINT64_MAX;
             (void)cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
-            pools[device].store(pool, std::memory_order_release);
+            // Another thread may have made one meanwhile: that one is the pool then.
+            cudaMemPool_t first = nullptr;
+            if (!pools[device].compare_exchange_strong(first, pool, std::memory_order_acq_rel, std::memory_order_acquire)) {
+                (void)cudaMemPoolDestroy(pool);
+                pool = first;
+            }
         } else {
             pool = nullptr;
         }
