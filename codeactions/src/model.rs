@@ -117,7 +117,8 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
         advice.best.push(Proposal {
             ids: vec!["aggregate-grid-stream"],
             option: None,
-            why: "what the host has launched behind the parent begins sooner than what is launched for it".to_owned(),
+            why: "a grid that the host launches behind the parent begins sooner than one that the device launches"
+                .to_owned(),
         });
         let why = "what runs the child grids is launched anyway";
         advice.without_with_best = vec![

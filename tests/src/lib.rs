@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`announce`] | what is installed, and where |
 //! | [`cli`] | the command line, temporary directories, work on two threads |
+//! | [`compile_time`] | what the runtime header costs those who compile |
 //! | [`docs`] | the pages that are made from the source |
 //! | [`editors`] | real editors, installed on first use |
 //! | [`emulator`] | runs CUDA programs on the CPU |
@@ -30,6 +31,7 @@
 
 pub mod announce;
 pub mod cli;
+pub mod compile_time;
 pub mod docs;
 pub mod editors;
 pub mod emulator;

@@ -122,7 +122,7 @@ const NOTE: &str =
     "<!-- Made by `cargo run -p gridfuse-tests --bin overhead` with a compiler; changes belong there. -->";
 
 /// Rewrites a source in place; false when that isn't possible.
-fn rewritten(file: &Path, line: usize, rewrite: &str, options: &[&str]) -> Result<bool> {
+pub(crate) fn rewritten(file: &Path, line: usize, rewrite: &str, options: &[&str]) -> Result<bool> {
     let mut command = Command::new(workspace::gridfuse_bin());
     command
         .arg("rewrite")

@@ -180,3 +180,21 @@ fn every_entry_is_tested() {
     }
     assert!(untested.is_empty(), "no test names these: {untested:#?}");
 }
+
+/// Since which version there is a diagnostic or a rewrite, users read in the changelog.
+#[test]
+fn every_entry_is_in_the_changelog() {
+    let changelog = read(&workspace::root().join("docs/CHANGELOG.md"));
+    let missing: Vec<String> = FOLDERS
+        .iter()
+        .flat_map(|(folder, _)| entries(folder))
+        .filter(|(id, _)| !changelog.contains(&format!("`{id}`")))
+        .map(|(id, path)| {
+            format!(
+                "{id}, of {}: name it in the newest entry of docs/CHANGELOG.md",
+                shown(&path)
+            )
+        })
+        .collect();
+    assert!(missing.is_empty(), "users don't hear of these: {missing:#?}");
+}

@@ -52,8 +52,8 @@ pub const VECTORS: &[&str] = &[
     "double4",
 ];
 
-/// Types that are copied byte by byte and can be constructed in device code: the language's own and CUDA's.
-pub const PLAIN_TYPES: &[&str] = &[
+/// Types that are numbers, by all their names.
+pub const NUMBERS: &[&str] = &[
     "bool",
     "char",
     "signed char",
@@ -79,17 +79,9 @@ pub const PLAIN_TYPES: &[&str] = &[
     "uint16_t",
     "uint32_t",
     "uint64_t",
-    "intptr_t",
-    "uintptr_t",
     "uint",
     "ushort",
-    "uchar",
     "ulong",
-    "dim3",
-    "cudaStream_t",
-    "cudaEvent_t",
-    "cudaTextureObject_t",
-    "cudaSurfaceObject_t",
     "short int",
     "long int",
     "long long int",
@@ -98,6 +90,18 @@ pub const PLAIN_TYPES: &[&str] = &[
     "unsigned long long int",
     "signed",
     "signed int",
+];
+
+/// Other types that are copied byte by byte and can be constructed in device code: the language's own and CUDA's.
+const OTHERS: &[&str] = &[
+    "intptr_t",
+    "uintptr_t",
+    "uchar",
+    "dim3",
+    "cudaStream_t",
+    "cudaEvent_t",
+    "cudaTextureObject_t",
+    "cudaSurfaceObject_t",
     "wchar_t",
     "cudaError_t",
     "half",
@@ -107,11 +111,16 @@ pub const PLAIN_TYPES: &[&str] = &[
     "clock_t",
 ];
 
+/// Whether this is the name of a type that is copied byte by byte and can be constructed in device code, and no vector.
+pub fn is_plain_name(name: &str) -> bool {
+    NUMBERS.contains(&name) || OTHERS.contains(&name)
+}
+
 /// Whether a type is one of the language's or CUDA's own.
 pub fn is_plain_type(ty: &str) -> bool {
     let ty = ty.trim().trim_start_matches("const ").trim();
     let ty = ty.strip_prefix("std::").unwrap_or(ty);
-    PLAIN_TYPES.contains(&ty) || VECTORS.contains(&ty)
+    is_plain_name(ty) || VECTORS.contains(&ty)
 }
 
 /// Whether a type is one of CUDA's vectors.

@@ -191,7 +191,7 @@ public:
         __syncwarp(together);
         if ((together & detail::lanes_below()) != 0) return;
         if (wrote) __threadfence_block();
-        const unsigned threads = __popc(together);
+        const unsigned threads = detail::count_of(together);
         if constexpr (kGroup) {
             const unsigned before = atomicAdd(&left_in_block(), threads | (wrote ? kSomeWrote : 0));
             if ((before & (kSomeWrote - 1)) + threads == detail::block_threads()) leave_group(wrote || before >= kSomeWrote);
@@ -421,15 +421,15 @@ private:
         __match_all_sync(together, block, &same);
         __match_all_sync(together, shared_bytes, &same_shared);
         __match_all_sync(together, blocks, &same_blocks);
-        const unsigned rank = __popc(below);
-        unsigned before = rank * blocks, sum = __popc(together) * blocks;
+        const unsigned rank = detail::count_of(below);
+        unsigned before = rank * blocks, sum = detail::count_of(together) * blocks;
         if (!same_blocks) {
             // A vote for each bit: most grids are small, and any set of threads may be together here.
             before = sum = 0;
             for (unsigned bit = 0; __any_sync(together, blocks >> bit != 0); ++bit) {
                 const unsigned holders = __ballot_sync(together, blocks >> bit & 1);
-                sum += __popc(holders) << bit;
-                before += __popc(holders & below) << bit;
+                sum += detail::count_of(holders) << bit;
+                before += detail::count_of(holders & below) << bit;
             }
         }
         unsigned long long at = 0;
@@ -438,14 +438,14 @@ private:
             if constexpr (kNested) {
                 if (takes_chunk()) chunk = chunk_of_group(state(), pool(), size_class());
             }
-            at = takes_chunk() && chunk == 0 ? kNoRoom : advance(__popc(together), sum, room(chunk).capacity);
+            at = takes_chunk() && chunk == 0 ? kNoRoom : advance(detail::count_of(together), sum, room(chunk).capacity);
             if (at != kNoRoom && same && same_shared) widen(block, shared_bytes);
         }
-        at = __shfl_sync(together, at, __ffs(together) - 1);
+        at = __shfl_sync(together, at, detail::first_of(together));
         if (at == kNoRoom) return at;
         if constexpr (kNested) {
             if (takes_chunk()) {
-                chunk = __shfl_sync(together, chunk, __ffs(together) - 1);
+                chunk = __shfl_sync(together, chunk, detail::first_of(together));
                 __syncwarp(together);   // what others have done with the chunk, of which the first thread knows, comes before
             }
         }

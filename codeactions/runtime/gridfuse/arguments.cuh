@@ -55,6 +55,12 @@ struct Pack<Head, Tail...> {
 
 struct NoArguments {};
 
+/// Where an argument stands, as launches by the host want it; whatever its type makes of `&`.
+template <class T>
+inline void* address_of(T& argument) {
+    return const_cast<unsigned char*>(&reinterpret_cast<const volatile unsigned char&>(argument));
+}
+
 }   // namespace detail
 
 }   // inline namespace v1

@@ -18,13 +18,13 @@ enum class Operation { Add, Sub, Min, Max, And, Or, Xor };
 /// CUDA's.
 template <Operation Which, class T, class V>
 __device__ __forceinline__ void operate(T* place, V value) {
-    if constexpr (Which == Operation::Add) atomicAdd(place, value);
-    else if constexpr (Which == Operation::Sub) atomicSub(place, value);
-    else if constexpr (Which == Operation::Min) atomicMin(place, value);
-    else if constexpr (Which == Operation::Max) atomicMax(place, value);
-    else if constexpr (Which == Operation::And) atomicAnd(place, value);
-    else if constexpr (Which == Operation::Or) atomicOr(place, value);
-    else atomicXor(place, value);
+    if constexpr (Which == Operation::Add) atomicAdd(place, static_cast<T>(value));
+    else if constexpr (Which == Operation::Sub) atomicSub(place, static_cast<T>(value));
+    else if constexpr (Which == Operation::Min) atomicMin(place, static_cast<T>(value));
+    else if constexpr (Which == Operation::Max) atomicMax(place, static_cast<T>(value));
+    else if constexpr (Which == Operation::And) atomicAnd(place, static_cast<T>(value));
+    else if constexpr (Which == Operation::Or) atomicOr(place, static_cast<T>(value));
+    else atomicXor(place, static_cast<T>(value));
 }
 
 }   // namespace detail

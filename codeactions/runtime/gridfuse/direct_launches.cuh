@@ -7,6 +7,10 @@
 
 #include "version.cuh"
 
+// Relocatable device code, as nvcc says it and as clang does.
+#if defined(__CUDACC_RDC__) || defined(__CLANG_RDC__)
+#define GRIDFUSE_LINKED_ON_DEVICE
+#endif
 #if defined(__CUDACC_DEBUG__) && !defined(GRIDFUSE_DEBUG)
 #define GRIDFUSE_DEBUG
 #endif
@@ -20,7 +24,7 @@ inline namespace v1 {
 namespace detail {
 
 // Launches that got a grid of their own, or were run by the thread that would have launched. One for all translation units of a program that are linked on the device.
-#ifdef __CUDACC_RDC__
+#ifdef GRIDFUSE_LINKED_ON_DEVICE
 inline __device__ unsigned long long direct_launches = 0;
 #else
 static __device__ unsigned long long direct_launches = 0;
@@ -56,7 +60,7 @@ __device__ __forceinline__ void say_no_arena() {}
 
 }   // namespace detail
 
-#ifndef __CUDACC_RDC__   // each translation unit has its own counter then, and reads that
+#ifndef GRIDFUSE_LINKED_ON_DEVICE   // each translation unit has its own counter then, and reads that
 static
 #endif
 /// How many launches by aggregators have got a grid of their own since the program began, or were run by the thread that would have

@@ -14,10 +14,10 @@
 #include "aggregate.cuh"
 #include "arena_for.cuh"
 #include "launchpad.cuh"
+#include "lock.cuh"
 
+#include <atomic>
 #include <cstddef>
-#include <memory>
-#include <mutex>
 
 namespace gridfuse {
 inline namespace v1 {
@@ -41,7 +41,7 @@ __global__ void launch_each(Batch batch, Common uniform) {
 inline void place_arguments(Pack<>&, void**) {}
 template <class Head, class... Tail>
 void place_arguments(Pack<Head, Tail...>& pack, void** arguments) {
-    *arguments = std::addressof(pack.head);
+    *arguments = address_of(pack.head);
     place_arguments(pack.tail, arguments + 1);
 }
 
@@ -70,7 +70,7 @@ class Launchpads {
 public:
     /// One that lists these kernels on this device, or null.
     Launchpad* take(int device, const void* list) {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const Lock lock(held_);
         for (Launchpad** at = &free_; *at != nullptr; at = &(*at)->next) {
             Launchpad* const launchpad = *at;
             if (launchpad->device == device && launchpad->list == list) {
@@ -82,7 +82,7 @@ public:
     }
 
     void give(Launchpad* launchpad) {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const Lock lock(held_);
         launchpad->next = free_;
         free_ = launchpad;
     }
@@ -112,7 +112,7 @@ public:
     }
 
 private:
-    std::mutex mutex_;
+    std::atomic<bool> held_{false};
     Launchpad* free_ = nullptr;
 };
 

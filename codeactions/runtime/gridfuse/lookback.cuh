@@ -188,7 +188,7 @@ private:
                     const unsigned wholes = __ballot_sync(everyone, looks && state == kWhole);
                     const unsigned known = __ballot_sync(everyone, looks && (state == kWhole || state == kOwn));
                     whole = wholes != 0;
-                    last = whole ? __ffs(wholes) - 1 : limited - 1;
+                    last = whole ? static_cast<unsigned>(detail::first_of(wholes)) : limited - 1;
                     const unsigned needed = last == 31 ? ~0u : (1u << (last + 1)) - 1;
                     // The one at the limit will know its value.
                     if ((known & needed) == needed && (whole || end - limit > lanes)) break;

@@ -60,17 +60,17 @@ __device__ __forceinline__ void* allocate_alone(std::size_t bytes) {
 /// nullptr if there is no memory for it. For 0 bytes it is a place of its own, as malloc() gives one on a GPU.
 __device__ inline void* malloc_together(std::size_t bytes) {
     const unsigned together = __activemask();
-    const unsigned leader = __ffs(together) - 1, lane = detail::lane_of(detail::linear_thread());
+    const int leader = detail::first_of(together), lane = static_cast<int>(detail::lane_of(detail::linear_thread()));
     const bool takes_part = bytes <= detail::kMostTogether;
     const unsigned long long own = takes_part ? detail::part_bytes(bytes) : 0;
     unsigned long long before = 0, all = 0;
     for (unsigned rest = together; rest != 0; rest &= rest - 1) {
-        const unsigned from = __ffs(rest) - 1;
+        const int from = detail::first_of(rest);
         const unsigned long long size = __shfl_sync(together, own, from);
         if (from < lane) before += size;
         all += size;
     }
-    const unsigned parts = __popc(__ballot_sync(together, takes_part));
+    const unsigned parts = detail::count_of(__ballot_sync(together, takes_part));
     unsigned long long whole = 0;
     if (lane == leader && parts != 0) whole = reinterpret_cast<unsigned long long>(detail::allocate_together(all, parts));
     __syncwarp(together);   // the others may count parts that the leader has written
@@ -114,7 +114,7 @@ __device__ inline void free_together(const void* memory) {
     if ((same & detail::lanes_below()) != 0) return;
     // What these threads did with their parts comes before the memory is given to others.
     detail::fence();
-    const unsigned back = __popc(same);
+    const unsigned back = detail::count_of(same);
     if (atomicSub(&whole->parts, back) == back) {
         detail::fence();
         free(whole);

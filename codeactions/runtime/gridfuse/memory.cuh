@@ -5,12 +5,11 @@
 #ifndef GRIDFUSE_MEMORY_CUH
 #define GRIDFUSE_MEMORY_CUH
 
-#include "version.cuh"
+#include "lock.cuh"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 namespace gridfuse {
 inline namespace v1 {
@@ -24,7 +23,7 @@ public:
     /// Memory of at least `bytes` that was given back in this stream, or null. `bytes` becomes its size,
     /// `zeros` the number of bytes at its front that are zero when a launch in this stream begins; `turn` is as it was given.
     void* take(int device, unsigned long long stream, std::size_t& bytes, std::size_t& zeros, unsigned& turn) {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const Lock lock(held_);
         for (Piece& piece : pieces_) {
             if (piece.memory != nullptr && piece.stream == stream && piece.device == device && piece.bytes >= bytes) {
                 void* const memory = piece.memory;
@@ -42,26 +41,12 @@ public:
     /// `most` bytes of the device. What is kept of this stream makes way, as that is large enough for later launches.
     bool give(int device, cudaStream_t stream, unsigned long long id, void* memory, std::size_t bytes, std::size_t zeros, unsigned turn,
               std::size_t most) {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        std::size_t own = bytes, others = 0;
-        for (const Piece& piece : pieces_) {
-            if (piece.memory != nullptr && piece.device == device) (piece.stream == id ? own : others) += piece.bytes;
-        }
-        if (others > most || bytes > most - others) return false;
-        for (Piece& piece : pieces_) {
-            if (own <= most - others) break;
-            if (piece.memory == nullptr || piece.device != device || piece.stream != id) continue;
-            (void)cudaFreeAsync(piece.memory, stream);
-            piece.memory = nullptr;
-            own -= piece.bytes;
-        }
-        for (Piece& piece : pieces_) {
-            if (piece.memory == nullptr) {
-                piece = {memory, bytes, zeros, id, device, turn};
-                return true;
-            }
-        }
-        return false;
+        void* leaving[kPieces];
+        std::size_t count = 0;
+        const bool kept = keep({memory, bytes, zeros, id, device, turn}, most, leaving, count);
+        // Not while the lock is held: others would spin for as long.
+        for (std::size_t i = 0; i < count; ++i) (void)cudaFreeAsync(leaving[i], stream);
+        return kept;
     }
 
     static KeptMemory& instance() {
@@ -84,8 +69,34 @@ private:
         int device = 0;
         unsigned turn = 0;
     };
-    std::mutex mutex_;
-    Piece pieces_[16];
+
+    /// Puts a piece among those that are kept; `leaving`: the memory of `count` pieces of its stream that make way.
+    bool keep(const Piece& given, std::size_t most, void** leaving, std::size_t& count) {
+        const Lock lock(held_);
+        std::size_t own = given.bytes, others = 0;
+        for (const Piece& piece : pieces_) {
+            if (piece.memory != nullptr && piece.device == given.device) (piece.stream == given.stream ? own : others) += piece.bytes;
+        }
+        if (others > most || given.bytes > most - others) return false;
+        for (Piece& piece : pieces_) {
+            if (own <= most - others) break;
+            if (piece.memory == nullptr || piece.device != given.device || piece.stream != given.stream) continue;
+            leaving[count++] = piece.memory;
+            piece.memory = nullptr;
+            own -= piece.bytes;
+        }
+        for (Piece& piece : pieces_) {
+            if (piece.memory == nullptr) {
+                piece = given;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    static constexpr std::size_t kPieces = 16;
+    std::atomic<bool> held_{false};
+    Piece pieces_[kPieces];
 };
 
 /// Memory for one launch in a stream, taken and given back in stream order.
@@ -150,11 +161,8 @@ private:
     // returns it to the system at every synchronisation, and has to ask for it again.
     static cudaMemPool_t pool_of(int device) {
         static std::atomic<cudaMemPool_t> pools[kDevices];
-        static std::mutex creating;
         if (device < 0 || device >= kDevices) return nullptr;
         if (const cudaMemPool_t pool = pools[device].load(std::memory_order_acquire)) return pool;
-        const std::lock_guard<std::mutex> lock(creating);
-        if (const cudaMemPool_t pool = pools[device].load(std::memory_order_relaxed)) return pool;
         // Making a pool is no part of a graph that some stream is capturing.
         cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
         if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess) return nullptr;
@@ -169,7 +177,12 @@ private:
             std::uint64_t keep = cudaMemGetInfo(&available, &all) == cudaSuccess ? all / 16 : 0;
             (void)cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
             most_kept(device).store(static_cast<std::size_t>(keep), std::memory_order_relaxed);
-            pools[device].store(pool, std::memory_order_release);
+            // Another thread may have made one meanwhile: that one is the pool then.
+            cudaMemPool_t first = nullptr;
+            if (!pools[device].compare_exchange_strong(first, pool, std::memory_order_acq_rel, std::memory_order_acquire)) {
+                (void)cudaMemPoolDestroy(pool);
+                pool = first;
+            }
         } else {
             pool = nullptr;
         }

@@ -108,7 +108,7 @@ private:
         return nullptr;
     }
     static __device__ __noinline__ void release_to(PoolView view, Front* front) {
-        const unsigned unit = static_cast<unsigned>((reinterpret_cast<unsigned char*>(front) - view.data()) / kUnit);
+        const unsigned unit = static_cast<unsigned>(static_cast<std::size_t>(reinterpret_cast<unsigned char*>(front) - view.data()) / kUnit);
         unsigned long long& list = view.pool().free[front->size_class];
         unsigned long long head = load_relaxed(list);
         for (;;) {

@@ -25,13 +25,13 @@ __device__ __forceinline__ Place find(const unsigned* first, unsigned count, uns
         while (count > 32) {
             const unsigned step = (count + 31) / 32, at = lane * step;
             const bool reached = at < count && first[low + at] <= block;
-            const unsigned last = __popc(__ballot_sync(~0u, reached)) - 1;
+            const unsigned last = count_of(__ballot_sync(~0u, reached)) - 1;
             low += last * step;
             count = min(step, count - last * step);
         }
         const unsigned value = lane < count ? first[low + lane] : ~0u;
-        const unsigned last = __popc(__ballot_sync(~0u, value <= block)) - 1;
-        return {low + last, __shfl_sync(~0u, value, last)};
+        const unsigned last = count_of(__ballot_sync(~0u, value <= block)) - 1;
+        return {low + last, __shfl_sync(~0u, value, static_cast<int>(last))};
     }
     while (count > 1) {
         const unsigned half = count / 2;

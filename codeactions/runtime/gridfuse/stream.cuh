@@ -37,7 +37,6 @@
 #include <atomic>
 #include <climits>
 #include <cstddef>
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -295,17 +294,17 @@ private:
         const unsigned together = __activemask();
         if (__any_sync(together, blocks > detail::kMaxCollected)) return advance<MayBeFull>(1, blocks);
         const unsigned below = together & detail::lanes_below();
-        const unsigned rank = __popc(below);
+        const unsigned rank = detail::count_of(below);
         unsigned before = 0, sum = 0;
         // A vote for each bit: most grids are small, and any set of threads may be together here.
         for (unsigned bit = 0; __any_sync(together, blocks >> bit != 0); ++bit) {
             const unsigned holders = __ballot_sync(together, blocks >> bit & 1);
-            sum += __popc(holders) << bit;
-            before += __popc(holders & below) << bit;
+            sum += detail::count_of(holders) << bit;
+            before += detail::count_of(holders & below) << bit;
         }
         unsigned long long at = 0;
-        if (rank == 0) at = advance<MayBeFull>(__popc(together), sum);
-        at = __shfl_sync(together, at, __ffs(together) - 1);
+        if (rank == 0) at = advance<MayBeFull>(detail::count_of(together), sum);
+        at = __shfl_sync(together, at, detail::first_of(together));
         return at + (static_cast<unsigned long long>(rank) << detail::kBlockBits) + before;
     }
 
@@ -363,7 +362,7 @@ public:
         if (arena_.memory_ == nullptr) return;
         Batch batch(arena_);
         const auto launch = [&](auto&... uniform) {
-            void* arguments[] = {&batch, std::addressof(uniform)...};
+            void* arguments[] = {&batch, detail::address_of(uniform)...};
             return cudaLaunchKernel(Kernel, dim3(resident_blocks()), dim3(X, Y, Z), arguments, 0, stream_);
         };
         if (std::apply(launch, uniform_) != cudaSuccess) memory_.spoil();   // the error stays for the program to see

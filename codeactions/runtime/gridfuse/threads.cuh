@@ -36,6 +36,12 @@ __device__ __forceinline__ unsigned lanes_below() {
     return mask;
 }
 
+/// How many lanes a set of them has.
+__device__ __forceinline__ unsigned count_of(unsigned lanes) { return static_cast<unsigned>(__popc(lanes)); }
+
+/// The first lane of a set that isn't empty; as shuffles take it.
+__device__ __forceinline__ int first_of(unsigned lanes) { return __ffs(static_cast<int>(lanes)) - 1; }
+
 /// The dynamic shared memory of a block.
 __device__ __forceinline__ unsigned dynamic_shared_bytes() {
     unsigned bytes;

@@ -106,6 +106,24 @@ pub fn code_tokens(text: &str) -> Vec<Token> {
     found
 }
 
+/// The bracket that closes the one at `open`, among code tokens.
+pub fn closing(text: &str, tokens: &[Token], open: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    for (index, token) in tokens.iter().enumerate().skip(open) {
+        match token.text(text) {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(index);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// The texts of the code tokens of `text`: equal for two pieces of code that differ in white space and comments only.
 pub fn code_words(text: &str) -> Vec<&str> {
     code_tokens(text).into_iter().map(|t| t.text(text)).collect()

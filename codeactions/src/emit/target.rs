@@ -172,7 +172,12 @@ pub fn refuse_unseen(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals
     if child.is_seen_from(site.file, site.start) {
         return;
     }
-    let text = if child.file == site.file {
+    let text = if child.item == site.parent {
+        format!(
+            "`{}` launches itself: a copy of it would have to stand in front of it",
+            child.name
+        )
+    } else if child.file == site.file {
         format!("`{}` is defined behind `{}`", child.name, site.parent_name())
     } else {
         let path = child.file.path(site.db).file_name().unwrap_or_default();

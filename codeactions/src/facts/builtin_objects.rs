@@ -11,7 +11,7 @@ use gridfuse_analysis::hir::parameters;
 use gridfuse_analysis::hir::resolve::functions_named;
 
 use crate::edit::lex::{self, Token, TokenKind};
-use crate::facts::calls::{PLAIN_TYPES, VECTORS};
+use crate::facts::calls::{VECTORS, is_plain_name};
 use gridfuse_analysis::facts::effects::BUILTINS;
 
 /// The built-in variables of which code sees that they are constants, or may see it.
@@ -139,7 +139,7 @@ fn may_be_referred_to(db: &dyn Db, file: SourceFile, code: &str, tokens: &[Token
     }
     let member = matches!(callee.checked_sub(1).map_or("", text), "." | ">" | ":");
     if matches!(word, "if" | "while" | "for" | "switch" | "return") && text(open) == "("
-        || !member && (PLAIN_TYPES.contains(&word) || VECTORS.contains(&word) || word == "dim3")
+        || !member && (is_plain_name(word) || VECTORS.contains(&word) || word == "dim3")
     {
         return false;
     }

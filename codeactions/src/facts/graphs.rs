@@ -88,7 +88,7 @@ pub fn keep(host: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>
         .filter(|i| word(*i).starts_with("cudaGraphInstantiate"))
         .collect();
     let graph_of = |at: usize| {
-        let (open, close) = (at + 1, closing(&text, &tokens, at + 1)?);
+        let (open, close) = (at + 1, lex::closing(&text, &tokens, at + 1)?);
         (open..close)
             .filter(|i| tokens[*i].kind == TokenKind::Word)
             .nth(1)
@@ -127,7 +127,7 @@ fn stays(text: &str, tokens: &[Token]) -> bool {
     let Some(end) = (0..tokens.len()).find(|i| word(*i) == "cudaStreamEndCapture") else {
         return false;
     };
-    let Some(close) = closing(text, tokens, end + 1) else {
+    let Some(close) = lex::closing(text, tokens, end + 1) else {
         return false;
     };
     let Some(graph) = (end + 2..close)
@@ -178,34 +178,16 @@ fn enclosing_loops(text: &str, tokens: &[Token], at: usize) -> Vec<usize> {
         let open = index + 1;
         let body = match word(index) {
             "do" => open,
-            _ => closing(text, tokens, open)? + 1,
+            _ => lex::closing(text, tokens, open)? + 1,
         };
         match word(body) {
-            "{" => closing(text, tokens, body),
+            "{" => lex::closing(text, tokens, body),
             _ => (body..tokens.len()).find(|i| word(*i) == ";"),
         }
     };
     (0..at)
         .filter(|i| matches!(word(*i), "for" | "while" | "do") && ends(*i).is_some_and(|end| at < end))
         .collect()
-}
-
-/// The bracket that closes the one at `open`.
-fn closing(text: &str, tokens: &[Token], open: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    for (index, token) in tokens.iter().enumerate().skip(open) {
-        match token.text(text) {
-            "(" | "[" | "{" => depth += 1,
-            ")" | "]" | "}" => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(index);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 /// The function that captures what a launch by the host puts into its stream: the one that launches, or one that calls it.

@@ -165,7 +165,7 @@ fn is_stride(body: &Body, expr: ExprId, strides: &[BindingId]) -> bool {
 
 /// A number by its type's name.
 fn is_plain_type(base: &str) -> bool {
-    calls::PLAIN_TYPES.contains(&ctype::normalize(base.trim().trim_end_matches('*')).as_str())
+    calls::is_plain_name(&ctype::normalize(base.trim().trim_end_matches('*')))
 }
 
 /// A number, or a pointer to numbers: nothing is run where it is declared.

@@ -247,12 +247,12 @@ impl Lambda {
         if subscript {
             return None;
         }
-        let close = closing(code, tokens, index)?;
+        let close = lex::closing(code, tokens, index)?;
         let mut open = close + 1;
         while text(open) != "{" {
             open = match text(open) {
                 "" | ";" | "," | "}" | ")" => return None,
-                "(" | "[" => closing(code, tokens, open)? + 1,
+                "(" | "[" => lex::closing(code, tokens, open)? + 1,
                 _ => open + 1,
             };
         }
@@ -260,7 +260,7 @@ impl Lambda {
         let takes_all = first == "=" || first == "&" && matches!(text(index + 2), "," | "]");
         Some(Lambda {
             head: close + 1..open,
-            body: open..closing(code, tokens, open)? + 1,
+            body: open..lex::closing(code, tokens, open)? + 1,
             takes_all,
         })
     }
@@ -285,25 +285,7 @@ fn class_body(code: &str, tokens: &[Token], index: usize) -> Option<Range<usize>
             open += 1;
         }
     }
-    (text(open) == "{").then(|| Some(open..closing(code, tokens, open)? + 1))?
-}
-
-/// The bracket that closes the one at `open`.
-fn closing(code: &str, tokens: &[Token], open: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    for (index, token) in tokens.iter().enumerate().skip(open) {
-        match token.text(code) {
-            "(" | "[" | "{" => depth += 1,
-            ")" | "]" | "}" => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(index);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
+    (text(open) == "{").then(|| Some(open..lex::closing(code, tokens, open)? + 1))?
 }
 
 /// The place is in a function that takes built-in variables as parameters: a body that was moved before.

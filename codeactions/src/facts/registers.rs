@@ -9,7 +9,7 @@ use gridfuse_analysis::hir::library::library;
 use gridfuse_analysis::hir::resolve::functions_in;
 use gridfuse_analysis::hir::{Body, ExprKind, StmtKind, Storage, Type, body};
 
-use crate::facts::calls::{PLAIN_TYPES, VECTORS};
+use crate::facts::calls::{VECTORS, is_plain_name};
 use crate::facts::room::size_of;
 
 /// A loop is unrolled by this factor, mostly, and then there is so much of what is in it at a time.
@@ -98,5 +98,5 @@ fn of_variable(db: &dyn Db, function: FunctionItem<'_>, body: &Body, ty: &Type) 
 
 fn is_plain(ty: &str) -> bool {
     let name = ty.trim_start_matches("make_");
-    PLAIN_TYPES.contains(&name) || VECTORS.contains(&name) || name == "dim3"
+    is_plain_name(name) || VECTORS.contains(&name)
 }

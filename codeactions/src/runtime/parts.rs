@@ -32,6 +32,7 @@ pub const PARTS: &[Part] = parts![
     "pool"
     "arena"
     "batch"
+    "lock"
     "memory"
     "arena_for"
     "aggregate"

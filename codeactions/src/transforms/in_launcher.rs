@@ -273,7 +273,12 @@ fn refuse_child(site: &Site<'_>, child: &Child<'_>, effects: &Effects, refusals:
     ];
     for (list, what) in lists {
         if let Some(first) = list.first() {
-            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
+            // That it launches says all there is to say.
+            let what = match what.starts_with("launches") {
+                true => format!("`{name}` {what}"),
+                false => format!("`{name}` {what}: {}", first.what),
+            };
+            refusals.add(what, Some(first.place));
         }
     }
     let summary = summary(site.db, child.worker());

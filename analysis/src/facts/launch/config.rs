@@ -16,6 +16,7 @@ use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::{known, vector_fields};
 use crate::hir::names::unqualified;
+use crate::hir::plain_types::NUMBERS;
 use crate::hir::resolve::{Meaning, functions_in, meaning_in};
 use crate::hir::visible::visible_names;
 use crate::hir::walk::operands;
@@ -325,47 +326,6 @@ fn through_dim3_variables<'db>(db: &'db dyn Db, function: FunctionItem<'db>, bod
     }
     expr
 }
-
-/// Names of types that are numbers.
-const NUMBERS: &[&str] = &[
-    "int",
-    "unsigned",
-    "unsigned int",
-    "long",
-    "unsigned long",
-    "long long",
-    "unsigned long long",
-    "size_t",
-    "short",
-    "unsigned short",
-    "char",
-    "unsigned char",
-    "uint",
-    "uint32_t",
-    "int32_t",
-    "uint64_t",
-    "int64_t",
-    "uint16_t",
-    "bool",
-    "float",
-    "double",
-    "std::size_t",
-    "signed",
-    "signed int",
-    "signed char",
-    "int8_t",
-    "uint8_t",
-    "int16_t",
-    "ptrdiff_t",
-    "long int",
-    "unsigned long int",
-    "long long int",
-    "unsigned long long int",
-    "short int",
-    "unsigned short int",
-    "ushort",
-    "ulong",
-];
 
 /// The expression is a number, not a `dim3`, a `uint3` or an object of a class: `dim3(e)` has one dimension then.
 pub fn is_scalar(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {

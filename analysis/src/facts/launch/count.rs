@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::amount::{Amount, Bound};
 use super::config::{constant_value, is_signed};
-use super::launchers::Pins;
+use super::pins::Pins;
 use super::places::{Places, statement_places};
 use super::{Child, Extent, LaunchFacts, LaunchId, Launchers, launches, who_launches};
 use crate::base::budget::CALLEES;
@@ -20,117 +21,6 @@ use crate::hir::items::FunctionItem;
 use crate::hir::resolve::{launch_sites_of, only_known_launches};
 use crate::hir::walk::{operands, parts};
 use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, Stmt, StmtId, StmtKind, UnOp, body};
-
-/// A number that isn't below `at_least` nor above `at_most`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
-pub struct Amount {
-    /// Never fewer.
-    pub at_least: u64,
-    /// Never more.
-    pub at_most: Bound,
-}
-
-/// An upper bound.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]
-pub enum Bound {
-    /// A number.
-    Constant(u64),
-    /// An expression over the launching function's variables: `(end - begin) * blockDim`.
-    Symbolic(String),
-    /// None was found.
-    Unbounded,
-}
-
-impl Bound {
-    /// The product.
-    pub fn times(&self, other: &Bound) -> Bound {
-        match (self, other) {
-            (Bound::Constant(0), _) | (_, Bound::Constant(0)) => Bound::Constant(0),
-            (Bound::Unbounded, _) | (_, Bound::Unbounded) => Bound::Unbounded,
-            (Bound::Constant(1), x) | (x, Bound::Constant(1)) => x.clone(),
-            (Bound::Constant(a), Bound::Constant(b)) => Bound::Constant(a.saturating_mul(*b)),
-            (a, b) => Bound::Symbolic(format!("{} * {}", a.factor(), b.factor())),
-        }
-    }
-
-    fn factor(&self) -> String {
-        let text = self.to_string();
-        let product = |c: char| c.is_ascii_alphanumeric() || "_.*[] ".contains(c);
-        let enclosed = text.starts_with('(') && matching_parenthesis(&text) == Some(text.len() - 1);
-        if text.chars().all(product) || enclosed {
-            text
-        } else {
-            format!("({text})")
-        }
-    }
-}
-
-/// Index of the parenthesis that closes the first character.
-fn matching_parenthesis(text: &str) -> Option<usize> {
-    let mut depth = 0u32;
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' if depth == 1 => return Some(at),
-            ')' => depth = depth.checked_sub(1)?,
-            _ => {}
-        }
-    }
-    None
-}
-
-impl std::fmt::Display for Bound {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Bound::Constant(n) => write!(f, "{n}"),
-            Bound::Symbolic(text) => f.write_str(text),
-            Bound::Unbounded => f.write_str("unbounded"),
-        }
-    }
-}
-
-impl Amount {
-    /// Exactly `n`.
-    pub fn exactly(n: u64) -> Amount {
-        Amount {
-            at_least: n,
-            at_most: Bound::Constant(n),
-        }
-    }
-
-    /// From nothing to `bound`.
-    pub fn up_to(bound: Bound) -> Amount {
-        Amount {
-            at_least: 0,
-            at_most: bound,
-        }
-    }
-
-    /// The product.
-    pub fn times(&self, other: &Amount) -> Amount {
-        Amount {
-            at_least: self.at_least.saturating_mul(other.at_least),
-            at_most: self.at_most.times(&other.at_most),
-        }
-    }
-
-    /// The number, when only one is possible.
-    pub fn constant(&self) -> Option<u64> {
-        (self.at_most == Bound::Constant(self.at_least)).then_some(self.at_least)
-    }
-}
-
-impl std::fmt::Display for Amount {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (self.at_least, &self.at_most) {
-            (n, Bound::Constant(m)) if n == *m => write!(f, "{n}"),
-            (0, Bound::Constant(1)) => f.write_str("0 or 1"),
-            (n, Bound::Unbounded) => write!(f, "{n} or more"),
-            (0, m) => write!(f, "up to {m}"),
-            (n, m) => write!(f, "{n} to {m}"),
-        }
-    }
-}
 
 /// Whether and how far a launch leads to itself again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, salsa::SalsaValue)]

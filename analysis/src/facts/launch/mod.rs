@@ -1,11 +1,13 @@
 //! Launch sites: everything known about each `child<<<…>>>(…)`.
 
+mod amount;
 mod config;
 mod count;
 mod extents;
 mod iterations;
 mod launchers;
 mod pending;
+mod pins;
 mod places;
 mod recursion;
 mod site;
@@ -21,14 +23,16 @@ use crate::hir::resolve::resolve_kernel;
 pub use crate::hir::resolve::{Child, LaunchId};
 use crate::hir::{Body, ExprId, ExprKind, Launch, Name, StmtKind, body};
 
+pub use amount::{Amount, Bound};
 pub(crate) use config::{constant_extent, single_definition};
 pub use config::{constant_value, depends_on_thread_index, is_scalar};
-pub use count::{Amount, Bound, GridSize, LaunchCount, Recursion, launch_counts};
+pub use count::{GridSize, LaunchCount, Recursion, launch_counts};
 pub use iterations::iteration_divergence;
-pub(crate) use launchers::{Pins, launchers as who_executes, single_threaded};
 pub use launchers::{gets_there_by_flat_blocks, takes_flat_blocks, who_gets_to, who_launches};
+pub(crate) use launchers::{launchers as who_executes, single_threaded};
 pub(crate) use pending::limits_set_in_text;
 pub use pending::pending_launch_limit;
+pub(crate) use pins::Pins;
 pub use places::{Places, statement_places};
 pub use site::{Extent, LaunchFacts, Launchers, LoopAround, Operand, Stream, ThreadCount};
 pub use waits::{Wait, waits_after};

@@ -213,7 +213,7 @@ fn is_made_of_shared(body: &Body, expr: ExprId, handed_on: &[ExprId]) -> bool {
         ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. } => {
             parts.iter().any(|part| is_made_of_shared(body, *part, handed_on))
         }
-        _ => handed_on.contains(&expr) || matches!(object(body, expr), Target::Shared),
+        _ => handed_on.contains(&expr) || matches!(memory_of(body, expr), Target::Shared),
     }
 }
 
@@ -292,7 +292,7 @@ fn bare_type(ty: &str) -> &str {
 /// member function.
 fn refers_to_shared(child: &Child<'_>, callee: ExprId, args: &[ExprId], functions: &[FunctionItem<'_>]) -> bool {
     let body: &Body = &child.body;
-    let shared = |e: ExprId| matches!(object(body, e), Target::Shared);
+    let shared = |e: ExprId| matches!(memory_of(body, e), Target::Shared);
     let inside = |e: ExprId| match &body.expr(e).kind {
         ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. } => parts.iter().any(|part| shared(*part)),
         _ => shared(e),
@@ -322,7 +322,7 @@ fn target(body: &Body, pointer: ExprId) -> Target {
     match &body.expr(pointer).kind {
         ExprKind::Paren(e) => target(body, *e),
         ExprKind::Cast { operand, .. } => target(body, *operand),
-        ExprKind::AddrOf(place) => object(body, *place),
+        ExprKind::AddrOf(place) => memory_of(body, *place),
         ExprKind::Name(Name::Local(b)) => of(*b),
         ExprKind::Name(Name::Other(_)) => Target::Elsewhere,
         ExprKind::Binary(_, a, b) => match (target(body, *a), target(body, *b)) {
@@ -334,15 +334,17 @@ fn target(body: &Body, pointer: ExprId) -> Target {
     }
 }
 
-/// What the object at a place belongs to.
-fn object(body: &Body, place: ExprId) -> Target {
+/// The memory that the object at a place belongs to.
+fn memory_of(body: &Body, place: ExprId) -> Target {
     match &body.expr(place).kind {
         ExprKind::Paren(e)
         | ExprKind::Field {
             base: e, arrow: false, ..
-        } => object(body, *e),
+        } => memory_of(body, *e),
         ExprKind::Index { base, .. } => match &body.expr(*base).kind {
-            ExprKind::Index { .. } | ExprKind::Field { arrow: false, .. } | ExprKind::Paren(_) => object(body, *base),
+            ExprKind::Index { .. } | ExprKind::Field { arrow: false, .. } | ExprKind::Paren(_) => {
+                memory_of(body, *base)
+            }
             _ => target(body, *base),
         },
         ExprKind::Deref(pointer) | ExprKind::Field { base: pointer, .. } => target(body, *pointer),
@@ -376,7 +378,7 @@ fn pointers_to_shared(body: &Body, exprs: &[ExprId]) -> Vec<ExprId> {
     }
     for expr in exprs {
         let pointer = match &body.expr(*expr).kind {
-            ExprKind::AddrOf(place) => matches!(object(body, *place), Target::Shared),
+            ExprKind::AddrOf(place) => matches!(memory_of(body, *place), Target::Shared),
             ExprKind::Name(Name::Local(b)) => {
                 let variable = body.binding(*b);
                 matches!(variable.storage, Storage::Shared | Storage::ExternShared) && !variable.ty.array.is_empty()
@@ -407,7 +409,7 @@ fn pointers_to_shared(body: &Body, exprs: &[ExprId]) -> Vec<ExprId> {
     for stmt in body.root.map(|r| all_stmts(body, r)).unwrap_or_default() {
         if let StmtKind::Decl(decls) = &body.stmt(stmt).kind {
             for decl in decls.iter().filter(|d| body.binding(d.binding).ty.reference) {
-                found.extend(decl.init.filter(|i| matches!(object(body, *i), Target::Shared)));
+                found.extend(decl.init.filter(|i| matches!(memory_of(body, *i), Target::Shared)));
             }
             // `int& c{shared}`, and objects that may hold a reference.
             for decl in decls {
@@ -417,7 +419,7 @@ fn pointers_to_shared(body: &Body, exprs: &[ExprId]) -> Vec<ExprId> {
                     _ => continue,
                 };
                 if ty.reference || ty.pointers == 0 && !is_number(&ty.base) {
-                    found.extend(parts.iter().filter(|e| matches!(object(body, **e), Target::Shared)));
+                    found.extend(parts.iter().filter(|e| matches!(memory_of(body, **e), Target::Shared)));
                 }
             }
         }
