@@ -1,6 +1,6 @@
 //! Whether the body of a kernel can move into a function in which other values stand for the built-in variables.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
@@ -164,23 +164,43 @@ pub fn friend_declaration(db: &dyn Db, file: SourceFile, name: &str) -> Option<F
         .iter()
         .filter(|f| !is_header(db, **f))
         .find_map(|file| {
-            let text = file.text(db);
-            let tokens = lex::code_tokens_of(db, *file);
-            let word = |i: usize| tokens.get(i).map_or("", |t| t.text(&text));
-            let friends = (0..tokens.len()).filter(|i| word(*i) == "friend");
-            let found = friends
-                .filter_map(|at| {
-                    (at + 1..tokens.len())
-                        .take_while(|i| !matches!(word(*i), ";" | "{"))
-                        .find(|i| word(*i) == name)
-                })
-                .find(|i| matches!(word(i + 1), "(" | "<"))?;
-            let token = tokens[found];
-            Some(FileRange {
-                file: *file,
-                range: TextRange::new(token.start as u32, token.end as u32),
-            })
+            let range = *friends_in(db, *file).get(name)?;
+            Some(FileRange { file: *file, range })
         })
+}
+
+/// The functions that classes of a file declare their friends, each where that is done first. Every launch asks for them: they stay the
+/// same when something else is edited.
+#[salsa::tracked(returns(ref))]
+fn friends_in(db: &dyn Db, file: SourceFile) -> BTreeMap<String, TextRange> {
+    let mut found = BTreeMap::new();
+    let text = file.text(db);
+    if !text.contains("friend") {
+        return found;
+    }
+    let tokens = lex::code_tokens_of(db, file);
+    // The last `friend` of a declaration, and where words were seen last in it.
+    let mut last: Option<usize> = None;
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, token) in tokens.iter().enumerate() {
+        let word = token.text(&text);
+        if matches!(word, ";" | "{") {
+            last = None;
+            seen.clear();
+        } else if let Some(friend) = last {
+            // The word may be a part of the type that is returned: only the first one behind a `friend` is looked at.
+            let is_first = seen.insert(word, index).is_none_or(|before| before < friend);
+            let next = tokens.get(index + 1).map_or("", |t| t.text(&text));
+            if is_first && matches!(next, "(" | "<") {
+                let range = TextRange::new(token.start as u32, token.end as u32);
+                found.entry(word.to_owned()).or_insert(range);
+            }
+        }
+        if word == "friend" {
+            last = Some(index);
+        }
+    }
+    found
 }
 
 /// Lambdas and classes in a body that read a built-in variable that becomes a parameter, with where they begin.

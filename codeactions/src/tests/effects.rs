@@ -255,3 +255,30 @@ __global__ void parent(int* out) { meet(); }
     );
     assert_eq!(found.barriers.len(), 1, "{found:?}");
 }
+
+#[test]
+fn of_many_functions_as_many_are_looked_at_as_there_is_time_for() {
+    // Each calls three others, so that all are reached in a few steps; the last ones hold barriers.
+    let program = |count: usize| {
+        let called = move |k: usize| (1..=3).map(move |c| 3 * k + c).filter(move |c| *c < count);
+        let functions: String = (0..count)
+            .rev()
+            .map(|k| {
+                let calls: String = called(k).map(|c| format!(" f{c}(x);")).collect();
+                let barrier = if called(k).next().is_none() {
+                    " __syncthreads();"
+                } else {
+                    ""
+                };
+                format!("__device__ void f{k}(int x) {{{calls}{barrier} }}\n")
+            })
+            .collect();
+        format!("{functions}__global__ void parent(int x) {{ f0(x); }}\n")
+    };
+    let whole = of_parent(&program(200));
+    assert_eq!((whole.barriers.len(), whole.unknown.len()), (134, 0));
+    let cut = of_parent(&program(2_000));
+    let said: Vec<&str> = cut.unknown.iter().map(|f| f.what.as_str()).collect();
+    assert_eq!(said, ["more functions than are looked at"]);
+    assert!(cut.barriers.len() < 256, "{}", cut.barriers.len());
+}

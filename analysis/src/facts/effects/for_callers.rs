@@ -59,6 +59,7 @@ impl Summary {
 }
 
 /// What runs while a function does.
+#[derive(Clone, Debug, PartialEq, Eq, salsa::SalsaValue)]
 struct Reached<'db> {
     /// Functions that may run, the function itself included, each with the call (in it) that leads there; the function alone when there
     /// are more than are looked at.
@@ -67,6 +68,26 @@ struct Reached<'db> {
     unknown: Vec<Span>,
     /// There are more functions than are looked at.
     cut: bool,
+    /// Some of them launch kernels.
+    launching: bool,
+}
+
+/// Functions that `function` may run by calls.
+#[salsa::tracked(returns(clone))]
+fn called<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Reached<'db>> {
+    Arc::new(reached(db, function, false))
+}
+
+/// Functions that `function` may run by calls, and the kernels that these launch.
+fn called_and_launched<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Reached<'db>> {
+    let called = called(db, function);
+    match called.launching {
+        // There are more still.
+        true if called.cut => Arc::new(too_many(db, function, true)),
+        true => Arc::new(reached(db, function, true)),
+        // It's the same.
+        false => called,
+    }
 }
 
 /// Functions that `function` may run; with `launches`, also the kernels that these launch.
@@ -75,10 +96,11 @@ fn reached<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launches: bool) ->
     let mut queue = VecDeque::from([(function, None)]);
     let mut all = Vec::new();
     let mut unknown = Vec::new();
-    let mut cut = false;
-    'functions: while let Some((f, root)) = queue.pop_front() {
+    let mut launching = false;
+    while let Some((f, root)) = queue.pop_front() {
         all.push((f, root));
         let direct = direct(db, f);
+        launching |= !direct.launches.is_empty();
         let launched = direct.launches.iter().filter(|_| launches);
         for site in direct.calls.iter().chain(launched) {
             let root = root.or(Some(site.span));
@@ -87,32 +109,42 @@ fn reached<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launches: bool) ->
             }
             for f in &site.candidates {
                 if !seen.contains(f) && seen.len() >= CALLEES {
-                    cut = true;
-                    break 'functions;
+                    return too_many(db, function, launches);
                 } else if seen.insert(*f) {
                     queue.push_back((*f, root));
                 }
             }
         }
     }
-    if cut {
-        // Who leads to what isn't looked at isn't known: each call may. So nothing is gained by what others do.
-        all = vec![(function, None)];
-        unknown.clear();
-        let direct = direct(db, function);
-        let launched = direct.launches.iter().filter(|_| launches);
-        unknown.extend(direct.calls.iter().chain(launched).map(|site| site.span));
+    Reached {
+        all,
+        unknown,
+        cut: false,
+        launching,
     }
-    Reached { all, unknown, cut }
+}
+
+/// What is said where there are more functions than are looked at. Who leads to what isn't known then: each call may. So nothing is gained
+/// by what others do.
+fn too_many<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launches: bool) -> Reached<'db> {
+    let direct = direct(db, function);
+    let launched = direct.launches.iter().filter(|_| launches);
+    Reached {
+        all: vec![(function, None)],
+        unknown: direct.calls.iter().chain(launched).map(|site| site.span).collect(),
+        cut: true,
+        launching: !direct.launches.is_empty(),
+    }
 }
 
 /// Whether something that runs while `function` does may end the program, or a thread before its end: a trap, a failed assertion, inline
 /// assembly, code that isn't known.
 #[salsa::tracked]
 pub fn may_end_the_program<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
-    let Reached { all, unknown, cut } = reached(db, function, true);
-    cut || !unknown.is_empty()
-        || all.iter().any(|(f, _)| {
+    let reached = called_and_launched(db, function);
+    reached.cut
+        || !reached.unknown.is_empty()
+        || reached.all.iter().any(|(f, _)| {
             let facts = &direct(db, *f).facts;
             // By any namespace: what a program calls `mine::exit` is likely to do the same.
             let ends = |name: &str| library(unqualified(name)).is_some_and(|l| l.does.has(Does::TRAPS));
@@ -129,7 +161,7 @@ pub fn may_end_the_program<'db>(db: &'db dyn Db, function: FunctionItem<'db>) ->
 /// clock, by inline assembly, in code that isn't known.
 #[salsa::tracked]
 pub(crate) fn looks_at_the_thread<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
-    let Reached { all, unknown, cut } = reached(db, function, false);
+    let reached = called(db, function);
     let numbers = |f: FunctionItem<'db>| {
         body(db, f).exprs.iter().any(|e| match &e.kind {
             ExprKind::Name(Name::Builtin(builtin)) => matches!(builtin, Builtin::ThreadIdx | Builtin::BlockIdx),
@@ -137,8 +169,9 @@ pub(crate) fn looks_at_the_thread<'db>(db: &'db dyn Db, function: FunctionItem<'
             _ => false,
         })
     };
-    cut || !unknown.is_empty()
-        || all.iter().any(|(f, _)| {
+    reached.cut
+        || !reached.unknown.is_empty()
+        || reached.all.iter().any(|(f, _)| {
             let facts = &direct(db, *f).facts;
             !facts.asm.is_empty() || !facts.unknown_calls.is_empty() || numbers(*f)
         })
@@ -167,21 +200,21 @@ pub fn leads_too_far<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool 
 /// See [`MemoryEffects`].
 #[salsa::tracked(returns(clone))]
 pub fn memory_effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<MemoryEffects> {
-    let Reached { all, unknown, cut } = reached(db, function, true);
+    let reached = called_and_launched(db, function);
     let mut effects = MemoryEffects {
-        opaque: cut,
-        cut,
+        opaque: reached.cut,
+        cut: reached.cut,
         ..MemoryEffects::default()
     };
     let mut puns = None;
-    for span in unknown {
+    for span in reached.unknown.iter().copied() {
         effects.writes.push(Write {
             class: MemoryClass::Any,
             shared: false,
             span,
         });
     }
-    for (f, root) in all {
+    for (f, root) in reached.all.iter().copied() {
         let direct = direct(db, f);
         if direct.puns {
             puns = puns.or(Some(root));
@@ -215,13 +248,13 @@ pub fn summary<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Summary
         writes_params: own.written_params.clone(),
         ..Summary::default()
     };
-    let Reached { all, unknown, cut } = reached(db, function, false);
-    if cut {
+    let reached = called(db, function);
+    if reached.cut {
         s.unknown_calls
-            .extend(unknown.into_iter().map(|span| (String::new(), span)));
+            .extend(reached.unknown.iter().map(|span| (String::new(), *span)));
     }
     let mut firsts: [Vec<Span>; 4] = Default::default();
-    for (f, root) in all {
+    for (f, root) in reached.all.iter().copied() {
         let direct = direct(db, f);
         let facts = &direct.facts;
         let place = |list: &[Span], into: &mut Vec<Span>| match root {

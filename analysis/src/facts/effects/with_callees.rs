@@ -8,6 +8,7 @@ use super::assembly::Assembly;
 use super::of_body::direct;
 use super::types::{Act, Step, What};
 use super::unlowered::{default_arguments, unlowered};
+use crate::base::budget::CALLEES;
 use crate::base::db::Db;
 use crate::base::place::FileRange;
 use crate::base::span::Span;
@@ -78,6 +79,7 @@ pub fn effects<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Effects
         found: Effects::default(),
         done: FxHashSet::default(),
         active: Vec::new(),
+        cut: false,
     };
     walk.function(function);
     Arc::new(walk.found)
@@ -89,6 +91,8 @@ struct Walk<'db> {
     found: Effects,
     done: FxHashSet<FunctionItem<'db>>,
     active: Vec<FunctionItem<'db>>,
+    /// There are more functions than are looked at.
+    cut: bool,
 }
 
 impl<'db> Walk<'db> {
@@ -103,9 +107,18 @@ impl<'db> Walk<'db> {
             self.found.recursion.push(Found { what, place: named() });
             return;
         }
-        if is_runtime_header(db, function.file(db)) || !self.done.insert(function) {
+        if is_runtime_header(db, function.file(db)) || self.done.contains(&function) {
             return;
         }
+        if self.done.len() >= CALLEES {
+            // Once is enough: all that is left out is unknown.
+            if !std::mem::replace(&mut self.cut, true) {
+                let what = "more functions than are looked at".to_owned();
+                self.found.unknown.push(Found { what, place: named() });
+            }
+            return;
+        }
+        self.done.insert(function);
         if self.active.len() > MAX_DEPTH {
             let what = "calls that are nested too deeply".to_owned();
             self.found.unknown.push(Found { what, place: named() });
