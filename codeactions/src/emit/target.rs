@@ -26,7 +26,7 @@ impl Child<'_> {
     }
 }
 
-/// Refuses a launch that is not a statement of its own, or that may not be compiled.
+/// Refuses a launch that is not a statement of its own.
 pub fn refuse_place(site: &Site<'_>, refusals: &mut Refusals) {
     if site.facts.statement.is_none() {
         refusals.add("the launch is part of a larger expression", Some(site.here()));
@@ -37,9 +37,6 @@ pub fn refuse_place(site: &Site<'_>, refusals: &mut Refusals) {
     if in_head {
         refusals.add("the launch stands in the head of a loop or an `if`", Some(site.here()));
     }
-    if site.facts.conditional {
-        refusals.add("the launch stands under an #if", Some(site.here()));
-    }
     // Indented anew, it would read differently.
     if site
         .facts
@@ -47,6 +44,14 @@ pub fn refuse_place(site: &Site<'_>, refusals: &mut Refusals) {
         .is_some_and(|s| has_long_literal(site.source(site.body.stmt(s).span)))
     {
         refusals.add("the launch holds a string over several lines", Some(site.here()));
+    }
+}
+
+/// Refuses a launch under an `#if` that isn't decided, for rewrites that make all of its kernel anew. Where only the statement is replaced
+/// and the rest stays right without it, the other branch is as good as an `if` that isn't taken.
+pub fn refuse_undecided(site: &Site<'_>, refusals: &mut Refusals) {
+    if site.facts.conditional {
+        refusals.add("the launch stands under an #if", Some(site.here()));
     }
 }
 

@@ -448,9 +448,6 @@ fn call(caller: &Function<'_>, at: usize, callee: usize, expr: ExprId, refusals:
     }
     let open = behind + (rest.len() - rest.trim_start().len()) as u32;
     let places = statement_places(caller.db, caller.item);
-    if places.in_preprocessor(body, expr) {
-        refusals.add("the call stands under an #if", Some(caller.place(body.expr(expr).span)));
-    }
     let jumps = body.stmts.iter().any(|stmt| matches!(stmt.kind, StmtKind::Goto(_)));
     Some(Call {
         caller: at,

@@ -189,6 +189,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     for site in &sites {
         site.refuse_common(refusals);
         target::refuse_place(site, refusals);
+        target::refuse_undecided(site, refusals);
         target::refuse_operands_but_defaults(site, true, refusals);
         streams.extend(understand_stream(site, refusals, edit));
         refuse_other_instance(site, &child, refusals);

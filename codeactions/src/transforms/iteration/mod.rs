@@ -78,6 +78,7 @@ impl<'db> Iteration<'db> {
         }
         site.refuse_common(refusals);
         target::refuse_place(site, refusals);
+        target::refuse_undecided(site, refusals);
         target::refuse_operands(site, refusals);
         let kernel = draft.read(item);
         let Draft {

@@ -70,6 +70,7 @@ impl<'db> Chain<'db> {
         let (db, item) = (draft.site.db, draft.site.parent);
         draft.site.refuse_common(&mut draft.refusals);
         target::refuse_place(&draft.site, &mut draft.refusals);
+        target::refuse_undecided(&draft.site, &mut draft.refusals);
         target::refuse_operands(&draft.site, &mut draft.refusals);
         let kernel = draft.read(item);
         let Draft {
