@@ -22,6 +22,7 @@
 #include "gridfuse/launchpad.cuh"
 #include "gridfuse/launchpad_for.cuh"
 #include "gridfuse/links.cuh"
+#include "gridfuse/lock.cuh"
 #include "gridfuse/lookback.cuh"
 #include "gridfuse/loop.cuh"
 #include "gridfuse/malloc.cuh"

@@ -178,8 +178,8 @@ fn two_versions_share_nothing() {
             "atomicAdd(&direct_launches, 1ull)",
             "atomicAdd(&direct_launches[1], 1u)",
         )
-        .replace("Piece pieces_[16];", "Piece pieces_[64];");
-    assert!(other.contains("direct_launches[4]") && other.contains("pieces_[64]"));
+        .replace("kPieces = 16;", "kPieces = 64;");
+    assert!(other.contains("direct_launches[4]") && other.contains("kPieces = 64"));
     let user = |name: &str| USER.replace("NAME", name);
     let files = directory(&[
         ("a/gridfuse.cuh", &header()),

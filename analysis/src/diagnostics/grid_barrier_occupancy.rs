@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use crate::base::db::{Db, Workspace};
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::callee::library_called;
 use crate::facts::launch::single_definition;
 use crate::facts::uniformity::memory::{Places, Root};
 use crate::hir::flow::operands;
@@ -89,7 +90,9 @@ fn grid_barrier_occupancy<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
         .filter_map(|e| match &e.kind {
             ExprKind::Call {
                 name: Some(name), args, ..
-            } if matches!(name.trim_start_matches("::"), "atomicAdd" | "atomicInc") => {
+            } if matches!(name.trim_start_matches("::"), "atomicAdd" | "atomicInc")
+                && library_called(db, function, name).is_some() =>
+            {
                 args.first().map(|a| pointee(places, *a))
             }
             _ => None,

@@ -4,6 +4,7 @@ use crate::base::db::Db;
 use crate::base::file_settings::settings;
 use crate::base::severity::Severity;
 use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::callee::library_called;
 use crate::facts::launch::{Launchers, constant_value, who_gets_to};
 use crate::facts::uniformity::{Level, uniformity};
 use crate::hir::flow::operands;
@@ -123,6 +124,7 @@ fn waited_for(db: &dyn Db, function: FunctionItem<'_>, body: &Body, cond: ExprId
                 _ => None,
             };
             if let Some(values) = values
+                && library_called(db, function, name).is_some()
                 && values.iter().all(|v| constant_value(db, function, body, *v).is_some())
             {
                 return args.first().copied();

@@ -155,6 +155,8 @@ pub struct Signature {
     pub uncertain: Option<Span>,
     /// Under `#if` (inside a function-level conditional): another definition may stand in the other branch.
     pub conditional: bool,
+    /// Under an `#ifdef` without an alternative: it may be missing.
+    pub optional: bool,
 }
 
 /// A variable at namespace scope.
@@ -203,6 +205,8 @@ pub struct TypeItem {
     pub bases: String,
     /// Fields of its objects as (type as written, name).
     pub fields: Vec<(String, String)>,
+    /// Its default member initialisers and conversion functions, as written: what its objects are made from, or become, and no name says.
+    pub implicit: String,
     /// Names of its static constants.
     pub constants: Vec<String>,
     /// Names of its members that are no functions: fields, constants, types, aliases, enumerators.
@@ -216,6 +220,8 @@ pub struct FileItems<'db> {
     pub functions: Vec<FunctionItem<'db>>,
     /// Variables at namespace scope.
     pub globals: Vec<GlobalItem>,
+    /// Definitions of static members outside of their classes: name, whole declaration as written.
+    pub members: Vec<(String, String)>,
     /// Types.
     pub types: Vec<TypeItem>,
     /// Names introduced by `using x = …`, `typedef`.
@@ -265,6 +271,7 @@ pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> FileItems<'db> {
     FileItems {
         functions: functions.collect(),
         globals: outline.globals.clone(),
+        members: outline.members.clone(),
         types: outline.types.clone(),
         aliases: outline.aliases.clone(),
         includes: outline.includes.clone(),

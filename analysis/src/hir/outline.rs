@@ -40,6 +40,8 @@ pub struct Outline {
     pub functions: Vec<OutlinedFunction>,
     /// See [`FileItems::globals`].
     pub globals: Vec<GlobalItem>,
+    /// Definitions of static members outside of their classes: name, whole declaration.
+    pub members: Vec<(String, String)>,
     /// See [`FileItems::types`].
     pub types: Vec<TypeItem>,
     /// See [`FileItems::aliases`].
@@ -216,6 +218,8 @@ struct Context<'t> {
     scope_names: Vec<String>,
     extern_c: bool,
     conditional: bool,
+    /// Under an `#ifdef` without an alternative that isn't a guard against including twice.
+    optional: bool,
     in_class: bool,
 }
 
@@ -322,6 +326,7 @@ impl<'a> Collector<'a> {
                         && context.top
                         && node.child_by_field_id(fields::ALTERNATIVE.id()).is_none();
                     inner.conditional |= !guard;
+                    inner.optional |= guard && !self.is_include_guard(node);
                 }
                 "namespace_definition" => {
                     // What stands in an inline namespace goes by the name of what is around it.
@@ -422,6 +427,17 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// `#ifndef X` with `#define X` in the next line.
+    fn is_include_guard(&self, node: Node<'_>) -> bool {
+        let Some(name) = node.child_by_field_id(fields::NAME.id()) else {
+            return false;
+        };
+        let mut cursor = node.walk();
+        let first = node.named_children(&mut cursor).find(|child| *child != name);
+        let defined = first.and_then(|first| first.child_by_field_id(fields::NAME.id()));
+        self.text(node).starts_with("#ifndef") && defined.is_some_and(|defined| self.text(defined) == self.text(name))
+    }
+
     /// The `function_declarator` of a definition or declaration.
     fn function_declarator<'t>(node: Node<'t>) -> Option<Node<'t>> {
         let mut next = node.child_by_field_id(fields::DECLARATOR.id());
@@ -462,6 +478,7 @@ impl<'a> Collector<'a> {
         let mut signature = Signature {
             extern_c: context.extern_c,
             conditional: context.conditional,
+            optional: context.optional,
             member: context.in_class || name.kind() == "qualified_identifier",
             name_span: relative(name),
             params_span: relative(params),
@@ -628,7 +645,13 @@ impl<'a> Collector<'a> {
                 );
                 name = current.child_by_field_id(fields::DECLARATOR.id());
             }
-            let Some(name) = name else { continue };
+            let Some(name) = name else {
+                if let Some(member) = last_of_qualified(written) {
+                    let text = self.text(node).to_owned();
+                    self.items.members.push((self.text(member).to_owned(), text));
+                }
+                continue;
+            };
             let init = written
                 .child_by_field_id(fields::VALUE.id())
                 .map(|v| self.text(v).to_owned());
@@ -760,6 +783,7 @@ impl<'a> Collector<'a> {
             hidden: None,
             bases: String::new(),
             fields: Vec::new(),
+            implicit: String::new(),
             constants: Vec::new(),
             members: BTreeSet::new(),
         };
@@ -794,7 +818,11 @@ impl<'a> Collector<'a> {
                             item.fields.push((ty.to_owned(), self.text(name).to_owned()));
                         }
                     }
+                    if child.child_by_field_id(fields::DEFAULT_VALUE.id()).is_some() {
+                        item.implicit.push_str(text);
+                    }
                 }
+                _ if is_conversion(child) => item.implicit.push_str(self.text(child)),
                 _ => {}
             }
         }
@@ -827,4 +855,30 @@ impl<'a> Collector<'a> {
 fn defined_type(node: Node<'_>) -> Option<Node<'_>> {
     let ty = node.child_by_field_id(fields::TYPE.id())?;
     ty.child_by_field_id(fields::BODY.id()).is_some().then_some(ty)
+}
+
+/// The last name of a declarator with a qualified name: `block` of `Plan::block = dim3(32)`.
+fn last_of_qualified(declarator: Node<'_>) -> Option<Node<'_>> {
+    let mut next = Some(declarator);
+    while let Some(current) = next {
+        if current.kind() == "qualified_identifier" {
+            let mut name = current;
+            while let Some(inner) = name.child_by_field_id(fields::NAME.id()) {
+                name = inner;
+            }
+            return Some(name);
+        }
+        next = current.child_by_field_id(fields::DECLARATOR.id());
+    }
+    None
+}
+
+/// `operator dim3() const { … }`, also behind `template <…>`.
+fn is_conversion(member: Node<'_>) -> bool {
+    if member.kind() == "template_declaration" {
+        let mut cursor = member.walk();
+        return member.named_children(&mut cursor).any(is_conversion);
+    }
+    let declarator = member.child_by_field_id(fields::DECLARATOR.id());
+    declarator.is_some_and(|declarator| declarator.kind() == "operator_cast")
 }

@@ -385,12 +385,13 @@ fn is_same_but_texts(a: &Outline, b: &Outline) -> bool {
         let Outline {
             functions: _,
             globals,
+            members,
             types,
             aliases,
             includes,
             blanked,
         } = outline;
-        (globals, types, aliases, includes, blanked)
+        (globals, members, types, aliases, includes, blanked)
     }
     fn head(function: &OutlinedFunction) -> impl PartialEq {
         let OutlinedFunction {

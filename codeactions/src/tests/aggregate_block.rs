@@ -478,14 +478,6 @@ fn refusals_because_of_the_launch() {
         "cudaDeviceSynchronize()",
     );
     refuse(
-        r#"#if FAST
-    child<<<1, 32>>>(out, begin, count);
-#else
-    child<<<2, 32>>>(out, begin, count);
-#endif"#,
-        "under an #if",
-    );
-    refuse(
         "(void)(count && (child<<<1, 32>>>(out, begin, count), 1));",
         "part of a larger expression",
     );

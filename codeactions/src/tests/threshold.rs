@@ -517,12 +517,6 @@ fn refusals_because_of_the_launch() {
     );
     refuse("child<<<1, 32, 0, streams[v]>>>(out, begin, count);", "isn't known");
     refuse(
-        r#"#ifdef FAST
-    child<<<1, 32>>>(out, begin, count);
-#endif"#,
-        "under an #if",
-    );
-    refuse(
         "count > 0 ? child<<<1, 32>>>(out, begin, count) : (void)0;",
         "part of a larger expression",
     );

@@ -114,10 +114,12 @@ fn start(command: &mut Command) -> io::Result<Child> {
     if running.given_up {
         return Err(io::Error::new(io::ErrorKind::Interrupted, "given up"));
     }
+    #[cfg(unix)]
+    let mark = super::guard::announce(command);
     let child = command.spawn()?;
     running.groups.push(child.id());
     #[cfg(unix)]
-    super::guard::begins(child.id());
+    super::guard::begins(child.id(), &mark);
     Ok(child)
 }
 

@@ -253,22 +253,25 @@ pub(super) fn components(
         return None;
     }
     match &body.expr(resolved).kind {
-        ExprKind::Construct { ty, args } if is_dim3(ty) => from_list(db, function, body, args),
+        ExprKind::Construct { ty, args } if is_dim3(db, function, body, ty) => from_list(db, function, body, args),
         ExprKind::Call {
             name: Some(name), args, ..
-        } if is_dim3(name) => from_list(db, function, body, args),
+        } if is_dim3(db, function, body, name) => from_list(db, function, body, args),
         ExprKind::InitList(args) => from_list(db, function, body, args),
         _ if is_scalar(db, function, body, resolved) => Some([Some(resolved), None, None]),
         _ => None,
     }
 }
 
-/// CUDA's `dim3`: it is in no namespace, `my::dim3` is a class of the user's.
-fn is_dim3(ty: &str) -> bool {
+/// CUDA's `dim3` or another name of it: it is in no namespace, `my::dim3` is a class of the user's.
+fn is_dim3(db: &dyn Db, function: FunctionItem<'_>, body: &Body, ty: &str) -> bool {
+    let places = Places { db, function, body };
+    let ty = places.alias(ty.trim_start_matches("const ").trim());
     ty.trim_start_matches("const ").trim().trim_start_matches("::") == "dim3"
 }
 
 /// A class in sight is named like CUDA's `dim3` and is another one: which of them a name means isn't looked up.
+#[salsa::tracked(returns(copy))]
 fn has_own_dim3(db: &dyn Db, file: SourceFile) -> bool {
     let mut types = included_files(db, file).iter().flat_map(|f| &items(db, *f).types);
     types.any(|ty| {
@@ -298,11 +301,11 @@ fn is_builtin_vector(body: &Body, expr: ExprId) -> bool {
     )
 }
 
-fn is_dim3_typed(body: &Body, expr: ExprId) -> bool {
+fn is_dim3_typed(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
     match &body.expr(body.strip_parens(expr)).kind {
-        ExprKind::Name(Name::Local(binding)) => is_dim3(&body.binding(*binding).ty.base),
+        ExprKind::Name(Name::Local(binding)) => is_dim3(db, function, body, &body.binding(*binding).ty.base),
         ExprKind::Name(Name::Builtin(_)) => true,
-        ExprKind::Construct { ty, .. } => is_dim3(ty),
+        ExprKind::Construct { ty, .. } => is_dim3(db, function, body, ty),
         _ => false,
     }
 }
@@ -312,13 +315,15 @@ fn through_dim3_variables<'db>(db: &'db dyn Db, function: FunctionItem<'db>, bod
     for _ in 0..16 {
         let inner = body.strip_parens(expr);
         match &body.expr(inner).kind {
-            ExprKind::Name(Name::Local(binding)) if is_dim3(&body.binding(*binding).ty.base) => {
+            ExprKind::Name(Name::Local(binding)) if is_dim3(db, function, body, &body.binding(*binding).ty.base) => {
                 match definition(db, function, body, *binding) {
                     Some(init) => expr = init,
                     None => return inner,
                 }
             }
-            ExprKind::Construct { ty, args } if is_dim3(ty) && args.len() == 1 && is_dim3_typed(body, args[0]) => {
+            ExprKind::Construct { ty, args }
+                if is_dim3(db, function, body, ty) && args.len() == 1 && is_dim3_typed(db, function, body, args[0]) =>
+            {
                 expr = args[0];
             }
             _ => return inner,
@@ -405,7 +410,7 @@ fn numeric(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -
                 let all: Vec<bool> = functions.iter().map(|f| returns_number(db, *f)).collect();
                 all.iter().all(|n| *n).then_some(true)
             }
-            _ if is_dim3(name) || vector_fields(unqualified(name)).is_some() => Some(false),
+            _ if is_dim3(db, function, body, name) || vector_fields(unqualified(name)).is_some() => Some(false),
             _ if name.starts_with("make_") => Some(false),
             _ if harmless(body, name) || known(name).is_some_and(|l| l.is_pure()) => Some(true),
             _ => number(name),

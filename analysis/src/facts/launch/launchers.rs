@@ -4,13 +4,13 @@ use super::config::{components, constant_value, through_variables};
 use super::pins::Pins;
 use super::pins::numbers::{Dims, Number, either};
 use super::places::{Places, statement_places};
+use super::shapes::{several_in_sight, several_where_passed};
 use super::{LaunchId, Launchers, launches};
 use crate::base::db::Db;
 use crate::facts::uniformity::{FunctionUniformity, called_recursively, calls_of, only_known_calls, uniformity};
 use crate::hir::items::FunctionItem;
-use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, functions_in, launch_sites_of, meaning_in, only_known_launches};
-use crate::hir::{Body, Builtin, ExprId, ExprKind, Name, StmtKind, body};
+use crate::hir::resolve::{launch_sites_of, only_known_launches};
+use crate::hir::{Body, Builtin, ExprId, ExprKind, Name, body};
 use std::collections::HashSet;
 
 /// Who executes something, and whether that is the same thread of a block each time.
@@ -136,7 +136,9 @@ fn dimensions_in_sight<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> (Di
 /// them of which nothing is known.
 #[salsa::tracked(returns(copy))]
 fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims, Dims, bool) {
-    let (mut threads, mut blocks) = (Dims::default(), Dims::default());
+    // It isn't known which of them is the grid's.
+    let passed = several_where_passed(db, kernel);
+    let (mut threads, mut blocks) = (passed, passed);
     let mut unclear = false;
     for site in launch_sites_of(db, kernel) {
         let body = body(db, site.function);
@@ -166,79 +168,6 @@ fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims
         }
     }
     (threads, blocks, unclear)
-}
-
-/// The dimensions that a size has in any case which isn't understood as a whole: a constant `dim3`, a list that is assigned later, a
-/// function that makes one.
-fn several_in_sight<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, size: ExprId) -> Dims {
-    let of_list = |of: FunctionItem<'db>, body: &Body, args: &[ExprId]| {
-        let mut dims = Dims::default();
-        for (slot, arg) in dims.iter_mut().zip(args).skip(1) {
-            *slot = constant_value(db, of, body, *arg) != Some(1);
-        }
-        dims
-    };
-    let is_vector = |name: &str| {
-        let plain = unqualified(name.trim_start_matches("const ").trim());
-        matches!(plain, "dim3" | "uint3" | "make_uint3" | "int3" | "make_int3")
-    };
-    let made = |of: FunctionItem<'db>, body: &Body, e: ExprId| match &body.expr(body.strip_parens(e)).kind {
-        ExprKind::Construct { ty, args } if is_vector(ty) => of_list(of, body, args),
-        ExprKind::Call {
-            name: Some(name), args, ..
-        } if is_vector(name) => of_list(of, body, args),
-        ExprKind::InitList(args) => of_list(of, body, args),
-        _ => Dims::default(),
-    };
-    let own = made(function, body, size);
-    match &body.expr(body.strip_parens(size)).kind {
-        ExprKind::Name(Name::Local(binding)) => {
-            let assigned = body.exprs.iter().filter_map(|expr| match &expr.kind {
-                ExprKind::Assign { place, value, .. } => {
-                    let whole = matches!(&body.expr(body.strip_parens(*place)).kind, ExprKind::Name(Name::Local(b)) if b == binding);
-                    whole.then_some(*value)
-                }
-                _ => None,
-            });
-            let values = body.initialiser(*binding).into_iter().chain(assigned);
-            values.fold(own, |dims, value| either(dims, made(function, body, value)))
-        }
-        ExprKind::Name(Name::Other(name)) => match meaning_in(db, function, name) {
-            Meaning::Global(global) if is_vector(&global.base) => match global.init.as_deref().map(list_parts) {
-                Some(parts) => {
-                    let mut dims = own;
-                    for (slot, part) in dims.iter_mut().zip(parts).skip(1) {
-                        *slot = part != "1";
-                    }
-                    dims
-                }
-                None => own,
-            },
-            _ => own,
-        },
-        ExprKind::Call { name: Some(name), .. } => {
-            let mut dims = own;
-            for callee in functions_in(db, function, name).into_iter().filter(|f| f.has_body(db)) {
-                let inner = crate::hir::body(db, callee);
-                for stmt in &inner.stmts {
-                    if let StmtKind::Return(Some(value)) = &stmt.kind {
-                        dims = either(dims, made(callee, &inner, *value));
-                    }
-                }
-            }
-            dims
-        }
-        _ => own,
-    }
-}
-
-/// The parts of a list as it is written: of `dim3(16, 3)`, `(16, 3)` and `{16, 3}`.
-fn list_parts(text: &str) -> Vec<&str> {
-    let inner = text
-        .trim()
-        .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
-    let inner = inner.trim_start_matches(['(', '{']).trim_end_matches([')', '}', ';']);
-    inner.split(',').map(str::trim).collect()
 }
 
 /// Who gets to an expression in device code; `None` for a device function of which no caller can be seen.

@@ -10,6 +10,7 @@ mod pending;
 mod pins;
 mod places;
 mod recursion;
+mod shapes;
 mod site;
 mod threads;
 mod waits;
@@ -34,6 +35,7 @@ pub(crate) use pending::limits_set_in_text;
 pub use pending::pending_launch_limit;
 pub(crate) use pins::Pins;
 pub use places::{Places, statement_places};
+pub use shapes::several_in_sight;
 pub use site::{Extent, LaunchFacts, Launchers, LoopAround, Operand, Stream, ThreadCount};
 pub use waits::{Wait, waits_after};
 

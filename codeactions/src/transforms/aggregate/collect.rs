@@ -2,6 +2,7 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::effects;
+use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::eligibility::{refuse_blocks, refuse_child, refuse_what_needs_its_children, understand_stream};
 use super::strategy::Strategy;
@@ -92,6 +93,19 @@ impl<'db> Collection<'db> {
         let Draft { edit, refusals, .. } = draft;
         for child in &self.children {
             refuse_configured(child, refusals);
+            // What collects for it names it outside of the launch's branch.
+            let optional = |item: FunctionItem<'db>| item.signature(child.db).optional;
+            let missed = self.cluster.functions.iter().find(|function| !optional(function.item));
+            if let Some(function) = missed.filter(|_| optional(child.item)) {
+                refusals.add(
+                    format!(
+                        "`{}` is defined under an #if, and `{}` is compiled without it, too",
+                        child.name,
+                        function.name()
+                    ),
+                    Some(child.place()),
+                );
+            }
             launch_errors::assume_none(&child.name, &effects(child.db, child.worker()), edit);
         }
         strategy.refuse_children(self, refusals, edit);

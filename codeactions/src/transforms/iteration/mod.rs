@@ -7,7 +7,7 @@ mod read_only;
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::effects::{BUILTINS, effects};
-use gridfuse_analysis::facts::launch::{Launchers, Stream, who_launches};
+use gridfuse_analysis::facts::launch::{Launchers, Stream, several_in_sight, who_launches};
 use gridfuse_analysis::hir::resolve::{launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind};
 
@@ -192,7 +192,16 @@ impl<'db> Iteration<'db> {
                         continue;
                     }
                     let place = Some(other.place(extent.operand.span));
+                    let operand = extent.operand.expr;
+                    let several = || several_in_sight(other.db, other.parent, &other.body, operand);
                     match size {
+                        None if extent.components.is_none() && several().get(at) == Some(&true) => refusals.add(
+                            format!(
+                                "{of} of `{name}` may have several {unit}s in {dimension}, as code that makes their size sets it, and the \
+                                 launch isn't left to one of them by `{asked}.{dimension}`"
+                            ),
+                            place,
+                        ),
                         Some(size) => refusals.add(
                             format!("{of} of `{name}` have {size} {unit}s in {dimension}, and the launch isn't left to one of them by `{asked}.{dimension}`"),
                             place,
