@@ -493,12 +493,8 @@ impl Lowering<'_> {
         }
         let mut decls = Vec::new();
         for written in declarators {
-            if written.kind() == "structured_binding_declarator"
-                || written
-                    .child_by_field_id(fields::DECLARATOR.id())
-                    .is_some_and(|d| d.kind() == "structured_binding_declarator")
-            {
-                decls.extend(self.structured_binding(written, source, span));
+            if let Some(list) = bound_names(written) {
+                decls.extend(self.structured_binding(written, list, source, span));
                 continue;
             }
             let value = if written.kind() == "init_declarator" {
@@ -611,10 +607,20 @@ impl Lowering<'_> {
     }
 
     /// `auto [a, b] = e;`: each name is a reference into something that isn't modelled.
-    fn structured_binding(&mut self, written: Node<'_>, source: Source<'_>, decl_span: Span) -> Vec<LocalDecl> {
+    fn structured_binding(
+        &mut self,
+        written: Node<'_>,
+        list: Node<'_>,
+        source: Source<'_>,
+        decl_span: Span,
+    ) -> Vec<LocalDecl> {
         let value = written.child_by_field_id(fields::VALUE.id());
         let init = value.map(|v| self.expr(v, source));
-        let list = written.child_by_field_id(fields::DECLARATOR.id()).unwrap_or(written);
+        // By a reference, the names change what it is made from.
+        let mentions = match written.kind() == "init_declarator" && source.of(written).trim_start().starts_with('&') {
+            true => self.mentions(value.map_or("", |v| source.of(v))),
+            false => Vec::new(),
+        };
         let mut cursor = list.walk();
         let names: Vec<_> = list
             .named_children(&mut cursor)
@@ -641,7 +647,7 @@ impl Lowering<'_> {
             let opaque = self.add_expr(
                 ExprKind::Unknown {
                     parts,
-                    mentions: Vec::new(),
+                    mentions: mentions.clone(),
                 },
                 written,
                 source,
@@ -731,4 +737,18 @@ fn type_name(node: Node<'_>) -> Option<Node<'_>> {
 fn first_named(node: Node<'_>) -> Option<Node<'_>> {
     let mut cursor = node.walk();
     node.named_children(&mut cursor).find(|c| c.kind() != "comment")
+}
+
+/// The names that a declarator of a structured binding lists: `[a, b]` in `auto [a, b] = e` and in `auto& [a, b] = e`.
+fn bound_names(declarator: Node<'_>) -> Option<Node<'_>> {
+    let mut next = Some(declarator);
+    while let Some(current) = next {
+        match current.kind() {
+            "structured_binding_declarator" => return Some(current),
+            "init_declarator" => next = current.child_by_field_id(fields::DECLARATOR.id()),
+            "reference_declarator" => next = current.named_child(0),
+            _ => return None,
+        }
+    }
+    None
 }
