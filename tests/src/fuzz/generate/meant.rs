@@ -79,9 +79,12 @@ impl Generator {
             }
             3 => {
                 self.feature("part of an anonymous union");
-                let part = self.fresh("part");
-                let declared = format!("static __device__ union {{\n    int {total};\n    float {part};\n}};");
-                (declared, total)
+                // One at namespace scope can't be used by device code: nvcc refuses it.
+                let (part, sums) = (self.fresh("part"), self.fresh("sums"));
+                let declared = format!(
+                    "struct {class} {{\n    union {{ int {total}; float {part}; }};\n}};\n__device__ {class} {sums};"
+                );
+                (declared, format!("{sums}.{total}"))
             }
             4 => {
                 self.feature("another name of a namespace");
