@@ -435,6 +435,20 @@ namespace m = my;"#,
         flat: false,
     },
     Shape {
+        name: "reference_member",
+        before: r#"struct Keeps { dim3& b; };"#,
+        behind: "",
+        launch: r#"dim3 a(16); Keeps k{a}; k.b.y = @; parent<<<2, a>>>(o);"#,
+        flat: true,
+    },
+    Shape {
+        name: "reference_part_parens",
+        before: "",
+        behind: "",
+        launch: r#"dim3 a(16); unsigned& y(a.y); y = @; parent<<<2, a>>>(o);"#,
+        flat: false,
+    },
+    Shape {
         name: "min_of",
         before: r#"#include <algorithm>
 dim3 smaller(dim3 a, dim3 b) { return dim3(std::min(a.x, b.x), std::min(a.y, b.y)); }"#,

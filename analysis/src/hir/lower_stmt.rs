@@ -517,6 +517,12 @@ impl Lowering<'_> {
                 },
                 (init, _) => init,
             };
+            // `int& r(x)` and `int* p{&x}` make no object of their type: they are what is in the brackets.
+            let leads = (parts.reference || parts.pointers > 0) && parts.sizes.is_empty();
+            let init = init.map(|init| match &self.body.expr(init).kind {
+                ExprKind::Construct { args, .. } | ExprKind::InitList(args) if leads && args.len() == 1 => args[0],
+                _ => init,
+            });
             let binding = self.local(inner.unwrap_or(written), base.clone(), storage, span, source);
             decls.push(LocalDecl { binding, init });
         }

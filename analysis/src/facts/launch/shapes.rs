@@ -11,7 +11,7 @@ use crate::hir::resolve::{functions_named, may_mean};
 use crate::hir::scope::hides;
 use crate::hir::visible::{visible, visible_names};
 use crate::hir::walk::operands;
-use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, body};
+use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, Stmt, StmtKind, body};
 use std::collections::{BTreeMap, HashSet};
 
 /// x, y, z.
@@ -179,10 +179,19 @@ impl<'db> Search<'db> {
                 _ => {}
             }
         }
+        let unread = |stmt: &Stmt| match &stmt.kind {
+            StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } => mentions.contains(&binding),
+            _ => false,
+        };
+        if vector && body.stmts.iter().any(unread) {
+            self.dims = [false, true, true];
+        }
         // References and pointers to it, or to a part.
         for (index, other) in body.bindings.iter().enumerate() {
             let alias = BindingId(index as u32);
-            let leads = other.ty.reference || other.ty.pointers > 0 || other.ty.base.contains("auto");
+            let pointer = other.ty.reference || other.ty.pointers > 0 || other.ty.base.contains("auto");
+            // A class may keep a reference.
+            let leads = pointer || self.is_class(&other.ty.base);
             let Some(init) = body.initialiser(alias).filter(|_| leads && alias != binding) else {
                 continue;
             };
