@@ -517,8 +517,9 @@ impl Lowering<'_> {
                 },
                 (init, _) => init,
             };
-            // `int& r(x)` and `int* p{&x}` make no object of their type: they are what is in the brackets.
-            let leads = (parts.reference || parts.pointers > 0) && parts.sizes.is_empty();
+            // `int& r(x)` and `int* p{&x}` make no object of their type, as `= T(x)` does: they are what is in the brackets.
+            let in_brackets = value.is_none_or(|v| matches!(v.kind(), "argument_list" | "initializer_list"));
+            let leads = in_brackets && (parts.reference || parts.pointers > 0) && parts.sizes.is_empty();
             let init = init.map(|init| match &self.body.expr(init).kind {
                 ExprKind::Construct { args, .. } | ExprKind::InitList(args) if leads && args.len() == 1 => args[0],
                 _ => init,

@@ -177,6 +177,22 @@ fn variables() {
             "namespace a { typedef int T; }\nnamespace b { typedef int& T; __device__ void set(T x) { x = threadIdx.x; } }\n__global__ void k(int n) { int x = n; b::set(x); int a = $Varying(x)$; }",
         ),
         (
+            "reference in parentheses",
+            k!("int a = n; int& r(a); r = tid; int b = $Varying(a)$;"),
+        ),
+        (
+            "reference in braces to a part",
+            k!("dim3 a(n); unsigned& r{a.y}; r = tid; int b = $Varying(a.y)$;"),
+        ),
+        (
+            "structured binding by reference",
+            k!("dim3 a(n); auto& [x, y, z] = a; y = tid; int b = $Varying(a.y)$;"),
+        ),
+        (
+            "reference to an object that a constructor makes",
+            "struct L { int v; __device__ L(int x) : v(x + threadIdx.x) {} };\n__global__ void k(int n) { const L& a = L(n); int b = $Varying(a.v)$; const L& c(n); int d = $Varying(c.v)$; }",
+        ),
+        (
             "an operator that looks at the number of the thread",
             "struct V { int x; };\n__device__ V operator+(V a, V b) { V r; r.x = a.x + b.x + threadIdx.x; return r; }\n__global__ void k(V a, V b, int n) { V c = a + b; int x = $Varying(c.x)$; int y = $Grid(n + 1)$; }",
         ),

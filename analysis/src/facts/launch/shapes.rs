@@ -1,6 +1,7 @@
 //! Dimensions that a grid or block size has by the code that makes it, where the size isn't understood as a whole.
 
 use super::config::constant_value;
+use super::pins::numbers::{Dims, either};
 use crate::base::db::Db;
 use crate::base::words::words;
 use crate::hir::included::included_files;
@@ -13,9 +14,6 @@ use crate::hir::visible::{visible, visible_names};
 use crate::hir::walk::operands;
 use crate::hir::{BindingId, Body, ExprId, ExprKind, Name, Stmt, StmtKind, body};
 use std::collections::{BTreeMap, HashSet};
-
-/// x, y, z.
-type Dims = [bool; 3];
 
 /// How many definitions are read for one size. What lies behind is as unknown as code that can't be seen.
 const MOST: usize = 256;
@@ -60,10 +58,6 @@ pub(super) fn several_where_passed<'db>(db: &'db dyn Db, kernel: FunctionItem<'d
         }
     }
     found
-}
-
-fn either(a: Dims, b: Dims) -> Dims {
-    [a[0] || b[0], a[1] || b[1], a[2] || b[2]]
 }
 
 struct Search<'db> {
@@ -112,20 +106,7 @@ impl<'db> Search<'db> {
     fn value(&mut self, function: FunctionItem<'db>, body: &Body, expr: ExprId) {
         let text = function.text(self.db);
         self.read(body.expr(expr).span.text(&text), false);
-        let mut todo = vec![expr];
-        while let Some(next) = todo.pop() {
-            let kind = &body.expr(next).kind;
-            match kind {
-                ExprKind::Name(Name::Local(binding)) => self.variable(function, body, *binding),
-                ExprKind::Unknown { mentions, .. } | ExprKind::Lambda { mentions, .. } => {
-                    for binding in mentions {
-                        self.variable(function, body, *binding);
-                    }
-                }
-                _ => {}
-            }
-            todo.extend(operands(kind));
-        }
+        self.inner(function, body, expr);
     }
 
     /// Reads what a variable holds: its initialiser, what is assigned to it or to a part, what is called with it, what callers pass.
@@ -253,8 +234,14 @@ impl<'db> Search<'db> {
         let mut todo = vec![expr];
         while let Some(next) = todo.pop() {
             let kind = &body.expr(next).kind;
-            if let ExprKind::Name(Name::Local(binding)) = kind {
-                self.variable(function, body, *binding);
+            match kind {
+                ExprKind::Name(Name::Local(binding)) => self.variable(function, body, *binding),
+                ExprKind::Unknown { mentions, .. } | ExprKind::Lambda { mentions, .. } => {
+                    for binding in mentions {
+                        self.variable(function, body, *binding);
+                    }
+                }
+                _ => {}
             }
             todo.extend(operands(kind));
         }
