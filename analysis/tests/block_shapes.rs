@@ -414,6 +414,43 @@ namespace m = my;"#,
         flat: false,
     },
     Shape {
+        name: "part_given_to_a_function",
+        before: r#"void set(unsigned& n, unsigned to) { n = to; }"#,
+        behind: "",
+        launch: r#"dim3 b(16); set(b.y, @); parent<<<2, b>>>(o);"#,
+        flat: false,
+    },
+    Shape {
+        name: "part_in_a_view",
+        before: r#"struct View { unsigned& to; void put(unsigned n) const { to = n; } };"#,
+        behind: "",
+        launch: r#"dim3 b(16); View view{b.y}; view.put(@); parent<<<2, b>>>(o);"#,
+        flat: false,
+    },
+    Shape {
+        name: "part_in_a_view_argument",
+        before: r#"struct View { unsigned& to; };
+void put(View view, unsigned n) { view.to = n; }"#,
+        behind: "",
+        launch: r#"dim3 b(16); put({b.y}, @); parent<<<2, b>>>(o);"#,
+        flat: false,
+    },
+    Shape {
+        name: "part_by_an_operator",
+        before: r#"struct In { unsigned v; };
+In operator>>(In in, unsigned& to) { to = in.v; return in; }"#,
+        behind: "",
+        launch: r#"dim3 b(16); In{@} >> b.y; parent<<<2, b>>>(o);"#,
+        flat: false,
+    },
+    Shape {
+        name: "part_kept_by_address",
+        before: r#"struct Hold { unsigned* at; void keep(unsigned& x) { at = &x; } void go(unsigned n) { *at = n; } };"#,
+        behind: "",
+        launch: r#"dim3 b(16); Hold hold; hold.keep(b.y); hold.go(@); parent<<<2, b>>>(o);"#,
+        flat: false,
+    },
+    Shape {
         name: "reference_part",
         before: "",
         behind: "",

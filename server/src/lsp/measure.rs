@@ -191,7 +191,11 @@ impl Drop for StopOnDrop {
 struct Slot(Arc<State>);
 
 impl Slot {
-    fn take(state: &Arc<State>, running: Running) -> Result<Slot> {
+    /// Takes the place. One that was cancelled is still ending for a moment: that is waited for, and it ends, as [`wait`] kills it otherwise.
+    async fn take(state: &Arc<State>, running: Running) -> Result<Slot> {
+        while Slot::is_ending(state) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         let mut place = state.measurement.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(other) = place.as_ref() {
             return Err(failed(format!(
@@ -201,6 +205,11 @@ impl Slot {
         }
         *place = Some(running);
         Ok(Slot(state.clone()))
+    }
+
+    fn is_ending(state: &State) -> bool {
+        let place = state.measurement.lock().unwrap_or_else(PoisonError::into_inner);
+        place.as_ref().is_some_and(|running| running.stop.is_stopped())
     }
 }
 
@@ -277,7 +286,8 @@ pub async fn execute(
             token: token.clone(),
             stop: stop.clone(),
         },
-    )?;
+    )
+    .await?;
     let guard = StopOnDrop(stop.clone());
     show_build_errors(state, BuildErrors::default());
     let measured = unsaved.clone();

@@ -17,6 +17,8 @@ pub struct Program {
     pub features: BTreeSet<&'static str>,
     /// Sites whose grids rely on an order that the stream gives them: what a rewrite assumes about them is false.
     pub ordered_sites: BTreeSet<u32>,
+    /// Kernels whose blocks have two dimensions, which stands in the program: nothing may assume that they have one.
+    pub two_dimensional: BTreeSet<String>,
 }
 
 /// Habits of whoever wrote the text.

@@ -1,6 +1,6 @@
 //! The text of a program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::ast::{Expr, Function, Item, Launch, LaunchForm, Layout, Program, Stmt};
 
@@ -14,6 +14,8 @@ pub struct Printed {
     pub files: BTreeMap<String, String>,
     /// Where each launch by device code begins: site, file, byte offset.
     pub launches: Vec<(u32, String, u32)>,
+    /// Kernels whose blocks have two dimensions, which stands in the program.
+    pub two_dimensional: BTreeSet<String>,
 }
 
 /// Prints a program.
@@ -21,6 +23,7 @@ pub fn print(program: &Program) -> Printed {
     let mut printed = Printed {
         files: BTreeMap::new(),
         launches: Vec::new(),
+        two_dimensional: program.two_dimensional.clone(),
     };
     let mut cuts: Vec<usize> = program.cuts.iter().map(|cut| (*cut).min(program.items.len())).collect();
     cuts.sort_unstable();
@@ -436,7 +439,6 @@ fn precedence(expr: &Expr) -> u8 {
 mod tests {
     use super::super::ast::*;
     use super::*;
-    use std::collections::BTreeSet;
 
     fn layout() -> Layout {
         Layout {
@@ -492,6 +494,7 @@ mod tests {
                 layout: Layout { crlf, ..layout() },
                 features: BTreeSet::new(),
                 ordered_sites: BTreeSet::new(),
+                two_dimensional: BTreeSet::new(),
             };
             let printed = print(&program);
             assert_eq!(printed.files.len(), 2);

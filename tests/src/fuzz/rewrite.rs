@@ -362,11 +362,26 @@ fn first_steps(session: &mut Session, printed: &Printed, found: &mut Rewrites) -
                     Verdict::Assumes(reasons) => ("assumes", reasons),
                     Verdict::Ineligible(reasons) => ("ineligible", reasons),
                 };
+                let reasons = texts(&reasons);
+                let contradicted = printed.two_dimensional.iter().find(|kernel| {
+                    let assumed = format!("blocks of `{kernel}` have one dimension");
+                    reasons.iter().any(|reason| reason.contains(&assumed))
+                });
+                if let Some(kernel) = contradicted {
+                    found.mistakes.push(Mistake {
+                        steps: Vec::new(),
+                        what: format!(
+                            "{} at site {site}: that blocks of `{kernel}` have one dimension is assumed, and they have two in sight",
+                            rewrite.id
+                        ),
+                        panic: false,
+                    });
+                }
                 found.said.push(Said {
                     site,
                     id: rewrite.id,
                     verdict,
-                    reasons: texts(&reasons),
+                    reasons,
                 });
             }
             starts.push((

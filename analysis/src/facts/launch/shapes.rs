@@ -4,6 +4,7 @@ use super::config::constant_value;
 use super::pins::numbers::{Dims, either};
 use crate::base::db::Db;
 use crate::base::words::words;
+use crate::facts::uniformity::class_changes;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::mentions::{files_mentioning, functions_mentioning};
@@ -167,6 +168,10 @@ impl<'db> Search<'db> {
         if vector && body.stmts.iter().any(unread) {
             self.dims = [false, true, true];
         }
+        if vector {
+            let changed = class_changes(self.db, function).contains(&binding);
+            self.given_away(body, binding, changed);
+        }
         // References and pointers to it, or to a part.
         for (index, other) in body.bindings.iter().enumerate() {
             let alias = BindingId(index as u32);
@@ -183,6 +188,41 @@ impl<'db> Search<'db> {
         }
         if let Some(index) = body.params.iter().position(|p| *p == binding) {
             self.passed(function, index);
+        }
+    }
+
+    /// A part that is given to what may change it, as in `widen(block.y)` or `View view{block.y}`: nobody does that to leave it at 1.
+    /// `changed`: something changes the variable without assigning to it. What a method does with an argument isn't known.
+    fn given_away(&mut self, body: &Body, binding: BindingId, changed: bool) {
+        let mut assigned = HashSet::new();
+        let mut to_methods = HashSet::new();
+        for expr in &body.exprs {
+            match &expr.kind {
+                ExprKind::Assign { place, .. } => {
+                    assigned.insert(body.strip_parens(*place));
+                }
+                ExprKind::Call { callee, args, .. }
+                    if matches!(body.expr(body.strip_parens(*callee)).kind, ExprKind::Field { .. }) =>
+                {
+                    to_methods.extend(args.iter().map(|arg| body.strip_parens(*arg)));
+                }
+                _ => {}
+            }
+        }
+        for (index, expr) in body.exprs.iter().enumerate() {
+            let ExprKind::Field { base, field, .. } = &expr.kind else {
+                continue;
+            };
+            let axis = match field.as_str() {
+                "y" => 1,
+                "z" => 2,
+                _ => continue,
+            };
+            let part = ExprId(index as u32);
+            let given = changed && !assigned.contains(&part) || to_methods.contains(&part);
+            if given && mentions(body, *base, binding) {
+                self.dims[axis] = true;
+            }
         }
     }
 

@@ -25,16 +25,29 @@ export async function ask<T>(question: string, ...values: unknown[]): Promise<T>
   return answer;
 }
 
-/** Waits until `look` finds something. */
-export async function until<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
-  for (const deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; ) {
+/**
+ * Waits until `look` finds something. Where `story` says how things stand, patience begins anew whenever that changes: what takes many steps
+ * is not late as long as it goes on.
+ */
+export async function until<T>(
+  what: string,
+  look: () => T | Promise<T>,
+  story?: () => Promise<string>,
+): Promise<NonNullable<T>> {
+  let told = "";
+  for (let deadline = Date.now() + PATIENCE_MS; Date.now() < deadline; ) {
     const found = await look();
     if (found !== undefined && found !== null && found !== false) {
       return found;
     }
+    const tells = (await story?.()) ?? "";
+    if (tells !== told) {
+      told = tells;
+      deadline = Date.now() + PATIENCE_MS;
+    }
     await new Promise((resolve) => setTimeout(resolve, 30));
   }
-  throw new Error(`waited in vain: ${what}`);
+  throw new Error(`waited in vain: ${what}${told === "" ? "" : `; there is: ${told}`}`);
 }
 
 export interface StatusItem {
@@ -123,13 +136,17 @@ export async function withEnvironment(variables: Record<string, string>, run: ()
 
 /** Asks about a message until there is an answer. Messages leave the window after a while, but not the list of all. */
 async function askMessage<T>(question: string, text: string, ...values: unknown[]): Promise<NonNullable<T>> {
-  return until(`the message ${text}`, async () => {
-    const answer = await ask<T>(question, text, ...values);
-    if (answer === null || answer === false) {
-      await vscode.commands.executeCommand("notifications.showList");
-    }
-    return answer;
-  });
+  return until(
+    `the message ${text}`,
+    async () => {
+      const answer = await ask<T>(question, text, ...values);
+      if (answer === null || answer === false) {
+        await vscode.commands.executeCommand("notifications.showList");
+      }
+      return answer;
+    },
+    async () => (await ask<string[]>("messages")).join(" | "),
+  );
 }
 
 /** What a message says, with its buttons, once it is shown. */

@@ -47,7 +47,13 @@ impl Generator {
             }
             1 => {
                 self.feature("reference with parentheses");
-                vec![text(&format!("{ty}& to({place});")), text(&format!("to = {of_ref};"))]
+                // With a member in them, the grammar takes it for the declaration of a function, and finds an error in that.
+                let init = if place.contains('.') {
+                    format!(" = {place}")
+                } else {
+                    format!("({place})")
+                };
+                vec![text(&format!("{ty}& to{init};")), text(&format!("to = {of_ref};"))]
             }
             2 => {
                 self.feature("class with a reference, made with braces");
@@ -288,6 +294,7 @@ impl Generator {
         self.of_blocks(&march, Some(atom(threads)), vec![when(first, vec![launch])]);
         if let Some(kernel) = self.kernels.last_mut() {
             kernel.host = host;
+            self.two_dimensional.insert(kernel.name.clone());
         }
     }
 

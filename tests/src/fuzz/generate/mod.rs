@@ -19,6 +19,7 @@ mod parent;
 mod plan;
 mod scope;
 mod selves;
+mod shape;
 mod tickets;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +33,7 @@ use scope::{Helper, Scope};
 pub fn generate(seed: u64) -> Program {
     let mut generator = Generator::new(seed);
     generator.kernels(seed);
+    generator.shapes(seed);
     generator.meanings(seed);
     generator.bodies();
     generator.main();
@@ -43,6 +45,7 @@ struct Generator {
     random: Random,
     features: BTreeSet<&'static str>,
     ordered_sites: BTreeSet<u32>,
+    two_dimensional: BTreeSet<String>,
     next_site: u32,
     /// Names at namespace scope that are taken.
     names: BTreeSet<String>,
@@ -85,6 +88,7 @@ impl Generator {
             random,
             features: BTreeSet::new(),
             ordered_sites: BTreeSet::new(),
+            two_dimensional: BTreeSet::new(),
             next_site: 1,
             names: ["main", "show", "upload", "Mode", "Range", "Graph"]
                 .map(str::to_owned)
@@ -128,6 +132,16 @@ impl Generator {
             _ => self.caller(),
         }
         self.random = others;
+    }
+
+    /// Some programs have blocks of two dimensions that are written in a way of their own. Chosen by a sequence of its own, too.
+    fn shapes(&mut self, seed: u64) {
+        let mut random = Random::new(seed ^ 0x0073_6861_7065_7321);
+        if random.chance(12) {
+            let others = std::mem::replace(&mut self.random, random);
+            self.shaped();
+            self.random = others;
+        }
     }
 
     /// Some programs have names that mean something else than what stands nearest. Chosen by a sequence of its own, too.
@@ -215,6 +229,7 @@ impl Generator {
             layout,
             features: self.features,
             ordered_sites: self.ordered_sites,
+            two_dimensional: self.two_dimensional,
         }
     }
 }
@@ -293,6 +308,11 @@ mod tests {
             "default argument that does something",
             "inherited member",
             "overload with a pack of parameters",
+            "another name of dim3",
+            "shape of a variable",
+            "shape that a function gives",
+            "shape of a class",
+            "shape that is set by another name",
             "written by what another name means",
             "launcher guard by what another name means",
         ];
