@@ -216,6 +216,10 @@ impl Lowering<'_> {
                 let operator = written.map_or("=", |o| source.of(o));
                 let place = self.expr(left, source);
                 let value = self.expr(right, source);
+                // `Ref(x) = v`: where that is no declaration, what it changes is what a type that is a reference refers to.
+                if self.converts(left, source) {
+                    return self.unknown(node, source, vec![place, value]);
+                }
                 // `a < b && c >= d`, read as an assignment to `a<b && c>`: nobody writes that without a space.
                 let is_comparison = written.is_some_and(|o| o.start_byte() == left.end_byte());
                 if is_comparison && source.of(left).ends_with('>') {
@@ -238,6 +242,9 @@ impl Lowering<'_> {
                 let prefix = operator.start_byte() < argument.start_byte();
                 let increment = source.of(operator) == "++";
                 let place = self.expr(argument, source);
+                if self.converts(argument, source) {
+                    return self.unknown(node, source, vec![place]);
+                }
                 ExprKind::IncDec {
                     place,
                     increment,

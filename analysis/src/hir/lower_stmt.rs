@@ -11,7 +11,6 @@ use crate::base::fields;
 use crate::base::parse::parse_text;
 use crate::base::preprocess::Branch;
 use crate::base::span::Span;
-use crate::base::words::words;
 use crate::hir::assembly::assembly_text;
 
 impl Lowering<'_> {
@@ -84,7 +83,7 @@ impl Lowering<'_> {
                 StmtKind::Empty
             }
             "using_declaration" | "namespace_alias_definition" => {
-                self.declare_using(source.of(node));
+                self.declare_using(source.of(node), span);
                 StmtKind::Empty
             }
             "static_assert_declaration" | "preproc_call" | "preproc_def" | "preproc_function_def" | "comment" | ";" => {
@@ -222,6 +221,7 @@ impl Lowering<'_> {
                     _ => typedef_target(node, declared, |node| source.of(node)),
                 };
                 self.declare_alias(source.of(name), &target);
+                self.hide(source.of(name), source.span(name));
             }
         }
         if let Some(ty) = node.child_by_field_id(fields::TYPE.id()) {
@@ -239,7 +239,7 @@ impl Lowering<'_> {
         children.into_iter().map(|c| self.stmt(c, source)).collect()
     }
 
-    fn stmt_or_missing(&mut self, node: Option<Node<'_>>, around: Node<'_>, source: Source<'_>) -> StmtId {
+    pub(super) fn stmt_or_missing(&mut self, node: Option<Node<'_>>, around: Node<'_>, source: Source<'_>) -> StmtId {
         match node {
             Some(node) => {
                 // A body that is a declaration or a single statement has a scope of its own.
@@ -268,6 +268,9 @@ impl Lowering<'_> {
         // A macro that could not be expanded. What an expansion calls is no macro any more.
         let hides = macro_name.is_some_and(|name| self.lookup(name).is_none() && self.hides_control_flow(name))
             && !source.is_expansion(inner);
+        if !hides && let Some(declared) = self.declaration_in_brackets(inner, source) {
+            return declared;
+        }
         let value = self.expr(inner, source);
         if hides {
             let mut mentions = self.mentions(source.of(node));
@@ -367,26 +370,11 @@ impl Lowering<'_> {
         if node.kind() == "declaration" {
             return self.declaration(node, source);
         }
+        if let Some(declared) = self.declaration_in_brackets(node, source) {
+            return declared;
+        }
         let value = self.expr(node, source);
         self.add_stmt(StmtKind::Expr(value), source.span(node))
-    }
-
-    fn range_for(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
-        let span = source.span(node);
-        self.scopes.push(Default::default());
-        let range = node.child_by_field_id(fields::RIGHT.id()).map(|n| self.expr(n, source));
-        let base = base_type(node, source.text);
-        let declared = node.child_by_field_id(fields::DECLARATOR.id());
-        let result = match (range, declared) {
-            (Some(range), Some(declared)) => {
-                let binding = self.local(declared, base, Storage::Local, span, source);
-                let body = self.stmt_or_missing(node.child_by_field_id(fields::BODY.id()), node, source);
-                self.add_stmt(StmtKind::RangeFor { binding, range, body }, span)
-            }
-            (range, _) => self.unknown_stmt(node, source, Vec::new(), range.into_iter().collect()),
-        };
-        self.scopes.pop();
-        result
     }
 
     fn preprocessor(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
@@ -427,42 +415,7 @@ impl Lowering<'_> {
         self.add_stmt(StmtKind::Preprocessor { branches }, span)
     }
 
-    /// Notes what `using n::x;`, `using namespace n;` and `namespace m = n;` do to names.
-    fn declare_using(&mut self, text: &str) {
-        match words(text).collect::<Vec<_>>().as_slice() {
-            ["namespace", name, ..] => {
-                self.body.declared.insert((*name).to_owned());
-            }
-            ["using", "namespace", ..] => self.body.opens_namespace = true,
-            names => self.body.declared.extend(names.last().map(|name| (*name).to_owned())),
-        }
-    }
-
-    /// Notes the name of a class or enum that the function defines, and an enum's enumerators.
-    fn declare_type(&mut self, node: Node<'_>, source: Source<'_>) {
-        if let Some(list) = node
-            .child_by_field_id(fields::BODY.id())
-            .filter(|_| node.kind() == "enum_specifier")
-        {
-            let mut cursor = list.walk();
-            let names = list
-                .named_children(&mut cursor)
-                .filter_map(|enumerator| enumerator.child_by_field_id(fields::NAME.id()));
-            self.body.declared.extend(names.map(|name| source.of(name).to_owned()));
-        }
-        if let Some(name) = node.child_by_field_id(fields::NAME.id())
-            && node.child_by_field_id(fields::BODY.id()).is_some()
-        {
-            self.body.declared.insert(source.of(name).to_owned());
-        }
-        if let Some(name) = node.child_by_field_id(fields::NAME.id())
-            && node.child_by_field_id(fields::BODY.id()).is_some()
-        {
-            self.local_types.insert(source.of(name).to_owned(), true);
-        }
-    }
-
-    fn declaration(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
+    pub(super) fn declaration(&mut self, node: Node<'_>, source: Source<'_>) -> StmtId {
         let span = source.span(node);
         if let Some(ty) = node.child_by_field_id(fields::TYPE.id()) {
             self.declare_type(ty, source);
@@ -489,6 +442,7 @@ impl Lowering<'_> {
         }
         if is_extern && storage != Storage::ExternShared {
             // `extern int x;` in a function: a global under its own name.
+            self.hide_declared(&declarators, source);
             return self.add_stmt(StmtKind::Empty, span);
         }
         let mut decls = Vec::new();
@@ -513,7 +467,10 @@ impl Lowering<'_> {
                 (None, Some(list)) if !parts.complex => match self.constructor_arguments(list, &base, source) {
                     Some(init) => Some(init),
                     // `T x();` declares a function.
-                    None => continue,
+                    None => {
+                        self.hide_declared(&[written], source);
+                        continue;
+                    }
                 },
                 (init, _) => init,
             };
@@ -586,7 +543,7 @@ impl Lowering<'_> {
     }
 
     /// Declares one local variable.
-    fn local(
+    pub(super) fn local(
         &mut self,
         written: Node<'_>,
         base: Type,
@@ -624,10 +581,24 @@ impl Lowering<'_> {
         let value = written.child_by_field_id(fields::VALUE.id());
         let init = value.map(|v| self.expr(v, source));
         // By a reference, the names change what it is made from.
-        let mentions = match written.kind() == "init_declarator" && source.of(written).trim_start().starts_with('&') {
-            true => self.mentions(value.map_or("", |v| source.of(v))),
+        let mentions = match source.of(written).trim_start().starts_with('&') {
+            true => self.mentions(value.map_or(source.of(written), |v| source.of(v))),
             false => Vec::new(),
         };
+        let parts: Vec<ExprId> = init.into_iter().collect();
+        self.bind_names(written, list, &parts, &mentions, source, decl_span)
+    }
+
+    /// Declares the names of a structured binding. `parts`, `mentions`: what they are made of, and the variables that they may change.
+    pub(super) fn bind_names(
+        &mut self,
+        written: Node<'_>,
+        list: Node<'_>,
+        parts: &[ExprId],
+        mentions: &[BindingId],
+        source: Source<'_>,
+        decl_span: Span,
+    ) -> Vec<LocalDecl> {
         let mut cursor = list.walk();
         let names: Vec<_> = list
             .named_children(&mut cursor)
@@ -650,11 +621,10 @@ impl Lowering<'_> {
                 decl_span,
                 default: None,
             });
-            let parts = init.into_iter().collect();
             let opaque = self.add_expr(
                 ExprKind::Unknown {
-                    parts,
-                    mentions: mentions.clone(),
+                    parts: parts.to_vec(),
+                    mentions: mentions.to_vec(),
                 },
                 written,
                 source,
@@ -747,12 +717,13 @@ fn first_named(node: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// The names that a declarator of a structured binding lists: `[a, b]` in `auto [a, b] = e` and in `auto& [a, b] = e`.
-fn bound_names(declarator: Node<'_>) -> Option<Node<'_>> {
+pub(super) fn bound_names(declarator: Node<'_>) -> Option<Node<'_>> {
     let mut next = Some(declarator);
     while let Some(current) = next {
         match current.kind() {
             "structured_binding_declarator" => return Some(current),
-            "init_declarator" => next = current.child_by_field_id(fields::DECLARATOR.id()),
+            // With its value in brackets, `auto& [a, b](e)`, it's parsed as a function.
+            "init_declarator" | "function_declarator" => next = current.child_by_field_id(fields::DECLARATOR.id()),
             "reference_declarator" => next = current.named_child(0),
             _ => return None,
         }

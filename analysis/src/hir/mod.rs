@@ -14,6 +14,7 @@ pub mod items;
 pub mod library;
 mod literal;
 mod lower;
+mod lower_declared;
 mod lower_expr;
 mod lower_stmt;
 pub mod macros;

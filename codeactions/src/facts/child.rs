@@ -23,7 +23,7 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{functions_in, functions_named};
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
-use gridfuse_analysis::hir::{Binding, Body, Builtin, ExprKind, Name, StmtKind, Type, body};
+use gridfuse_analysis::hir::{Binding, Body, Builtin, ExprKind, Name, StmtKind, Type, body, parameters};
 
 /// A parameter of the child.
 #[derive(Clone, Debug)]
@@ -746,11 +746,23 @@ fn already_outlined<'db>(
     }
     let mut bodies = functions_in(db, item, name).into_iter().filter(|f| f.has_body(db));
     let function = bodies.next()?;
-    (bodies.next().is_none() && function.signature(db).device).then(|| Outlined {
+    let moved = function.signature(db).device && takes_what_it_reads(db, function, takes_thread);
+    (bodies.next().is_none() && moved).then(|| Outlined {
         function,
         name: name.clone(),
         takes_thread,
     })
+}
+
+/// The function has what a moved body has: parameters in the place of the built-in variables, with their names, so that it can't read
+/// those, and copies of the kernel's parameters. A function of the user's that is called in the same way may do anything.
+fn takes_what_it_reads(db: &dyn Db, function: FunctionItem<'_>, takes_thread: bool) -> bool {
+    const NAMES: [&str; 4] = ["threadIdx", "blockIdx", "gridDim", "blockDim"];
+    let parameters = parameters(db, function);
+    let names = &NAMES[usize::from(!takes_thread)..];
+    parameters.len() >= names.len()
+        && parameters.iter().zip(names).all(|(p, name)| p.name == *name)
+        && parameters.iter().all(|p| !p.ty.reference)
 }
 
 #[cfg(test)]

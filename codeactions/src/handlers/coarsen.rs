@@ -254,8 +254,20 @@ fn refuse_child<'db>(child: &Child<'db>, refusals: &mut Refusals, edit: &mut Edi
 /// The constant in front of the child: an earlier rewrite's with the same value, or a new one.
 fn constant(child: &Child<'_>, amount: Amount, comment: &str, names: &mut Names, edit: &mut EditBuilder<'_>) -> String {
     let wanted = amount.constant(&child.name);
+    // One of another scope isn't seen here, and neither is one that stands further down.
+    let scope = child
+        .item
+        .name(child.db)
+        .rsplit_once("::")
+        .map_or(String::new(), |(scope, _)| format!("{scope}::"));
+    let in_front = |text: &str| {
+        text.get(..child.start as usize)
+            .is_some_and(|front| front.contains(&wanted))
+    };
     if let Meaning::Global(known) = meaning(child.db, child.file, &wanted)
         && known.constant
+        && known.scopes.iter().all(|of| *of == scope)
+        && (in_front(&child.text) || !child.text.contains(&wanted))
         && known.init.as_deref() == Some(amount.value().to_string().as_str())
     {
         return wanted;

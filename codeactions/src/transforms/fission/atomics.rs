@@ -11,7 +11,7 @@ use gridfuse_analysis::hir::library::{Memory, library};
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
-use gridfuse_analysis::hir::walk::{all_exprs, all_stmts, operands};
+use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts, operands};
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, Storage, body, parameters};
 
 use super::memory::is_number;
@@ -41,8 +41,9 @@ pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
     let exprs = all_exprs(body, whole);
     let mut found = Vec::new();
     let mut refused = Vec::new();
-    let mut handed_on = pointers_to_shared(body, &exprs);
+    let mut handed_on = pointers_to_shared(child, &exprs);
     refused.extend(objects_on_shared(child, &exprs, &mut handed_on));
+    let kept = is_kept_elsewhere(body, &exprs, &handed_on);
     for expr in &exprs {
         if let Some(method) = atomic_method(child, *expr).filter(|_| !handed_on.is_empty()) {
             refused.push(reason(
@@ -65,24 +66,23 @@ pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
         };
         let span = body.expr(*expr).span;
         let own = functions_named(child.db, child.file, name);
-        let last = name.rsplit("::").next().unwrap_or(name);
-        let library = own.is_empty()
-            && !hides(child.db, child.item, name)
-            && library(name).is_some_and(|known| matches!(known.memory, Memory::Atomic(_)));
-        if library {
-            match args.first().map_or(Target::Unknown, |a| target(body, *a)) {
-                Target::Shared => found.push(body.expr(*callee).span),
-                Target::Elsewhere => {}
-                Target::Unknown if handed_on.is_empty() => {}
-                Target::Unknown => refused.push(reason(
+        if is_atomic(name) {
+            let pointer = args.first().copied();
+            match pointer.map_or(Target::Unknown, |a| target(child, a)) {
+                // An overload of the user's may be meant, which can't be replaced.
+                Target::Shared if is_librarys(child, name) => found.push(body.expr(*callee).span),
+                Target::Elsewhere if !kept || pointer.is_some_and(|a| is_of_parameter(body, a)) => {}
+                Target::Unknown if handed_on.is_empty() && !pointer.is_some_and(|a| names_shared(body, a)) => {}
+                _ => refused.push(reason(
                     format!(
-                        "`{}` may use {last}() on shared memory, which is not possible in the local memory of one thread",
-                        child.name
+                        "`{}` may use {}() on shared memory, which is not possible in the local memory of one thread",
+                        child.name,
+                        name.rsplit("::").next().unwrap_or(name)
                     ),
                     child.place_of(span),
                 )),
             }
-        } else if (args.iter().any(|a| handed_on.contains(a)) || refers_to_shared(child, *callee, args, &own))
+        } else if hands_on(child, &handed_on, args) | refers_to_shared(child, *callee, args, &own)
             && own.iter().any(|f| may_use_atomics(child.db, *f, 0))
         {
             refused.push(reason(
@@ -153,13 +153,13 @@ fn objects_on_shared(child: &Child<'_>, exprs: &[ExprId], handed_on: &mut Vec<Ex
             let made = |init: ExprId| match &body.expr(body.strip_parens(init)).kind {
                 // Of what the class is it's seen where it's constructed.
                 ExprKind::Construct { ty: class, .. } if ty.base == "auto" => {
-                    is_made_of_shared(body, init, handed_on) && class_of(child, class).keeps
+                    is_made_of_shared(child, init, handed_on) && class_of(child, class).keeps
                 }
                 ExprKind::Call { args, .. } if ty.base == "auto" => {
-                    args.iter().any(|a| is_made_of_shared(body, *a, handed_on))
+                    args.iter().any(|a| is_made_of_shared(child, *a, handed_on))
                 }
                 ExprKind::InitList(_) | ExprKind::Construct { .. } => {
-                    is_made_of_shared(body, init, handed_on) && look_at(&ty.base, variable.span)
+                    is_made_of_shared(child, init, handed_on) && look_at(&ty.base, variable.span)
                 }
                 _ => false,
             };
@@ -171,7 +171,7 @@ fn objects_on_shared(child: &Child<'_>, exprs: &[ExprId], handed_on: &mut Vec<Ex
     for expr in exprs {
         match &body.expr(*expr).kind {
             ExprKind::Construct { ty, args } if !is_plain_type(ty) => {
-                let of_shared = args.iter().any(|a| is_made_of_shared(body, *a, handed_on));
+                let of_shared = args.iter().any(|a| is_made_of_shared(child, *a, handed_on));
                 if of_shared && look_at(ty, body.expr(*expr).span) {
                     handed_on.push(*expr);
                 }
@@ -207,13 +207,14 @@ fn atomic_method(child: &Child<'_>, call: ExprId) -> Option<String> {
 }
 
 /// Whether something is in shared memory, points into it, or has parts that do.
-fn is_made_of_shared(body: &Body, expr: ExprId, handed_on: &[ExprId]) -> bool {
+fn is_made_of_shared(child: &Child<'_>, expr: ExprId, handed_on: &[ExprId]) -> bool {
+    let body: &Body = &child.body;
     match &body.expr(expr).kind {
-        ExprKind::Paren(inner) => is_made_of_shared(body, *inner, handed_on),
+        ExprKind::Paren(inner) => is_made_of_shared(child, *inner, handed_on),
         ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. } => {
-            parts.iter().any(|part| is_made_of_shared(body, *part, handed_on))
+            parts.iter().any(|part| is_made_of_shared(child, *part, handed_on))
         }
-        _ => handed_on.contains(&expr) || matches!(memory_of(body, expr), Target::Shared),
+        _ => handed_on.contains(&expr) || matches!(memory_of(child, expr), Target::Shared),
     }
 }
 
@@ -292,7 +293,7 @@ fn bare_type(ty: &str) -> &str {
 /// member function.
 fn refers_to_shared(child: &Child<'_>, callee: ExprId, args: &[ExprId], functions: &[FunctionItem<'_>]) -> bool {
     let body: &Body = &child.body;
-    let shared = |e: ExprId| matches!(memory_of(body, e), Target::Shared);
+    let shared = |e: ExprId| matches!(memory_of(child, e), Target::Shared);
     let inside = |e: ExprId| match &body.expr(e).kind {
         ExprKind::InitList(parts) | ExprKind::Construct { args: parts, .. } => parts.iter().any(|part| shared(*part)),
         _ => shared(e),
@@ -313,19 +314,96 @@ fn refers_to_shared(child: &Child<'_>, callee: ExprId, args: &[ExprId], function
             .any(|(index, arg)| inside(*arg) && !by_value(index))
 }
 
-fn target(body: &Body, pointer: ExprId) -> Target {
+/// An atomic of the library's, by its name.
+fn is_atomic(name: &str) -> bool {
+    library(name).is_some_and(|known| matches!(known.memory, Memory::Atomic(_)))
+}
+
+/// Nothing of the user's has this name.
+fn is_librarys(child: &Child<'_>, name: &str) -> bool {
+    functions_named(child.db, child.file, name).is_empty() && !hides(child.db, child.item, name)
+}
+
+fn is_shared(body: &Body, binding: BindingId) -> bool {
+    matches!(body.binding(binding).storage, Storage::Shared | Storage::ExternShared)
+}
+
+/// A shared variable is named in an expression.
+fn names_shared(body: &Body, expr: ExprId) -> bool {
+    let named = |e: &ExprId| matches!(body.expr(*e).kind, ExprKind::Name(Name::Local(b)) if is_shared(body, b));
+    all_in_expr(body, expr).iter().any(named)
+}
+
+/// A pointer that a parameter of the kernel's leads to: the host knows no shared memory.
+fn is_of_parameter(body: &Body, pointer: ExprId) -> bool {
+    root(body, pointer).is_some_and(|b| body.params.contains(&b))
+}
+
+/// A pointer to shared memory is written where other functions and other blocks find it.
+fn is_kept_elsewhere(body: &Body, exprs: &[ExprId], handed_on: &[ExprId]) -> bool {
+    exprs.iter().any(|expr| match &body.expr(*expr).kind {
+        ExprKind::Assign { place, value, .. } => root(body, *place).is_none() && handed_on.contains(value),
+        _ => false,
+    })
+}
+
+/// A call gets a pointer to shared memory, or what may have become one where there are some: what is neither a number nor leads elsewhere.
+fn hands_on(child: &Child<'_>, handed_on: &[ExprId], args: &[ExprId]) -> bool {
+    let body: &Body = &child.body;
+    args.iter().any(|arg| {
+        handed_on.contains(arg)
+            || !handed_on.is_empty() && !is_value(body, *arg) && !matches!(target(child, *arg), Target::Elsewhere)
+    })
+}
+
+/// A number: nothing that refers to memory.
+fn is_value(body: &Body, expr: ExprId) -> bool {
+    match &body.expr(expr).kind {
+        ExprKind::Literal(_) | ExprKind::SizeOf | ExprKind::Name(Name::Builtin(_)) => true,
+        ExprKind::Paren(e) | ExprKind::Unary(_, e) => is_value(body, *e),
+        ExprKind::Cast { ty, operand, .. } => !ty.contains(['*', '&']) && is_value(body, *operand),
+        ExprKind::Binary(_, a, b) => is_value(body, *a) && is_value(body, *b),
+        ExprKind::Logical { .. } => true,
+        ExprKind::Field { base, arrow: false, .. } => {
+            matches!(body.expr(*base).kind, ExprKind::Name(Name::Builtin(_)))
+        }
+        ExprKind::Name(Name::Local(b)) => {
+            let ty = &body.binding(*b).ty;
+            ty.pointers == 0 && ty.array.is_empty() && !ty.reference && !ty.complex && is_number(&ty.base)
+        }
+        _ => false,
+    }
+}
+
+/// What is true of either of two pointers.
+fn either(a: Target, b: Target) -> Target {
+    match (a, b) {
+        (Target::Shared, Target::Shared) => Target::Shared,
+        (Target::Elsewhere, Target::Elsewhere) => Target::Elsewhere,
+        _ => Target::Unknown,
+    }
+}
+
+/// What a pointer points into: an array of shared memory is a pointer into it; what a pointer in shared memory points to isn't known.
+fn target(child: &Child<'_>, pointer: ExprId) -> Target {
+    let body: &Body = &child.body;
     let of = |binding: BindingId| match body.binding(binding).storage {
+        Storage::Shared | Storage::ExternShared if keeps_pointers(child, binding) => Target::Unknown,
         Storage::Shared | Storage::ExternShared => Target::Shared,
         Storage::Param if body.params.contains(&binding) => Target::Elsewhere,
         _ => Target::Unknown,
     };
     match &body.expr(pointer).kind {
-        ExprKind::Paren(e) => target(body, *e),
-        ExprKind::Cast { operand, .. } => target(body, *operand),
-        ExprKind::AddrOf(place) => memory_of(body, *place),
+        ExprKind::Paren(e) | ExprKind::Comma(_, e) => target(child, *e),
+        ExprKind::Cast { operand, .. } => target(child, *operand),
+        ExprKind::Conditional { then, otherwise, .. } => either(target(child, *then), target(child, *otherwise)),
+        ExprKind::AddrOf(place) => memory_of(child, *place),
         ExprKind::Name(Name::Local(b)) => of(*b),
         ExprKind::Name(Name::Other(_)) => Target::Elsewhere,
-        ExprKind::Binary(_, a, b) => match (target(body, *a), target(body, *b)) {
+        // A number is how far it is from the other one.
+        ExprKind::Binary(_, a, b) if is_value(body, *b) => target(child, *a),
+        ExprKind::Binary(_, a, b) if is_value(body, *a) => target(child, *b),
+        ExprKind::Binary(_, a, b) => match (target(child, *a), target(child, *b)) {
             (Target::Shared, _) | (_, Target::Shared) => Target::Shared,
             (Target::Elsewhere, _) => Target::Elsewhere,
             _ => Target::Unknown,
@@ -334,27 +412,51 @@ fn target(body: &Body, pointer: ExprId) -> Target {
     }
 }
 
+/// What lies in a shared variable may lead out of it.
+fn keeps_pointers(child: &Child<'_>, binding: BindingId) -> bool {
+    let ty = &child.body.binding(binding).ty;
+    ty.pointers > 0 || ty.complex || !is_number(&ty.base) && class_of(child, &ty.base).keeps
+}
+
 /// The memory that the object at a place belongs to.
-fn memory_of(body: &Body, place: ExprId) -> Target {
+fn memory_of(child: &Child<'_>, place: ExprId) -> Target {
+    let body: &Body = &child.body;
+    // An object itself lies there, whatever it keeps.
+    let named = |e: ExprId| match body.expr(e).kind {
+        ExprKind::Name(Name::Local(b)) if is_shared(body, b) => Some(Target::Shared),
+        _ => None,
+    };
     match &body.expr(place).kind {
-        ExprKind::Paren(e)
-        | ExprKind::Field {
+        ExprKind::Paren(e) | ExprKind::Comma(_, e) => memory_of(child, *e),
+        ExprKind::Conditional { then, otherwise, .. } => either(memory_of(child, *then), memory_of(child, *otherwise)),
+        ExprKind::Field {
             base: e, arrow: false, ..
-        } => memory_of(body, *e),
+        } => memory_of(child, *e),
         ExprKind::Index { base, .. } => match &body.expr(*base).kind {
             ExprKind::Index { .. } | ExprKind::Field { arrow: false, .. } | ExprKind::Paren(_) => {
-                memory_of(body, *base)
+                let inner = memory_of(child, *base);
+                let leads_on = root(body, *base).is_some_and(|b| is_shared(body, b) && keeps_pointers(child, b));
+                if leads_on { Target::Unknown } else { inner }
             }
-            _ => target(body, *base),
+            // An element of an array lies where the array does.
+            _ => match named(*base).filter(|_| is_array(body, *base)) {
+                Some(inside) => inside,
+                None => target(child, *base),
+            },
         },
-        ExprKind::Deref(pointer) | ExprKind::Field { base: pointer, .. } => target(body, *pointer),
-        ExprKind::Name(_) => target(body, place),
+        ExprKind::Deref(pointer) | ExprKind::Field { base: pointer, .. } => target(child, *pointer),
+        ExprKind::Name(_) => named(place).unwrap_or_else(|| target(child, place)),
         _ => Target::Unknown,
     }
 }
 
+fn is_array(body: &Body, expr: ExprId) -> bool {
+    matches!(body.expr(expr).kind, ExprKind::Name(Name::Local(b)) if !body.binding(b).ty.array.is_empty())
+}
+
 /// Expressions that are pointers to shared memory and are used as values: not indexed at once.
-fn pointers_to_shared(body: &Body, exprs: &[ExprId]) -> Vec<ExprId> {
+fn pointers_to_shared(child: &Child<'_>, exprs: &[ExprId]) -> Vec<ExprId> {
+    let body: &Body = &child.body;
     let mut found = Vec::new();
     let mut accesses = Vec::new();
     for expr in exprs {
@@ -364,7 +466,7 @@ fn pointers_to_shared(body: &Body, exprs: &[ExprId]) -> Vec<ExprId> {
             // The pointer of an atomic is looked at by itself.
             ExprKind::Call {
                 name: Some(name), args, ..
-            } if name.contains("atomic") => accesses.extend(args.first()),
+            } if is_atomic(name) => accesses.extend(args.first()),
             _ => {}
         }
     }
@@ -378,15 +480,17 @@ fn pointers_to_shared(body: &Body, exprs: &[ExprId]) -> Vec<ExprId> {
     }
     for expr in exprs {
         let pointer = match &body.expr(*expr).kind {
-            ExprKind::AddrOf(place) => matches!(memory_of(body, *place), Target::Shared),
+            ExprKind::AddrOf(place) => matches!(memory_of(child, *place), Target::Shared),
             ExprKind::Name(Name::Local(b)) => {
                 let variable = body.binding(*b);
                 matches!(variable.storage, Storage::Shared | Storage::ExternShared) && !variable.ty.array.is_empty()
             }
             // A row of an array of several dimensions.
-            ExprKind::Index { base, .. } => matches!(&body.expr(*base).kind, ExprKind::Name(Name::Local(b))
+            ExprKind::Index { base, .. } | ExprKind::Deref(base) => {
+                matches!(&body.expr(*base).kind, ExprKind::Name(Name::Local(b))
                 if body.binding(*b).ty.array.len() > 1
-                    && matches!(body.binding(*b).storage, Storage::Shared | Storage::ExternShared)),
+                    && matches!(body.binding(*b).storage, Storage::Shared | Storage::ExternShared))
+            }
             _ => false,
         };
         if pointer && !inside.contains(expr) {
@@ -409,7 +513,7 @@ fn pointers_to_shared(body: &Body, exprs: &[ExprId]) -> Vec<ExprId> {
     for stmt in body.root.map(|r| all_stmts(body, r)).unwrap_or_default() {
         if let StmtKind::Decl(decls) = &body.stmt(stmt).kind {
             for decl in decls.iter().filter(|d| body.binding(d.binding).ty.reference) {
-                found.extend(decl.init.filter(|i| matches!(memory_of(body, *i), Target::Shared)));
+                found.extend(decl.init.filter(|i| matches!(memory_of(child, *i), Target::Shared)));
             }
             // `int& c{shared}`, and objects that may hold a reference.
             for decl in decls {
@@ -419,7 +523,7 @@ fn pointers_to_shared(body: &Body, exprs: &[ExprId]) -> Vec<ExprId> {
                     _ => continue,
                 };
                 if ty.reference || ty.pointers == 0 && !is_number(&ty.base) {
-                    found.extend(parts.iter().filter(|e| matches!(memory_of(body, **e), Target::Shared)));
+                    found.extend(parts.iter().filter(|e| matches!(memory_of(child, **e), Target::Shared)));
                 }
             }
         }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::effects::{Effects, Found};
-use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
+use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning_in};
+use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts, operands, parts};
 use gridfuse_analysis::hir::{Binding, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, Type};
@@ -16,6 +17,7 @@ use crate::edit::names::words_with_macros;
 use crate::facts::calls::{self, is_plain_type};
 use crate::facts::child::Child;
 use crate::facts::pure;
+use crate::facts::unlowered::named_unlowered;
 use crate::facts::uses::{named, root, variables};
 
 /// The parts of the body and its variables.
@@ -75,10 +77,11 @@ impl Layout {
         let mut needed = BTreeSet::new();
         let mentioned = heads.iter().flat_map(|e| all_in_expr(body, *e)).collect::<Vec<_>>();
         close(body, &setters, &block, variables(body, &mentioned), &mut needed);
+        let unlowered = named_unlowered(child.db, child.item, body, child.item.body_span(child.db));
         loop {
             let items = Structure::new(child, &needed).of_body()?;
             let mut regions = Vec::new();
-            collect(body, &items, &mut regions);
+            collect(body, &items, &unlowered, &mut regions);
             let crossing = with_pointed_at(child, &regions, crossing(&regions));
             let more: BTreeSet<BindingId> = crossing
                 .iter()
@@ -86,7 +89,7 @@ impl Layout {
                 .filter(|b| block.contains(b) && !needed.contains(b))
                 .collect();
             if more.is_empty() {
-                return Self::assign(child, items, &crossing, &needed);
+                return Self::assign(child, items, &crossing, &needed, &unlowered);
             }
             close(body, &setters, &block, more, &mut needed);
         }
@@ -98,6 +101,7 @@ impl Layout {
         items: Vec<Item>,
         crossing: &BTreeSet<BindingId>,
         block: &BTreeSet<BindingId>,
+        unlowered: &[(BindingId, Span)],
     ) -> Result<Layout, Reason> {
         let body: &Body = &child.body;
         let mut layout = Layout {
@@ -113,6 +117,7 @@ impl Layout {
             let refuse = |text: String| Err(reason(text, child.place_of(variable.span)));
             let again = declared.get(binding).copied().flatten().filter(|init| {
                 !hidden.contains(binding)
+                    && unlowered.iter().all(|(named, _)| named != binding)
                     && pure::keeps_first_value(child.db, child.item, body, *binding)
                     && layout.is_cheap(child, *init, block)
                     && means_the_same_everywhere(child, *binding, *init)
@@ -186,7 +191,11 @@ impl Layout {
             } => crate::facts::calls::is_plain_type(ty) && self.is_cheap(child, *operand, block),
             ExprKind::Call {
                 name: Some(name), args, ..
-            } => matches!(name.as_str(), "min" | "max") && all(args.clone()),
+            } => {
+                let own =
+                    || !functions_named(child.db, child.file, name).is_empty() || hides(child.db, child.item, name);
+                matches!(name.as_str(), "min" | "max") && !own() && all(args.clone())
+            }
             _ => false,
         }
     }
@@ -414,7 +423,8 @@ fn initialisers(body: &Body) -> BTreeMap<BindingId, Option<ExprId>> {
     found
 }
 
-fn collect(body: &Body, items: &[Item], regions: &mut Vec<Region>) {
+/// `unlowered`: variables that are named in code that isn't lowered.
+fn collect(body: &Body, items: &[Item], unlowered: &[(BindingId, Span)], regions: &mut Vec<Region>) {
     for item in items {
         match item {
             Item::Region(stmts) => {
@@ -429,15 +439,22 @@ fn collect(body: &Body, items: &[Item], regions: &mut Vec<Region>) {
                     StmtKind::Decl(decls) => decls.iter().map(|d| d.binding).collect(),
                     _ => Vec::new(),
                 });
+                let mut uses = variables(body, &exprs);
+                // `sizeof(v)`, `decltype(v)`, a `static_assert`
+                let spans = stmts.iter().map(|s| body.stmt(*s).span);
+                uses.extend(unlowered.iter().filter_map(|(binding, at)| {
+                    let inside = spans.clone().any(|span| span.start <= at.start && at.end <= span.end);
+                    inside.then_some(*binding)
+                }));
                 regions.push(Region {
                     declares,
                     outlives: outlives.collect(),
-                    uses: variables(body, &exprs),
+                    uses,
                 });
             }
             Item::Control { bodies, .. } => {
                 for Branch { items, .. } in bodies {
-                    collect(body, items, regions);
+                    collect(body, items, unlowered, regions);
                 }
             }
             Item::Barrier(_) | Item::Shared(_) | Item::Once(_) => {}

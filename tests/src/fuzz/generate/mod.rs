@@ -8,6 +8,7 @@
 mod bound;
 mod caller;
 mod child;
+mod declared;
 mod fission;
 mod hidden;
 mod host;
@@ -34,6 +35,7 @@ pub fn generate(seed: u64) -> Program {
     let mut generator = Generator::new(seed);
     generator.kernels(seed);
     generator.shapes(seed);
+    generator.declarations(seed);
     generator.meanings(seed);
     generator.bodies();
     generator.main();
@@ -140,6 +142,16 @@ impl Generator {
         if random.chance(12) {
             let others = std::mem::replace(&mut self.random, random);
             self.shaped();
+            self.random = others;
+        }
+    }
+
+    /// Some programs have declarations that don't look like ones. Chosen by a sequence of its own, too.
+    fn declarations(&mut self, seed: u64) {
+        let mut random = Random::new(seed ^ 0x0064_6563_6c61_7265);
+        if random.chance(12) {
+            let others = std::mem::replace(&mut self.random, random);
+            self.declared();
             self.random = others;
         }
     }
@@ -309,6 +321,8 @@ mod tests {
             "inherited member",
             "overload with a pack of parameters",
             "another name of dim3",
+            "reference whose name stands in brackets",
+            "name that a block declares without a declarator",
             "shape of a variable",
             "shape that a function gives",
             "shape of a class",
