@@ -18,9 +18,12 @@ const BUSY: f64 = 2.0;
 /// Memory for an answer, in MB.
 const MEMORY: u64 = 500;
 
-/// Those for which the bounds don't hold yet: thousands of functions that call or launch each other, and variables that loops within
-/// each other change. The program `hostile` shows what they take.
-const OPEN: &[&str] = &[
+/// Those for which the bounds don't hold yet: thousands of functions that call or launch each other. The program `hostile` shows what they
+/// take.
+const OPEN: &[&str] = &["call-chain", "call-cycle", "call-mesh", "launch-chain", "launch-cycle"];
+
+/// Those that take a server more than a second on some machines.
+const LATE: &[&str] = &[
     "call-chain",
     "call-cycle",
     "call-mesh",
@@ -89,7 +92,7 @@ fn said(hostile: &Hostile) -> Vec<(String, String)> {
 
 #[test]
 fn a_server_answers_what_it_knows_after_a_second() {
-    for name in OPEN {
+    for name in LATE {
         let files = (named(name).make)(1);
         let directory = written(&files);
         let text = String::from_utf8(files[0].1.clone()).expect("a text");

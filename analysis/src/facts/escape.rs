@@ -775,7 +775,13 @@ fn assign(state: &mut State, binding: BindingId, path: &str, value: Value) {
         let path = path_of_all;
         path.is_empty() || other == path || other.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
     };
-    state.retain(|(b, other), _| *b != binding || !inside(other));
+    // Of this variable alone: each assignment looks for it among thousands.
+    let own = state.range((binding, String::new())..);
+    let own = own.map(|(key, _)| key).take_while(|(b, _)| *b == binding);
+    let old: Vec<_> = own.filter(|(_, other)| inside(other)).cloned().collect();
+    for key in old {
+        state.remove(&key);
+    }
     for (below, targets) in value {
         state.insert((binding, join(path, &below)), targets);
     }

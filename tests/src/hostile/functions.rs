@@ -56,6 +56,11 @@ pub fn all() -> Vec<Hostile> {
             |d| overloads(10_000 / d),
         ),
         hostile(
+            "sizes-5000",
+            "5,000 functions and as many variables that name each other, and 100 launches with sizes that name them.",
+            |d| sizes(5_000 / d, 100 / d.min(100)),
+        ),
+        hostile(
             "typedef-chain",
             "10,000 names of types, each made from the one before.",
             |d| aliases(10_000 / d, false),
@@ -171,6 +176,22 @@ fn overloads(count: usize) -> Files {
     });
     let called = times(count, |k| format!("  i += f(T{k}{{i}}, out);\n"));
     one(format!("{declared}{CHILD}{}", parent(&called)))
+}
+
+fn sizes(count: usize, launches: usize) -> Files {
+    let declared = times(count, |k| format!("dim3 size{k}();\nextern dim3 shape{k};\n"));
+    let defined = times(count, |k| {
+        let [x, y, z, w] = [(7, 1), (131, 1), (3, 2), (5, 3)].map(|(by, plus)| (k * by + plus) % count.max(1));
+        format!("dim3 size{k}() {{ return shape{x}.x ? size{y}() : shape{z}; }}\ndim3 shape{k} = size{w}();\n")
+    });
+    let launched = times(launches, |k| {
+        let [grid, block] = [k * 5, k * 11].map(|number| number % count.max(1));
+        format!("  parent<<<size{grid}(), shape{block}>>>(out, n);\n")
+    });
+    one(format!(
+        "{declared}{defined}{CHILD}{}void many(int *out, int n) {{\n{launched}}}\n",
+        parent("")
+    ))
 }
 
 fn aliases(count: usize, circle: bool) -> Files {

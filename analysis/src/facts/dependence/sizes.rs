@@ -47,27 +47,33 @@ pub(super) fn sizes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Sizes 
         return unknown;
     }
     let mut found: Option<Sizes> = None;
-    for site in sites {
-        let Some(facts) = launches(db, site.function).get(site.index as usize) else {
-            return unknown;
+    // Those of one function stand together: its variables are looked at once.
+    for sites in sites.chunk_by(|a, b| a.function == b.function) {
+        let Some(of) = sites.first().map(|site| site.function) else {
+            continue;
         };
-        let body = body(db, site.function);
-        let evaluator = Evaluator::new(db, site.function, &body);
+        let body = body(db, of);
+        let evaluator = Evaluator::new(db, of, &body);
         let range = |builtin: Builtin, extent, axis| {
             let value = size_value(&evaluator, extent, axis);
             size_range(&evaluator, value.as_ref(), Symbol::Builtin(builtin, axis))
         };
-        let here = Sizes {
-            grid: [0, 1, 2].map(|axis| range(Builtin::GridDim, &facts.grid, axis)),
-            block: [0, 1, 2].map(|axis| range(Builtin::BlockDim, &facts.block, axis)),
-        };
-        found = Some(match found {
-            None => here,
-            Some(known) => Sizes {
-                grid: [0, 1, 2].map(|i| known.grid[i].hull(here.grid[i])),
-                block: [0, 1, 2].map(|i| known.block[i].hull(here.block[i])),
-            },
-        });
+        for site in sites {
+            let Some(facts) = launches(db, of).get(site.index as usize) else {
+                return unknown;
+            };
+            let here = Sizes {
+                grid: [0, 1, 2].map(|axis| range(Builtin::GridDim, &facts.grid, axis)),
+                block: [0, 1, 2].map(|axis| range(Builtin::BlockDim, &facts.block, axis)),
+            };
+            found = Some(match found {
+                None => here,
+                Some(known) => Sizes {
+                    grid: [0, 1, 2].map(|i| known.grid[i].hull(here.grid[i])),
+                    block: [0, 1, 2].map(|i| known.block[i].hull(here.block[i])),
+                },
+            });
+        }
     }
     found.unwrap_or(unknown)
 }

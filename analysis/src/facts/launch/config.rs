@@ -11,7 +11,7 @@ use crate::facts::hidden::{is_plain, symbol, symbol_of, unary};
 use crate::facts::streams::creates_stream;
 use crate::facts::uniformity::class_changes;
 use crate::facts::uniformity::memory::Places;
-use crate::hir::flow::{Dominators, Flow, Step};
+use crate::hir::flow::evaluation;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::{known, vector_fields};
@@ -725,25 +725,10 @@ fn creates<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, bindi
         _ => false,
     };
     let all: Vec<ExprId> = (0..body.exprs.len() as u32).map(ExprId).filter(creating).collect();
-    // Without an initialiser, it is no stream unless it was created.
-    !is_set && !all.is_empty() && (body.initialiser(binding).is_none() || comes_first(body, &all, used))
-}
-
-/// Whether one of these expressions is evaluated on every way to another one.
-fn comes_first(body: &Body, these: &[ExprId], used: ExprId) -> bool {
-    let flow = Flow::of(body);
-    let dominators = Dominators::of(&flow);
-    let place = |e: ExprId| {
-        let block = *flow.expr_block.get(&e)?;
-        let step = flow.block(block).steps.iter().position(|s| *s == Step::Expr(e))?;
-        flow.reachable(block).then_some((block, step))
+    let first = || {
+        let evaluation = evaluation(db, function);
+        all.iter().any(|creating| evaluation.comes_first(*creating, used))
     };
-    let Some((home, at)) = place(used) else { return false };
-    these
-        .iter()
-        .filter_map(|e| place(*e))
-        .any(|(block, step)| match block == home {
-            true => step < at,
-            false => dominators.dominates(block, home),
-        })
+    // Without an initialiser, it is no stream unless it was created.
+    !is_set && !all.is_empty() && (body.initialiser(binding).is_none() || first())
 }

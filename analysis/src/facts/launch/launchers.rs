@@ -159,6 +159,10 @@ fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims
             let several = |e: ExprId| constant_value(db, site.function, &body, e) != Some(1);
             let dims = match components(db, site.function, &body, size) {
                 Some(parts) => parts.map(|part| part.is_some_and(several)),
+                None if found.ends_with(&[true; 2]) => {
+                    unclear = true;
+                    continue;
+                }
                 None => {
                     unclear = true;
                     several_in_sight(db, site.function, &body, size)

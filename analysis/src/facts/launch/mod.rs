@@ -12,6 +12,7 @@ mod places;
 mod recursion;
 mod shapes;
 mod site;
+mod size_code;
 mod threads;
 mod waits;
 

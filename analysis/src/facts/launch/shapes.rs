@@ -2,11 +2,12 @@
 
 use super::config::constant_value;
 use super::pins::numbers::{Dims, either};
+use super::size_code::size_code;
 use crate::base::db::Db;
 use crate::base::words::words;
 use crate::facts::uniformity::class_changes;
 use crate::hir::included::included_files;
-use crate::hir::items::{FunctionItem, items};
+use crate::hir::items::FunctionItem;
 use crate::hir::mentions::{files_mentioning, functions_mentioning};
 use crate::hir::names::{EITHER, unqualified};
 use crate::hir::resolve::{functions_named, may_mean};
@@ -325,16 +326,16 @@ impl<'db> Search<'db> {
 
     /// Reads the operators in sight: conversions, literals, the comma.
     fn operators(&mut self) {
-        for file in included_files(self.db, self.within.file(self.db)) {
-            for ty in &items(self.db, *file).types {
-                if ty.implicit.contains("operator") && self.may_read() {
+        let db = self.db;
+        for file in included_files(db, self.within.file(db)) {
+            let code = size_code(db, *file);
+            for ty in code.converted(db, *file) {
+                if self.may_read() {
                     self.read(&ty.implicit, false);
                 }
             }
-            for function in &items(self.db, *file).functions {
-                if function.name(self.db).contains("operator") {
-                    self.function(*function);
-                }
+            for function in code.operators() {
+                self.function(function);
             }
         }
     }
@@ -388,7 +389,7 @@ impl<'db> Search<'db> {
             self.assigned(name);
         }
         for file in included_files(db, file) {
-            for (_, declaration) in items(db, *file).members.iter().filter(|(of, _)| of == name) {
+            for declaration in size_code(db, *file).members(db, *file, name) {
                 if self.may_read() {
                     self.read(declaration, false);
                 }
@@ -401,18 +402,11 @@ impl<'db> Search<'db> {
 
     /// Reads assignments of a variable at namespace scope.
     fn assigned(&mut self, name: &str) {
-        for file in included_files(self.db, self.within.file(self.db)) {
-            for function in &items(self.db, *file).functions {
-                let text = function.text(self.db);
-                if !text.contains(name) {
-                    continue;
-                }
-                for statement in text.split(';') {
-                    let part = statement.rfind(['{', '}']).map_or(statement, |at| &statement[at + 1..]);
-                    let set = part.trim_start();
-                    if set.starts_with(name) && set.contains('=') && self.may_read() {
-                        self.read(set, false);
-                    }
+        let db = self.db;
+        for file in included_files(db, self.within.file(db)) {
+            for (function, statement) in size_code(db, *file).assignments(db, *file, name) {
+                if self.may_read() {
+                    self.read(statement.text(&function.text(db)), false);
                 }
             }
         }
@@ -421,10 +415,9 @@ impl<'db> Search<'db> {
     /// Reads the members of a class.
     fn class(&mut self, name: &str) {
         let db = self.db;
-        let prefix = format!("{name}::");
         for file in included_files(db, self.within.file(db)) {
-            let items = items(db, *file);
-            for ty in items.types.iter().filter(|ty| ty.name == name) {
+            let code = size_code(db, *file);
+            for ty in code.types(db, *file, name) {
                 self.read(&ty.bases, false);
                 self.read(&ty.implicit, false);
                 for (of, declarator) in &ty.fields {
@@ -433,11 +426,8 @@ impl<'db> Search<'db> {
                     }
                 }
             }
-            for function in &items.functions {
-                let own = function.name(db);
-                if own.starts_with(&prefix) || own.contains(&format!("::{prefix}")) {
-                    self.function(*function);
-                }
+            for function in code.functions_in(name) {
+                self.function(function);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The fixed point: levels of definitions, expressions, branches and blocks of one function.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::differing_operators::some_result_may_differ;
@@ -88,7 +89,9 @@ pub(super) struct Engine<'a, 'db> {
     join_level: Vec<Value>,
     /// For each loop and each of its exits: the branches inside the loop that decide it.
     deciders: Vec<Vec<Vec<BlockId>>>,
-    reaching_exits: HashMap<(LoopId, BlockId), Vec<usize>>,
+    reaching_exits: HashMap<(LoopId, BlockId), Rc<[usize]>>,
+    /// Why threads leave a loop at different times, by the block that decides it: every variable behind the loop asks.
+    leaving: HashMap<BlockId, u32>,
 }
 
 impl<'a, 'db: 'a> Engine<'a, 'db> {
@@ -170,6 +173,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             join_level: vec![Value::CONSTANT; n],
             deciders: Vec::new(),
             reaching_exits: HashMap::new(),
+            leaving: HashMap::new(),
             flow,
             vars,
             ssa,
@@ -389,16 +393,12 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             _ => self.exits_reaching(l, from.unwrap_or(block)),
         };
         let mut value = Value::CONSTANT;
-        for i in exits {
-            for decider in self.deciders[l.0 as usize][i].clone() {
+        for exit in exits.iter() {
+            for at in 0..self.deciders[l.0 as usize][*exit].len() {
+                let decider = self.deciders[l.0 as usize][*exit][at];
                 let mut v = self.branches[decider.index()];
                 if v.level > Level::Constant {
-                    let span = self.condition_span(decider);
-                    let text = format!(
-                        "threads leave this loop after different numbers of iterations: `{}`",
-                        self.quote(span)
-                    );
-                    v.cause = self.causes.add(Cause { text, span });
+                    v.cause = self.leaves_at_different_times(decider);
                 }
                 value = value.join(v);
             }
@@ -406,8 +406,23 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         value
     }
 
+    /// The cause that threads leave a loop at different times, as this block decides.
+    fn leaves_at_different_times(&mut self, decider: BlockId) -> u32 {
+        if let Some(cause) = self.leaving.get(&decider) {
+            return *cause;
+        }
+        let span = self.condition_span(decider);
+        let text = format!(
+            "threads leave this loop after different numbers of iterations: `{}`",
+            self.quote(span)
+        );
+        let cause = self.causes.add(Cause { text, span });
+        self.leaving.insert(decider, cause);
+        cause
+    }
+
     /// The exits of a loop from which `block` is reached without going through the loop again.
-    fn exits_reaching(&mut self, l: LoopId, block: BlockId) -> Vec<usize> {
+    fn exits_reaching(&mut self, l: LoopId, block: BlockId) -> Rc<[usize]> {
         if let Some(found) = self.reaching_exits.get(&(l, block)) {
             return found.clone();
         }
@@ -421,7 +436,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
             }
         }
         let exits = self.loops.get(l).exits.iter().enumerate();
-        let found: Vec<usize> = exits.filter(|(_, (_, to))| seen.contains(to)).map(|(i, _)| i).collect();
+        let found: Rc<[usize]> = exits.filter(|(_, (_, to))| seen.contains(to)).map(|(i, _)| i).collect();
         self.reaching_exits.insert((l, block), found.clone());
         found
     }

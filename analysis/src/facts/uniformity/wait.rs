@@ -1,6 +1,6 @@
 //! Loops that may wait for another thread.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::Region;
 use crate::base::db::Db;
@@ -117,7 +117,7 @@ fn asks_others<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
 }
 
 /// Inline assembly that may load what another thread writes, with the variables that occur in it.
-fn asking_assembly(body: &Body) -> Vec<(StmtId, HashSet<BindingId>)> {
+fn asking_assembly(body: &Body) -> Vec<(StmtId, FxHashSet<BindingId>)> {
     let stmts = body.stmts.iter().enumerate();
     stmts
         .filter_map(|(i, stmt)| {
@@ -134,7 +134,7 @@ fn loop_waits(
     body: &Body,
     id: StmtId,
     suspicious: &[bool],
-    asking: &[(StmtId, HashSet<BindingId>)],
+    asking: &[(StmtId, FxHashSet<BindingId>)],
     sources: &Sources,
 ) -> bool {
     let Some(region) = Region::of_loop(body, id) else {
@@ -170,8 +170,8 @@ fn loop_waits(
     }
     // Everything that the deciding values are computed from in the loop.
     let assigned = region.assigned(body);
-    let mut variables: HashSet<BindingId> = HashSet::new();
-    let mut seen: HashSet<ExprId> = HashSet::new();
+    let mut variables: FxHashSet<BindingId> = FxHashSet::default();
+    let mut seen: FxHashSet<ExprId> = FxHashSet::default();
     let mut memory = false;
     let mut changes = false;
     let mut stack = deciding;
@@ -191,7 +191,7 @@ fn loop_waits(
         if !variables.insert(*b) {
             continue;
         }
-        let asked = |(stmt, mentions): &(StmtId, HashSet<BindingId>)| mentions.contains(b) && stmts.contains(stmt.0);
+        let asked = |(stmt, mentions): &(StmtId, FxHashSet<BindingId>)| mentions.contains(b) && stmts.contains(stmt.0);
         if asking.iter().any(asked) {
             return true;
         }
@@ -204,8 +204,8 @@ fn loop_waits(
 }
 
 /// Variables that an assignment may change, or through which it reaches what it changes: not those that only pick an element.
-fn written_through(body: &Body, place: ExprId) -> HashSet<BindingId> {
-    let mut found = HashSet::new();
+fn written_through(body: &Body, place: ExprId) -> FxHashSet<BindingId> {
+    let mut found = FxHashSet::default();
     let mut stack = vec![place];
     while let Some(e) = stack.pop() {
         match &body.expr(e).kind {
@@ -255,15 +255,16 @@ enum Part {
 struct Sources {
     /// For each variable the expressions that decide its value, each with the part of the body that makes it so: a declaration, an
     /// assignment, or a condition around one.
-    of_variable: HashMap<BindingId, Vec<(Part, ExprId)>>,
+    of_variable: FxHashMap<BindingId, Vec<(Part, ExprId)>>,
 }
 
 impl Sources {
     fn of(body: &Body) -> Sources {
         let mut sources = Sources::default();
-        let mut stmts = HashSet::new();
-        let mut exprs = HashSet::new();
-        let all = (0..body.stmts.len() as u32).map(StmtId);
+        let mut stmts = FxHashSet::default();
+        let mut exprs = FxHashSet::default();
+        // From the outside in: what is in a loop comes before it.
+        let all = (0..body.stmts.len() as u32).rev().map(StmtId);
         let loops = all.filter(|s| {
             let kind = &body.stmt(*s).kind;
             matches!(
@@ -272,6 +273,10 @@ impl Sources {
             )
         });
         for id in loops {
+            // All of it is part of the loop around it.
+            if stmts.contains(&id) {
+                continue;
+            }
             let Some(region) = Region::of_loop(body, id) else {
                 continue;
             };
@@ -335,8 +340,8 @@ impl Sources {
 }
 
 /// Variables that are assigned in these parts of a body.
-fn assigned_in(body: &Body, mut stmts: Vec<StmtId>, mut exprs: Vec<ExprId>) -> HashSet<BindingId> {
-    let mut assigned = HashSet::new();
+fn assigned_in(body: &Body, mut stmts: Vec<StmtId>, mut exprs: Vec<ExprId>) -> FxHashSet<BindingId> {
+    let mut assigned = FxHashSet::default();
     while let Some(s) = stmts.pop() {
         let (inner, own) = parts(body, s);
         stmts.extend(inner);

@@ -43,7 +43,7 @@ fn post_order(n: usize, start: BlockId, succs: impl Fn(usize) -> Vec<BlockId>) -
 }
 
 /// A dominator tree (Cooper, Harvey, Kennedy: "A simple, fast dominance algorithm").
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, salsa::SalsaValue)]
 pub struct Dominators {
     /// Immediate dominator; a block without one (the root, unreachable blocks) has `u32::MAX`.
     parent: Vec<u32>,

@@ -3,11 +3,13 @@
 //! The graph is evaluation-exact: `&&`, `||` and `?:` branch, a `#if` is a branch that goes the same way for every thread,
 //! and a statement that wasn't understood branches to everywhere it could.
 
+mod before;
 mod build;
 mod graph;
 mod join;
 
 pub(crate) use crate::hir::walk::operands;
+pub(crate) use before::evaluation;
 pub use graph::{ControlDependence, Dominators, Loop, LoopId, Loops};
 pub use join::divergent_joins;
 
@@ -17,7 +19,7 @@ use crate::base::span::Span;
 use crate::hir::{BindingId, Body, ExprId, StmtId};
 
 /// Index of a basic block in [`Flow::blocks`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue)]
 pub struct BlockId(pub u32);
 
 impl BlockId {
