@@ -276,6 +276,43 @@ fn annotation(line_start: usize, target: &str, slashes: usize, body: &str) -> Re
     })
 }
 
+/// The comment that expects a finding, `what`, for a range of a file's text, and the number of lines in front of it. `None` where no carets
+/// can stand: under nothing, under several lines, and where the slashes would be.
+pub fn expecting(text: &str, range: &Range<usize>, what: &str) -> Option<(usize, String)> {
+    let start = text.get(..range.start)?.rfind('\n').map_or(0, |end| end + 1);
+    let (in_front, width) = (text.get(start..range.start)?, text.get(range.clone())?);
+    let (column, width) = (in_front.chars().count(), width.lines().map(|line| line.chars().count()));
+    let [width] = width.collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let comment = match column {
+        0 => format!(
+            "//<{} {what}",
+            "^".repeat(width.checked_sub(3).filter(|carets| *carets > 0)?)
+        ),
+        _ => {
+            let blanks = in_front.chars().take_while(|c| c.is_whitespace()).count();
+            let indent = blanks.min(column.checked_sub(2)?);
+            let gap = " ".repeat(column - 2 - indent);
+            format!("{}//{gap}{} {what}", " ".repeat(indent), "^".repeat(width))
+        }
+    };
+    let line = text.get(..start)?.matches('\n').count() + 1;
+    let others = text
+        .lines()
+        .skip(line)
+        .take_while(|line| annotation_comment(line).is_some());
+    Some((line + others.count(), comment))
+}
+
+/// The number of lines of a fixture in front of one of its files.
+pub fn lines_before(fixture: &str, path: &str) -> usize {
+    let header = fixture
+        .lines()
+        .position(|line| line.strip_prefix("//- ").is_some_and(|it| it.trim() == path));
+    header.map_or(0, |line| line + 1)
+}
+
 /// The example in a rewrite's documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BeforeAfter {
@@ -388,6 +425,30 @@ mod tests {
         let fixture = Fixture::parse("/* ÄÖ */ child();\n       //^^^^^ error id\n");
         let file = &fixture.files[0];
         assert_eq!(&file.text[file.annotations[0].range.clone()], "child");
+    }
+
+    #[test]
+    fn what_is_written_for_a_finding_expects_it() {
+        let text = "//- /a.cuh\n\n//- /main.cu\nauto x = f(ü, y);\n    //   ^ info other\nvoid g();\n";
+        let plain = &Fixture::parse(text).files[1].text;
+        for (part, line) in [("f", 2), ("y", 2), ("auto", 2), ("void g()", 3)] {
+            let start = plain.find(part).unwrap();
+            let (lines, comment) = expecting(plain, &(start..start + part.len()), "warning new: it is").unwrap();
+            assert_eq!(lines, line, "{comment}");
+            let mut all: Vec<&str> = text.lines().collect();
+            all.insert(lines_before(text, "/main.cu") + lines, &comment);
+            let fixture = Fixture::parse(&all.join("\n"));
+            let file = fixture.file("/main.cu").unwrap();
+            let found = file.annotations.iter().find(|found| found.id == "new").unwrap();
+            assert_eq!(
+                (&file.text[found.range.clone()], found.message.as_str()),
+                (part, "it is")
+            );
+        }
+        let newline = plain.find('\n').unwrap();
+        for none in [1..3, 0..2, 5..5, newline - 2..newline + 9] {
+            assert_eq!(expecting(plain, &none, "info a"), None, "{none:?}");
+        }
     }
 
     #[test]

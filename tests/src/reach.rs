@@ -3,7 +3,7 @@
 //! The programs are in `tests/reach`, in two halves: `seen` are those that are looked at while gridfuse is worked on, `unseen` those
 //! that are counted only. The numbers are recorded in `tests/reach/offers.json`. They may grow; when one falls, the test fails.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -171,6 +171,15 @@ pub fn fallen(before: &Record, now: &Record) -> Vec<String> {
     found
 }
 
+/// Rewrites that are offered and have no number yet: they count for `better`, and what they lose later nobody would notice.
+pub fn uncounted(before: &Record, now: &Record) -> BTreeSet<String> {
+    let ids = |record: &Record| -> BTreeSet<String> {
+        let all = record.values().flat_map(|offers| offers.rewrites.keys().cloned());
+        all.collect()
+    };
+    &ids(now) - &ids(before)
+}
+
 /// The page with the numbers.
 ///
 /// # Errors
@@ -197,7 +206,7 @@ pub fn page() -> Result<String, String> {
     row("something better than `fire-and-forget`", &|offers| {
         of(offers.better, offers)
     });
-    let ids: std::collections::BTreeSet<&String> = record.values().flat_map(|offers| offers.rewrites.keys()).collect();
+    let ids: BTreeSet<&String> = record.values().flat_map(|offers| offers.rewrites.keys()).collect();
     for id in ids {
         let link = format!("[{id}](rewrites/{id}.md)");
         row(&link, &|offers| {

@@ -9,6 +9,7 @@
 //! with several launches by kernels has `// <- here` on the line of the one that is meant. A directory is one program.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use gridfuse_codeactions::runtime::{HEADER, HEADER_NAME};
 use gridfuse_tests::cli::{Directory, copy, directory, files_of, gridfuse, in_parallel};
 use gridfuse_tests::fixture::{before_after, is_asked_for};
 use gridfuse_tests::nvcc::Nvcc;
-use gridfuse_tests::workspace;
+use gridfuse_tests::{expect, workspace};
 use serde_json::Value;
 
 /// A warning in what a rewrite made is a mistake as well. But for one: the child stays when nothing launches it any more, and
@@ -333,6 +334,34 @@ impl Program {
         }
     }
 
+    /// What is expected of a rewrite.
+    fn expected_of(&self, id: &str) -> Option<&Expected> {
+        let named = |id: &str| self.expected.iter().find(|(expected, _)| expected == id);
+        let found = named(id).or_else(|| named("aggregate-block").filter(|_| id.starts_with("aggregate-")));
+        found.map(|(_, expected)| expected)
+    }
+
+    /// The rewrites of which nothing is expected, each with the line of `ID.expect` that would expect what `explain` says.
+    fn unexpected(&self, launch: &Value) -> Vec<(String, String)> {
+        let verdicts = launch["rewrites"].as_array().expect("verdicts").iter();
+        let unexpected =
+            verdicts.filter(|verdict| self.expected_of(verdict["rewrite"].as_str().expect("an id")).is_none());
+        unexpected
+            .map(|verdict| {
+                let reason = verdict["reasons"][0]["text"].as_str().unwrap_or_default();
+                // A part of it is enough, and it ends in front of a parenthesis.
+                let part = reason.split(')').next().unwrap_or_default();
+                let what = match verdict["verdict"].as_str().expect("a verdict") {
+                    "ineligible" => format!("refused({part})"),
+                    "assumes" => format!("assumes({part})"),
+                    other => other.to_owned(),
+                };
+                let id = verdict["rewrite"].as_str().expect("an id").to_owned();
+                (id, format!("{}: {what}", self.name))
+            })
+            .collect()
+    }
+
     /// What `explain` says that isn't expected.
     fn surprises(&self, launch: &Value) -> String {
         let mut surprises = String::new();
@@ -346,10 +375,7 @@ impl Program {
                 .filter_map(|r| r["text"].as_str())
                 .collect();
             let found = verdict["verdict"].as_str().expect("a verdict");
-            let named = |id: &str| self.expected.iter().find(|(expected, _)| expected == id);
-            let expected = named(id)
-                .or_else(|| named("aggregate-block").filter(|_| id.starts_with("aggregate-")))
-                .map(|(_, expected)| expected);
+            let expected = self.expected_of(id);
             let fits = match expected {
                 Some(Expected::Eligible) => found == "eligible",
                 Some(Expected::Assumes(part)) => {
@@ -361,11 +387,11 @@ impl Program {
                 None => false,
             };
             if !fits {
-                let _ = writeln!(
-                    surprises,
-                    "{}: {id} is {found} {reasons:#?}, expected {expected:?}",
-                    self.name
+                let expected = expected.map_or_else(
+                    || "and every_verdict_is_expected says what to write".to_owned(),
+                    |expected| format!("expected {expected:?}"),
                 );
+                let _ = writeln!(surprises, "{}: {id} is {found} {reasons:#?}, {expected}", self.name);
             }
         }
         for (id, _) in self.expected.iter().filter(|(id, _)| !id.contains(',')) {
@@ -529,6 +555,42 @@ fn compile_together(programs: &[&Rewritten]) -> bool {
         println!("not together: {failure}");
     }
     result.is_ok()
+}
+
+/// Of every rewrite something is expected for every program, of a new one, too. [`nasty_programs`] says the same, after minutes of compiling.
+#[test]
+fn every_verdict_is_expected() {
+    let fixtures = workspace::root().join("tests/fixtures/rewrites");
+    let programs = programs();
+    let found = in_parallel(&programs, |program| {
+        program
+            .launch(&program.copy())
+            .map(|launch| program.unexpected(&launch))
+    });
+    let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (id, line) in found
+        .into_iter()
+        .flat_map(|found| found.unwrap_or_else(|why| panic!("{why}")))
+    {
+        missing.entry(id).or_default().push(line);
+    }
+    if expect::updates() {
+        for (id, lines) in &missing {
+            let path = fixtures.join(format!("{id}.expect"));
+            let before = fs::read_to_string(&path).unwrap_or_default();
+            fs::write(&path, format!("{before}{}\n", lines.join("\n"))).expect("the expectations");
+        }
+        return;
+    }
+    let missing: Vec<String> = missing
+        .iter()
+        .map(|(id, lines)| format!("{id}.expect lacks {} lines: `{}` is one", lines.len(), lines[0]))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "in tests/fixtures/rewrites {missing:#?}\n\
+         run: UPDATE_EXPECT=1 cargo test -p gridfuse-tests --test rewrites_compile every_verdict_is_expected"
+    );
 }
 
 #[test]

@@ -88,9 +88,9 @@ fn every_file_is_a_module() {
     assert!(forgotten.is_empty(), "files that nobody compiles: {forgotten:#?}");
 }
 
-/// The ids of the entries in a folder's files, with the file.
+/// The ids of the entries in a folder's files, with the file. Where others need it, the id is a constant in front of the entry.
 fn entries(folder: &str) -> Vec<(String, PathBuf)> {
-    let id = Regex::new(r#"(?m)^    id: "([a-z-]+)","#).unwrap();
+    let id = Regex::new(r#"(?m)^(?:    id: |pub const ID: &str = )"([a-z-]+)"[,;]"#).unwrap();
     let mut found = Vec::new();
     for path in sources(&workspace::root().join(folder)) {
         let text = read(&path);
@@ -120,6 +120,13 @@ fn every_entry_is_in_its_table() {
             .collect();
         let entries = entries(folder);
         assert!(entries.len() > 5, "{folder}: {entries:?}");
+        for id in &known {
+            // The other tests look for entries in the text.
+            assert!(
+                entries.iter().any(|(found, _)| found == id),
+                "{id}: write `id: \"{id}\",` into its entry in {folder}"
+            );
+        }
         for (id, path) in entries {
             if !known.contains(id.as_str()) {
                 forgotten.push(format!(
