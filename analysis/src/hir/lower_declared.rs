@@ -5,7 +5,6 @@ use tree_sitter::Node;
 
 use super::declarator::base_type;
 use super::lower::{Lowering, Source};
-use super::names::unqualified;
 use super::types::*;
 use crate::base::fields;
 use crate::base::parse::parse_text;
@@ -96,7 +95,7 @@ impl Lowering<'_> {
             "primitive_type" | "sized_type_specifier" => true,
             "identifier" if self.lookup(text).is_some() => false,
             "identifier" | "qualified_identifier" | "template_function" => {
-                let name = unqualified(text.split('<').next().unwrap_or(text)).trim();
+                let name = source.of(last_name(function));
                 let local = self.local_types.contains_key(name) || self.template_types.iter().any(|ty| ty == name);
                 (name == "dim3" || local || self.names.types.contains(name) || self.names.aliases.contains_key(name))
                     && !self.names.macros.contains_key(name)
@@ -225,6 +224,21 @@ impl Lowering<'_> {
         self.scopes.pop();
         result
     }
+}
+
+/// The name at the end of a qualified one, without template arguments: what `Policy<float>::note` calls is `note`.
+fn last_name(function: Node<'_>) -> Node<'_> {
+    let mut next = function;
+    while matches!(
+        next.kind(),
+        "qualified_identifier" | "template_function" | "template_type" | "dependent_name"
+    ) {
+        let Some(name) = next.child_by_field_id(fields::NAME.id()) else {
+            break;
+        };
+        next = name;
+    }
+    next
 }
 
 /// The call that stands first in a statement: it is the statement, or what its first assignment writes to.
