@@ -86,7 +86,7 @@ impl Lowering<'_> {
             ty.reference = true;
             // `const Ref x` is no reference to something constant: the `const` counts for nothing.
             ty.const_base = false;
-        } else if self.may_be_composed_to_a_reference(&ty.base) {
+        } else if ty.pointers == 0 && ty.array.is_empty() && self.may_be_composed_to_a_reference(&ty.base) {
             // Nothing may be made of it that holds for a value only, or for a reference only.
             ty.reference = true;
             ty.complex = true;
