@@ -15,6 +15,7 @@ use crate::facts::uniformity::memory::{Class, Places, Root};
 use crate::hir::flow::{BlockId, Dominators, Flow, Step};
 use crate::hir::items::FunctionItem;
 use crate::hir::names::unqualified;
+use crate::hir::reference_names::may_be_a_reference;
 use crate::hir::resolve::{Meaning, meaning_in};
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Literal, Name, StmtKind, Storage, body, parameters};
 
@@ -163,18 +164,8 @@ fn changed_by_what_is_unclear<'db>(
     clear: &HashSet<ExprId>,
 ) -> HashSet<BindingId> {
     let mut found = class_changes(db, function).clone();
-    let object = |mut e: ExprId| loop {
-        match &body.expr(e).kind {
-            ExprKind::Name(Name::Local(b)) => return Some(*b),
-            ExprKind::Paren(inner)
-            | ExprKind::Field {
-                base: inner,
-                arrow: false,
-                ..
-            } => e = *inner,
-            _ => return None,
-        }
-    };
+    let places = Places { db, function, body };
+    let object = |e: ExprId| denoted(&places, e);
     for (index, expr) in body.exprs.iter().enumerate() {
         match &expr.kind {
             _ if clear.contains(&ExprId(index as u32)) => {}
@@ -193,8 +184,11 @@ fn changed_by_what_is_unclear<'db>(
                 };
                 for (i, arg) in args.iter().enumerate() {
                     let by_value = by_reference.as_ref().is_some_and(|all| {
-                        all.iter()
-                            .all(|f| parameters(db, *f).get(i).is_some_and(|p| !p.ty.reference))
+                        all.iter().all(|f| {
+                            parameters(db, *f)
+                                .get(i)
+                                .is_some_and(|p| !p.ty.reference && !p.ty.complex)
+                        })
                     });
                     if !by_value {
                         found.extend(object(*arg));
@@ -213,13 +207,52 @@ fn changed_by_what_is_unclear<'db>(
             StmtKind::Asm { mentions, .. } | StmtKind::Unknown { mentions, .. } => found.extend(mentions),
             StmtKind::Decl(decls) => {
                 for decl in decls.iter().filter(|d| body.binding(d.binding).ty.reference) {
-                    found.extend(decl.init.and_then(object));
+                    found.extend(decl.init.into_iter().flat_map(object));
                 }
             }
             _ => {}
         }
     }
     found
+}
+
+/// The local variables of which a place may be the whole or a part: `x`, `x.f`, `(0, x)`, `c ? x : y`, `(int&)x`.
+pub(crate) fn denoted(places: &Places<'_>, e: ExprId) -> Vec<BindingId> {
+    let body = places.body;
+    let mut found = Vec::new();
+    let mut pending = vec![e];
+    while let Some(e) = pending.pop() {
+        match &body.expr(e).kind {
+            ExprKind::Name(Name::Local(b)) => found.push(*b),
+            ExprKind::Paren(inner)
+            | ExprKind::Comma(_, inner)
+            | ExprKind::Assign { place: inner, .. }
+            | ExprKind::IncDec {
+                place: inner,
+                prefix: true,
+                ..
+            }
+            | ExprKind::Field {
+                base: inner,
+                arrow: false,
+                ..
+            } => pending.push(*inner),
+            ExprKind::Conditional { then, otherwise, .. } => pending.extend([*then, *otherwise]),
+            ExprKind::Cast { ty, operand, .. } if ty.contains('&') => pending.push(*operand),
+            // An element of an array that is a field.
+            ExprKind::Index { base, .. } if is_array_field(places, *base) => pending.push(*base),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn is_array_field(places: &Places<'_>, e: ExprId) -> bool {
+    let field = matches!(
+        places.body.expr(places.body.strip_parens(e)).kind,
+        ExprKind::Field { arrow: false, .. }
+    );
+    field && places.shape(e).is_none_or(|s| s.dims > 0 || s.pointers == 0)
 }
 
 struct Analysis<'a, 'db> {
@@ -392,7 +425,9 @@ impl<'a, 'db: 'a> Analysis<'a, 'db> {
 
     fn returns_a_reference(&self, function: FunctionItem<'db>) -> bool {
         let head = function.signature(self.db).head_span;
-        head.text(&function.text(self.db)).contains(['&', '('])
+        let text = function.text(self.db);
+        let head = head.text(&text);
+        head.contains('(') || may_be_a_reference(self.db, function.file(self.db), head)
     }
 
     fn returns_a_pointer(&self, function: FunctionItem<'db>) -> bool {

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 use super::lower::Lowering;
-use super::types::Type;
+use super::reference_names::{makes_a_reference, may_be_a_reference, stands_for_a_reference};
+use super::types::{ExprId, ExprKind, Type};
 use crate::base::words::words;
 use crate::hir::names::also_stands_for;
-use crate::hir::names::without_template_arguments;
+use crate::hir::names::{unqualified, without_template_arguments};
 
 /// So many names that stand for each other are followed; what more of them hide isn't known.
 const STEPS: usize = 64;
@@ -32,11 +33,30 @@ impl Lowering<'_> {
         self.names.aliases.get(name).map(String::as_str)
     }
 
+    /// A macro of the file that may stand for a reference: those in a function's head aren't expanded.
+    fn is_a_reference_by_macro(&self, word: &str) -> bool {
+        self.names.macros.contains_key(word) && stands_for_a_reference(self.db, self.file, word)
+    }
+
+    /// Whether a macro may make a parameter a reference, wherever it stands in its declaration: `int AMP x`.
+    pub(super) fn is_a_reference_by_a_macro_in(&self, declaration: &str) -> bool {
+        let end = declaration.find(['[', '=']).unwrap_or(declaration.len());
+        words(&declaration[..end]).any(|word| self.is_a_reference_by_macro(word))
+    }
+
+    /// Whether a type's text has an `&` of its own, or what stands for one.
+    fn shows_a_reference(&self, text: &str) -> bool {
+        let operand = |at: usize| self.decltype_is_a_reference(text.get(at + "decltype".len()..).unwrap_or(""));
+        text.contains('&')
+            || words(text).any(|word| word == "bitand")
+            || text.match_indices("decltype").any(|(at, _)| operand(at))
+    }
+
     /// The type with the reference and the `volatile` that its name hides.
     pub(super) fn seen_through(&self, mut ty: Type) -> Type {
         let mut hidden = match ty.base.strip_prefix("decltype") {
             Some(operand) => self.decltype_is_a_reference(operand),
-            None => false,
+            None => words(&ty.base).any(|word| word == "bitand"),
         };
         let mut pending = vec![without_template_arguments(&ty.base)];
         let mut seen: HashSet<String> = HashSet::new();
@@ -49,18 +69,16 @@ impl Lowering<'_> {
                 if !seen.insert(word.to_owned()) {
                     continue;
                 }
+                hidden |= self.is_a_reference_by_macro(word);
                 match self.stands_for(word) {
                     Some(target) if seen.len() <= STEPS => {
-                        hidden |= target.contains('&');
+                        hidden |= self.shows_a_reference(target);
                         ty.volatile |= words(target).any(|word| word == "volatile");
                         pending.push(without_template_arguments(target));
                     }
                     Some(_) => hidden = true,
                     // A member of a class or of a library: `typename T::reference`, `std::add_lvalue_reference_t<T>`.
-                    None => {
-                        hidden |=
-                            word.contains("reference") && !word.starts_with("remove_") && word != "reference_wrapper";
-                    }
+                    None => hidden |= makes_a_reference(word),
                 }
             }
         }
@@ -68,15 +86,85 @@ impl Lowering<'_> {
             ty.reference = true;
             // `const Ref x` is no reference to something constant: the `const` counts for nothing.
             ty.const_base = false;
+        } else if ty.pointers == 0 && ty.array.is_empty() && self.may_be_composed_to_a_reference(&ty.base) {
+            // Nothing may be made of it that holds for a value only, or for a reference only.
+            ty.reference = true;
+            ty.complex = true;
+            ty.const_base = false;
         }
         ty
+    }
+
+    /// Whether template arguments may make a reference of a type: `S<Ref>::type`, `Id<Ref>`. A class that has them is a value.
+    fn may_be_composed_to_a_reference(&self, ty: &str) -> bool {
+        let Some((head, _)) = ty.split_once('<') else {
+            return ty.contains("::") && may_be_a_reference(self.db, self.file, ty);
+        };
+        let plain = without_template_arguments(ty);
+        let last = unqualified(head.trim());
+        let is_whole = unqualified(&plain) == last;
+        let class = is_whole && !self.names.aliases.contains_key(last) && !last.ends_with("_t");
+        !class && may_be_a_reference(self.db, self.file, ty)
+    }
+
+    /// Shows what the types of casts hide: `(Ref)x` and `Ref(x)` are `x` itself where `Ref` stands for a reference.
+    pub(super) fn show_hidden_references(&mut self) {
+        for index in 0..self.body.exprs.len() {
+            let shown = self.shown(&self.body.exprs[index].kind);
+            if let Some((ty, operand)) = shown {
+                let reinterpret = true;
+                self.body.exprs[index].kind = ExprKind::Cast {
+                    ty,
+                    operand,
+                    reinterpret,
+                };
+            }
+        }
+        self.body.own_types = self
+            .local_types
+            .iter()
+            .map(|(name, may_be)| (name.clone(), *may_be))
+            .collect();
+    }
+
+    /// The type with its `&`, and what is cast to it.
+    fn shown(&self, cast: &ExprKind) -> Option<(String, ExprId)> {
+        let (ty, operand, made) = match cast {
+            ExprKind::Cast { ty, operand, .. } => (ty, *operand, false),
+            ExprKind::Construct { ty, args } => match args.as_slice() {
+                [operand] => (ty, *operand, true),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        if ty.contains(['*', '&']) {
+            return None;
+        }
+        let written = Type {
+            base: ty.clone(),
+            ..Type::default()
+        };
+        let seen = self.seen_through(written);
+        // What may be a class is made.
+        let shows = seen.reference && !(seen.complex && made);
+        shows.then(|| (format!("{ty}&"), operand))
     }
 
     /// `decltype` of anything but the name of a value is a reference, or may be.
     fn decltype_is_a_reference(&self, operand: &str) -> bool {
         let inside = operand.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
-        let variable = inside.and_then(|name| self.lookup(name.trim()));
-        variable.is_none_or(|binding| self.body.binding(binding).ty.reference)
+        let Some(name) = inside.map(str::trim) else { return true };
+        if let Some(binding) = self.lookup(name) {
+            return self.body.binding(binding).ty.reference;
+        }
+        // Where all is lowered, no variable is in scope any more.
+        let mut named = self
+            .body
+            .bindings
+            .iter()
+            .filter(|binding| binding.name == name)
+            .peekable();
+        self.body.root.is_none() || named.peek().is_none() || named.any(|binding| binding.ty.reference)
     }
 
     /// Whether template arguments may make a parameter a reference: `f<int&>(x)`, `f<Ref>(x)`.
@@ -88,6 +176,22 @@ impl Lowering<'_> {
             };
             self.seen_through(ty).reference
         };
-        template_arguments.contains('&') || words(template_arguments).any(hides)
+        may_be_a_reference(self.db, self.file, template_arguments) || words(template_arguments).any(hides)
+    }
+
+    /// The same for all that is named in front of a call: `F<Ref>::put(x)`.
+    pub(super) fn names_a_reference_somewhere(&self, callee: &str) -> bool {
+        let mut depth = 0u32;
+        let mut within = |c: &char| {
+            let before = depth;
+            match c {
+                '<' => depth += 1,
+                '>' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            before > 0
+        };
+        let arguments: String = callee.chars().filter(|c| within(c)).collect();
+        !arguments.is_empty() && self.names_a_reference(&arguments)
     }
 }

@@ -91,6 +91,7 @@ pub fn body<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Body> {
     if function.has_body(db) && lowering.body.root.is_none() {
         lowering.problem(Span::new(0, text.len() as u32), "this function could not be parsed");
     }
+    lowering.show_hidden_references();
     let jumps = |s: &&Stmt| matches!(s.kind, StmtKind::Goto(_));
     let most = match signature.kernel || signature.device {
         true => budget::LAUNCHES,
@@ -412,6 +413,7 @@ impl Lowering<'_> {
                     }
                     let found = written.map(|d| declarator(d, source.text)).unwrap_or_default();
                     let mut ty = found.refine(base);
+                    ty.reference |= self.is_a_reference_by_a_macro_in(source.of(child));
                     if found.call.is_some() {
                         ty.complex = true;
                     }

@@ -531,7 +531,8 @@ impl Lowering<'_> {
         }
         let template_args = template_arguments(function);
         // What is passed by value according to the function's text may be passed by reference: nothing is known of such a call.
-        let by_reference = template_args.is_some_and(|args| self.names_a_reference(source.of(args)));
+        let by_reference = matches!(function.kind(), "template_function" | "qualified_identifier")
+            && self.names_a_reference_somewhere(callee_text);
         let name = name.filter(|_| !by_reference);
         let template_args = template_args.map(|n| source.span(n));
         let callee = self.callee(function, source);

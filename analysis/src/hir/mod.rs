@@ -22,6 +22,7 @@ pub mod mentions;
 pub mod names;
 pub(crate) mod outline;
 pub mod plain_types;
+pub(crate) mod reference_names;
 pub mod related;
 pub mod resolve;
 pub mod runtime_header;

@@ -804,7 +804,16 @@ impl<'a> Collector<'a> {
                 }
                 "field_declaration" => {
                     let text = self.text(child);
-                    let ty = child.child_by_field_id(fields::TYPE.id()).map_or("", |t| self.text(t));
+                    let mut ty = child
+                        .child_by_field_id(fields::TYPE.id())
+                        .map_or("", |t| self.text(t))
+                        .to_owned();
+                    // What the parser doesn't understand is part of the type: a macro of it.
+                    let mut cursor = child.walk();
+                    for unclear in child.children(&mut cursor).filter(|part| part.is_error()) {
+                        ty.push(' ');
+                        ty.push_str(self.text(unclear));
+                    }
                     let head = text.split(['=', '{', ';']).next().unwrap_or("");
                     let is = |word: &str| crate::base::words::words(head).any(|w| w == word);
                     let variable = !head.contains(['(', '*', '&']);
@@ -815,7 +824,7 @@ impl<'a> Collector<'a> {
                             let name = crate::hir::declarator::declared_name(self.text(name));
                             item.constants.push(name.to_owned());
                         } else {
-                            item.fields.push((ty.to_owned(), self.text(name).to_owned()));
+                            item.fields.push((ty.clone(), self.text(name).to_owned()));
                         }
                     }
                     if child.child_by_field_id(fields::DEFAULT_VALUE.id()).is_some() {

@@ -8,6 +8,7 @@ use crate::hir::body;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, TypeItem, items};
 use crate::hir::names::{unqualified, without_template_arguments};
+use crate::hir::visible::visible_names;
 
 /// Classes whose bases are followed.
 const MAX_BASES: usize = 64;
@@ -50,7 +51,24 @@ pub fn hides<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> b
     is_hidden_outside(db, function, first) || function.has_body(db) && body(db, function).declared.contains(first)
 }
 
-/// The same without what the function's body declares.
+/// Whether a class that is written in `function` is, or may be, another one than the file has by that name: a class or an alias that the
+/// body declares, a template parameter, an alias of its class. (A class in its class is one of the file's.)
+pub(crate) fn hides_class<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> bool {
+    let Some(first) = first_part(name) else { return false };
+    is_own_type(db, function, first)
+        || is_hidden_outside(db, function, first) && {
+            let members = class_members(db, function);
+            members.unknown || visible_names(db, function.file(db)).aliases.contains_key(first)
+        }
+}
+
+/// Whether a name is that of a type that the function's body declares, or of a template parameter.
+pub(crate) fn is_own_type<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> bool {
+    function.signature(db).scope_names.iter().any(|own| own == name)
+        || function.has_body(db) && body(db, function).own_types.contains_key(name)
+}
+
+/// What [`hides`] says, without what the function's body declares.
 pub(crate) fn is_hidden_outside<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> bool {
     let Some(first) = first_part(name) else { return false };
     if function.signature(db).scope_names.iter().any(|own| own == first) {

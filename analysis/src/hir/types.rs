@@ -1,7 +1,7 @@
 //! The data types of a lowered body.
 
 use crate::base::span::Span;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Index of an expression in [`Body::exprs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, salsa::SalsaValue)]
@@ -37,6 +37,8 @@ pub struct Body {
     pub cut: bool,
     /// The names that the function declares for itself beside its variables: types, aliases, enumerators, what `using` brings in.
     pub declared: BTreeSet<String>,
+    /// Those of them that are classes, aliases or enumerations, and whether they may be more than a number.
+    pub own_types: BTreeMap<String, bool>,
     /// It opens a namespace (`using namespace n;`): from there on names may mean what stands in that.
     pub opens_namespace: bool,
 }
@@ -141,7 +143,8 @@ impl Type {
         for _ in 0..self.pointers {
             text.push('*');
         }
-        if self.reference {
+        // What is complex may be no reference.
+        if self.reference && !self.complex {
             text.push('&');
         }
         text

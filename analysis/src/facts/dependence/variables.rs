@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::base::db::Db;
-use crate::facts::escape::changed_elsewhere;
+use crate::facts::escape::{changed_elsewhere, denoted};
 use crate::facts::uniformity::memory::{Class, Places};
 use crate::hir::items::FunctionItem;
 use crate::hir::{BinOp, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage};
@@ -48,16 +48,18 @@ pub(crate) fn exposed<'db>(
     let mut exposed = changed_elsewhere(db, function, body);
     let templates = &function.signature(db).template_types;
     let object = |e: ExprId| object(places, e);
+    let whole = |e: ExprId| object(e).into_iter().chain(denoted(places, e));
     for expr in &body.exprs {
         match &expr.kind {
             // A constructor may take references.
             ExprKind::Construct { ty, args } if places.is_opaque(ty, templates) => {
-                exposed.extend(args.iter().filter_map(|a| object(*a)));
+                exposed.extend(args.iter().flat_map(|a| whole(*a)));
             }
-            ExprKind::New(args) => exposed.extend(args.iter().filter_map(|a| object(*a))),
-            ExprKind::Cast { ty, operand, .. } if ty.contains('&') => exposed.extend(object(*operand)),
-            // `(c ? a : b) = 1`
+            ExprKind::New(args) => exposed.extend(args.iter().flat_map(|a| whole(*a))),
+            ExprKind::Cast { ty, operand, .. } if ty.contains('&') => exposed.extend(whole(*operand)),
+            // `(c ? a : b) = 1`, also `(0, c ? a : b).x = 1`
             ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } if object(*place).is_none() => {
+                exposed.extend(denoted(places, *place));
                 let whole = body.strip_parens(*place);
                 if matches!(
                     body.expr(whole).kind,
@@ -79,7 +81,7 @@ pub(crate) fn exposed<'db>(
             && let ExprKind::InitList(items) = &body.expr(init).kind
             && places.class_kind(&body.binding(d.binding).ty.base, templates) == Class::Opaque
         {
-            exposed.extend(items.iter().filter_map(|a| object(*a)));
+            exposed.extend(items.iter().flat_map(|a| whole(*a)));
         }
     }
     exposed

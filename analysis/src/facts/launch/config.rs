@@ -130,9 +130,15 @@ fn passes_itself(body: &Body, expr: ExprId, binding: BindingId) -> bool {
     match &body.expr(expr).kind {
         ExprKind::Name(Name::Local(b)) => *b == binding,
         ExprKind::Paren(e)
+        | ExprKind::Comma(_, e)
+        | ExprKind::Assign { place: e, .. }
+        | ExprKind::IncDec {
+            place: e, prefix: true, ..
+        }
         | ExprKind::Field {
             base: e, arrow: false, ..
         } => passes_itself(body, *e, binding),
+        ExprKind::Cast { ty, operand, .. } => ty.contains('&') && passes_itself(body, *operand, binding),
         ExprKind::Conditional { then, otherwise, .. } => {
             passes_itself(body, *then, binding) || passes_itself(body, *otherwise, binding)
         }
@@ -153,6 +159,10 @@ fn roots(body: &Body, place: ExprId) -> Vec<BindingId> {
             }
             | ExprKind::Cast { operand: e, .. }
             | ExprKind::Comma(_, e)
+            | ExprKind::Assign { place: e, .. }
+            | ExprKind::IncDec {
+                place: e, prefix: true, ..
+            }
             | ExprKind::Index { base: e, .. } => todo.push(*e),
             ExprKind::Conditional { then, otherwise, .. } => todo.extend([*then, *otherwise]),
             _ => {}

@@ -1,7 +1,8 @@
 //! What an expression that names memory refers to: whose storage, through which pointer, of which type.
 
 use crate::hir::declarator::declared_name;
-use crate::hir::scope::hides;
+use crate::hir::reference_names::field_leads;
+use crate::hir::scope::{hides, hides_class, is_own_type};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -153,7 +154,11 @@ impl Places<'_> {
 
     /// Type of a field of a class of the workspace.
     pub fn field(&self, class: &str, field: &str) -> Option<Shape> {
-        let class = unqualified(class.strip_prefix("struct ").unwrap_or(class));
+        let class = class.strip_prefix("struct ").unwrap_or(class);
+        if hides_class(self.db, self.function, class) {
+            return None;
+        }
+        let class = unqualified(class);
         let mut found = None;
         for file in included_files(self.db, self.file()) {
             for item in items(self.db, *file).types.iter().filter(|t| t.name == class) {
@@ -241,6 +246,9 @@ impl Places<'_> {
     pub fn class_kind(&self, base: &str, templates: &[String]) -> Class {
         let base = self.alias(base);
         let base = base.strip_prefix("struct ").unwrap_or(&base).trim();
+        if is_own_type(self.db, self.function, base) {
+            return self.own_kind(base, templates);
+        }
         if let Some(fields) = vector_fields(base) {
             return Class::Fields(fields.iter().map(|f| (*f).to_owned()).collect(), false);
         }
@@ -265,6 +273,9 @@ impl Places<'_> {
         if templates.iter().any(|t| t == base) {
             return Class::Plain;
         }
+        if hides_class(self.db, self.function, base) {
+            return Class::Opaque;
+        }
         let name = unqualified(base);
         let mut found: Option<Class> = None;
         for file in included_files(self.db, self.file()) {
@@ -274,7 +285,7 @@ impl Places<'_> {
                 } else if item.nontrivial
                     || item.constructors != Constructors::None
                     || item.fields.is_empty()
-                    || item.fields.iter().any(odd)
+                    || item.fields.iter().any(|field| self.is_odd(field))
                 {
                     Class::Opaque
                 } else {
@@ -287,6 +298,21 @@ impl Places<'_> {
             }
         }
         found.unwrap_or(Class::Opaque)
+    }
+
+    /// What a type is that the function declares, or that is given to it as a template's argument: a value if it has no name that a class
+    /// in sight has as well.
+    fn own_kind(&self, name: &str, templates: &[String]) -> Class {
+        let hides = visible_names(self.db, self.file()).types.contains(name);
+        match !hides && templates.iter().any(|t| t == name) {
+            true => Class::Plain,
+            false => Class::Opaque,
+        }
+    }
+
+    /// A field that is a reference or holds one, or may, is a function or a bit field, or has an initialiser.
+    fn is_odd(&self, field: &(String, String)) -> bool {
+        field.1.contains(['&', '(', ':', '=', '{']) || field_leads(self.db, self.file(), field)
     }
 
     /// Whether a type is an enumeration, whose operators may be the user's as those of a class.
@@ -315,7 +341,11 @@ impl Places<'_> {
             return false;
         }
         let written = self.alias(base);
-        let name = unqualified(written.strip_prefix("struct ").unwrap_or(&written).trim());
+        let written = written.strip_prefix("struct ").unwrap_or(&written).trim();
+        if hides_class(self.db, self.function, written) {
+            return self.class_kind(base, templates) != Class::Opaque;
+        }
+        let name = unqualified(written);
         let mut all = included_files(self.db, self.file())
             .iter()
             .flat_map(|file| items(self.db, *file).types.iter().filter(|t| t.name == name))
@@ -326,7 +356,7 @@ impl Places<'_> {
         all.all(|item| {
             let fields = || {
                 item.fields.iter().all(|field @ (ty, declarator)| {
-                    !odd(field) && (declarator.contains('*') || self.computes_within(ty, templates, depth + 1))
+                    !self.is_odd(field) && (declarator.contains('*') || self.computes_within(ty, templates, depth + 1))
                 })
             };
             item.is_enum || !item.nontrivial && item.constructors != Constructors::Other && fields()
@@ -445,11 +475,6 @@ impl Places<'_> {
             }
         })
     }
-}
-
-/// A field that is a reference, a function, a bit field or has an initialiser.
-fn odd((ty, declarator): &(String, String)) -> bool {
-    ty.contains('&') || declarator.contains(['&', '(', ':', '=', '{'])
 }
 
 /// How deep classes are looked into that are made of classes.

@@ -8,6 +8,7 @@ use crate::facts::effects::summary;
 use crate::hir::items::FunctionItem;
 use crate::hir::names::unqualified;
 use crate::hir::resolve::functions_named;
+use crate::hir::scope::hides_class;
 use crate::hir::{ExprId, ExprKind, Name};
 
 /// The definitions of the member function that `target`, the callee of a call, names; empty when it isn't known for sure.
@@ -24,6 +25,9 @@ pub(super) fn methods<'db>(db: &'db dyn Db, places: Places<'_>, target: ExprId, 
     }
     let class = places.alias(&shape.base);
     let class = class.strip_prefix("struct ").unwrap_or(&class);
+    if hides_class(db, places.function, class) {
+        return Vec::new();
+    }
     let class = unqualified(class.split('<').next().unwrap_or(class).trim());
     let name = format!("{class}::{field}");
     let all = functions_named(db, places.function.file(db), &name);

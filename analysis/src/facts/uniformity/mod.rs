@@ -32,7 +32,6 @@ pub use changes::{changes_around, immutable_parameter};
 pub use level::*;
 pub use operators::variables_of_place;
 pub use references::class_changes;
-use references::names_a_reference;
 pub(crate) use wait::waiting_loops;
 
 use crate::base::db::Db;
@@ -40,6 +39,7 @@ use crate::base::span::Span;
 use crate::facts::effects::leads_too_far;
 use crate::facts::hidden::runs_unseen;
 use crate::hir::items::FunctionItem;
+use crate::hir::reference_names::may_be_a_reference;
 use crate::hir::{ExprId, StmtId, body};
 use engine::{Engine, Mode, Trust};
 use memory::MemoryClass;
@@ -220,7 +220,7 @@ fn analyse_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>, trust: Trus
     if leads_too_far(db, function) {
         return nothing("it calls too many functions");
     }
-    if names_a_reference(db, function.file(db), head.text(&text)) {
+    if may_be_a_reference(db, function.file(db), head.text(&text)) {
         return nothing("it returns a reference");
     }
     // What is returned becomes an object of the result's type.

@@ -14,9 +14,9 @@ use crate::hir::flow::operands;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::names::unqualified;
+use crate::hir::reference_names::{field_leads, may_be_a_reference, may_hold_a_reference};
 use crate::hir::resolve::{Meaning, functions_named, meaning_in};
 use crate::hir::special_members::Constructors;
-use crate::hir::visible::visible_names;
 use crate::hir::{BindingId, ExprId, ExprKind, Name, StmtKind, Type, body, parameters};
 
 /// Whether a function may change an argument that it takes by a parameter of this type: a reference, also one to `const` where it casts
@@ -44,7 +44,7 @@ fn casts_away<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
 /// Whether an object of a class in sight may keep a reference to what it is made of, or change that while it is made.
 pub(super) fn takes_in(db: &dyn Db, file: SourceFile, ty: &str) -> bool {
     let taking = taking_classes(db, file);
-    ty.contains('&') || words(ty).any(|word| word == "reference_wrapper" || taking.contains(word))
+    may_hold_a_reference(db, file, ty) || words(ty).any(|word| word == "reference_wrapper" || taking.contains(word))
 }
 
 /// The classes whose objects may do so, and the names of types that stand for them.
@@ -70,10 +70,10 @@ fn taking_classes(db: &dyn Db, file: SourceFile) -> HashSet<String> {
         let before = found.len();
         for item in types() {
             let name = item.name.as_str();
-            let inside = |ty: &str| ty.contains('&') || words(ty).any(|word| found.contains(word));
-            let field = |(ty, declarator): &(String, String)| {
-                declarator.contains('&') || !declarator.contains('*') && inside(ty)
-            };
+            let among = |ty: &str| words(ty).any(|word| found.contains(word));
+            let inside = |ty: &str| may_hold_a_reference(db, file, ty) || among(ty);
+            let field =
+                |field: &(String, String)| field_leads(db, file, field) || !field.1.contains('*') && among(&field.0);
             let by_parameter = |f: &FunctionItem<'_>| {
                 parameters(db, *f).iter().any(|p| {
                     let own = p.ty.reference && unqualified(&p.ty.base) == name;
@@ -108,7 +108,7 @@ fn leads_back(db: &dyn Db, function: FunctionItem<'_>) -> bool {
         .get(..behind.find(['{', ';']).unwrap_or(behind.len()))
         .unwrap_or("");
     let behind = behind.split_once("->").map_or("", |(_, ty)| ty);
-    names_a_reference(db, function.file(db), head)
+    may_be_a_reference(db, function.file(db), head)
         || head.contains('*')
         || behind.contains(['&', '*'])
         || words(head)
@@ -212,7 +212,8 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
     }
 
     fn takes(&self, ty: &str) -> bool {
-        takes_in(self.db, self.function.file(self.db), ty)
+        let own = &self.places.body.own_types;
+        takes_in(self.db, self.function.file(self.db), ty) || words(ty).any(|word| own.get(word) == Some(&true))
     }
 
     /// An argument becomes an object of a class that may keep a reference to it.
@@ -244,7 +245,7 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
         let text = self.function.text(self.db);
         let written = self.places.body.expr(target).span.text(&text);
         let given = written.split_once('<').map_or("", |(_, given)| given);
-        given.contains('&') || words(given).any(|word| self.takes(word))
+        may_be_a_reference(self.db, self.function.file(self.db), given) || words(given).any(|word| self.takes(word))
     }
 
     fn of_expr(&self, e: ExprId, out: &mut HashSet<BindingId>) {
@@ -439,21 +440,4 @@ pub fn class_changes<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashS
             return out;
         }
     }
-}
-
-/// Whether the words in front of a function's name make its result a reference, or may: macros and aliases stand for what they stand for.
-pub(super) fn names_a_reference(db: &dyn Db, file: SourceFile, head: &str) -> bool {
-    let names = visible_names(db, file);
-    let mut pending: Vec<&str> = vec![head];
-    let mut seen: HashSet<&str> = HashSet::new();
-    while let Some(text) = pending.pop() {
-        if text.contains('&') {
-            return true;
-        }
-        for word in crate::base::words::words(text).filter(|word| seen.insert(word)) {
-            pending.extend(names.macros.get(word).map(|item| item.body.as_str()));
-            pending.extend(names.aliases.get(word).map(String::as_str));
-        }
-    }
-    false
 }
