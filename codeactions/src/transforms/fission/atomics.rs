@@ -82,7 +82,7 @@ pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
                     child.place_of(span),
                 )),
             }
-        } else if hands_on(child, &handed_on, args) | refers_to_shared(child, *callee, args, &own)
+        } else if (hands_on(child, &handed_on, args) || refers_to_shared(child, *callee, args, &own))
             && own.iter().any(|f| may_use_atomics(child.db, *f, 0))
         {
             refused.push(reason(
