@@ -96,12 +96,20 @@ impl Lowering<'_> {
             "identifier" if self.lookup(text).is_some() => false,
             "identifier" | "qualified_identifier" | "template_function" => {
                 let name = source.of(last_name(function));
-                let local = self.local_types.contains_key(name) || self.template_types.iter().any(|ty| ty == name);
-                (name == "dim3" || local || self.names.types.contains(name) || self.names.aliases.contains_key(name))
+                let own = self.local_types.contains_key(name) || self.template_types.iter().any(|ty| ty == name);
+                let in_sight = || self.names.types.contains(name) || self.names.aliases.contains_key(name);
+                (own || name == "dim3" || in_sight() && !self.is_a_function(name))
                     && !self.names.macros.contains_key(name)
             }
             _ => false,
         }
+    }
+
+    /// A function in sight has the name of a type, and hides it: `struct stat` beside `stat()`. Constructors don't.
+    fn is_a_function(&self, name: &str) -> bool {
+        let functions = crate::hir::visible::visible(self.db, self.file).functions.get(name);
+        let constructor = format!("{name}::{name}");
+        functions.is_some_and(|all| all.iter().any(|f| !f.name(self.db).ends_with(&constructor)))
     }
 
     /// A place is a conversion that is written as a call.

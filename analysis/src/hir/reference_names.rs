@@ -67,8 +67,30 @@ fn is_leading_field(names: &Names, known: &HashSet<String>, (ty, declarator): &(
 
 fn leads(names: &Names, known: &HashSet<String>, ty: &str) -> bool {
     ty.contains('&')
-        || words(ty).any(|word| MAY_BE.contains(&word) || known.contains(word) || is_trait(names, word))
+        || words(ty).any(|word| known.contains(word) || is_trait(names, word))
+        || follows_an_expression(ty)
         || is_unseen_member(names, ty)
+}
+
+/// A type is what an expression is: `decltype((x))`, but not `decltype(x)`, which is what `x` is declared as.
+fn follows_an_expression(ty: &str) -> bool {
+    let mut rest = ty;
+    for word in words(ty).filter(|word| MAY_BE.contains(word)) {
+        let behind = rest.find(word).map_or("", |at| &rest[at + word.len()..]);
+        let operand = behind
+            .trim_start()
+            .strip_prefix('(')
+            .and_then(|inner| inner.split_once(')'));
+        let named = |(operand, _): (&str, &str)| {
+            let operand = operand.trim();
+            !operand.is_empty() && operand.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        };
+        if !(word.contains("decltype") || word.contains("typeof")) || !operand.is_some_and(named) {
+            return true;
+        }
+        rest = behind;
+    }
+    false
 }
 
 /// A member of a class or of the library that is named for what it is: `T::reference`, `std::add_lvalue_reference_t<T>`.
@@ -175,6 +197,17 @@ mod tests {
         assert!(has_a_types_ampersand("const T &&"));
         assert!(!has_a_types_ampersand("((N + 31) & ~31)"));
         assert!(!has_a_types_ampersand("(N & 7)"));
+    }
+
+    #[test]
+    fn types_of_expressions() {
+        assert!(follows_an_expression("decltype((x))"));
+        assert!(follows_an_expression("decltype(x.y)"));
+        assert!(follows_an_expression("decltype(x) decltype(*p)"));
+        assert!(follows_an_expression("__typeof__(f())"));
+        assert!(follows_an_expression("int bitand"));
+        assert!(!follows_an_expression("const decltype(x)"));
+        assert!(!follows_an_expression("int"));
     }
 
     #[test]

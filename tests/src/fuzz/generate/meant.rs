@@ -61,11 +61,10 @@ impl Generator {
         let (class, total) = (self.fresh("Sums"), self.fresh("total"));
         let (declared, name) = match self.random.below(6) {
             0 => {
-                self.feature("variable of a class");
-                let declared = format!(
-                    "struct {class} {{\n    static __device__ int {total};\n}};\n__device__ int {class}::{total};"
-                );
-                (declared, format!("{class}::{total}"))
+                self.feature("variable in an object");
+                // As a static member it couldn't be the device's: nvcc refuses that.
+                let declared = format!("struct {class} {{\n    int {total};\n}};\n__device__ {class} {class}s[1];");
+                (declared, format!("{class}s->{total}"))
             }
             1 => {
                 self.feature("reference to a variable");

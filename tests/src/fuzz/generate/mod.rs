@@ -307,7 +307,7 @@ mod tests {
             "caller sets memory",
             "caller orders by an event",
             "another name of a namespace",
-            "variable of a class",
+            "variable in an object",
             "reference to a variable",
             "variable that a macro declares",
             "part of an anonymous union",
