@@ -129,6 +129,11 @@ impl Lowering<'_> {
         if self.lookup(name).is_none() {
             return;
         }
+        self.declare_opaque(name, span, span);
+    }
+
+    /// A name for something that isn't modelled: it may be any object, and change whenever something does.
+    pub(super) fn declare_opaque(&mut self, name: &str, span: Span, decl_span: Span) -> BindingId {
         let ty = Type {
             text: "auto".into(),
             base: "auto".into(),
@@ -141,9 +146,9 @@ impl Lowering<'_> {
             ty,
             storage: Storage::Local,
             span,
-            decl_span: span,
+            decl_span,
             default: None,
-        });
+        })
     }
 
     /// The names of a declaration whose variables live elsewhere: `extern int x;`.

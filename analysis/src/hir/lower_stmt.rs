@@ -606,21 +606,7 @@ impl Lowering<'_> {
             .collect();
         let mut decls = Vec::new();
         for name in names {
-            let ty = Type {
-                text: "auto".into(),
-                base: "auto".into(),
-                reference: true,
-                complex: true,
-                ..Type::default()
-            };
-            let binding = self.declare(Binding {
-                name: source.of(name).to_owned(),
-                ty,
-                storage: Storage::Local,
-                span: source.span(name),
-                decl_span,
-                default: None,
-            });
+            let binding = self.declare_opaque(source.of(name), source.span(name), decl_span);
             let opaque = self.add_expr(
                 ExprKind::Unknown {
                     parts: parts.to_vec(),

@@ -71,7 +71,7 @@ pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
             match pointer.map_or(Target::Unknown, |a| target(child, a)) {
                 // An overload of the user's may be meant, which can't be replaced.
                 Target::Shared if is_librarys(child, name) => found.push(body.expr(*callee).span),
-                Target::Elsewhere if !kept || pointer.is_some_and(|a| is_of_parameter(body, a)) => {}
+                Target::Elsewhere if !kept => {}
                 Target::Unknown if handed_on.is_empty() && !pointer.is_some_and(|a| names_shared(body, a)) => {}
                 _ => refused.push(reason(
                     format!(
@@ -334,15 +334,13 @@ fn names_shared(body: &Body, expr: ExprId) -> bool {
     all_in_expr(body, expr).iter().any(named)
 }
 
-/// A pointer that a parameter of the kernel's leads to: the host knows no shared memory.
-fn is_of_parameter(body: &Body, pointer: ExprId) -> bool {
-    root(body, pointer).is_some_and(|b| body.params.contains(&b))
-}
-
-/// A pointer to shared memory is written where other functions and other blocks find it.
+/// A pointer to shared memory is written where it isn't followed: into a parameter, or where other functions and other blocks find it.
 fn is_kept_elsewhere(body: &Body, exprs: &[ExprId], handed_on: &[ExprId]) -> bool {
+    let leads = |value: ExprId| all_in_expr(body, value).iter().any(|e| handed_on.contains(e));
     exprs.iter().any(|expr| match &body.expr(*expr).kind {
-        ExprKind::Assign { place, value, .. } => root(body, *place).is_none() && handed_on.contains(value),
+        ExprKind::Assign { place, value, .. } => {
+            root(body, *place).is_none_or(|b| body.params.contains(&b)) && leads(*value)
+        }
         _ => false,
     })
 }
