@@ -14,12 +14,9 @@ impl LineIndex {
     /// Finds the lines of `text`.
     pub fn new(text: &str) -> Self {
         let bytes = text.as_bytes();
-        let mut starts = vec![0];
-        for (at, byte) in bytes.iter().enumerate() {
-            if *byte == b'\n' || (*byte == b'\r' && bytes.get(at + 1) != Some(&b'\n')) {
-                starts.push(at as u32 + 1);
-            }
-        }
+        let ends = memchr::memchr2_iter(b'\n', b'\r', bytes);
+        let ends = ends.filter(|at| bytes[*at] == b'\n' || bytes.get(at + 1) != Some(&b'\n'));
+        let starts = std::iter::once(0).chain(ends.map(|at| at as u32 + 1)).collect();
         LineIndex {
             starts,
             len: bytes.len() as u32,

@@ -107,7 +107,7 @@ pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &
 }
 
 /// What the library function does that a call by this name in `function` means; `None` where it means something else, or may.
-pub(crate) fn library_called(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> Option<Library> {
+pub fn library_called(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> Option<Library> {
     match by_name(db, function, name, &[]) {
         Callee::Known(known) => Some(known),
         _ => None,

@@ -117,7 +117,7 @@ pub fn anchor(db: &dyn Db, file: SourceFile, at: u32) -> u32 {
 }
 
 /// Whether a function mentions a word, or a macro that it uses does.
-fn mentions_word(db: &dyn Db, function: FunctionItem<'_>, word: &str) -> bool {
+pub fn mentions_word(db: &dyn Db, function: FunctionItem<'_>, word: &str) -> bool {
     words_in(db, function).binary_search(&Word::new(word)).is_ok()
 }
 

@@ -30,6 +30,7 @@ pub mod scope;
 pub(crate) mod settled;
 pub mod special_members;
 pub mod stream_ordered;
+pub mod syntax_error;
 mod types;
 pub mod visible;
 pub mod walk;

@@ -5,7 +5,7 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::effects::Effects;
 use gridfuse_analysis::facts::launch::Child;
-use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of, other_mentions};
 use gridfuse_analysis::hir::{Body, ExprKind};
 
@@ -21,7 +21,7 @@ use crate::facts::cluster::ARENA;
 use crate::facts::cluster::{Cluster, Function};
 use crate::facts::pure;
 use crate::facts::room::{Collected, bytes_per_thread};
-use crate::facts::site::Site;
+use crate::facts::site::{Site, function_around};
 use crate::runtime::is_header;
 
 /// The parent kernel and everything that has to change when it gets an arena.
@@ -273,11 +273,7 @@ pub fn nest<'db>(
         let function = Function::new(db, kernel);
         if function.batch().is_some() {
             for mention in other_mentions(db, kernel) {
-                let around = items(db, mention.file).functions.iter().find(|f| {
-                    let whole = TextRange::new(f.start(db), f.body_span(db).end + f.start(db));
-                    f.has_body(db) && f.signature(db).kernel && whole.contains(mention.range)
-                });
-                todo.extend(around.copied());
+                todo.extend(function_around(db, mention).filter(|f| f.signature(db).kernel));
             }
             continue;
         }

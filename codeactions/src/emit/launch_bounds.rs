@@ -17,6 +17,7 @@ use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
+use crate::facts::child::Child;
 use crate::facts::cluster::Function;
 use crate::facts::registers;
 use crate::facts::room::size_of;
@@ -212,6 +213,14 @@ pub fn of_generated<'a, 'db: 'a>(launches: impl IntoIterator<Item = &'a Site<'db
 /// warps, eight at a time.
 fn may_take_too_many(threads: u64) -> bool {
     threads.div_ceil(32) * 32 * MOST_REGISTERS.next_multiple_of(8) > REGISTERS
+}
+
+/// The most threads of a block that a child's launch bounds allow. `None`: it has none; `Some(None)`: how many isn't known.
+pub fn allowed_threads(child: &Child<'_>) -> Option<Option<u64>> {
+    let bounds = child.launch_bounds.as_ref()?;
+    let tokens = lex::code_tokens(bounds);
+    let most = arguments(bounds, &tokens, 1).and_then(|list| number(child.db, child.item, list.first()?));
+    Some(most)
 }
 
 /// The number of threads of the largest block, if all are constant.

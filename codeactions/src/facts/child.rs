@@ -11,7 +11,6 @@ use crate::edit::style;
 use crate::facts::alignment::{MOST_ALIGNED, aligned_to};
 use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
-use crate::facts::site::syntax_error;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::parse::masked;
 use gridfuse_analysis::base::place::FileRange;
@@ -22,6 +21,7 @@ use gridfuse_analysis::hir::mentions::anchor;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{functions_in, functions_named};
 use gridfuse_analysis::hir::scope::hides;
+use gridfuse_analysis::hir::syntax_error::syntax_error;
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{Binding, Body, Builtin, ExprKind, Name, StmtKind, Type, body, parameters};
 
@@ -225,12 +225,10 @@ impl<'db> Reading<'_, 'db> {
     fn refuse_misunderstood(&mut self) {
         let (db, item, name) = (self.db, self.item, &self.name);
         let signature = item.signature(db);
-        let whole = Span::new(0, item.text(db).len() as u32).shift(self.start);
-        if let Some(error) = syntax_error(db, self.file, whole) {
-            self.refusals.add(
-                format!("`{name}` isn't understood completely: a syntax error"),
-                Some(error),
-            );
+        if let Some(error) = syntax_error(db, item) {
+            let place = self.place(error);
+            self.refusals
+                .add(format!("`{name}` isn't understood completely: a syntax error"), place);
         }
         for (span, reason) in &self.body.problems {
             let place = self.place(*span);

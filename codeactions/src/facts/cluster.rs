@@ -13,16 +13,17 @@ use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::launch::{Child, LaunchId, launches, statement_places};
-use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{
     declarations_of, functions_in, functions_named, launch_sites_of, may_launch, other_mentions,
 };
+use gridfuse_analysis::hir::syntax_error::syntax_error;
 use gridfuse_analysis::hir::{BindingId, Body, ExprId, ExprKind, Name, StmtKind, body};
 
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
-use crate::facts::site::{Site, syntax_error};
+use crate::facts::site::{Site, function_around};
 use crate::runtime::is_header;
 
 /// A function with what is asked of its text.
@@ -339,11 +340,10 @@ fn refuse_function(function: &Function<'_>, refusals: &mut Refusals) {
             Some(Function::new(db, other).name_place()),
         );
     }
-    let whole = Span::new(0, function.item.text(db).len() as u32).shift(function.start);
-    if let Some(error) = syntax_error(db, function.file, whole) {
+    if let Some(error) = syntax_error(db, function.item) {
         refusals.add(
             format!("`{name}` isn't understood completely: a syntax error"),
-            Some(error),
+            Some(function.place(error)),
         );
     }
     for (span, reason) in &function.body.problems {
@@ -360,11 +360,7 @@ pub fn callers<'db>(function: &Function<'db>, refusals: &mut Refusals) -> Vec<(F
     let name = function.name();
     let mut found = Vec::new();
     for mention in other_mentions(db, function.item) {
-        let around = items(db, mention.file).functions.iter().find(|f| {
-            let whole = TextRange::new(f.start(db), f.body_span(db).end + f.start(db));
-            f.has_body(db) && whole.contains(mention.range)
-        });
-        let caller = around.map(|f| Function::new(db, *f));
+        let caller = function_around(db, mention).map(|f| Function::new(db, f));
         let call = caller.as_ref().and_then(|caller| {
             caller.body.exprs.iter().position(|expr| {
                 let ExprKind::Call {

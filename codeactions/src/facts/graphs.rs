@@ -6,13 +6,14 @@ use std::collections::HashSet;
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::mentions::mentions_word;
 use gridfuse_analysis::hir::resolve::other_mentions;
 
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token, TokenKind};
-use crate::facts::site::Site;
+use crate::facts::site::{Site, function_around};
 
 /// Functions that may call the one that launches, at most.
 const MAX_CALLERS: usize = 100;
@@ -199,17 +200,11 @@ fn captured_by<'db>(host: &Site<'db>) -> Option<FunctionItem<'db>> {
         if !seen.insert(function) || seen.len() > MAX_CALLERS {
             continue;
         }
-        let text = function.text(db);
-        if lex::identifiers(&text).any(|word| BEGINS.contains(&word)) {
+        if BEGINS.iter().any(|begin| mentions_word(db, function, begin)) {
             return Some(function);
         }
-        for mention in other_mentions(db, function) {
-            let around = items(db, mention.file).functions.iter().find(|f| {
-                let whole = TextRange::new(f.start(db), f.body_span(db).end + f.start(db));
-                f.has_body(db) && whole.contains(mention.range)
-            });
-            todo.extend(around.copied());
-        }
+        let mentions = other_mentions(db, function);
+        todo.extend(mentions.into_iter().filter_map(|mention| function_around(db, mention)));
     }
     None
 }

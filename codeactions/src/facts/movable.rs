@@ -18,6 +18,7 @@ use crate::edit::names::words_with_macros;
 use crate::edit::style;
 use crate::facts::child::Child;
 use crate::facts::copied;
+use crate::facts::site::function_around;
 use crate::runtime::is_header;
 
 /// Which built-in variables become parameters.
@@ -310,13 +311,8 @@ fn class_body(code: &str, tokens: &[Token], index: usize) -> Option<Range<usize>
 
 /// The place is in a function that takes built-in variables as parameters: a body that was moved before.
 fn moved_by_a_rewrite(child: &Child<'_>, place: FileRange) -> bool {
-    let functions = &items(child.db, place.file).functions;
-    let around = functions.iter().find(|f| {
-        let start = f.start(child.db);
-        start <= place.range.start && place.range.end <= start + f.text(child.db).len() as u32
-    });
-    around.is_some_and(|f| {
-        parameters(child.db, *f)
+    function_around(child.db, place).is_some_and(|f| {
+        parameters(child.db, f)
             .iter()
             .any(|p| BUILTINS.contains(&p.name.as_str()))
     })

@@ -332,7 +332,7 @@ impl Top<'_, '_> {
         let function = self.function;
         let Function { db, item, body, .. } = function;
         let there = |binding: BindingId| body.params.iter().position(|p| *p == binding).is_some_and(self.has);
-        let unlowered = || named_unlowered(*db, *item, body, body.expr(expr).span);
+        let unlowered = || named_unlowered(*db, *item, body.expr(expr).span);
         self.is_made_of_known(expr)
             && unlowered().into_iter().all(|(binding, _)| there(binding))
             && moved::another_meaning(function, expr, Spot::top(function)).is_none()

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
-use gridfuse_analysis::base::parse::parse;
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::{Child, LaunchFacts, LaunchId, Launchers, Places, launches, statement_places};
 use gridfuse_analysis::hir::extents::functions_near;
 use gridfuse_analysis::hir::items::FunctionItem;
@@ -13,6 +12,7 @@ use gridfuse_analysis::hir::library::{Does, library};
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_in};
 use gridfuse_analysis::hir::stream_ordered::Operation;
+use gridfuse_analysis::hir::syntax_error::syntax_error;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Launch, StmtId, StmtKind, body};
 
 use crate::api::refusal::Ineligible;
@@ -22,30 +22,6 @@ use crate::edit::lex;
 use crate::facts::calls;
 use crate::facts::child::refuse_uncertain;
 use crate::facts::surroundings::refuse_callers;
-
-/// The first place in a range of a file that the parser didn't understand.
-pub fn syntax_error(db: &dyn Db, file: SourceFile, range: TextRange) -> Option<FileRange> {
-    let parsed = parse(db, file);
-    let mut todo = vec![parsed.tree().root_node()];
-    while let Some(node) = todo.pop() {
-        let own = TextRange::new(node.start_byte() as u32, node.end_byte() as u32);
-        if !node.has_error() || own.end < range.start || own.start > range.end {
-            continue;
-        }
-        if node.is_error() || node.is_missing() {
-            if range.contains(own) {
-                return Some(FileRange { file, range: own });
-            }
-            if node.is_missing() {
-                continue;
-            }
-        }
-        let mut cursor = node.walk();
-        let children: Vec<_> = node.children(&mut cursor).collect();
-        todo.extend(children.into_iter().rev());
-    }
-    None
-}
 
 /// Whether a function of the runtime launches a kernel that it is given.
 fn is_launch_function(name: &str) -> bool {
@@ -272,11 +248,10 @@ impl<'db> Site<'db> {
         }
         self.refuse_conditional(refusals);
         refuse_uncertain(self.db, self.parent, refusals);
-        let whole = Span::new(0, self.parent.text(self.db).len() as u32).shift(self.start);
-        if let Some(place) = syntax_error(self.db, self.file, whole) {
+        if let Some(error) = syntax_error(self.db, self.parent) {
             refusals.add(
                 format!("`{}` isn't understood completely: a syntax error", self.parent_name()),
-                Some(place),
+                Some(self.place(error)),
             );
         }
         for (span, reason) in &self.body.problems {

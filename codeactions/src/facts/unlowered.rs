@@ -7,15 +7,22 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::{BindingId, Body, ExprKind, StmtKind, Storage};
+use gridfuse_analysis::hir::{BindingId, Body, ExprKind, StmtKind, Storage, body};
 
 use crate::edit::lex::{self, Token, TokenKind};
 
-/// The variables of a function that a part of its body names where nothing is lowered, with the places. Of what a macro stands for,
-/// all names count.
-pub fn named_unlowered(db: &dyn Db, function: FunctionItem<'_>, body: &Body, part: Span) -> Vec<(BindingId, Span)> {
-    let text = function.text(db);
-    let code = part.text(&text);
+/// The variables of a function that a part of its text names where nothing is lowered, with the places. Of what a macro stands for, all
+/// names count.
+pub fn named_unlowered(db: &dyn Db, function: FunctionItem<'_>, part: Span) -> Vec<(BindingId, Span)> {
+    let all = in_function(db, function).iter();
+    all.filter(|(_, place)| part.contains(*place)).copied().collect()
+}
+
+/// The same of all of a function: it is asked for each argument of each of its launches.
+#[salsa::tracked]
+fn in_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<(BindingId, Span)> {
+    let body = &body(db, function);
+    let code: &str = &function.text(db);
     let tokens = lex::code_tokens(code);
     let exprs = body.exprs.iter().filter(|e| matches!(e.kind, ExprKind::Name(_)));
     let names = exprs.map(|e| e.span).chain(body.bindings.iter().map(|b| b.span));
@@ -27,7 +34,7 @@ pub fn named_unlowered(db: &dyn Db, function: FunctionItem<'_>, body: &Body, par
         if token.kind != TokenKind::Word || is_member(code, &tokens, index) {
             continue;
         }
-        let at = Span::new(part.start + token.start as u32, part.start + token.end as u32);
+        let at = Span::new(token.start as u32, token.end as u32);
         if !states.contains_key(word) {
             if !lowered.contains(&(at.start, at.end)) {
                 found.extend(variable_at(body, word, at.start).map(|binding| (binding, at)));

@@ -29,6 +29,9 @@ only if the rewrite, applied to what comes out, gives what is there now, white s
 ## Needs
 - Generated code that has not been edited. (The bodies of kernels may have been.)
 
+Code that was written behind it since may need the order in which things happen now: it uses what a grid that ran in the launching thread has computed, or
+changes what a collected one will read. Where that isn't excluded, `revert` says what it assumes.
+
 ## Before
 ```cuda
 #include "gridfuse.cuh"

@@ -67,7 +67,9 @@ memory become plain operations, which nothing can interrupt in one thread.
   take them as parameters; not those that wait at a barrier.
 - A configuration without side effects, the NULL stream, `cudaStreamFireAndForget` or a stream that the function has created.
 
-In the NULL stream it assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once.
+In the NULL stream it assumes that the grids don't rely on each other's order, unless only one thread of a block launches, once. It assumes that CUDA accepts each
+launch, where that isn't clear: a block of more threads than the `__launch_bounds__` of the child allow, or with more shared memory than 48 KiB,
+would never have run.
 
 ## Before
 ```cuda

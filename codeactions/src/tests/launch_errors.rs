@@ -77,3 +77,40 @@ int main() { int* out = nullptr; kernel<<<1, 32>>>(out, 0); return cudaDeviceSyn
 "#;
     refuses("flatten-recursion", kernel, "cudaGetLastError()");
 }
+
+#[test]
+fn grids_that_would_be_refused_are_named() {
+    let assumed = |id: &str, launch: &str, bounds: &str| -> Vec<String> {
+        let text = program(launch).replace("__global__ void child", &format!("__global__ void {bounds} child"));
+        let all = rewrite(id, &text).assumes;
+        all.into_iter().filter(|a| a.contains("CUDA accepts")).collect()
+    };
+    let shared = |bytes: &str| format!("child<<<(count + 31) / 32, 32, {bytes}>>>(out, begin, count);");
+    for id in ["threshold", "serialize"] {
+        for bytes in ["count * 8192", "64 * 1024"] {
+            let found = assumed(id, &shared(bytes), "");
+            assert!(
+                found.len() == 1 && found[0].contains(&format!("`{bytes}` bytes")),
+                "{id} {bytes}: {found:?}"
+            );
+        }
+        for bytes in ["0", "4096", "48 * 1024", "32 * sizeof(int)"] {
+            assert!(assumed(id, &shared(bytes), "").is_empty(), "{id} {bytes}");
+        }
+        let launch = "child<<<1, count>>>(out, begin, count);";
+        let found = assumed(id, launch, "__launch_bounds__(64)");
+        assert!(
+            found.len() == 1 && found[0].contains("__launch_bounds__"),
+            "{id}: {found:?}"
+        );
+        assert!(assumed(id, launch, "").is_empty(), "{id}");
+        let launch = "child<<<count, 64>>>(out, begin, count);";
+        assert!(assumed(id, launch, "__launch_bounds__(64)").is_empty(), "{id}");
+        assert_eq!(assumed(id, launch, "__launch_bounds__(32)").len(), 1, "{id}");
+        assert_eq!(assumed(id, launch, "__launch_bounds__(LIMIT)").len(), 1, "{id}");
+    }
+    // It stays a launch, and CUDA refuses it as before.
+    for id in ["coarsen", "aggregate-block"] {
+        assert!(assumed(id, &shared("64 * 1024"), "").is_empty(), "{id}");
+    }
+}

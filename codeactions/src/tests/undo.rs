@@ -29,11 +29,17 @@ fn marked(text: &str) -> String {
 
 #[track_caller]
 fn round_trip(text: &str, ids: &[&str]) {
+    assert!(comes_back(text, ids).is_empty());
+}
+
+/// The text is what it was once its rewrites are taken back; what that assumes.
+#[track_caller]
+fn comes_back(text: &str, ids: &[&str]) -> Vec<String> {
     let there = rewritten(text, ids);
     let (back, assumes) =
         fix("revert", &marked(&there), &[]).unwrap_or_else(|reasons| panic!("{ids:?}: {reasons:?}\n{there}"));
     assert_eq!(back, text, "{ids:?}");
-    assert!(assumes.is_empty());
+    assumes
 }
 
 const LAUNCH: &str = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);";
@@ -154,15 +160,22 @@ fn arguments_and_configurations_come_back() {
     for launch in [
         "child<<<(count + 31) / 32, 32>>>(out + v, 0, (short)count);",
         "child<<<1, 32, 64>>>(out, begin, n);",
-        r#"for (int k = 0; k < count; ++k) {
-        child<<<k + 1, 32>>>(out, begin, k);
-        out[k] = 1;
-    }"#,
         r#"child<<<1, 32>>>(out, begin, count);
     child<<<2, 64>>>(out + v, 0, count);"#,
     ] {
         round_trip(&program(launch), &["aggregate-block"]);
         round_trip(&program(launch), &["aggregate-grid"]);
+    }
+    let both_write = r#"for (int k = 0; k < count; ++k) {
+        child<<<k + 1, 32>>>(out, begin, k);
+        out[k] = 1;
+    }"#;
+    for id in ["aggregate-block", "aggregate-grid"] {
+        let assumes = comes_back(&program(both_write), &[id]);
+        assert!(
+            assumes.len() == 1 && assumes[0].contains("neither uses what `child` computes"),
+            "{assumes:?}"
+        );
     }
     let child = r#"template <class T>
 __global__ void child(T* out, int begin, int count) {
@@ -402,4 +415,49 @@ fn a_threshold_goes_below_what_is_there() {
         "{new}"
     );
     assert!(fix("add-threshold", &marked(&text), &[]).is_err());
+}
+
+#[test]
+fn what_was_written_behind_it_since_may_need_the_order() {
+    let kernels = r#"__global__ void child(int* out, int t) { atomicAdd(&out[t], 1 + (int)threadIdx.x); }
+__global__ void parent(int* out, int n) {
+    int t = threadIdx.x;
+    if (t < n) {
+        child<<<1, 16>>>(out, t);
+        out[100 + t] = 0;
+    }
+}
+void run(int* out) { parent<<<1, 16>>>(out, 12); }
+"#;
+    let reverted = |text: &str| fix("revert", &marked(text), &[]);
+    for (id, other) in [
+        ("serialize", "out[100 + t] = out[t];"),
+        ("aggregate-block", "out[t] = 5;"),
+    ] {
+        let there = rewritten(kernels, &[id]);
+        let (_, before) = reverted(&there).unwrap_or_else(|reasons| panic!("{id}: {reasons:?}"));
+        let edited = there.replace("out[100 + t] = 0;", other);
+        assert_ne!(edited, there);
+        let (back, assumes) = reverted(&edited).unwrap_or_else(|reasons| panic!("{id}: {reasons:?}"));
+        assert!(back.contains("child<<<1, 16>>>(out, t);"), "{back}");
+        assert!(
+            assumes.len() == 1 && assumes[0].contains("`parent` doesn't need `child` to be done"),
+            "{id}: {assumes:?}"
+        );
+        assert!(before.iter().all(|b| !assumes.contains(b)), "{id}: {before:?}");
+    }
+    // A child grid can't use a variable of the launching thread.
+    let there = rewritten(kernels, &["serialize"]);
+    let local = there
+        .replace("out[100 + t] = 0;", "out[100 + t] = own[t];")
+        .replace("(out, t);", "(own, 0);")
+        .replace("int t = threadIdx.x;", "int t = threadIdx.x;\n    int own[16] = {0};")
+        .replace(", out, t)", ", own, 0)");
+    let refused = reverted(&local);
+    assert!(
+        refused
+            .as_ref()
+            .is_err_and(|r| r.iter().any(|r| r.contains("points to local"))),
+        "{refused:?}\n{local}"
+    );
 }

@@ -36,6 +36,7 @@ use crate::facts::site::Site;
 use crate::facts::surroundings::{self, Errors, callers_of_launch};
 use crate::transforms::accumulate::{Accumulated, accumulated};
 use crate::transforms::fission::{BlockThreads, Fission, SerialNames, constant_bytes};
+use crate::transforms::refused_launches;
 
 /// Which child grids do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +73,7 @@ pub fn run_in_launcher(mut draft: Draft<'_>, grids: Grids, local_memory: u64) ->
         let effects = effects(db, child.worker());
         refuse_child(site, child, &effects, refusals);
         launch_errors::assume_none(&child.name, &effects, edit);
+        refused_launches::assume_accepted(site, child, edit);
         if child.outlined.is_none() && meets(&effects) {
             movable::refuse_to_copy(child, &[], &effects, refusals);
         }

@@ -7,5 +7,6 @@ pub mod fission;
 pub mod in_launcher;
 pub mod iteration;
 pub mod promotion;
+pub mod refused_launches;
 pub mod self_launch;
 pub mod stream;

@@ -3,6 +3,7 @@
 
 mod aggregated;
 mod coarsened;
+mod launched_again;
 mod layer;
 mod serialized;
 mod text;
@@ -34,8 +35,17 @@ pub const NOTHING: &str = "nothing here was made by a rewrite that can be taken 
 /// Takes off every layer of the launches in the function around a place.
 pub fn all(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
     let mut stripped = Stripped::new(ctx, table)?;
-    while stripped.strip("")? {}
-    stripped.finish(Vec::new())
+    let mut assumptions = Vec::new();
+    while let Some((layer, _, launch)) = stripped.strip_one("")? {
+        // A coarsened launch is one already.
+        if layer != Layer::Coarsened
+            && let Some(assumption) = stripped.launched_again(launch)?
+            && !assumptions.contains(&assumption)
+        {
+            assumptions.push(assumption);
+        }
+    }
+    stripped.finish(assumptions)
 }
 
 /// Collects the launches of the function around a place at another granularity: takes the aggregation off, and puts the layer of the
@@ -263,6 +273,14 @@ impl<'db> Stripped<'db> {
             self.copy.host.set_file(&path, text);
         }
         Ok(self.here(edit.assumptions))
+    }
+
+    /// What a launch of the function takes for granted, now that it is one again.
+    fn launched_again(&self, launch: u32) -> Result<Option<Reason>, Ineligible> {
+        let function = function_named(&self.copy.host, self.path(), &self.function);
+        function.map_or(Ok(None), |f| {
+            launched_again::assumed(self.copy.host.db(), f, launch, self.place)
+        })
     }
 
     /// Reasons whose places are in a text that nobody has seen.

@@ -10,13 +10,13 @@ use gridfuse_analysis::base::preprocess::{MacroState, preprocessed};
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::hir::body;
 use gridfuse_analysis::hir::items::FunctionItem;
-use gridfuse_analysis::hir::items::items;
 
 use super::{Allocator, calls};
 use crate::api::refusal::Refusals;
 use crate::edit::lex::{self, Token, TokenKind};
 use crate::edit::style;
 use crate::facts::allocations::is_placement_at;
+use crate::facts::site::function_around;
 
 /// Refuses what stands neither in the body of a device function, where every such word is looked at, nor in a function of the
 /// host.
@@ -144,16 +144,12 @@ impl Scan<'_> {
             if within(&masked.inactive) && !within(&masked.cuts) {
                 continue;
             }
-            let around = items(db, file).functions.iter().find(|f| {
-                let start = f.start(db);
-                f.has_body(db) && TextRange::new(start, start + f.text(db).len() as u32).contains(range)
-            });
-            let clear = match around {
-                Some(function) if is_on_device(db, *function) => {
+            let clear = match function_around(db, FileRange { file, range }) {
+                Some(function) if is_on_device(db, function) => {
                     let kept = masked.text.get(token.start..token.end) == Some(word);
-                    kept && is_looked_at(db, *function, range) || named && self.is_declared(&text, &tokens, index)
+                    kept && is_looked_at(db, function, range) || named && self.is_declared(&text, &tokens, index)
                 }
-                Some(function) => self.is_on_host(&text, &tokens, *function, index),
+                Some(function) => self.is_on_host(&text, &tokens, function, index),
                 None => named && self.is_declared(&text, &tokens, index),
             };
             if !clear {

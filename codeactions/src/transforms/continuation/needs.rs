@@ -150,7 +150,7 @@ impl Tail<'_, '_> {
 
     /// Variables that a part of the kernel names where nothing is lowered: `sum<K>(d)`.
     fn unlowered_in(&mut self, part: Span) -> Result<(), Reason> {
-        for (binding, used) in named_unlowered(self.wait.db, self.wait.function, self.body(), part) {
+        for (binding, used) in named_unlowered(self.wait.db, self.wait.function, part) {
             self.give(binding, used)?;
             self.refuse_changeable(binding, used)?;
         }

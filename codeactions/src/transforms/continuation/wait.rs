@@ -7,6 +7,7 @@ use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::launch::Places;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
+use gridfuse_analysis::hir::syntax_error::syntax_error;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, StmtId, StmtKind, body};
 
 use crate::api::refusal::{Ineligible, Refusals, refuse};
@@ -14,7 +15,7 @@ use crate::edit::builder::EditBuilder;
 use crate::edit::{lex, style};
 use crate::emit::target;
 use crate::facts::pure;
-use crate::facts::site::{function_around, syntax_error};
+use crate::facts::site::function_around;
 
 /// A wait for child grids.
 pub struct Wait<'db> {
@@ -101,11 +102,10 @@ impl<'db> Wait<'db> {
                 Some(self.here()),
             );
         }
-        let whole = Span::new(0, self.function.text(db).len() as u32);
-        if let Some(place) = syntax_error(db, self.file, whole.shift(self.start)) {
+        if let Some(error) = syntax_error(db, self.function) {
             refusals.add(
                 format!("`{kernel}` isn't understood completely: a syntax error"),
-                Some(place),
+                Some(self.place(error)),
             );
         }
         for (span, reason) in &self.body.problems {

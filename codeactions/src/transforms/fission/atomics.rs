@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::callee::library_called;
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::library::{Memory, library};
@@ -70,7 +71,9 @@ pub fn on_shared_memory(child: &Child<'_>) -> Result<Vec<Span>, Vec<Reason>> {
             let pointer = args.first().copied();
             match pointer.map_or(Target::Unknown, |a| target(child, a)) {
                 // An overload of the user's may be meant, which can't be replaced.
-                Target::Shared if is_librarys(child, name) => found.push(body.expr(*callee).span),
+                Target::Shared if library_called(child.db, child.item, name).is_some() => {
+                    found.push(body.expr(*callee).span)
+                }
                 Target::Elsewhere if !kept => {}
                 Target::Unknown if handed_on.is_empty() && !pointer.is_some_and(|a| names_shared(body, a)) => {}
                 _ => refused.push(reason(
@@ -317,11 +320,6 @@ fn refers_to_shared(child: &Child<'_>, callee: ExprId, args: &[ExprId], function
 /// An atomic of the library's, by its name.
 fn is_atomic(name: &str) -> bool {
     library(name).is_some_and(|known| matches!(known.memory, Memory::Atomic(_)))
-}
-
-/// Nothing of the user's has this name.
-fn is_librarys(child: &Child<'_>, name: &str) -> bool {
-    functions_named(child.db, child.file, name).is_empty() && !hides(child.db, child.item, name)
 }
 
 fn is_shared(body: &Body, binding: BindingId) -> bool {

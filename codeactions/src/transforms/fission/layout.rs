@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gridfuse_analysis::base::span::Span;
+use gridfuse_analysis::facts::callee::library_called;
 use gridfuse_analysis::facts::effects::{Effects, Found};
-use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning_in};
-use gridfuse_analysis::hir::scope::hides;
+use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_exprs, all_in_expr, all_stmts, operands, parts};
 use gridfuse_analysis::hir::{Binding, BindingId, Body, ExprId, ExprKind, Name, StmtId, StmtKind, Storage, Type};
@@ -77,7 +77,7 @@ impl Layout {
         let mut needed = BTreeSet::new();
         let mentioned = heads.iter().flat_map(|e| all_in_expr(body, *e)).collect::<Vec<_>>();
         close(body, &setters, &block, variables(body, &mentioned), &mut needed);
-        let unlowered = named_unlowered(child.db, child.item, body, child.item.body_span(child.db));
+        let unlowered = named_unlowered(child.db, child.item, child.item.body_span(child.db));
         loop {
             let items = Structure::new(child, &needed).of_body()?;
             let mut regions = Vec::new();
@@ -192,9 +192,9 @@ impl Layout {
             ExprKind::Call {
                 name: Some(name), args, ..
             } => {
-                let own =
-                    || !functions_named(child.db, child.file, name).is_empty() || hides(child.db, child.item, name);
-                matches!(name.as_str(), "min" | "max") && !own() && all(args.clone())
+                matches!(name.as_str(), "min" | "max")
+                    && library_called(child.db, child.item, name).is_some()
+                    && all(args.clone())
             }
             _ => false,
         }

@@ -88,6 +88,12 @@ impl Sizes {
     }
 }
 
+/// Bytes of the `__shared__` variables of fixed size of a child, those of functions that it calls not among them. `None`: not known.
+pub fn static_shared_bytes(child: &Child<'_>) -> Option<u64> {
+    let shared = child.body.bindings.iter().filter(|b| b.storage == Storage::Shared);
+    shared.map(|variable| size(child, variable)).sum()
+}
+
 /// Bytes of a variable, all elements of an array included.
 fn size(child: &Child<'_>, variable: &Binding) -> Option<u64> {
     let mut total = bytes_of(variable)?;

@@ -195,7 +195,7 @@ fn must_wait(chain: &Chain<'_>, stmt: StmtId) -> Option<Wait> {
             _ => {}
         }
     }
-    for (binding, at) in named_unlowered(site.db, site.parent, body, span) {
+    for (binding, at) in named_unlowered(site.db, site.parent, span) {
         if let Some(index) = given(binding) {
             return needs(index, at);
         }
@@ -379,7 +379,7 @@ fn render(chain: &Chain<'_>, expr: ExprId, asks: &mut BTreeSet<usize>, depth: u3
             _ => return None,
         }
     }
-    for (binding, _) in named_unlowered(site.db, site.parent, body, body.expr(expr).span) {
+    for (binding, _) in named_unlowered(site.db, site.parent, body.expr(expr).span) {
         match chain.parameter(binding) {
             Some(index) if is_known(chain, index) => {
                 asks.insert(index);

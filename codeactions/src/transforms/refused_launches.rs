@@ -1,0 +1,59 @@
+//! Launches that CUDA refuses, and whose grids would run all the same once they aren't launches any more.
+
+use crate::api::refusal::Reason;
+use crate::edit::builder::EditBuilder;
+use crate::emit::launch_bounds;
+use crate::facts::child::Child;
+use crate::facts::site::Site;
+use crate::transforms::fission::{constant_bytes, static_shared_bytes};
+
+/// Shared memory that any launch may have, in bytes; more has to be asked for by the host (CUDA C++ Programming Guide, "Shared Memory" of each
+/// compute capability).
+const SHARED_BYTES: u64 = 48 << 10;
+
+/// Takes for granted that CUDA doesn't refuse the launch for its dynamic shared memory or its block size, where that isn't clear.
+///
+/// Grids and blocks beyond the limits of all GPUs are a matter of the runtime header (`is_launchable`), which runs nothing for them.
+pub fn assume_accepted(site: &Site<'_>, child: &Child<'_>, edit: &mut EditBuilder<'_>) {
+    assume_shared_memory(site, child, edit);
+    assume_block(site, child, edit);
+}
+
+fn assume_shared_memory(site: &Site<'_>, child: &Child<'_>, edit: &mut EditBuilder<'_>) {
+    let Some(shared) = &site.facts.shared else { return };
+    let fits = || {
+        let dynamic = constant_bytes(site, shared.expr)?;
+        Some(dynamic == 0 || dynamic.checked_add(static_shared_bytes(child)?)? <= SHARED_BYTES)
+    };
+    if fits() == Some(true) {
+        return;
+    }
+    edit.assume(Reason {
+        text: format!(
+            "CUDA accepts the launches of `{}`: `{}` bytes of shared memory are no more than 48 KiB, or than what the host allows (a grid \
+             whose launch it refuses would run now)",
+            child.name,
+            site.source(shared.span)
+        ),
+        place: Some(site.place(shared.span)),
+    });
+}
+
+fn assume_block(site: &Site<'_>, child: &Child<'_>, edit: &mut EditBuilder<'_>) {
+    let Some(most) = launch_bounds::allowed_threads(child) else {
+        return;
+    };
+    let block = site.facts.block.constant;
+    let threads = block.map(|block| block.iter().fold(1u64, |n, x| n.saturating_mul(*x)));
+    if threads.zip(most).is_some_and(|(threads, most)| threads <= most) {
+        return;
+    }
+    edit.assume(Reason {
+        text: format!(
+            "CUDA accepts the launches of `{}`: no block has more threads than its __launch_bounds__ allow (a grid whose launch it \
+             refuses would run now)",
+            child.name
+        ),
+        place: Some(site.place(site.facts.block.operand.span)),
+    });
+}
