@@ -69,13 +69,16 @@ fn said(source: &str) -> Said {
 /// blocks of one dimension on allocations of their own.
 fn program(body: &str, launch: &str) -> String {
     format!(
-        "__device__ int table[64]; __device__ int other[64]; __device__ int counter;\n\
-         struct Pair {{ int x, y; }};\n\
-         __global__ void child(int* a, int* b, int n) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}\n\
-         __global__ void parent(int* p, int* q, int n, unsigned u, int m) {{\n\
-         int v = blockIdx.x * blockDim.x + threadIdx.x;\n{launch}\n}}\n\
-         int main() {{ int *d, *e; cudaMalloc(&d, 4); cudaMalloc((void**)&e, 4);\n\
-         parent<<<8, 128>>>(d, e, 4, 5, 6); cudaFree(d); }}\n"
+        r#"__device__ int table[64]; __device__ int other[64]; __device__ int counter;
+struct Pair {{ int x, y; }};
+__global__ void child(int* a, int* b, int n) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}
+__global__ void parent(int* p, int* q, int n, unsigned u, int m) {{
+int v = blockIdx.x * blockDim.x + threadIdx.x;
+{launch}
+}}
+int main() {{ int *d, *e; cudaMalloc(&d, 4); cudaMalloc((void**)&e, 4);
+parent<<<8, 128>>>(d, e, 4, 5, 6); cudaFree(d); }}
+"#
     )
 }
 
@@ -450,10 +453,11 @@ fn pointers() {
 
 #[test]
 fn structs() {
-    let text = "struct Pair { int x, y; };\n\
-        __global__ void child(Pair* a, int n) { if (threadIdx.x == 0) a[n].x = a[n].y; }\n\
-        __global__ void parent(Pair* p) { child<<<1, 32>>>(p, threadIdx.x); }\n\
-        int main() { parent<<<1, 64>>>(nullptr); }\n";
+    let text = r#"struct Pair { int x, y; };
+__global__ void child(Pair* a, int n) { if (threadIdx.x == 0) a[n].x = a[n].y; }
+__global__ void parent(Pair* p) { child<<<1, 32>>>(p, threadIdx.x); }
+int main() { parent<<<1, 64>>>(nullptr); }
+"#;
     assert_eq!(said(text).threads, "none: Disjoint");
     let neighbours = text.replace("a[n].y;", "a[n + 1].y;");
     // Different fields of one element may share storage, as in a union.
@@ -464,10 +468,11 @@ fn structs() {
     );
     let same = text.replace("a[n].y;", "a[n + 1].x;");
     assert!(said(&same).threads.starts_with("conflict"));
-    let member = "struct Arg { int* data; int* more; };\n\
-        __global__ void child(Arg a, int n) { if (threadIdx.x == 0) a.data[n] = a.data[n]; }\n\
-        __global__ void parent(Arg p) { child<<<1, 32>>>(p, threadIdx.x); }\n\
-        int main() { parent<<<1, 64>>>(Arg{}); }\n";
+    let member = r#"struct Arg { int* data; int* more; };
+__global__ void child(Arg a, int n) { if (threadIdx.x == 0) a.data[n] = a.data[n]; }
+__global__ void parent(Arg p) { child<<<1, 32>>>(p, threadIdx.x); }
+int main() { parent<<<1, 64>>>(Arg{}); }
+"#;
     assert_eq!(said(member).threads, "none: Disjoint");
     assert!(
         said(&member.replace("= a.data[n]", "= a.more[n]"))
@@ -519,9 +524,10 @@ fn what_is_not_known() {
         let text = text.replace("(p, q, ME)", "(p, q, n)");
         assert!(said(&text).threads.starts_with("conflict"), "{body}");
     }
-    let template = "template <class T> __global__ void child(T* a, T x) { a[threadIdx.x] = x; }\n\
-        __global__ void parent(float* p) { child<float><<<1, 4>>>(p + threadIdx.x * 4, 1.0f); }\n\
-        int main() { parent<<<1, 64>>>(nullptr); }\n";
+    let template = r#"template <class T> __global__ void child(T* a, T x) { a[threadIdx.x] = x; }
+__global__ void parent(float* p) { child<float><<<1, 4>>>(p + threadIdx.x * 4, 1.0f); }
+int main() { parent<<<1, 64>>>(nullptr); }
+"#;
     assert_eq!(said(template).threads, "none: Disjoint");
     assert!(said(&template.replace("* 4,", "* 3,")).threads.starts_with("conflict"));
     // A grid that the child launches does its part.
@@ -811,8 +817,8 @@ fn what_may_run_before_the_launch() {
 #[test]
 fn what_leads_to_itself_is_named() {
     let mut host = Host::new();
-    let source = "__global__ void walk(int* p, int d) { p[d] = 1; if (threadIdx.x == 0 && d < 4) walk<<<1, 32>>>(p, d + 1); p[0] = 2; }\n\
-                  void host(int* p) { walk<<<1, 32>>>(p, 0); }";
+    let source = r#"__global__ void walk(int* p, int d) { p[d] = 1; if (threadIdx.x == 0 && d < 4) walk<<<1, 32>>>(p, d + 1); p[0] = 2; }
+void host(int* p) { walk<<<1, 32>>>(p, 0); }"#;
     let file = host.set_file(Path::new("/w/a.cu"), source);
     let db = host.db();
     let walk = items(db, file).functions[0];
@@ -838,9 +844,10 @@ fn calls(count: usize, circle: bool) -> String {
         };
         text += &format!("__device__ int f{k}(int* p, int x) {{ p[{k}] = x; return {next}; }}\n");
     }
-    text + "__global__ void child(int* a) { a[threadIdx.x] = 1; }\n\
-            __global__ void parent(int* p, int n) { child<<<1, 32>>>(p); n = f0(p, n); }\n\
-            void host(int* p) { parent<<<1, 32>>>(p, 0); }\n"
+    text + r#"__global__ void child(int* a) { a[threadIdx.x] = 1; }
+__global__ void parent(int* p, int n) { child<<<1, 32>>>(p); n = f0(p, n); }
+void host(int* p) { parent<<<1, 32>>>(p, 0); }
+"#
 }
 
 #[test]
@@ -882,12 +889,13 @@ fn accesses_that_are_too_many_to_be_listed_are_unknown_where_they_stand() {
 #[test]
 fn iterations_of_what_leads_to_itself_are_unknown() {
     let found = said(
-        "__global__ void child(int* a) { a[threadIdx.x] = 1; }\n\
-         __device__ void walk(int* p, int d) {\n\
-         for (int i = 0; i < d; i++) { p[0] = p[1] + i; child<<<1, 32>>>(p + i); }\n\
-         if (d > 0) walk(p, d - 1); }\n\
-         __global__ void parent(int* p) { walk(p, 3); }\n\
-         void host(int* p) { parent<<<1, 1>>>(p); }\n",
+        r#"__global__ void child(int* a) { a[threadIdx.x] = 1; }
+__device__ void walk(int* p, int d) {
+for (int i = 0; i < d; i++) { p[0] = p[1] + i; child<<<1, 32>>>(p + i); }
+if (d > 0) walk(p, d - 1); }
+__global__ void parent(int* p) { walk(p, 3); }
+void host(int* p) { parent<<<1, 1>>>(p); }
+"#,
     );
     assert!(!found.loops.is_empty());
     assert!(

@@ -17,19 +17,28 @@ fn big_file() -> String {
     let mut text = String::from("#define BLOCK 128\n");
     for i in 0..500 {
         text.push_str(&format!(
-            "__global__ void child_{i}(int* out, int begin, int count) {{\n\
-             \x20   int t = blockIdx.x * blockDim.x + threadIdx.x;\n\
-             \x20   if (t >= count)\n        return;\n\
-             \x20   out[begin + t] = {i};\n}}\n\n\
-             // Parent number {i}.\n\
-             __global__ void parent_{i}(const int* row, int* out, int n) {{\n\
-             \x20   int v = blockIdx.x * blockDim.x + threadIdx.x;\n\
-             \x20   if (v >= n) return;\n\
-             \x20   int begin = row[v];\n\
-             \x20   int count = row[v + 1] - begin;\n\
-             \x20   if (count > 0) {{\n\
-             \x20       child_{i}<<<(count + BLOCK - 1) / BLOCK, BLOCK>>>(\n            out,\n            begin,\n            count);\n\
-             \x20   }}\n}}\n\n"
+            r#"__global__ void child_{i}(int* out, int begin, int count) {{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t >= count)
+        return;
+    out[begin + t] = {i};
+}}
+
+// Parent number {i}.
+__global__ void parent_{i}(const int* row, int* out, int n) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int begin = row[v];
+    int count = row[v + 1] - begin;
+    if (count > 0) {{
+        child_{i}<<<(count + BLOCK - 1) / BLOCK, BLOCK>>>(
+            out,
+            begin,
+            count);
+    }}
+}}
+
+"#
         ));
     }
     text.push_str("int main() {\n");

@@ -14,8 +14,10 @@ use gridfuse_analysis::host::Host;
 fn level(definitions: &str, statements: &str, argument: &str) -> Level {
     let mut host = Host::new();
     let source = format!(
-        "{definitions}\n__global__ void child(float x) {{}}\n\
-         __global__ void parent(float* p, float s, int n, int lane) {{ {statements} child<<<1, 32>>>({argument}); }}\n"
+        r#"{definitions}
+__global__ void child(float x) {{}}
+__global__ void parent(float* p, float s, int n, int lane) {{ {statements} child<<<1, 32>>>({argument}); }}
+"#
     );
     let file = host.set_file(Path::new("/w/a.cu"), source);
     let db = host.db();

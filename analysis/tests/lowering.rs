@@ -317,11 +317,13 @@ fn what_the_parser_skips_is_a_problem() {
 
 #[test]
 fn comparisons_that_look_like_template_arguments() {
-    let source = "template <int N> __device__ int f(int x) { return x + N; }\n\
-                  __global__ void k(int n, int v, int m) {\n\
-                  \x20   int a = n < 2 && v < m ? 3 >> 1 : m >> 1;\n\
-                  \x20   int b = n < v && m > (a);\n\
-                  \x20   int c = f<3>(v);\n}\n";
+    let source = r#"template <int N> __device__ int f(int x) { return x + N; }
+__global__ void k(int n, int v, int m) {
+    int a = n < 2 && v < m ? 3 >> 1 : m >> 1;
+    int b = n < v && m > (a);
+    int c = f<3>(v);
+}
+"#;
     let (body, text) = lowered(source, "k");
     assert!(body.problems.is_empty());
     for (kind, wanted) in body.exprs.iter().filter_map(|expr| match &expr.kind {

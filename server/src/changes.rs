@@ -14,7 +14,7 @@ use gridfuse_codeactions::api::source_edit::apply_to_text;
 use crate::cli::Project;
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
-use crate::launches::{Site, overlapping};
+use crate::launches::{LaunchSite, overlapping};
 
 /// Text of a file before and after; `None` before: it is created.
 pub struct Change {
@@ -45,7 +45,7 @@ pub fn edit_of(
     let db = project.host.db();
     let file = project.host.file(path).ok_or(NoEdit::Unreadable)?;
     let sites = overlapping(db, file, target);
-    let device: Vec<&Site<'_>> = sites.iter().filter(|site| site.device_side()).collect();
+    let device: Vec<&LaunchSite<'_>> = sites.iter().filter(|site| site.device_side()).collect();
     let site = device
         .iter()
         .find(|site| site.place.range == target)

@@ -21,7 +21,7 @@ use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::handlers::optimize::plan_of;
 use gridfuse_codeactions::handlers::{of_launches, optimize, rewrite_by_id};
 
-use crate::launches::{Site, around, place_in};
+use crate::launches::{LaunchSite, around, place_in};
 use crate::line_index::line_index;
 use crate::schema;
 
@@ -124,7 +124,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn operand(&self, site: &Site<'_>, who: Launchers, operand: &launch::Operand) -> schema::Operand {
+    fn operand(&self, site: &LaunchSite<'_>, who: Launchers, operand: &launch::Operand) -> schema::Operand {
         let function = site.id.function;
         let assumed = assumed_uniformity(self.db, function);
         let proved = &operand.uniformity;
@@ -158,7 +158,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn extent(&self, site: &Site<'_>, who: Launchers, extent: &launch::Extent) -> schema::Extent {
+    fn extent(&self, site: &LaunchSite<'_>, who: Launchers, extent: &launch::Extent) -> schema::Extent {
         schema::Extent {
             operand: self.operand(site, who, &extent.operand),
             constant: extent.constant,
@@ -188,7 +188,7 @@ impl<'a> Describe<'a> {
     }
 
     /// Everything about a launch site.
-    pub fn launch(&self, site: &Site<'_>) -> schema::Launch {
+    pub fn launch(&self, site: &LaunchSite<'_>) -> schema::Launch {
         let mut launch = self.launch_without_rewrites(site);
         if site.device_side() {
             launch.rewrites = self.verdicts(site);
@@ -197,7 +197,7 @@ impl<'a> Describe<'a> {
     }
 
     /// What is known about a launch site without asking the rewrites, which takes longest.
-    pub fn launch_without_rewrites(&self, site: &Site<'_>) -> schema::Launch {
+    pub fn launch_without_rewrites(&self, site: &LaunchSite<'_>) -> schema::Launch {
         let function = site.id.function;
         let facts = site.facts;
         let who = who_launches(self.db, site.id);
@@ -272,7 +272,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn count(&self, site: &Site<'_>) -> schema::Count {
+    fn count(&self, site: &LaunchSite<'_>) -> schema::Count {
         let count = &launch_counts(self.db, site.id.function)[site.id.index as usize];
         let (recursion, levels) = match count.recursion {
             Recursion::None => ("none", None),
@@ -347,7 +347,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn iterations(&self, site: &Site<'_>, of: &dependence::LoopDependence<'_>) -> schema::LoopIterations {
+    fn iterations(&self, site: &LaunchSite<'_>, of: &dependence::LoopDependence<'_>) -> schema::LoopIterations {
         use dependence::{Iterations, Operation};
         let word = |operation: Operation| match operation {
             Operation::Add => "+",
@@ -404,7 +404,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn dependences(&self, site: &Site<'_>) -> schema::Dependences {
+    fn dependences(&self, site: &LaunchSite<'_>) -> schema::Dependences {
         let (function, index) = (site.id.function, site.id.index as usize);
         let order = &dependence::order(self.db, function)[index];
         let all = launch::launches(self.db, function);
@@ -440,7 +440,7 @@ impl<'a> Describe<'a> {
         }
     }
 
-    fn verdicts(&self, site: &Site<'_>) -> Vec<schema::RewriteVerdict> {
+    fn verdicts(&self, site: &LaunchSite<'_>) -> Vec<schema::RewriteVerdict> {
         let against = refuted(self.db, site.id.function);
         of_launches()
             .map(|rewrite| {
@@ -481,7 +481,7 @@ impl<'a> Describe<'a> {
     }
 
     /// The verdict on `optimize`, and what it would do.
-    fn plan(&self, site: &Site<'_>) -> (Verdict, Option<schema::Plan>) {
+    fn plan(&self, site: &LaunchSite<'_>) -> (Verdict, Option<schema::Plan>) {
         let plan = match plan_of(self.db, site.id) {
             Ok(plan) => plan.clone(),
             Err(Ineligible(reasons)) => return (Verdict::Ineligible(reasons.clone()), None),

@@ -13,7 +13,7 @@ use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprKind, body};
 
 use crate::graph_svg::{self, Look};
-use crate::launches::{Site, by_function, in_file, place_in};
+use crate::launches::{LaunchSite, by_function, in_file, place_in};
 
 /// What a node stands for; decides how it's drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Graph {
         }
     }
 
-    fn launch(&mut self, db: &dyn Db, site: &Site<'_>) {
+    fn launch(&mut self, db: &dyn Db, site: &LaunchSite<'_>) {
         let function = site.id.function;
         let from = self.function(db, function);
         let name = site.facts.kernel_name.as_deref().unwrap_or("(computed)");

@@ -188,11 +188,12 @@ impl Canvas {
         let (width, height) = (most.x - x + MARGIN, most.y - y + MARGIN);
         let (shapes, texts) = (self.shapes, self.texts);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-             viewBox=\"{x:.1} {y:.1} {width:.1} {height:.1}\" role=\"img\" aria-label=\"launch graph\">\n<style>{STYLE}</style>\n\
-             <defs><marker id=\"head\" class=\"head\" markerWidth=\"9\" markerHeight=\"8\" refX=\"8\" refY=\"4\" \
-             orient=\"auto-start-reverse\"><path d=\"M0 0 9 4 0 8z\"/></marker></defs>\n\
-             <rect class=\"paper\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>\n{shapes}{texts}</svg>\n"
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="{x:.1} {y:.1} {width:.1} {height:.1}" role="img" aria-label="launch graph">
+<style>{STYLE}</style>
+<defs><marker id="head" class="head" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto-start-reverse"><path d="M0 0 9 4 0 8z"/></marker></defs>
+<rect class="paper" x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}"/>
+{shapes}{texts}</svg>
+"#
         )
     }
 }

@@ -12,7 +12,7 @@ use crate::line_index::line_index;
 
 /// A launch site with its facts and its place in the file.
 #[derive(Clone, Copy)]
-pub struct Site<'db> {
+pub struct LaunchSite<'db> {
     /// Identity.
     pub id: LaunchId<'db>,
     /// What is known about it.
@@ -21,7 +21,7 @@ pub struct Site<'db> {
     pub place: FileRange,
 }
 
-impl<'db> Site<'db> {
+impl<'db> LaunchSite<'db> {
     /// A kernel or a device function launches, not host code.
     pub fn device_side(&self) -> bool {
         self.facts.launchers != Launchers::Host
@@ -42,7 +42,7 @@ pub fn place_in(db: &dyn Db, function: FunctionItem<'_>, span: Span) -> FileRang
 }
 
 /// The launches in one function, in source order.
-pub fn by_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Site<'db>> {
+pub fn by_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<LaunchSite<'db>> {
     // The test saves lowering the many functions that launch nothing.
     if !function.has_body(db) || !may_launch_any(db, function) {
         return Vec::new();
@@ -50,7 +50,7 @@ pub fn by_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Sit
     launches(db, function)
         .iter()
         .enumerate()
-        .map(|(index, facts)| Site {
+        .map(|(index, facts)| LaunchSite {
             id: LaunchId {
                 function,
                 index: index as u32,
@@ -62,8 +62,8 @@ pub fn by_function<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Sit
 }
 
 /// Every launch of a file, in source order.
-pub fn in_file<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<Site<'db>> {
-    let mut sites: Vec<Site<'db>> = items(db, file)
+pub fn in_file<'db>(db: &'db dyn Db, file: SourceFile) -> Vec<LaunchSite<'db>> {
+    let mut sites: Vec<LaunchSite<'db>> = items(db, file)
         .functions
         .iter()
         .flat_map(|function| by_function(db, *function))
@@ -82,12 +82,12 @@ pub fn overlap(a: TextRange, b: TextRange) -> bool {
 }
 
 /// The launches of a file that have a byte in common with `range`, in source order.
-pub fn overlapping<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> Vec<Site<'db>> {
+pub fn overlapping<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> Vec<LaunchSite<'db>> {
     let near = functions_near(db, file, range).into_iter().filter(|function| {
         let start = function.start(db);
         overlap(TextRange::new(start, start + function.text(db).len() as u32), range)
     });
-    let mut sites: Vec<Site<'db>> = near.flat_map(|function| by_function(db, function)).collect();
+    let mut sites: Vec<LaunchSite<'db>> = near.flat_map(|function| by_function(db, function)).collect();
     sites.retain(|site| overlap(site.place.range, range));
     sites.sort_by_key(|site| site.place.range);
     sites
@@ -95,7 +95,7 @@ pub fn overlapping<'db>(db: &'db dyn Db, file: SourceFile, range: TextRange) -> 
 
 /// The launch that a diagnostic at `place` speaks of: the smallest one around it, else the first one in it, else the first one
 /// of the function that it lies in.
-pub fn around<'db>(db: &'db dyn Db, place: FileRange) -> Option<Site<'db>> {
+pub fn around<'db>(db: &'db dyn Db, place: FileRange) -> Option<LaunchSite<'db>> {
     let mut sites = overlapping(db, place.file, place.range);
     if sites.is_empty() {
         sites = function_at(db, place.file, place.range.start).map_or_else(Vec::new, |f| by_function(db, f));
@@ -127,7 +127,7 @@ pub fn launching_function_headed_on(db: &dyn Db, file: SourceFile, line: u32) ->
     let function = items(db, file).functions.iter().find(|function| {
         let start = function.start(db);
         let head = line_of(start)..=line_of(function.signature(db).params_span.shift(start).end);
-        head.contains(&line) && by_function(db, **function).iter().any(Site::device_side)
+        head.contains(&line) && by_function(db, **function).iter().any(LaunchSite::device_side)
     })?;
     let start = function.start(db);
     let length = u32::try_from(function.text(db).len()).unwrap_or(u32::MAX);
@@ -135,7 +135,7 @@ pub fn launching_function_headed_on(db: &dyn Db, file: SourceFile, line: u32) ->
 }
 
 /// The launch's kernel is, or may be, `kernel`.
-pub fn may_launch(site: &Site<'_>, kernel: FunctionItem<'_>) -> bool {
+pub fn may_launch(site: &LaunchSite<'_>, kernel: FunctionItem<'_>) -> bool {
     match &site.facts.child {
         Child::Kernel(child) => *child == kernel,
         Child::Ambiguous(children) => children.contains(&kernel),
@@ -144,7 +144,7 @@ pub fn may_launch(site: &Site<'_>, kernel: FunctionItem<'_>) -> bool {
 }
 
 /// Every launch of `kernel` in the workspace, by file and place.
-pub fn of_kernel<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<Site<'db>> {
+pub fn of_kernel<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Vec<LaunchSite<'db>> {
     let name = kernel.name(db).rsplit("::").next().unwrap_or_default();
     let files = Workspace::get(db).files(db);
     let mut sites = Vec::new();

@@ -398,13 +398,27 @@ mod tests {
     fn everything_is_read() -> Result<(), ManifestError> {
         assert_eq!(parse("")?, Manifest::default());
         let manifest = parse(
-            "arch = 'sm_90a'\ncuda = \"12.4\"\ninclude-dirs = ['inc', '/usr/inc', '../x']\nheader-dir = 'inc'\n\
-             defines = ['X=32', 'Y', 'TWICE(a)=(2 * (a))']\n\
-             compile-commands = 'out/debug'\n\
-             [severity]\nlaunch-in-loop = 'off'\npartial-warp = 'error'\n\
-             [inlay-hints]\nconfig = false\n\
-             [thresholds]\ntiny-grid = 64\npending-launches = 4096\nnesting-depth = 8\n\
-             [measure]\nbuild = 'make -j4'\nprogram = 'out/app'\nrunner = 'ssh gpu'\ninputs = ['data/*.bin']\n",
+            r#"arch = 'sm_90a'
+cuda = "12.4"
+include-dirs = ['inc', '/usr/inc', '../x']
+header-dir = 'inc'
+defines = ['X=32', 'Y', 'TWICE(a)=(2 * (a))']
+compile-commands = 'out/debug'
+[severity]
+launch-in-loop = 'off'
+partial-warp = 'error'
+[inlay-hints]
+config = false
+[thresholds]
+tiny-grid = 64
+pending-launches = 4096
+nesting-depth = 8
+[measure]
+build = 'make -j4'
+program = 'out/app'
+runner = 'ssh gpu'
+inputs = ['data/*.bin']
+"#,
         )?;
         let settings = manifest.settings;
         assert_eq!((settings.arch, settings.cuda), (Some(90), Some((12, 4))));
@@ -434,8 +448,15 @@ mod tests {
         };
         assert_eq!(manifest.inputs, Some(inputs));
         assert_eq!(manifest.runs, None);
-        let text = "[[measure.kernel]]\nname = 'k'\nfile = 'a/k.cu'\ngrid = '(n + 255) / 256'\nblock = [16, 16]\n\
-                    [measure.kernel.arguments]\nn = 1000\n'data[0]' = 0.5\n";
+        let text = r#"[[measure.kernel]]
+name = 'k'
+file = 'a/k.cu'
+grid = '(n + 255) / 256'
+block = [16, 16]
+[measure.kernel.arguments]
+n = 1000
+'data[0]' = 0.5
+"#;
         let runs = parse(text)?.runs.map(|runs| runs.runs).unwrap_or_default();
         let [run] = runs.as_slice() else {
             unreachable!("{runs:?}");

@@ -14,7 +14,7 @@ use gridfuse_codeactions::api::source_edit::apply_to_text;
 use gridfuse_codeactions::api::source_edit::map_range;
 use gridfuse_codeactions::handlers::{launch_rewrite, of_launches};
 
-use crate::launches::{Site, in_file, overlapping};
+use crate::launches::{LaunchSite, in_file, overlapping};
 
 /// Understands `threshold+aggregate-block`. `Err` is a sentence.
 pub fn steps(recipe: &str) -> Result<Vec<&'static Rewrite>, String> {
@@ -55,7 +55,7 @@ pub fn apply(
             let edit = {
                 let here = overlapping(host.db(), now, target);
                 let exact = here.iter().find(|site| site.place.range == target);
-                let Some(site) = exact.or_else(|| here.iter().find(|site| Site::device_side(site))) else {
+                let Some(site) = exact.or_else(|| here.iter().find(|site| LaunchSite::device_side(site))) else {
                     // An edit for another launch has taken this one along, or no launch is left of it.
                     continue;
                 };

@@ -38,10 +38,15 @@ pub fn page(nvcc: &Nvcc) -> Result<String> {
     let source = fs::read_to_string(workspace::root().join(SOURCE))?;
     let line = launch_line(&source, LAUNCH)?;
     let mut text = format!(
-        "{NOTE}\n\n# What the runtime header costs those who compile\n\n\
-         `{SOURCE}`, compiled by nvcc {VERSION} with `-O3 -rdc=true` for sm_90: seconds of processor time, the least of {TIMES}. `empty` is a \
-         file with nothing but `main`, which includes what nvcc includes by itself.\n\n\
-         | | seconds | more than as it is |\n| --- | ---: | ---: |\n"
+        r#"{NOTE}
+
+# What the runtime header costs those who compile
+
+`{SOURCE}`, compiled by nvcc {VERSION} with `-O3 -rdc=true` for sm_90: seconds of processor time, the least of {TIMES}. `empty` is a file with nothing but `main`, which includes what nvcc includes by itself.
+
+| | seconds | more than as it is |
+| --- | ---: | ---: |
+"#
     );
     let empty = least(nvcc, "int main() {}\n", None)?;
     let original = least(nvcc, &source, None)?;

@@ -27,8 +27,17 @@ pub fn pages(report: &Value) -> Result<BTreeMap<String, String>, String> {
     };
     let mut pages = BTreeMap::new();
     let mut index = format!(
-        "{NOTE}\n\n# gridfuse\n\nWhat gridfuse finds, and what it can do about it. `gridfuse list` prints the same.\n\n\
-         ## Diagnostics\n\n| diagnostic | severity | |\n|---|---|---|\n"
+        r#"{NOTE}
+
+# gridfuse
+
+What gridfuse finds, and what it can do about it. `gridfuse list` prints the same.
+
+## Diagnostics
+
+| diagnostic | severity | |
+|---|---|---|
+"#
     );
     for entry in list("diagnostics")? {
         let (id, severity, doc) = (text(entry, "id")?, text(entry, "severity")?, text(entry, "doc")?);
@@ -54,9 +63,16 @@ pub fn pages(report: &Value) -> Result<BTreeMap<String, String>, String> {
         }
         pages.insert(format!("rewrites/{id}.md"), page);
     }
-    index.push_str("\n## More\n\n- [Examples](examples/README.md): programs, rewritten\n- [Measurements](measurements.md) on a GPU\n\
-         - [How much of real code is rewritten](reach.md)\n\
-         - [Measuring](measuring.md) and [tuning](tuning.md)\n");
+    index.push_str(
+        r#"
+## More
+
+- [Examples](examples/README.md): programs, rewritten
+- [Measurements](measurements.md) on a GPU; what a rewrite costs in [registers and memory](overhead.md) and in [compile time](compile-time.md)
+- [How much of real code is rewritten](reach.md)
+- [Measuring](measuring.md) and [tuning](tuning.md)
+"#,
+    );
     pages.insert("README.md".to_owned(), index);
     Ok(pages)
 }

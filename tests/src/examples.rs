@@ -153,9 +153,15 @@ fn changed_lines(before: &str, after: &str) -> usize {
 pub fn pages(examples: &[Example]) -> BTreeMap<String, String> {
     let mut pages = BTreeMap::new();
     let mut index = format!(
-        "{NOTE}\n\n# Examples\n\nWhat `optimize` makes of the programs of [the corpus](../../tests/corpus/README.md): the change, without the \
-         runtime header `gridfuse.cuh`, which it puts beside the source. How fast they are stands in [the measurements](../measurements.md).\n\n\
-         | program | kernels that launch, and how many of their lines change |\n|---|---|\n"
+        r#"{NOTE}
+
+# Examples
+
+What `optimize` makes of the programs of [the corpus](../../tests/corpus/README.md): the change, without the runtime header `gridfuse.cuh`, which it puts beside the source. How fast they are stands in [the measurements](../measurements.md).
+
+| program | kernels that launch, and how many of their lines change |
+|---|---|
+"#
     );
     for example in examples {
         let parents: Vec<String> = example

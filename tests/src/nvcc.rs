@@ -280,8 +280,8 @@ fn step(failure: &str, command: &mut Command) -> Result<(), String> {
 
 fn advice(failure: &str, printed: &str) -> String {
     let mut message = format!(
-        "These tests need nvcc, and it could not be installed: {failure}.\n\
-         With a CUDA toolkit of version 12 or newer at hand, set {ENVIRONMENT_VARIABLE} to its nvcc."
+        r#"These tests need nvcc, and it could not be installed: {failure}.
+With a CUDA toolkit of version 12 or newer at hand, set {ENVIRONMENT_VARIABLE} to its nvcc."#
     );
     let printed = printed.trim();
     if !printed.is_empty() {
@@ -296,9 +296,10 @@ fn advice(failure: &str, printed: &str) -> String {
 mod tests {
     use super::*;
 
-    const DYNAMIC: &str = "__global__ void child(int* out) { *out = 1; }\n\
-                           __global__ void parent(int* out) { child<<<1, 1>>>(out); }\n\
-                           int main() { parent<<<1, 1>>>(nullptr); }\n";
+    const DYNAMIC: &str = r#"__global__ void child(int* out) { *out = 1; }
+__global__ void parent(int* out) { child<<<1, 1>>>(out); }
+int main() { parent<<<1, 1>>>(nullptr); }
+"#;
 
     fn source(directory: &Path, text: &str) -> PathBuf {
         let path = directory.join("program.cu");

@@ -70,8 +70,12 @@ pub fn page(nvcc: &Nvcc) -> Result<String> {
         let child = launch.trim_end_matches("<<<");
         let _ = write!(
             text,
-            "\n## {}\n\n| `{parent}` and `{child}` | registers | stack | shared | spilled | instructions | child: registers | shared | spilled | instructions |\n\
-             | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+            r#"
+## {}
+
+| `{parent}` and `{child}` | registers | stack | shared | spilled | instructions | child: registers | shared | spilled | instructions |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+"#,
             program.name
         );
         for (name, rewrite, options) in VARIANTS {
@@ -246,8 +250,10 @@ mod tests {
 
     #[test]
     fn what_the_tools_print() {
-        let printed = "nvlink info    : 8 bytes gmem\nnvlink info    : Function properties for '_Z5visitPi':\n\
-                       nvlink info    : used 52 registers, used 1 barriers, 264 stack, 1028 bytes smem, 672 bytes cmem[0], 0 bytes lmem\n";
+        let printed = r#"nvlink info    : 8 bytes gmem
+nvlink info    : Function properties for '_Z5visitPi':
+nvlink info    : used 52 registers, used 1 barriers, 264 stack, 1028 bytes smem, 672 bytes cmem[0], 0 bytes lmem
+"#;
         let found = properties(printed, "Function properties for '");
         assert_eq!(found.len(), 1);
         let (name, line) = &found[0];

@@ -187,11 +187,17 @@ pub fn uncounted(before: &Record, now: &Record) -> BTreeSet<String> {
 pub fn page() -> Result<String, String> {
     let record = recorded()?;
     let mut page = format!(
-        "{}\n\n# How much of real code is rewritten\n\n\
-         Launch sites in the style of public repositories: their names, layout, idioms, headers and macros, with programs of our own.\n\
-         One half is looked at while gridfuse is worked on, the other half is only counted. A site counts for a rewrite that is offered for it,\n\
-         with or without assumptions. The programs are in `tests/reach`; `cargo test -p gridfuse-tests --test reach` fails when a number falls.\n\n\
-         | offered | {} |\n|---|{}\n",
+        r#"{}
+
+# How much of real code is rewritten
+
+Launch sites in the style of public repositories: their names, layout, idioms, headers and macros, with programs of our own.
+One half is looked at while gridfuse is worked on, the other half is only counted. A site counts for a rewrite that is offered for it,
+with or without assumptions. The programs are in `tests/reach`; `cargo test -p gridfuse-tests --test reach` fails when a number falls.
+
+| offered | {} |
+|---|{}
+"#,
         docs::NOTE,
         HALVES.join(" | "),
         "---|".repeat(HALVES.len()),

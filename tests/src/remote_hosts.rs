@@ -92,9 +92,18 @@ impl SshServer {
         directory.write(
             "sshd_config",
             format!(
-                "Port {port}\nListenAddress 127.0.0.1\nHostKey {place}/keys/host\nPidFile none\nUsePAM no\nStrictModes no\n\
-                 AuthorizedKeysFile {place}/keys/user.pub\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
-                 PermitRootLogin prohibit-password\nSetEnv {}\n",
+                r#"Port {port}
+ListenAddress 127.0.0.1
+HostKey {place}/keys/host
+PidFile none
+UsePAM no
+StrictModes no
+AuthorizedKeysFile {place}/keys/user.pub
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+SetEnv {}
+"#,
                 set.join(" ")
             )
             .as_bytes(),
@@ -191,13 +200,29 @@ impl SlurmCluster {
         directory.write(
             "slurm.conf",
             format!(
-                "ClusterName=test\nSlurmctldHost=localhost(127.0.0.1)\nSlurmctldPort={controller}\nSlurmdPort={daemon}\n\
-                 AuthType=auth/munge\nCredType=cred/munge\nAuthInfo=socket={socket}\nSlurmUser=root\nSlurmdUser=root\n\
-                 StateSaveLocation={place}/state\nSlurmdSpoolDir={place}/spool\nSlurmctldPidFile={place}/slurmctld.pid\n\
-                 SlurmdPidFile={place}/slurmd.pid\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nMpiDefault=none\n\
-                 SelectType=select/linear\nSchedulerType=sched/builtin\nReturnToService=2\nKillWait=5\n\
-                 NodeName=localhost NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN\n\
-                 PartitionName=main Nodes=localhost Default=YES MaxTime=INFINITE OverSubscribe=FORCE:4 State=UP\n"
+                r#"ClusterName=test
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={controller}
+SlurmdPort={daemon}
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket={socket}
+SlurmUser=root
+SlurmdUser=root
+StateSaveLocation={place}/state
+SlurmdSpoolDir={place}/spool
+SlurmctldPidFile={place}/slurmctld.pid
+SlurmdPidFile={place}/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/linear
+SchedulerType=sched/builtin
+ReturnToService=2
+KillWait=5
+NodeName=localhost NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
+PartitionName=main Nodes=localhost Default=YES MaxTime=INFINITE OverSubscribe=FORCE:4 State=UP
+"#
             )
             .as_bytes(),
         );

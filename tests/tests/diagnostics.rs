@@ -112,8 +112,8 @@ fn fixtures() {
     }
     assert!(
         failures.is_empty(),
-        "{failures}What is found and right, this writes into the programs:\n\
-         UPDATE_EXPECT=1 cargo test -p gridfuse-tests --test diagnostics"
+        r#"{failures}What is found and right, this writes into the programs:
+UPDATE_EXPECT=1 cargo test -p gridfuse-tests --test diagnostics"#
     );
     assert!(expected > 20, "{expected} findings are expected");
 }

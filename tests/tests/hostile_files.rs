@@ -101,8 +101,15 @@ fn a_workspace_of_oddities() {
     let root = workspace_of_oddities();
     let path = root.file("main.cu");
     let mut client = start(root.path());
-    let includes = "#include \"pipe.cuh\"\n#include \"zero.cu\"\n#include \"self.cu\"\n#include \"directory.cu\"\n\
-        #include \"binary.cuh\"\n#include \"a/up/a/up/a/pipe.cu\"\n#include \"/dev/stdin\"\n#include \"secret.cu\"\n";
+    let includes = r#"#include "pipe.cuh"
+#include "zero.cu"
+#include "self.cu"
+#include "directory.cu"
+#include "binary.cuh"
+#include "a/up/a/up/a/pipe.cu"
+#include "/dev/stdin"
+#include "secret.cu"
+"#;
     client.open(&path, &format!("{includes}{PARENT}"));
     knows_the_child(&mut client, &path, true);
     // The client says of each that it has changed.

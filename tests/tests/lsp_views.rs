@@ -291,8 +291,11 @@ fn hover_on_what_rewrites_made() {
         assert_eq!(hover(&mut client, &path, needle, 2).0, "", "{needle}");
     }
     // What other rewrites take from the header.
-    let program = "__device__ void count(int* place) {\n    gridfuse::warp_aggregated::atomicAdd(place, 1);\n}\n\
-                   constexpr unsigned often = gridfuse::kNotKnown;\n";
+    let program = r#"__device__ void count(int* place) {
+    gridfuse::warp_aggregated::atomicAdd(place, 1);
+}
+constexpr unsigned often = gridfuse::kNotKnown;
+"#;
     let path = own.write("other.cu", program.as_bytes());
     client.open(&path, program);
     for (needle, part) in [
@@ -764,9 +767,11 @@ fn an_edit_stands_once_in_a_menu() {
 fn launches_that_are_rewritten_together_are_offered_once() {
     let twice = "    if (n > 9) child<<<1, 32>>>(out, n);\n    if (n > 5) child<<<1, 32>>>(out, n);\n";
     let program = format!(
-        "__global__ void child(int* out, int n) {{ out[threadIdx.x] = n; }}\n\
-         __global__ void parent(int* out, int n) {{\n{twice}}}\n\
-         void run(int* out, int n) {{ parent<<<n, 64>>>(out, n); }}\n"
+        r#"__global__ void child(int* out, int n) {{ out[threadIdx.x] = n; }}
+__global__ void parent(int* out, int n) {{
+{twice}}}
+void run(int* out, int n) {{ parent<<<n, 64>>>(out, n); }}
+"#
     );
     let root = Directory::new();
     let path = root.write("a.cu", program.as_bytes());

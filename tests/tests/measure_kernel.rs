@@ -105,9 +105,19 @@ fn a_kernel_is_measured_by_itself() {
 fn a_specification_in_the_manifest() {
     let source = fs::read_to_string(workspace::root().join("tests/fixtures/measure/kernels.cu")).unwrap();
     let source = source.replace("gridfuse: run", "Run");
-    let manifest = "[[measure.kernel]]\nname = 'search'\ngrid = '(n + 63) / 64'\nblock = 64\n\
-                    [measure.kernel.arguments]\nn = 40\nlevel = 0\ng = 'csr(star, n)'\nrow = 'g.row'\ncol = 'g.col'\n\
-                    dist = 'fill(n, -1)'\n'dist[0]' = 0\n";
+    let manifest = r#"[[measure.kernel]]
+name = 'search'
+grid = '(n + 63) / 64'
+block = 64
+[measure.kernel.arguments]
+n = 40
+level = 0
+g = 'csr(star, n)'
+row = 'g.row'
+col = 'g.col'
+dist = 'fill(n, -1)'
+'dist[0]' = 0
+"#;
     let files = directory(&[
         ("kernels.cu", source.as_bytes()),
         ("gridfuse.toml", manifest.as_bytes()),

@@ -588,8 +588,8 @@ fn every_verdict_is_expected() {
         .collect();
     assert!(
         missing.is_empty(),
-        "in tests/fixtures/rewrites {missing:#?}\n\
-         run: UPDATE_EXPECT=1 cargo test -p gridfuse-tests --test rewrites_compile every_verdict_is_expected"
+        r#"in tests/fixtures/rewrites {missing:#?}
+run: UPDATE_EXPECT=1 cargo test -p gridfuse-tests --test rewrites_compile every_verdict_is_expected"#
     );
 }
 

@@ -369,8 +369,10 @@ fn counter_symbols(object: &Path) -> Vec<String> {
 /// unit. With it, there is one of each.
 #[test]
 fn units_read_their_own_counter() {
-    let main = "unsigned long long one(cudaStream_t);\nunsigned long long two(cudaStream_t);\n\
-                int main() { return one(nullptr) != two(nullptr); }\n";
+    let main = r#"unsigned long long one(cudaStream_t);
+unsigned long long two(cudaStream_t);
+int main() { return one(nullptr) != two(nullptr); }
+"#;
     let files = directory(&[
         ("gridfuse.cuh", &header()),
         ("one.cu", WITHOUT_DEVICE_LAUNCHES.replace("NAME", "one").as_bytes()),

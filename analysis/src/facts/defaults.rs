@@ -138,10 +138,16 @@ mod tests {
         let may_run = |default: &str| {
             let mut host = Host::new();
             let text = format!(
-                "__device__ int total;\nenum Flag {{ A, B }};\n__device__ Flag operator|(Flag a, Flag b) {{ total = 1; return a; }}\n\
-                 const int N = 4;\nstruct Tile {{ static constexpr int SIZE = 3; }};\nnamespace n {{ __device__ int x; }}\n\
-                 __device__ int get() {{ return total; }}\n#define WIDTH 32\n\
-                 template <class T, int K> __device__ void f(T k, int v = {default}) {{}}\n"
+                r#"__device__ int total;
+enum Flag {{ A, B }};
+__device__ Flag operator|(Flag a, Flag b) {{ total = 1; return a; }}
+const int N = 4;
+struct Tile {{ static constexpr int SIZE = 3; }};
+namespace n {{ __device__ int x; }}
+__device__ int get() {{ return total; }}
+#define WIDTH 32
+template <class T, int K> __device__ void f(T k, int v = {default}) {{}}
+"#
             );
             let file = host.set_file(Path::new("/w/a.cu"), text);
             let db = host.db();

@@ -686,8 +686,11 @@ mod tests {
     /// The same with an operator and a body.
     fn with(definitions: &str, body: &str) -> Vec<(String, bool)> {
         of(&format!(
-            "__device__ int total;\nstruct S {{ int x; int v[2]; int* p; __device__ int norm() const {{ return x; }} }};\n{definitions}\n\
-             __device__ int f(S s, S t, int* a, int n) {{ {body} }}\n"
+            r#"__device__ int total;
+struct S {{ int x; int v[2]; int* p; __device__ int norm() const {{ return x; }} }};
+{definitions}
+__device__ int f(S s, S t, int* a, int n) {{ {body} }}
+"#
         ))
     }
 
@@ -703,8 +706,8 @@ mod tests {
             assert_eq!(with(definition, "s = s + t; s += t; return s < t;"), [], "{definition}");
         }
         // Fields and template parameters that are numbers.
-        let shift = "struct T { unsigned bits, *p; template <int N> __device__ unsigned f() { return bits + N + p[N]; } };\n\
-                     __device__ int operator+(S a, int n) { total = n; return n; }";
+        let shift = r#"struct T { unsigned bits, *p; template <int N> __device__ unsigned f() { return bits + N + p[N]; } };
+__device__ int operator+(S a, int n) { total = n; return n; }"#;
         let text = format!(
             "__device__ int total;\nstruct S {{ int x; }};\n{shift}\ntemplate <int N> __device__ int f(int n) {{ return n + N; }}\n"
         );
@@ -726,16 +729,22 @@ mod tests {
 
     #[test]
     fn vectors() {
-        let vector = "class vec3 {\n public:\n  __device__ vec3() {}\n  \
-            __device__ vec3(float e0, float e1, float e2) { e[0] = e0; e[1] = e1; e[2] = e2; }\n  \
-            __device__ vec3 operator-() const { return vec3(-e[0], -e[1], -e[2]); }\n  \
-            __device__ float operator[](int i) const { return e[i]; }\n  __device__ float& operator[](int i) { return e[i]; }\n  \
-            __device__ vec3& operator+=(const vec3& v2);\n  \
-            __device__ float length() const { return sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2]); }\n  float e[3];\n};\n\
-            std::ostream& operator<<(std::ostream& os, const vec3& t) { os << t.e[0]; return os; }\n\
-            __device__ vec3 operator+(const vec3& a, const vec3& b) { return vec3(a.e[0] + b.e[0], a.e[1] + b.e[1], a.e[2] + b.e[2]); }\n\
-            __device__ vec3 operator*(float t, const vec3& v) { return vec3(t * v.e[0], t * v.e[1], t * v.e[2]); }\n\
-            __device__ vec3& vec3::operator+=(const vec3& v) { e[0] += v.e[0]; this->e[1] += v.e[1]; return *this; }\n";
+        let vector = r#"class vec3 {
+ public:
+  __device__ vec3() {}
+  __device__ vec3(float e0, float e1, float e2) { e[0] = e0; e[1] = e1; e[2] = e2; }
+  __device__ vec3 operator-() const { return vec3(-e[0], -e[1], -e[2]); }
+  __device__ float operator[](int i) const { return e[i]; }
+  __device__ float& operator[](int i) { return e[i]; }
+  __device__ vec3& operator+=(const vec3& v2);
+  __device__ float length() const { return sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2]); }
+  float e[3];
+};
+std::ostream& operator<<(std::ostream& os, const vec3& t) { os << t.e[0]; return os; }
+__device__ vec3 operator+(const vec3& a, const vec3& b) { return vec3(a.e[0] + b.e[0], a.e[1] + b.e[1], a.e[2] + b.e[2]); }
+__device__ vec3 operator*(float t, const vec3& v) { return vec3(t * v.e[0], t * v.e[1], t * v.e[2]); }
+__device__ vec3& vec3::operator+=(const vec3& v) { e[0] += v.e[0]; this->e[1] += v.e[1]; return *this; }
+"#;
         let kernel = "__global__ void f(vec3* out, const vec3* in, int n) { int i = threadIdx.x; vec3 v = in[i]; v += 2.0f * v; out[i] = -(v + vec3(1, 2, n << 3)); }\n";
         assert_eq!(of(&format!("{vector}{kernel}")), []);
         // The same where the elements are elsewhere.

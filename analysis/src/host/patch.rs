@@ -254,10 +254,30 @@ mod tests {
             "k<<<1, 2>>>(3);",
             "// a\n",
         ];
-        const TEXT: &str = "#define KERNEL __global__ void\n#include \"a.h\"\n__constant__ int table[4];\n\
-            __device__ int f(int x) {\n  return x; // one\n}\nnamespace n {\nKERNEL k(int *p) {\n  p[0] = f(1);\n}\n}\n\
-            struct S {\n  S(int a) : x(a) { g(); }\n  int x;\n};\n#ifdef A\nvoid h() { k<<<1, 1>>>(0); }\n#endif\n\
-            template <class T> T last(T t) {\n  char c = '}';\n  return t;\n}\nint end;\n";
+        const TEXT: &str = r#"#define KERNEL __global__ void
+#include "a.h"
+__constant__ int table[4];
+__device__ int f(int x) {
+  return x; // one
+}
+namespace n {
+KERNEL k(int *p) {
+  p[0] = f(1);
+}
+}
+struct S {
+  S(int a) : x(a) { g(); }
+  int x;
+};
+#ifdef A
+void h() { k<<<1, 1>>>(0); }
+#endif
+template <class T> T last(T t) {
+  char c = '}';
+  return t;
+}
+int end;
+"#;
         let mut state = 7u64;
         let mut random = |below: usize| {
             state = state

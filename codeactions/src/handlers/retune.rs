@@ -103,13 +103,13 @@ macro_rules! doc {
         concat!(
             "Collects launches ",
             $what,
-            " that are collected at another granularity now.\n\n\
-             Arguments that are the same for all launches that are collected together are passed once and the others written down; \
-             which these are may change with the granularity, and so do the aggregated kernel and its record. All launches of the \
-             kernel change together.\n\n\
-             ## Needs\n\
-             - Generated code that has not been edited. (The bodies of kernels may have been.)\n\
-             - What [",
+            r#" that are collected at another granularity now.
+
+Arguments that are the same for all launches that are collected together are passed once and the others written down; which these are may change with the granularity, and so do the aggregated kernel and its record. All launches of the kernel change together.
+
+## Needs
+- Generated code that has not been edited. (The bodies of kernels may have been.)
+- What ["#,
             $rewrite,
             "](",
             $rewrite,

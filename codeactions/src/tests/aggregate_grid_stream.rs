@@ -420,8 +420,14 @@ fn the_launch_of_the_parent_is_a_statement_that_sees_the_kernel() {
     );
     let parent = "__global__ void parent(int* out, int n);\n";
     let main = "int main() {\n    parent<<<1, 32>>>(nullptr, 5);\n}\n";
-    let kernels = "__global__ void child(int* out, int begin, int n) {\n    if (threadIdx.x < n) out[begin] += 1;\n}\n\n\
-                   __global__ void parent(int* out, int n) {\n    child<<<1, 32>>>(out, threadIdx.x, n);\n}\n";
+    let kernels = r#"__global__ void child(int* out, int begin, int n) {
+    if (threadIdx.x < n) out[begin] += 1;
+}
+
+__global__ void parent(int* out, int n) {
+    child<<<1, 32>>>(out, threadIdx.x, n);
+}
+"#;
     refuses(
         ID,
         &format!("{parent}\n{main}\n{kernels}"),

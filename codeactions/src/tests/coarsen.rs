@@ -293,10 +293,13 @@ fn loops_whose_index_something_changes_get_a_kernel() {
 fn classes_in_front_of_a_loop_may_count_threads() {
     let with = |before: &str| {
         let child = format!(
-            "struct Tally {{ int n; __device__ Tally(int n) : n(n) {{ atomicAdd(&threads, 1); }} }};\n\
-             struct Sum {{ int n; __device__ int operator+(int k) {{ atomicAdd(&threads, 1); return n + k; }} }};\n\
-             __global__ void child(int* out, Sum sum, int begin, int count) {{\n    {before}\n    \
-             for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x * gridDim.x) out[i] = 1;\n}}\n"
+            r#"struct Tally {{ int n; __device__ Tally(int n) : n(n) {{ atomicAdd(&threads, 1); }} }};
+struct Sum {{ int n; __device__ int operator+(int k) {{ atomicAdd(&threads, 1); return n + k; }} }};
+__global__ void child(int* out, Sum sum, int begin, int count) {{
+    {before}
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += blockDim.x * gridDim.x) out[i] = 1;
+}}
+"#
         );
         let text = with_child(&child, "child<<<(count + 31) / 32, 32>>>(out, Sum{1}, begin, count);");
         let text = format!("__device__ int threads;\n{text}");
@@ -330,10 +333,18 @@ fn operators_and_constructors_in_a_loop_may_read_the_grid() {
 
 #[test]
 fn templates_and_namespaces() {
-    let text = "namespace ns {\ntemplate <class T, int N = 4>\n__global__ void __launch_bounds__(64) child(T* out, int count) {\n    \
-                int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < count) out[i] += N;\n}\n}\n\n\
-                __global__ void parent(float* out, int count) {\n    \
-                ns::child<float, 8><<<(count + 31) / 32, 32>>>(out, count);\n}\n";
+    let text = r#"namespace ns {
+template <class T, int N = 4>
+__global__ void __launch_bounds__(64) child(T* out, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[i] += N;
+}
+}
+
+__global__ void parent(float* out, int count) {
+    ns::child<float, 8><<<(count + 31) / 32, 32>>>(out, count);
+}
+"#;
     rewrite(ID, text).has(&[
         "template <class T, int N = 4>\n__global__ void __launch_bounds__(64) child_coarsened(dim3 grid, T* out, int count) {",
         "child_body<T, N>(make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, out, count);",
@@ -385,9 +396,12 @@ fn callees_may_ask_for_the_block() {
     let asking = |what: &str| {
         with_child(
             &format!(
-                "__device__ int asked() {{ return {what}; }}\n\
-                 __global__ void child(int* out, int begin, int count) {{\n    \
-                 int i = blockIdx.x * asked() + threadIdx.x;\n    if (i < count) out[begin + i] = 1;\n}}\n"
+                r#"__device__ int asked() {{ return {what}; }}
+__global__ void child(int* out, int begin, int count) {{
+    int i = blockIdx.x * asked() + threadIdx.x;
+    if (i < count) out[begin + i] = 1;
+}}
+"#
             ),
             "child<<<(count + 31) / 32, 32>>>(out, begin, count);",
         )

@@ -7,11 +7,17 @@ const BLOCK: &str = "aggregate-block";
 /// A program whose child writes to `out[INDEX]`, behind some helpers.
 fn program(helpers: &str, index: &str) -> String {
     format!(
-        "{helpers}\n\
-         __global__ void child(int* out, int begin, int count) {{\n    int i = {index};\n    if (i < count) out[begin + i] = 1;\n}}\n\
-         __global__ void parent(const int* row, int* out, int n) {{\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-         if (v < n) child<<<(row[v] + 31) / 32, 32>>>(out, row[v], row[v + 1] - row[v]);\n}}\n\
-         void run(const int* row, int* out, int n) {{ parent<<<4, 64>>>(row, out, n); }}\n"
+        r#"{helpers}
+__global__ void child(int* out, int begin, int count) {{
+    int i = {index};
+    if (i < count) out[begin + i] = 1;
+}}
+__global__ void parent(const int* row, int* out, int n) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v < n) child<<<(row[v] + 31) / 32, 32>>>(out, row[v], row[v + 1] - row[v]);
+}}
+void run(const int* row, int* out, int n) {{ parent<<<4, 64>>>(row, out, n); }}
+"#
     )
 }
 
@@ -52,9 +58,9 @@ fn free_functions() {
 
 #[test]
 fn chains_templates_and_namespaces() {
-    let chain = "__device__ int first() { return blockIdx.x * blockDim.x; }\n\
-                 __device__ int id() { return first() + threadIdx.x; }\n\
-                 __device__ int twice(int n) { return n * 2; }";
+    let chain = r#"__device__ int first() { return blockIdx.x * blockDim.x; }
+__device__ int id() { return first() + threadIdx.x; }
+__device__ int twice(int n) { return n * 2; }"#;
     rewrite(BLOCK, &program(chain, "twice(id())")).has(&[
         "__device__ int id_at(uint3 blockIdx, dim3 blockDim) { return first_at(blockIdx, blockDim) + threadIdx.x; }",
         "int i = twice(id_at(blockIdx, blockDim));",
@@ -106,9 +112,17 @@ fn member_functions() {
 #[test]
 fn a_copy_serves_several_children() {
     let text = format!(
-        "{ID}\n__global__ void a(int* out) {{ out[id()] = 1; }}\n__global__ void b(int* out) {{ out[id() + 64] = 2; }}\n\
-         __global__ void parent(int* out, int n) {{\n    if (threadIdx.x < n) {{\n        a<<<1, 32>>>(out);\n        \
-         b<<<1, 32>>>(out + n);\n    }}\n}}\nvoid run(int* out) {{ parent<<<1, 32>>>(out, 3); }}\n"
+        r#"{ID}
+__global__ void a(int* out) {{ out[id()] = 1; }}
+__global__ void b(int* out) {{ out[id() + 64] = 2; }}
+__global__ void parent(int* out, int n) {{
+    if (threadIdx.x < n) {{
+        a<<<1, 32>>>(out);
+        b<<<1, 32>>>(out + n);
+    }}
+}}
+void run(int* out) {{ parent<<<1, 32>>>(out, 3); }}
+"#
     );
     let rewritten = rewrite(BLOCK, &text);
     rewritten.has(&[
@@ -177,8 +191,9 @@ fn what_cannot_be_copied() {
         "id()",
         "itself",
     );
-    let circle = "__device__ int b(int n);\n__device__ int a(int n) { return n ? b(n - 1) : blockIdx.x; }\n\
-                  __device__ int b(int n) { return n ? a(n - 1) : 0; }";
+    let circle = r#"__device__ int b(int n);
+__device__ int a(int n) { return n ? b(n - 1) : blockIdx.x; }
+__device__ int b(int n) { return n ? a(n - 1) : 0; }"#;
     refuse(circle, "a(3)", "is defined behind its caller");
     let behind = format!("__device__ int id();\n{}{ID}\n", program("", "id()"));
     refuses(BLOCK, &behind, &of("is defined behind its caller"));
@@ -198,9 +213,14 @@ fn child_that(helpers: &str, code: &str) -> String {
 /// The built-in variables are constants, and where that may make a difference so are the parameters that stand for them.
 #[test]
 fn built_in_variables_stay_constants() {
-    const OVERLOADS: &str = "__device__ int f(uint3&);\n__device__ int f(const uint3&);\n__device__ int g(unsigned&);\n\
-                             __device__ int g(const unsigned&);\ntemplate <class T> __device__ int h(T& t) { return 1; }\n\
-                             __device__ int v(unsigned n) { return n; }\n#define OF(x) h(x)\n#define FIRST blockIdx.x";
+    const OVERLOADS: &str = r#"__device__ int f(uint3&);
+__device__ int f(const uint3&);
+__device__ int g(unsigned&);
+__device__ int g(const unsigned&);
+template <class T> __device__ int h(T& t) { return 1; }
+__device__ int v(unsigned n) { return n; }
+#define OF(x) h(x)
+#define FIRST blockIdx.x"#;
     for code in [
         "i += h(blockIdx);",
         "decltype(blockIdx) b = blockIdx; i += b.x;",

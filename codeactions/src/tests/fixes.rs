@@ -93,8 +93,9 @@ fn guards() {
         ("less_one(count, 32)", "count != 0", true),
     ] {
         let text = format!(
-            "__device__ int round_up(int n, int b) {{ return (n + b - 1) / b; }}\n\
-             __device__ int less_one(int n, int b) {{ return (n - 1) / b + 1; }}\n{}",
+            r#"__device__ int round_up(int n, int b) {{ return (n + b - 1) / b; }}
+__device__ int less_one(int n, int b) {{ return (n - 1) / b + 1; }}
+{}"#,
             program(&format!("$0child<<<{grid}, 32>>>(out, begin, count);"))
         );
         let assumes = fixed(
@@ -142,10 +143,12 @@ fn guards() {
 #[test]
 fn what_a_guard_leaves_out() {
     let id = "guard-empty-grid";
-    let before = "__device__ int take(int* p) { return (*p)++; }\n__device__ int at(const int* p, int i) { return p[i]; }\n\
-                  struct Alloc { int used; __device__ int get(int n) { int r = used; used += n; return r; } };\n\
-                  struct Pair { int a; int b; };\n\
-                  struct Counted { int a; __device__ Counted(int* n) { a = 1; ++*n; } __device__ operator int() const { return a; } };\n";
+    let before = r#"__device__ int take(int* p) { return (*p)++; }
+__device__ int at(const int* p, int i) { return p[i]; }
+struct Alloc { int used; __device__ int get(int n) { int r = used; used += n; return r; } };
+struct Pair { int a; int b; };
+struct Counted { int a; __device__ Counted(int* n) { a = 1; ++*n; } __device__ operator int() const { return a; } };
+"#;
     let with = |launch: &str| {
         let text = program(&format!(
             "Alloc alloc{{0}};\n    volatile int seen = v;\n    $0{launch};"
@@ -260,9 +263,17 @@ fn limits() {
         "$0child<<<1, 32, 0, cudaStreamFireAndForget>>>(out, begin, count);",
     );
     refused("raise-pending-launch-limit", &parent, "isn't known");
-    let many = "__global__ void child(int* out) { out[0] = 1; }\n\
-        __global__ void parent(int* out) {\n    $0child<<<1, 1, 0, cudaStreamFireAndForget>>>(out);\n}\n\n\
-        void run(int* out) {\n    parent<<<16, 256>>>(out);\n}\n\nint main() { run(nullptr); }\n";
+    let many = r#"__global__ void child(int* out) { out[0] = 1; }
+__global__ void parent(int* out) {
+    $0child<<<1, 1, 0, cudaStreamFireAndForget>>>(out);
+}
+
+void run(int* out) {
+    parent<<<16, 256>>>(out);
+}
+
+int main() { run(nullptr); }
+"#;
     let other = "int main() { cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 4096); }\n";
     // Another program sets its own limit.
     let (new, _) = fix_beside(&[("b.cu", other)], "raise-pending-launch-limit", many, &[]).unwrap_or_default();

@@ -223,9 +223,19 @@ pub fn program(launch: &str) -> String {
 /// The same with another child.
 pub fn with_child(child: &str, launch: &str) -> String {
     format!(
-        "// {:-<114}\n{child}\n__global__ void parent(int* out, const int* row, int n) {{\n    int v = blockIdx.x * blockDim.x + threadIdx.x;\n    \
-         if (v >= n) return;\n    int begin = row[v], count = row[v + 1] - begin;\n    {launch}\n}}\n\n\
-         void run(int* out, const int* row, int n) {{\n    parent<<<(n + 127) / 128, 128>>>(out, row, n);\n}}\n",
+        r#"// {:-<114}
+{child}
+__global__ void parent(int* out, const int* row, int n) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int begin = row[v], count = row[v + 1] - begin;
+    {launch}
+}}
+
+void run(int* out, const int* row, int n) {{
+    parent<<<(n + 127) / 128, 128>>>(out, row, n);
+}}
+"#,
         ""
     )
 }

@@ -11,7 +11,7 @@ use super::site::{launches_at, list_places, split_location};
 use super::{CLEAN, CliResult, Format, Includes};
 use crate::describe::{dependence_rows, launchers, recursion, told_rewrites};
 use crate::glance::{Glance, glance};
-use crate::launches::{Site, in_file};
+use crate::launches::{LaunchSite, in_file};
 use crate::schema::{self, ExplainReport, Launch, Note, Operand, Place, Uniformity};
 
 /// Arguments of `explain`.
@@ -56,7 +56,7 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
         }
         let total = sites.len();
         if args.format == Format::Text && at.is_none() {
-            sites.retain(Site::device_side);
+            sites.retain(LaunchSite::device_side);
         }
         let launches: Vec<Launch> = sites.iter().map(|site| describe.launch(site)).collect();
         if args.format == Format::Json {

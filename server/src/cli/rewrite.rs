@@ -25,7 +25,7 @@ use crate::bounds::Bounds;
 use crate::changes::{Change, NoEdit, edit_of, take};
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
-use crate::launches::{Site, in_file};
+use crate::launches::{LaunchSite, in_file};
 use crate::line_index::line_index;
 
 /// Arguments of `rewrite`.
@@ -170,7 +170,7 @@ fn options(rewrites: &[&'static Rewrite], set: &[(String, String)]) -> Result<Ve
 fn first_target(project: &Project, file: SourceFile, at: At) -> Result<TextRange, CliError> {
     let db = project.host.db();
     let here = launches_at(db, file, at);
-    let device: Vec<Site<'_>> = here.iter().filter(|site| site.device_side()).copied().collect();
+    let device: Vec<LaunchSite<'_>> = here.iter().filter(|site| site.device_side()).copied().collect();
     let path = project.show(file.path(db));
     match device.as_slice() {
         [site] => Ok(site.place.range),
@@ -179,7 +179,7 @@ fn first_target(project: &Project, file: SourceFile, at: At) -> Result<TextRange
         }
         [] => {
             let mut all = in_file(db, file);
-            all.retain(Site::device_side);
+            all.retain(LaunchSite::device_side);
             Err(if all.is_empty() {
                 format!("no kernel launch at {path}:{at}: no kernel in this file launches another")
             } else {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::span::TextRange;
 
-use crate::launches::{Site, overlapping};
+use crate::launches::{LaunchSite, overlapping};
 use crate::line_index::line_index;
 
 /// A line and perhaps a column, both from 1.
@@ -59,7 +59,7 @@ pub fn split_location(argument: &str) -> (PathBuf, Option<At>) {
 }
 
 /// The launches at a line, narrowed down by the column where it helps: those that start there, else those that reach there.
-pub fn launches_at<'db>(db: &'db dyn Db, file: SourceFile, at: At) -> Vec<Site<'db>> {
+pub fn launches_at<'db>(db: &'db dyn Db, file: SourceFile, at: At) -> Vec<LaunchSite<'db>> {
     let index = line_index(db, file);
     let line = at.line - 1;
     // Only the functions of that line are looked at. A launch may end where the line begins.
@@ -76,7 +76,7 @@ pub fn launches_at<'db>(db: &'db dyn Db, file: SourceFile, at: At) -> Vec<Site<'
             sites.retain(|site| site.place.range.touches(offset));
         }
     }
-    let starts_here = |site: &Site<'_>| index.line(site.place.range.start).0 == line;
+    let starts_here = |site: &LaunchSite<'_>| index.line(site.place.range.start).0 == line;
     if sites.iter().any(starts_here) {
         sites.retain(starts_here);
     }
@@ -84,7 +84,7 @@ pub fn launches_at<'db>(db: &'db dyn Db, file: SourceFile, at: At) -> Vec<Site<'
 }
 
 /// The lines on which launches start, for a message: `12, 40:5 and 40:31`.
-pub fn list_places(db: &dyn Db, sites: &[Site<'_>]) -> String {
+pub fn list_places(db: &dyn Db, sites: &[LaunchSite<'_>]) -> String {
     let places: Vec<String> = sites
         .iter()
         .map(|site| {

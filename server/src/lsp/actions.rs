@@ -28,7 +28,7 @@ use super::state::Snapshot;
 use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::fixes;
-use crate::launches::{Site, around, by_function, function_at, overlap, overlapping, place_in};
+use crate::launches::{LaunchSite, around, by_function, function_at, overlap, overlapping, place_in};
 use crate::line_index::line_index;
 use crate::measure::kernel::Sources;
 
@@ -82,7 +82,7 @@ pub fn code_actions(snapshot: &Snapshot, params: &CodeActionParams) -> Vec<CodeA
         if found.rewrites.is_empty() || !overlap(place, range) || !overlapping(&snapshot.db, file, place).is_empty() {
             continue;
         }
-        if let Some(site) = around(&snapshot.db, found.place).filter(Site::device_side)
+        if let Some(site) = around(&snapshot.db, found.place).filter(LaunchSite::device_side)
             && !here.iter().any(|other| other.id == site.id)
         {
             let mends = of_launch(snapshot, uri, file, &site, &[found], fixes).into_iter();
@@ -209,7 +209,7 @@ fn run_on_gpu(
     uri: &Uri,
     file: SourceFile,
     range: TextRange,
-    here: &[Site<'_>],
+    here: &[LaunchSite<'_>],
 ) -> Option<CodeAction> {
     if !snapshot.session.runs_measure {
         return None;
@@ -219,7 +219,7 @@ fn run_on_gpu(
     let place = launch.or_else(|| {
         let function = function_at(db, file, range.start)?;
         let name = place_in(db, function, function.signature(db).name_span);
-        let launches = || by_function(db, function).iter().any(Site::device_side);
+        let launches = || by_function(db, function).iter().any(LaunchSite::device_side);
         (overlap(name.range, range) && launches()).then_some(name)
     })?;
     Some(CodeAction {
@@ -309,7 +309,7 @@ fn of_launch(
     snapshot: &Snapshot,
     uri: &Uri,
     file: SourceFile,
-    site: &Site<'_>,
+    site: &LaunchSite<'_>,
     others: &[&diagnostic::Diagnostic],
     fixes: bool,
 ) -> Vec<Offer> {
@@ -488,7 +488,7 @@ pub fn resolve(snapshot: &Snapshot, mut action: CodeAction) -> Result<CodeAction
     Ok(action)
 }
 
-fn edit(snapshot: &Snapshot, site: &Site<'_>, rewrite: &'static Rewrite) -> Result<WorkspaceEdit> {
+fn edit(snapshot: &Snapshot, site: &LaunchSite<'_>, rewrite: &'static Rewrite) -> Result<WorkspaceEdit> {
     let edit = rewrite
         .edit(&snapshot.db, site.id, &Options::default())
         .map_err(|refusal| failed(format!("cannot be applied: {}", join(&refusal.0))))?;

@@ -17,7 +17,7 @@ use super::markdown::describe;
 use super::measure::{self, MEASURE, TUNE, Task};
 use super::state::{Snapshot, State};
 use crate::graph::Graph;
-use crate::launches::{Site, by_function, launching_function_headed_on, overlapping};
+use crate::launches::{LaunchSite, by_function, launching_function_headed_on, overlapping};
 use crate::recipe;
 
 /// Explains what stands at a position; the result is Markdown.
@@ -190,7 +190,10 @@ fn rewrite(snapshot: &Snapshot, argument: &RewriteArgument) -> Result<Rewritten>
     let within = argument.line.map(|line| {
         let at = |line| snapshot.offset(file, Position { line, character: 0 });
         let whole = TextRange::new(at(line), at(line + 1).saturating_sub(1).max(at(line)));
-        if overlapping(&snapshot.db, file, whole).iter().any(Site::device_side) {
+        if overlapping(&snapshot.db, file, whole)
+            .iter()
+            .any(LaunchSite::device_side)
+        {
             return whole;
         }
         launching_function_headed_on(&snapshot.db, file, line).unwrap_or(whole)

@@ -13,7 +13,7 @@ use tower_lsp_server::ls_types::{
 use super::convert::path_of;
 use super::hover::named_at;
 use super::state::Snapshot;
-use crate::launches::{Site, by_function, of_kernel, overlapping, place_in};
+use crate::launches::{LaunchSite, by_function, of_kernel, overlapping, place_in};
 
 /// The function at a position: of a launch its kernel, else the function that is named there, if it has to do with launches.
 pub fn prepare(snapshot: &Snapshot, params: &CallHierarchyPrepareParams) -> Option<Vec<CallHierarchyItem>> {
@@ -38,7 +38,7 @@ pub fn prepare(snapshot: &Snapshot, params: &CallHierarchyPrepareParams) -> Opti
 }
 
 /// The kernels that a launch may launch.
-fn children<'db>(site: &Site<'db>) -> Vec<FunctionItem<'db>> {
+fn children<'db>(site: &LaunchSite<'db>) -> Vec<FunctionItem<'db>> {
     match &site.facts.child {
         Child::Kernel(kernel) => vec![*kernel],
         Child::Ambiguous(kernels) => kernels.clone(),
@@ -86,7 +86,7 @@ fn function_of<'db>(snapshot: &'db Snapshot, item: &CallHierarchyItem) -> Option
 /// Launches grouped by a function, in the order in which the functions first come.
 fn grouped<'db>(
     snapshot: &Snapshot,
-    pairs: impl Iterator<Item = (FunctionItem<'db>, Site<'db>)>,
+    pairs: impl Iterator<Item = (FunctionItem<'db>, LaunchSite<'db>)>,
 ) -> Vec<(CallHierarchyItem, Vec<Range>)> {
     let mut groups: Vec<(FunctionItem<'db>, Vec<Range>)> = Vec::new();
     for (function, site) in pairs {

@@ -9,7 +9,7 @@ use tower_lsp_server::ls_types::{
 use super::convert::path_of;
 use super::hover::operand;
 use super::state::Snapshot;
-use crate::launches::{Site, overlap, overlapping};
+use crate::launches::{LaunchSite, overlap, overlapping};
 
 /// The hints in a range of a document.
 pub fn inlay_hints(snapshot: &Snapshot, params: &InlayHintParams) -> Vec<InlayHint> {
@@ -41,7 +41,7 @@ pub fn inlay_hints(snapshot: &Snapshot, params: &InlayHintParams) -> Vec<InlayHi
     hints
 }
 
-fn hint(snapshot: &Snapshot, site: &Site<'_>, role: &operand::Role, operand: &Operand) -> Option<InlayHint> {
+fn hint(snapshot: &Snapshot, site: &LaunchSite<'_>, role: &operand::Role, operand: &Operand) -> Option<InlayHint> {
     let label = match operand.uniformity.level {
         // Mostly a literal: one sees it.
         Level::Constant => return None,

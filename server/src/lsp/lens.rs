@@ -16,7 +16,7 @@ use super::convert::path_of;
 use super::measure;
 use super::measured;
 use super::state::Snapshot;
-use crate::launches::{Site, by_function, place_in};
+use crate::launches::{LaunchSite, by_function, place_in};
 
 /// What a lens needs to be resolved later.
 #[derive(Debug, Serialize, Deserialize)]
@@ -70,9 +70,9 @@ fn is_tuned(snapshot: &Snapshot, function: FunctionItem<'_>) -> bool {
 }
 
 /// The launches that a kernel or device function makes.
-fn launches_in<'db>(snapshot: &'db Snapshot, function: FunctionItem<'db>) -> Vec<Site<'db>> {
+fn launches_in<'db>(snapshot: &'db Snapshot, function: FunctionItem<'db>) -> Vec<LaunchSite<'db>> {
     let mut sites = by_function(&snapshot.db, function);
-    sites.retain(Site::device_side);
+    sites.retain(LaunchSite::device_side);
     sites
 }
 
@@ -167,7 +167,7 @@ fn count(n: usize, one: &str) -> String {
 }
 
 /// How many different rewrites can be applied to one of the launches at least.
-fn usable_rewrites(snapshot: &Snapshot, sites: &[Site<'_>]) -> usize {
+fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>]) -> usize {
     let mut usable = BTreeSet::new();
     for site in sites {
         for rewrite in of_launches() {

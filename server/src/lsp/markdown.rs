@@ -217,10 +217,37 @@ mod tests {
 
     #[test]
     fn tables_become_columns() {
-        let text = "**launch**\n\n|  |  |\n|---|---|\n| *reached* | varying ([line 4](file:///a.cu#L4)) |\n\n\
-                    | | value | why |\n|---|---|---|\n| `a` | `x[0](y) \\|\\| y` |  |\n| *block* | 128 |  |\n\n```cuda\n| not one |\n```\n";
-        let wanted = "**launch**\n\n```text\nreached  varying (line 4)\n```\n\n\
-                      ```text\n       value         why\na      x[0](y) || y\nblock  128\n```\n\n```cuda\n| not one |\n```\n";
+        let text = r#"**launch**
+
+|  |  |
+|---|---|
+| *reached* | varying ([line 4](file:///a.cu#L4)) |
+
+| | value | why |
+|---|---|---|
+| `a` | `x[0](y) \|\| y` |  |
+| *block* | 128 |  |
+
+```cuda
+| not one |
+```
+"#;
+        let wanted = r#"**launch**
+
+```text
+reached  varying (line 4)
+```
+
+```text
+       value         why
+a      x[0](y) || y
+block  128
+```
+
+```cuda
+| not one |
+```
+"#;
         assert_eq!(aligned(text), wanted);
         let long = format!("| a | {} |\n", "word ".repeat(40));
         let lines = aligned(&long);

@@ -105,11 +105,17 @@ mod tests {
     #[test]
     fn compilers_messages() {
         let found = parse(
-            "/t/a.cu(9): warning #177-D: variable \"x\" was declared but never referenced\n\
-             /t/a.cu(7): error: expected a \";\"\n\
-             \n/t/a.cu(7): error: expected a \";\"\n\
-             /t/b.h:12:5: error: 'y' was not declared\n/t/c.h:3: fatal error: no.h: No such file or directory\n\
-             1 error detected in the compilation of \"/t/a.cu\".\nptxas fatal : no\nx(: error: y\n(0): error: z\n",
+            r#"/t/a.cu(9): warning #177-D: variable "x" was declared but never referenced
+/t/a.cu(7): error: expected a ";"
+
+/t/a.cu(7): error: expected a ";"
+/t/b.h:12:5: error: 'y' was not declared
+/t/c.h:3: fatal error: no.h: No such file or directory
+1 error detected in the compilation of "/t/a.cu".
+ptxas fatal : no
+x(: error: y
+(0): error: z
+"#,
         );
         let short: Vec<String> = found
             .iter()

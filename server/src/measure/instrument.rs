@@ -9,7 +9,7 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_codeactions::api::source_edit::TextEdit;
 use gridfuse_codeactions::edit::lex::{code_words, identifiers};
 
-use crate::launches::{Site, by_function, in_file};
+use crate::launches::{LaunchSite, by_function, in_file};
 use crate::line_index::line_index;
 use crate::measure::Request;
 use crate::measure::report::{self, LeftOut};
@@ -65,7 +65,7 @@ impl Sites {
 /// The names of the kernels that launch others, themselves or by way of a device function, in a program's files.
 pub fn launching_kernels(db: &Database, files: &[SourceFile]) -> BTreeSet<String> {
     let functions = || files.iter().flat_map(|file| items(db, *file).functions.iter().copied());
-    let launches = |function: FunctionItem<'_>| by_function(db, function).iter().any(Site::device_side);
+    let launches = |function: FunctionItem<'_>| by_function(db, function).iter().any(LaunchSite::device_side);
     let mut reached: BTreeSet<String> = functions()
         .filter(|function| launches(*function))
         .map(|function| unqualified(function.name(db)).to_owned())
@@ -172,7 +172,11 @@ pub fn instrument(
 }
 
 /// The text that takes a launch's place, by the site's number.
-fn wrap<'a>(db: &Database, site: &Site<'_>, launch: &'a str) -> Result<impl Fn(u32) -> String + use<'a>, &'static str> {
+fn wrap<'a>(
+    db: &Database,
+    site: &LaunchSite<'_>,
+    launch: &'a str,
+) -> Result<impl Fn(u32) -> String + use<'a>, &'static str> {
     let text = site.id.function.text(db);
     let source = |span: gridfuse_analysis::base::span::Span| {
         let (start, end) = (span.start as usize, span.end as usize);

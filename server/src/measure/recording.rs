@@ -178,9 +178,18 @@ mod tests {
         let path = dir.path().join("out");
         std::fs::write(
             &path,
-            "time 0 1.5\ntime 0 0.5\ntime 1 2\ndata 0 0 1 i32 8 00ff 4\ndata 0 1 1 f32 4 1 -\nlaunches 12\n\
-             error device-launch 69 cudaErrorLaunchPendingCountExceeded\nerror device-launch 69 cudaErrorLaunchPendingCountExceeded\n\
-             time 0 nan\nnonsense\ndata 0 2 1 i7 4 1 -\ntime 0",
+            r#"time 0 1.5
+time 0 0.5
+time 1 2
+data 0 0 1 i32 8 00ff 4
+data 0 1 1 f32 4 1 -
+launches 12
+error device-launch 69 cudaErrorLaunchPendingCountExceeded
+error device-launch 69 cudaErrorLaunchPendingCountExceeded
+time 0 nan
+nonsense
+data 0 2 1 i7 4 1 -
+time 0"#,
         )?;
         std::fs::write(dir.path().join("out.bin"), [9, 9, 9, 9, 1, 0, 0, 0, 2, 0, 0, 0])?;
         let recording = Recording::read(&path)?;

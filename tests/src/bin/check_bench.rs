@@ -72,11 +72,18 @@ fn program(kernels: usize, launches: usize) -> String {
         }
         let _ = write!(
             text,
-            "__global__ void child_{kernel}(int* out, int begin, int count) {{\n    \
-             int t = blockIdx.x * blockDim.x + threadIdx.x;\n    if (t < count) out[begin + t] = {kernel};\n}}\n\n\
-             __global__ void parent_{kernel}(const int* row, int* out, int n) {{\n    \
-             int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v >= n) return;\n    \
-             int begin = row[v], count = row[v + 1] - begin;\n{body}}}\n\n"
+            r#"__global__ void child_{kernel}(int* out, int begin, int count) {{
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    if (t < count) out[begin + t] = {kernel};
+}}
+
+__global__ void parent_{kernel}(const int* row, int* out, int n) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int begin = row[v], count = row[v + 1] - begin;
+{body}}}
+
+"#
         );
         let _ = writeln!(host, "    parent_{kernel}<<<10, 256>>>(row, out, n);");
     }

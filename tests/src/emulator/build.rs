@@ -280,8 +280,8 @@ impl Compiler {
 
 fn advice(failure: &str) -> String {
     format!(
-        "The emulator needs g++ of GCC {OLDEST_GCC} or newer on x86-64 Linux: {failure}.\n\
-         On Debian and Ubuntu: apt-get install g++. To use another one, set {ENVIRONMENT_VARIABLE} to it."
+        r#"The emulator needs g++ of GCC {OLDEST_GCC} or newer on x86-64 Linux: {failure}.
+On Debian and Ubuntu: apt-get install g++. To use another one, set {ENVIRONMENT_VARIABLE} to it."#
     )
 }
 
@@ -461,11 +461,19 @@ mod tests {
 
     #[test]
     fn programs_run() {
-        let text = "#include <cstdio>\n#include <cstdlib>\n__global__ void child(int* out) { *out = 7; }\n\
-                    __global__ void parent(int* out) { child<<<1, 1>>>(out); }\n\
-                    int main(int argc, char** argv) {\n    int *there, here = 0;\n    cudaMalloc(&there, 4);\n    \
-                    parent<<<1, 1>>>(there);\n    cudaMemcpy(&here, there, 4, cudaMemcpyDeviceToHost);\n    \
-                    printf(\"%d %s\\n\", here, argv[1]);\n    return atoi(argv[1]);\n}\n";
+        let text = r#"#include <cstdio>
+#include <cstdlib>
+__global__ void child(int* out) { *out = 7; }
+__global__ void parent(int* out) { child<<<1, 1>>>(out); }
+int main(int argc, char** argv) {
+    int *there, here = 0;
+    cudaMalloc(&there, 4);
+    parent<<<1, 1>>>(there);
+    cudaMemcpy(&here, there, 4, cudaMemcpyDeviceToHost);
+    printf("%d %s\n", here, argv[1]);
+    return atoi(argv[1]);
+}
+"#;
         let program = Program::new("a.cu", text);
         let alone = Emulator::get().build(&program).unwrap();
         let together = Emulator::get().build_together(&[&program, &program]).unwrap().unwrap();

@@ -215,9 +215,12 @@ impl Rewritten {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "__global__ void child(int* out, int count) { if (threadIdx.x < count) atomicAdd(&out[threadIdx.x], 1); }\n\
-                        __global__ void parent(int* out, int n) {\n    if (threadIdx.x < n) child<<<1, 32>>>(out, threadIdx.x);\n}\n\
-                        int main() { parent<<<1, 32>>>(nullptr, 5); }\n";
+    const TEXT: &str = r#"__global__ void child(int* out, int count) { if (threadIdx.x < count) atomicAdd(&out[threadIdx.x], 1); }
+__global__ void parent(int* out, int n) {
+    if (threadIdx.x < n) child<<<1, 32>>>(out, threadIdx.x);
+}
+int main() { parent<<<1, 32>>>(nullptr, 5); }
+"#;
 
     #[test]
     fn rewrites_alone_and_in_pairs() {

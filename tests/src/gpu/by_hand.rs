@@ -17,9 +17,10 @@ const WANTED: f64 = 1.2;
 
 /// The Markdown; `None` when no program has such a baseline.
 pub fn markdown(all: &[Results]) -> Option<String> {
-    let mut text = "| time in ms | by hand | its time | fastest rewrite | its time | by hand ÷ rewrite |\n\
-                    | --- | --- | ---: | --- | ---: | ---: |\n"
-        .to_owned();
+    let mut text = r#"| time in ms | by hand | its time | fastest rewrite | its time | by hand ÷ rewrite |
+| --- | --- | ---: | --- | ---: | ---: |
+"#
+    .to_owned();
     let mut ratios = Vec::new();
     let mut missed = Vec::new();
     for case in all.iter().flat_map(cases) {

@@ -161,8 +161,13 @@ fn optimized(all: &[Results]) -> String {
         return String::new();
     };
     format!(
-        "\n| `optimize` against the best of all rewrites that were measured | its time in ms | best | its time in ms | best ÷ optimize |\n\
-         | --- | ---: | --- | ---: | ---: |\n{rows}| geometric mean | | | | {} |\n| least | | | | {} |\n\n{}",
+        r#"
+| `optimize` against the best of all rewrites that were measured | its time in ms | best | its time in ms | best ÷ optimize |
+| --- | ---: | --- | ---: | ---: |
+{rows}| geometric mean | | | | {} |
+| least | | | | {} |
+
+{}"#,
         factor(geometric_mean(ratios.into_iter())),
         factor(Some(least)),
         slower_than_serial("`optimize` slower", &too_slow),
@@ -187,9 +192,9 @@ fn launched_by_threads(all: &[Results]) -> Vec<Results> {
 /// The best rewrite for each program and input.
 fn best_of_each(all: &[Results]) -> String {
     let mut text =
-        "| time in ms | serial | naive | naive, per thread | best rewrite | its time | naive per thread ÷ best \
-                    | serial ÷ best | slower than serial |\n\
-                    | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: |\n"
+        r#"| time in ms | serial | naive | naive, per thread | best rewrite | its time | naive per thread ÷ best | serial ÷ best | slower than serial |
+| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: |
+"#
             .to_owned();
     let mut too_slow = Vec::new();
     for results in all {
@@ -244,9 +249,10 @@ fn best_of_each(all: &[Results]) -> String {
 /// Each rewrite that all programs whose threads launch have been measured with, as the only choice.
 fn choices(all: &[Results]) -> String {
     let all = &launched_by_threads(all);
-    let mut text = "| one choice for all | naive per thread ÷ it | serial ÷ it | too slow against serial |\n\
-                    | --- | ---: | ---: | --- |\n"
-        .to_owned();
+    let mut text = r#"| one choice for all | naive per thread ÷ it | serial ÷ it | too slow against serial |
+| --- | ---: | ---: | --- |
+"#
+    .to_owned();
     let first = all
         .first()
         .map(|results| results.variants.as_slice())

@@ -215,8 +215,10 @@ pub fn load_all(directory: &Path) -> Result<Vec<Results>> {
     paths.iter().map(|path| Results::load(path)).collect()
 }
 
-const NEW_DOCUMENT: &str = "# Measurements\n\n\
-    The tables are made by `gpu-tables` from the files in `tests/gpu/results/`, which `gpu-bench` writes.\n";
+const NEW_DOCUMENT: &str = r#"# Measurements
+
+The tables are made by `gpu-tables` from the files in `tests/gpu/results/`, which `gpu-bench` writes.
+"#;
 
 /// The section with what is said of all programs; a program can't have this name.
 const SUMMARY: &str = "summary";

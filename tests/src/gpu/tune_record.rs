@@ -85,8 +85,9 @@ pub fn load_all(directory: &Path) -> Result<Vec<(String, Tuned)>> {
 pub fn markdown(all: &[(String, Tuned)]) -> Option<String> {
     let (_, first) = all.first()?;
     let mut text = String::from(
-        "| program | as it is, ms | combinations tried | found | ms | best of all | ms | longer | time of the search |\n\
-         | --- | ---: | ---: | --- | ---: | --- | ---: | ---: | ---: |\n",
+        r#"| program | as it is, ms | combinations tried | found | ms | best of all | ms | longer | time of the search |
+| --- | ---: | ---: | --- | ---: | --- | ---: | ---: | ---: |
+"#,
     );
     let time = |ms: Option<f64>| ms.map_or_else(|| "–".to_owned(), milliseconds);
     let name = |point: Option<&String>| point.map_or_else(|| "–".to_owned(), |point| escaped(point));

@@ -84,8 +84,15 @@ pub fn all() -> Vec<Hostile> {
 fn kernels(bytes: usize) -> Files {
     let piece = |k: usize| {
         format!(
-            "__global__ void c{k}(int *out, int n) {{\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) out[i] = {k};\n}}\n\
-             __global__ void p{k}(int *out, int n) {{\n  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) c{k}<<<(n + 31) / 32, 32>>>(out + i, n);\n}}\n"
+            r#"__global__ void c{k}(int *out, int n) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = {k};
+}}
+__global__ void p{k}(int *out, int n) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c{k}<<<(n + 31) / 32, 32>>>(out + i, n);
+}}
+"#
         )
     };
     let count = bytes / piece(10_000).len();

@@ -154,12 +154,22 @@ fn header(number: usize, lines: usize, included: &str, guarded: bool) -> String 
     let body = times(lines / 15, |k| {
         let name = format!("{number}_{k}");
         format!(
-            "#if defined(LIB_FEATURE_{k}) && LIB_VERSION >= {k}\n#define LIB_CALL_{name} __device__ __forceinline__\n#elif !defined(LIB_NONE)\n\
-             #define LIB_CALL_{name} __host__ __device__ inline\n#else\n#define LIB_CALL_{name} inline\n#endif\n\
-             #ifndef LIB_MAX_{k}\n#define LIB_MAX_{k} {number}\n#endif\n\
-             template <class T> struct Thing{name} {{\n  T value; LIB_CALL_{name} T get(int i) const {{ return i < LIB_MAX_{k} ? value : T(i); }}\n}};\n\
-             LIB_CALL_{name} int function{name}(int x) {{ Thing{name}<int> t{{x}}; return t.get(x) + {k}; }}\n\
-             extern int external{name};\n"
+            r#"#if defined(LIB_FEATURE_{k}) && LIB_VERSION >= {k}
+#define LIB_CALL_{name} __device__ __forceinline__
+#elif !defined(LIB_NONE)
+#define LIB_CALL_{name} __host__ __device__ inline
+#else
+#define LIB_CALL_{name} inline
+#endif
+#ifndef LIB_MAX_{k}
+#define LIB_MAX_{k} {number}
+#endif
+template <class T> struct Thing{name} {{
+  T value; LIB_CALL_{name} T get(int i) const {{ return i < LIB_MAX_{k} ? value : T(i); }}
+}};
+LIB_CALL_{name} int function{name}(int x) {{ Thing{name}<int> t{{x}}; return t.get(x) + {k}; }}
+extern int external{name};
+"#
         )
     });
     match guarded {

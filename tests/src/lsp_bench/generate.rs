@@ -12,9 +12,16 @@ const LINES_OF_GROUP: usize = 40;
 const GROUPS_OF_FILE: usize = 9;
 
 /// What a source begins with when no header does it.
-const HEAD: &str = "#include <cuda_runtime.h>\n\n\
-#define BLOCKS(n, threads) (((n) + (threads) - 1) / (threads))\n\n\
-/// The edges of a vertex.\nstruct Edges {\n    int begin;\n    int count;\n};\n";
+const HEAD: &str = r#"#include <cuda_runtime.h>
+
+#define BLOCKS(n, threads) (((n) + (threads) - 1) / (threads))
+
+/// The edges of a vertex.
+struct Edges {
+    int begin;
+    int count;
+};
+"#;
 
 /// How the files of a workspace belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,14 +160,34 @@ fn group(i: &str, kind: usize) -> String {
         ),
     };
     format!(
-        "{weight}\n{head} {{\n{edge}    if (e < count_) {{\n        int u = col[begin_ + e];\n        int d = weight_{i}(w, begin_ + e);\n        \
-         if (dist[u] > level + d) {{\n            dist[u] = level + d;\n        }}\n    }}\n}}\n\n\
-         __global__ void parent_{i}(const int* row, const int* col, const int* w, int* dist, int level, int n) {{\n    \
-         int v = blockIdx.x * blockDim.x + threadIdx.x;\n    if (v >= n) return;\n    int begin = row[v];\n    \
-         int count = row[v + 1] - begin;\n    if (dist[v] == level && count > 0) {{\n        {launch}\n    }}\n}}\n\n\
-         void run_{i}(const int* row, const int* col, const int* w, int* dist, int n) {{\n    \
-         for (int level = 0; level < 10; ++level) {{\n        \
-         parent_{i}<<<BLOCKS(n, 256), 256>>>(row, col, w, dist, level, n);\n    }}\n    cudaDeviceSynchronize();\n}}\n"
+        r#"{weight}
+{head} {{
+{edge}    if (e < count_) {{
+        int u = col[begin_ + e];
+        int d = weight_{i}(w, begin_ + e);
+        if (dist[u] > level + d) {{
+            dist[u] = level + d;
+        }}
+    }}
+}}
+
+__global__ void parent_{i}(const int* row, const int* col, const int* w, int* dist, int level, int n) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v >= n) return;
+    int begin = row[v];
+    int count = row[v + 1] - begin;
+    if (dist[v] == level && count > 0) {{
+        {launch}
+    }}
+}}
+
+void run_{i}(const int* row, const int* col, const int* w, int* dist, int n) {{
+    for (int level = 0; level < 10; ++level) {{
+        parent_{i}<<<BLOCKS(n, 256), 256>>>(row, col, w, dist, level, n);
+    }}
+    cudaDeviceSynchronize();
+}}
+"#
     )
 }
 

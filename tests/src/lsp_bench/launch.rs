@@ -215,10 +215,18 @@ fn literal_end(rest: &[u8], quote: u8) -> usize {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "#define CHECK(x) do { \\\n  if (x) { } } while (0)\n// void no() {\nstruct S { int f() { return '}'; } };\n\
-        template <int W> __global__ void __launch_bounds__(128) child(int* a) { a[0] = W; }\n\
-        __global__ void parent(int* a) {\n    if (a[0]) { child<3><<<1, 2>>>(a); }\n}\n\
-        void host() { parent<<<1, 1>>>(0); const char* s = \"{\"; }\nint other(int x) { return x; }\nint main() { host(); }\n";
+    const TEXT: &str = r#"#define CHECK(x) do { \
+  if (x) { } } while (0)
+// void no() {
+struct S { int f() { return '}'; } };
+template <int W> __global__ void __launch_bounds__(128) child(int* a) { a[0] = W; }
+__global__ void parent(int* a) {
+    if (a[0]) { child<3><<<1, 2>>>(a); }
+}
+void host() { parent<<<1, 1>>>(0); const char* s = "{"; }
+int other(int x) { return x; }
+int main() { host(); }
+"#;
 
     #[test]
     fn functions_are_found() {

@@ -79,11 +79,13 @@ mod tests {
     #[test]
     fn operators_that_may_change_an_operand() {
         let mut host = Host::new();
-        let text = "struct Reader { int n; __device__ int& operator[](int i) { return n; }\n  __device__ int operator()(int i) const { return n; } };\n\
-                    __device__ Reader& operator>>(Reader& r, int& x) { x = ++r.n; return r; }\n\
-                    __device__ float3 operator*(const float3& a, float b) { return a; }\n\
-                    __device__ inline float3 operator + (float3 a, float3 b) { return a; }\n\
-                    inline __host__ __device__ void operator+=(float3& a, float3 b) { a.x += b.x; }\n";
+        let text = r#"struct Reader { int n; __device__ int& operator[](int i) { return n; }
+  __device__ int operator()(int i) const { return n; } };
+__device__ Reader& operator>>(Reader& r, int& x) { x = ++r.n; return r; }
+__device__ float3 operator*(const float3& a, float b) { return a; }
+__device__ inline float3 operator + (float3 a, float3 b) { return a; }
+inline __host__ __device__ void operator+=(float3& a, float3 b) { a.x += b.x; }
+"#;
         let file = host.set_file(Path::new("/a.cu"), text);
         let db = host.db();
         let names: Vec<String> = items(db, file)

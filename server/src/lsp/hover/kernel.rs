@@ -9,7 +9,7 @@ use super::super::measured;
 use super::super::state::Snapshot;
 use super::generated;
 use crate::describe::{Describe, launchers, recursion};
-use crate::launches::{Site, by_function, of_kernel};
+use crate::launches::{LaunchSite, by_function, of_kernel};
 
 /// At most this many launches of a kernel are listed.
 const MAX_LISTED: usize = 20;
@@ -63,7 +63,7 @@ fn head(snapshot: &Snapshot, kernel: FunctionItem<'_>) -> String {
     lines.join("\n    ")
 }
 
-fn launches_of(describe: &Describe<'_>, sites: &[Site<'_>], home: &str) -> String {
+fn launches_of(describe: &Describe<'_>, sites: &[LaunchSite<'_>], home: &str) -> String {
     let mut recursive = None;
     let rows: Vec<Vec<String>> = sites
         .iter()
@@ -96,7 +96,7 @@ fn launches_of(describe: &Describe<'_>, sites: &[Site<'_>], home: &str) -> Strin
     out
 }
 
-fn launched_from(describe: &Describe<'_>, sites: &[Site<'_>], home: &str) -> String {
+fn launched_from(describe: &Describe<'_>, sites: &[LaunchSite<'_>], home: &str) -> String {
     let db = describe.db;
     let rows: Vec<Vec<String>> = sites
         .iter()

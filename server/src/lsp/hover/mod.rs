@@ -17,7 +17,7 @@ use super::convert::path_of;
 use super::markdown::{aligned, describe};
 use super::measured;
 use super::state::Snapshot;
-use crate::launches::{Site, function_at, overlapping, place_in};
+use crate::launches::{LaunchSite, function_at, overlapping, place_in};
 
 /// What to show at a position.
 pub fn hover(snapshot: &Snapshot, params: &HoverParams) -> Option<Hover> {
@@ -106,7 +106,7 @@ fn kernel_at<'db>(
     snapshot: &'db Snapshot,
     file: SourceFile,
     offset: u32,
-    host_launch: Option<&Site<'db>>,
+    host_launch: Option<&LaunchSite<'db>>,
 ) -> Option<(FunctionItem<'db>, FileRange)> {
     let db = &snapshot.db;
     if let Some(site) = host_launch

@@ -7,7 +7,7 @@ use gridfuse_analysis::facts::uniformity::{Cause, Level, Uniformity};
 
 use super::super::markdown::{code, describe, link, source_line, table, words};
 use super::super::state::Snapshot;
-use crate::launches::Site;
+use crate::launches::LaunchSite;
 
 /// What an operand is for.
 pub enum Role {
@@ -24,7 +24,7 @@ pub enum Role {
 }
 
 /// The operands of a launch, as far as they are written.
-pub fn of<'s>(site: &Site<'s>) -> Vec<(Role, &'s Operand)> {
+pub fn of<'s>(site: &LaunchSite<'s>) -> Vec<(Role, &'s Operand)> {
     let facts = site.facts;
     // All of a launch that comes out of a macro has the place of the macro's use.
     if facts.from_macro {
@@ -46,7 +46,7 @@ pub fn of<'s>(site: &Site<'s>) -> Vec<(Role, &'s Operand)> {
 }
 
 /// The text about the operand at `offset`; `None` where there is none.
-pub fn at(snapshot: &Snapshot, site: &Site<'_>, offset: u32) -> Option<(String, FileRange)> {
+pub fn at(snapshot: &Snapshot, site: &LaunchSite<'_>, offset: u32) -> Option<(String, FileRange)> {
     let (role, operand) = of(site)
         .into_iter()
         .find(|(_, operand)| site.at(&snapshot.db, operand.span).range.touches(offset))?;
@@ -57,7 +57,7 @@ pub fn at(snapshot: &Snapshot, site: &Site<'_>, offset: u32) -> Option<(String, 
 }
 
 /// The text about an operand.
-pub fn markdown(snapshot: &Snapshot, site: &Site<'_>, role: &Role, operand: &Operand) -> String {
+pub fn markdown(snapshot: &Snapshot, site: &LaunchSite<'_>, role: &Role, operand: &Operand) -> String {
     let child = site.facts.kernel_name.as_deref().unwrap_or("a kernel");
     let mut out = match role {
         Role::Grid => format!("**grid size** of the launch of `{child}`"),
@@ -105,7 +105,7 @@ fn groups(level: Level) -> String {
     table(&["threads of", level.name()], &rows)
 }
 
-fn reasons(snapshot: &Snapshot, site: &Site<'_>, uniformity: &Uniformity) -> String {
+fn reasons(snapshot: &Snapshot, site: &LaunchSite<'_>, uniformity: &Uniformity) -> String {
     let mut out = String::new();
     if let Some(why) = &uniformity.why {
         out.push_str(&format!("{}{}\n", words(&why.text), at_line(snapshot, site, why)));
@@ -120,14 +120,14 @@ fn reasons(snapshot: &Snapshot, site: &Site<'_>, uniformity: &Uniformity) -> Str
     out
 }
 
-fn at_line(snapshot: &Snapshot, site: &Site<'_>, cause: &Cause) -> String {
+fn at_line(snapshot: &Snapshot, site: &LaunchSite<'_>, cause: &Cause) -> String {
     if cause.span == Span::default() {
         return String::new();
     }
     format!(" ({})", place_link(snapshot, site, cause.span))
 }
 
-fn place_link(snapshot: &Snapshot, site: &Site<'_>, span: Span) -> String {
+fn place_link(snapshot: &Snapshot, site: &LaunchSite<'_>, span: Span) -> String {
     describe(snapshot, |describe| {
         let home = describe.place(site.place).path;
         link(&describe.place(site.at(&snapshot.db, span)), &home)

@@ -23,7 +23,7 @@ use self::host_program::{Kernel, Parameter, TemplateParameter};
 use self::spec::{Broken, Spec};
 use super::instrument::launching_kernels;
 use crate::cli::Project;
-use crate::launches::{Site, by_function, function_at};
+use crate::launches::{LaunchSite, by_function, function_at};
 use crate::manifest::KernelRuns;
 
 /// A generated program.
@@ -259,7 +259,7 @@ impl<'a> Sources<'a> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let start = function.start(db);
         let length = u32::try_from(function.text(db).len()).unwrap_or(u32::MAX);
-        let launches = by_function(db, function).iter().any(Site::device_side);
+        let launches = by_function(db, function).iter().any(LaunchSite::device_side);
         Ok(Some(HostProgram {
             path: path.with_file_name(format!("{stem}.gridfuse-run.cu")),
             text: text.into(),

@@ -16,7 +16,7 @@ use gridfuse_codeactions::undo::NOTHING;
 use super::space::{Point, granularity};
 use crate::changes::{Change, record, take};
 use crate::cli::Project;
-use crate::launches::{Site, by_function, function_at, in_file, overlapping};
+use crate::launches::{LaunchSite, by_function, function_at, in_file, overlapping};
 use crate::measure::Recipe;
 use crate::measure::variant::Applied;
 
@@ -163,7 +163,7 @@ fn targets(project: &Project, path: &Path, place: Option<TextRange>) -> Vec<Text
     let Some(file) = project.host.file(path) else {
         return Vec::new();
     };
-    let device = |sites: Vec<Site<'_>>| -> Vec<TextRange> {
+    let device = |sites: Vec<LaunchSite<'_>>| -> Vec<TextRange> {
         let sites = sites.iter().filter(|site| site.device_side());
         sites.map(|site| site.place.range).collect()
     };

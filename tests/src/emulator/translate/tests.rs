@@ -120,8 +120,10 @@ fn launches_in_macros() {
     let text =
         "#define RUN(k, ...) \\\n    k<<<1, 2>>>(__VA_ARGS__)\nvoid f() { RUN(k, 1); TWICE(k<<<1, 2>>>(), 3); }\n";
     let expected = format!(
-        "#define RUN(k, ...) \\\n    ::emu::Launch(__FILE__, __LINE__, 1, 2).kernel(k)(__VA_ARGS__)\n\
-         void f() {{ RUN(k, 1); TWICE({}, 3); }}\n",
+        r#"#define RUN(k, ...) \
+    ::emu::Launch(__FILE__, __LINE__, 1, 2).kernel(k)(__VA_ARGS__)
+void f() {{ RUN(k, 1); TWICE({}, 3); }}
+"#,
         NULLARY.replace(", 1, 1, 2", ", 3, 1, 2")
     );
     assert_eq!(translated(text), expected);
@@ -600,8 +602,26 @@ fn programs_together() {
     assert!(text.starts_with("#include \"gridfuse_emulator.hpp\"\n"), "{text}");
     assert!(
         text.contains(
-            "namespace emu_program_0 {\n#line 1 \"a.cu\"\n\n#line 1 \"h.cuh\"\n\n\nint h;\n\n#line 2 \"a.cu\"\n\n\n\
-             #line 3 \"a.cu\"\n\n#define N 1\nint emu_main() { return 0; }\n\n}\n#undef N\nnamespace emu_program_1 {\n"
+            r#"namespace emu_program_0 {
+#line 1 "a.cu"
+
+#line 1 "h.cuh"
+
+
+int h;
+
+#line 2 "a.cu"
+
+
+#line 3 "a.cu"
+
+#define N 1
+int emu_main() { return 0; }
+
+}
+#undef N
+namespace emu_program_1 {
+"#
         ),
         "{text}"
     );

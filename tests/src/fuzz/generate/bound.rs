@@ -78,8 +78,11 @@ impl Generator {
                 self.feature("argument that becomes a class with a reference");
                 let (class, put) = (self.fresh("View"), self.fresh("put"));
                 self.text(format!(
-                    "struct {class} {{\n    {ty}& to;\n    {by} {class}({ty}& x) : to(x) {{}}\n}};\n\
-                     static {by} void {put}({class} view) {{ {ty}& to = view.to; to = {of_ref}; }}"
+                    r#"struct {class} {{
+    {ty}& to;
+    {by} {class}({ty}& x) : to(x) {{}}
+}};
+static {by} void {put}({class} view) {{ {ty}& to = view.to; to = {of_ref}; }}"#
                 ));
                 vec![text(&format!("{put}({place});"))]
             }

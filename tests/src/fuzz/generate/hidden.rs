@@ -66,24 +66,33 @@ impl Generator {
             4 => {
                 self.feature("conversion of a result");
                 self.text(format!(
-                    "struct {class} {{\n    int b;\n    __device__ operator int() const {{ return b + {builtin}; }}\n}};\n\
-                     static __device__ {class} {make}(int n) {{ return {{n}}; }}"
+                    r#"struct {class} {{
+    int b;
+    __device__ operator int() const {{ return b + {builtin}; }}
+}};
+static __device__ {class} {make}(int n) {{ return {{n}}; }}"#
                 ));
                 only(format!("{make}(0)"))
             }
             5 => {
                 self.feature("conversion of an argument");
                 self.text(format!(
-                    "struct {class} {{\n    int b;\n    __device__ operator int() const {{ return b + {builtin}; }}\n}};\n\
-                     static __device__ int {make}(int n) {{ return n + 1; }}"
+                    r#"struct {class} {{
+    int b;
+    __device__ operator int() const {{ return b + {builtin}; }}
+}};
+static __device__ int {make}(int n) {{ return n + 1; }}"#
                 ));
                 only(format!("{make}({class}{{-1}})"))
             }
             6 => {
                 self.feature("conversion to a result");
                 self.text(format!(
-                    "struct {class} {{\n    int v;\n    __device__ {class}(int x) : v(x + {builtin}) {{}}\n}};\n\
-                     static __device__ {class} {make}(int n) {{ return n; }}"
+                    r#"struct {class} {{
+    int v;
+    __device__ {class}(int x) : v(x + {builtin}) {{}}
+}};
+static __device__ {class} {make}(int n) {{ return n; }}"#
                 ));
                 only(format!("{make}(0).v"))
             }
@@ -100,8 +109,8 @@ impl Generator {
             8 => {
                 self.feature("comma of a class");
                 self.text(format!(
-                    "struct {class} {{ int v; }};\n\
-                     static __device__ int operator,({class} a, int b) {{ return a.v * 0 + b * 0 + {builtin}; }}"
+                    r#"struct {class} {{ int v; }};
+static __device__ int operator,({class} a, int b) {{ return a.v * 0 + b * 0 + {builtin}; }}"#
                 ));
                 Unnamed {
                     before: vec![text(&format!("{class} left{{len}};"))],
@@ -112,8 +121,8 @@ impl Generator {
                 self.feature("operator of a class");
                 let operator = *self.random.pick(&["+", "*", "%", "<<", "^"]);
                 self.text(format!(
-                    "struct {class} {{ int v; }};\n\
-                     static __device__ int operator{operator}({class} a, int b) {{ return a.v * 0 + b * 0 + {builtin}; }}"
+                    r#"struct {class} {{ int v; }};
+static __device__ int operator{operator}({class} a, int b) {{ return a.v * 0 + b * 0 + {builtin}; }}"#
                 ));
                 only(format!("{class}{{len}} {operator} len"))
             }

@@ -111,24 +111,32 @@ impl Generator {
             0 => {
                 self.feature("member of a specialisation");
                 let declared = format!(
-                    "template <class T> struct {class} {{\n    static __device__ int {run}() {{ return 0; }}\n}};\n\
-                     template <> struct {class}<float> {{\n    static __device__ int {run}() {body}\n}};"
+                    r#"template <class T> struct {class} {{
+    static __device__ int {run}() {{ return 0; }}
+}};
+template <> struct {class}<float> {{
+    static __device__ int {run}() {body}
+}};"#
                 );
                 (declared, format!("{class}<float>::{run}()"))
             }
             1 => {
                 self.feature("member of a partial specialisation");
                 let declared = format!(
-                    "template <class T> struct {class} {{\n    static __device__ int {run}() {{ return 0; }}\n}};\n\
-                     template <class T> struct {class}<T*> {{\n    static __device__ int {run}() {body}\n}};"
+                    r#"template <class T> struct {class} {{
+    static __device__ int {run}() {{ return 0; }}
+}};
+template <class T> struct {class}<T*> {{
+    static __device__ int {run}() {body}
+}};"#
                 );
                 (declared, format!("{class}<int*>::{run}()"))
             }
             2 => {
                 self.feature("specialised function");
                 let declared = format!(
-                    "template <class T> __device__ int {run}(T x) {{ return 0; }}\n\
-                     template <> __device__ int {run}<float>(float x) {body}"
+                    r#"template <class T> __device__ int {run}(T x) {{ return 0; }}
+template <> __device__ int {run}<float>(float x) {body}"#
                 );
                 (declared, format!("{run}(1.0f)"))
             }
@@ -136,16 +144,20 @@ impl Generator {
                 self.feature("operator of an enumeration");
                 let operator = *self.random.pick(&["|", "+", "<<", ","]);
                 let declared = format!(
-                    "enum {class} {{ {class}_a, {class}_b }};\n\
-                     static __device__ int operator{operator}({class} x, {class} y) {body}"
+                    r#"enum {class} {{ {class}_a, {class}_b }};
+static __device__ int operator{operator}({class} x, {class} y) {body}"#
                 );
                 (declared, format!("({class}_a {operator} {class}_b)"))
             }
             4 => {
                 self.feature("increment of an enumeration");
                 let declared = format!(
-                    "enum class {class} {{ a, b }};\nstatic __device__ int operator++({class}& x) {body}\n\
-                     static __device__ int {run}() {{\n    {class} x = {class}::a;\n    return ++x;\n}}"
+                    r#"enum class {class} {{ a, b }};
+static __device__ int operator++({class}& x) {body}
+static __device__ int {run}() {{
+    {class} x = {class}::a;
+    return ++x;
+}}"#
                 );
                 (declared, format!("{run}()"))
             }
@@ -153,8 +165,8 @@ impl Generator {
                 self.feature("default argument that does something");
                 let other = self.fresh("other");
                 let declared = format!(
-                    "static __device__ int {other}() {body}\n\
-                     static __device__ int {run}(int k, int value = {other}()) {{ return value; }}"
+                    r#"static __device__ int {other}() {body}
+static __device__ int {run}(int k, int value = {other}()) {{ return value; }}"#
                 );
                 (declared, format!("{run}(1)"))
             }
@@ -162,17 +174,21 @@ impl Generator {
                 self.feature("inherited member");
                 let base = self.fresh("Base");
                 let declared = format!(
-                    "struct {base} {{\n    static __device__ int {run}() {body}\n}};\n\
-                     static __device__ int {run}() {{ return 0; }}\n\
-                     struct {class} : {base} {{\n    static __device__ int size() {{ return 1; }}\n}};"
+                    r#"struct {base} {{
+    static __device__ int {run}() {body}
+}};
+static __device__ int {run}() {{ return 0; }}
+struct {class} : {base} {{
+    static __device__ int size() {{ return 1; }}
+}};"#
                 );
                 (declared, format!("{class}::{run}()"))
             }
             _ => {
                 self.feature("overload with a pack of parameters");
                 let declared = format!(
-                    "static __device__ int {run}(int x) {{ return x * 0; }}\n\
-                     template <class... A> __device__ int {run}(A... all) {body}"
+                    r#"static __device__ int {run}(int x) {{ return x * 0; }}
+template <class... A> __device__ int {run}(A... all) {body}"#
                 );
                 (declared, format!("{run}(1, 2)"))
             }
