@@ -40,6 +40,19 @@ pub(crate) fn end_of_line(bytes: &[u8], at: usize) -> usize {
         .map_or(bytes.len(), |p| at + p)
 }
 
+/// The newline that ends the comment that `//` begins at `at`: a line that ends in a backslash goes on.
+pub(crate) fn end_of_line_comment(bytes: &[u8], at: usize) -> usize {
+    let mut end = end_of_line(bytes, at);
+    while end < bytes.len() {
+        let line = bytes[at..end].strip_suffix(b"\r").unwrap_or(&bytes[at..end]);
+        if line.last() != Some(&b'\\') {
+            break;
+        }
+        end = end_of_line(bytes, end + 1);
+    }
+    end
+}
+
 /// One past the comment that begins at `at`.
 pub(crate) fn end_of_block_comment(bytes: &[u8], at: usize) -> usize {
     let mut next = at + 2;
@@ -137,12 +150,31 @@ pub(crate) fn end_of_directive(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-/// The first byte from `at` on that is neither blank nor tab.
+/// The first byte from `at` on that is neither blank nor tab, form feed nor vertical tab.
 pub(crate) fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
-    while matches!(bytes.get(at), Some(b' ' | b'\t')) {
+    while bytes.get(at).copied().is_some_and(is_blank) {
         at += 1;
     }
     at
+}
+
+/// White space within a line.
+pub(crate) fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | 0x0b | 0x0c)
+}
+
+/// The first byte from `at` on, which is in a directive, that is neither blank nor part of a comment or of the end of a line that goes on.
+pub(crate) fn skip_in_directive(bytes: &[u8], mut at: usize) -> usize {
+    loop {
+        at = skip_blanks(bytes, at);
+        let rest = bytes.get(at..).unwrap_or_default();
+        at = match rest {
+            [b'/', b'*', ..] => end_of_block_comment(bytes, at),
+            [b'\\', b'\n', ..] => at + 2,
+            [b'\\', b'\r', b'\n', ..] => at + 3,
+            _ => return at,
+        };
+    }
 }
 
 /// Index of the bracket that closes the one at `open`, strings and comments skipped; gives up after 4 KiB.
@@ -165,7 +197,7 @@ pub(crate) fn matching(bytes: &[u8], open: usize, opener: u8, closer: u8) -> Opt
                 continue;
             }
             b'/' if bytes.get(at + 1) == Some(&b'/') => {
-                at = end_of_line(bytes, at);
+                at = end_of_line_comment(bytes, at);
                 continue;
             }
             byte if byte == opener => depth += 1,

@@ -233,13 +233,15 @@ pub(crate) fn symbol_of(db: &dyn Db, function: FunctionItem<'_>) -> Option<Strin
     if symbol.starts_with(|c: char| c == '_' || c.is_alphanumeric()) {
         return None;
     }
-    // The grammar takes `>>` for something else.
+    // The grammar takes `>>` for something else, and a name has no `>` where template arguments would end.
     let text = function.text(db);
     let signature = function.signature(db);
     let written = text.get(signature.name_span.start as usize..signature.params_span.start as usize);
-    let written = written.and_then(|name| name.split("operator").last());
-    Some(match symbol {
-        "" => written.unwrap_or("").trim().to_owned(),
+    let written: Option<String> = written
+        .and_then(|name| name.split("operator").last())
+        .map(|symbol| symbol.split_whitespace().collect());
+    Some(match written {
+        Some(written) if symbol.is_empty() || written == "->" || written == "->*" => written,
         _ => symbol.to_owned(),
     })
 }

@@ -20,7 +20,7 @@ use crate::base::preprocess::file_directives;
 use crate::base::preprocess::lines_in_text;
 use crate::base::preprocess::specifier_macros;
 use crate::base::scan::end_of_char;
-use crate::base::scan::end_of_line;
+use crate::base::scan::end_of_line_comment;
 use crate::base::scan::end_of_number;
 use crate::base::scan::end_of_string;
 use crate::base::scan::is_word_start;
@@ -153,7 +153,7 @@ fn is_closed(body: &str, macros: &SpecifierMacros) -> bool {
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         at = match byte {
-            b'/' if bytes.get(at + 1) == Some(&b'/') => end_of_line(bytes, at),
+            b'/' if bytes.get(at + 1) == Some(&b'/') => end_of_line_comment(bytes, at),
             b'"' => end_of_string(bytes, at),
             b'\'' => end_of_char(bytes, at),
             b'0'..=b'9' => end_of_number(bytes, at),

@@ -178,6 +178,18 @@ pub fn line_end(text: &str, at: usize) -> usize {
     }
 }
 
+/// The same, where a line that ends in a backslash, as that of a macro or of a comment may, goes on with the next one.
+pub fn logical_line_end(text: &str, at: usize) -> usize {
+    let mut end = line_end(text, at);
+    while text.get(at..end).is_some_and(|line| line.ends_with('\\')) {
+        let Some(newline) = text.get(end..).and_then(|t| t.find('\n')) else {
+            break;
+        };
+        end = line_end(text, end + newline + 1);
+    }
+    end
+}
+
 /// The indentation of the line that holds `at`.
 pub fn indent_at(text: &str, at: usize) -> &str {
     let line = text.get(line_start(text, at)..).unwrap_or("");
@@ -284,5 +296,10 @@ mod tests {
         assert_eq!(whole_lines(shared, 13, 15), (12, 15));
         assert_eq!(indent_at(text, 7), "  ");
         assert_eq!(line_end(text, 7), 8);
+        let goes_on = "a; // b \\\n  c\nd;";
+        assert_eq!(logical_line_end(goes_on, 1), goes_on.len() - 3);
+        let goes_on = "a; // b \\\r\n  c\r\nd;";
+        assert_eq!(logical_line_end(goes_on, 1), goes_on.len() - 4);
+        assert_eq!(logical_line_end("a \\", 0), 3);
     }
 }

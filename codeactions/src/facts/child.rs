@@ -461,6 +461,21 @@ fn word_before(text: &str, from: usize, at: usize) -> Option<String> {
 
 /// Refuses a function of which it isn't certain that it is a kernel, or what kind of one.
 pub fn refuse_uncertain(db: &dyn Db, item: FunctionItem<'_>, refusals: &mut Refusals) {
+    let aliases = &visible_names(db, item.file(db)).aliases;
+    let redefined = ctype::SYNONYMS.iter().find_map(|name| {
+        let target = aliases.get(*name)?;
+        (ctype::normalize(target) != ctype::normalize(name)).then_some((name, target))
+    });
+    if let Some((name, target)) = redefined {
+        let name_span = item.signature(db).name_span.shift(item.start(db));
+        refusals.add(
+            format!("`{name}` stands for `{target}` in this program, not for the type that it is elsewhere; call it otherwise"),
+            Some(FileRange {
+                file: item.file(db),
+                range: name_span,
+            }),
+        );
+    }
     let Some(span) = item.signature(db).uncertain else {
         return;
     };

@@ -9,6 +9,11 @@ use gridfuse_analysis::hir::{BinOp, ExprId, ExprKind, Literal, Name, UnOp};
 use crate::facts::calls;
 use crate::facts::site::Site;
 
+/// Names that [`normalize`] takes for other ones.
+pub const SYNONYMS: [&str; 9] = [
+    "int32_t", "uint32_t", "uint", "uint8_t", "uchar", "int8_t", "int16_t", "uint16_t", "ushort",
+];
+
 /// A type name with its synonyms made one: `unsigned` is `unsigned int`, `std::size_t` is `size_t`.
 pub fn normalize(base: &str) -> String {
     let base = base.trim().trim_start_matches("::");

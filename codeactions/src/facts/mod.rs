@@ -18,6 +18,7 @@ pub(crate) mod instance;
 pub(crate) mod launch_errors;
 pub(crate) mod movable;
 pub(crate) mod moved;
+pub mod operand;
 pub mod order;
 pub(crate) mod plain_pointer;
 pub(crate) mod program;

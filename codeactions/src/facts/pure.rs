@@ -69,6 +69,8 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
             return None;
         }
         ExprKind::Name(Name::Local(binding)) if body.binding(*binding).ty.volatile => return Some(expr),
+        // Each use is another number.
+        ExprKind::Name(Name::Other(name)) if name == COUNTER => return Some(expr),
         _ => {}
     }
     match operands(body, expr) {
@@ -76,6 +78,9 @@ pub fn not_repeatable(site: &Site<'_>, expr: ExprId) -> Option<ExprId> {
         None => Some(expr),
     }
 }
+
+/// The compiler counts the uses of this macro.
+const COUNTER: &str = "__COUNTER__";
 
 /// Whether what is called by this name computes from its arguments and from memory, and changes nothing.
 fn calls_pure(site: &Site<'_>, name: &str) -> bool {

@@ -109,7 +109,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     let indent = style::indent_at(&text, at.start as usize).to_owned();
     let code = format!("{}{indent}cudaStreamDestroy({name});", style.newline);
     // Behind a comment in the same line.
-    let end = style::line_end(&text, at.end as usize);
+    let end = style::logical_line_end(&text, at.end as usize);
     let rest = text.get(at.end as usize..end).unwrap_or("");
     let whole = rest.trim().is_empty() || rest.trim_start().starts_with("//");
     let at = if whole && !rest.trim().is_empty() {

@@ -9,10 +9,10 @@ use crate::api::refusal::Refusals;
 use crate::api::rewrite::{Family, Measured, Offered, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
-use crate::edit::lex;
 use crate::edit::style;
 use crate::emit::target;
 use crate::facts::ctype;
+use crate::facts::operand::compared;
 use crate::facts::pure;
 use crate::facts::site::Site;
 use crate::facts::surroundings;
@@ -167,10 +167,6 @@ fn refuse_twice_or_not_at_all(site: &Site<'_>, expr: ExprId, refusals: &mut Refu
 
 /// The condition under which there are blocks. `number` is what decides it, and `ty` its type.
 fn condition(site: &Site<'_>, wanted: &Wanted, ty: Option<&str>, number: &str) -> String {
-    let simple = matches!(
-        site.body.expr(wanted.expr).kind,
-        ExprKind::Name(_) | ExprKind::Field { .. } | ExprKind::Paren(_) | ExprKind::Index { .. }
-    );
     let no_blocks_below = match wanted.form {
         Form::Blocks => ty == Some("int"),
         Form::RoundedUp { int } => int,
@@ -181,11 +177,7 @@ fn condition(site: &Site<'_>, wanted: &Wanted, ty: Option<&str>, number: &str) -
     } else {
         "!="
     };
-    if simple || lex::code_tokens(number).len() == 1 {
-        format!("{number} {operator} 0")
-    } else {
-        format!("({number}) {operator} 0")
-    }
+    format!("{} {operator} 0", compared(site, wanted.expr, number, 1))
 }
 
 /// What a number says about the grid.

@@ -29,6 +29,7 @@ use crate::facts::guard::Guard;
 use crate::facts::launch_errors;
 use crate::facts::movable;
 use crate::facts::movable::Form;
+use crate::facts::operand::compared;
 use crate::facts::order;
 use crate::facts::pure;
 use crate::facts::read_only::all_restrict;
@@ -652,16 +653,8 @@ fn replace_launch(
     let call = style.list(column, &prefix, &items, ");").replace('\n', "\n\t");
     let condition = |constant: String| match count {
         Some(count) => {
-            let source = site.expr_source(count.expr);
-            let simple = matches!(
-                site.body.expr(count.expr).kind,
-                ExprKind::Name(_) | ExprKind::Field { .. } | ExprKind::Paren(_)
-            );
-            if simple || lex::code_tokens(source).len() <= 3 {
-                format!("{source} < {constant}")
-            } else {
-                format!("({source}) < {constant}")
-            }
+            let count = compared(site, count.expr, site.expr_source(count.expr), 3);
+            format!("{count} < {constant}")
         }
         None => format!("gridfuse::below_threshold({grid}, {block}, {constant})"),
     };

@@ -10,7 +10,9 @@ use std::collections::HashSet;
 use super::directives::Directive;
 use crate::base::budget::GROUPS;
 use crate::base::preprocess::{Branch, TokenKind, lex};
-use crate::base::scan::{blank, end_of_block_comment, end_of_char, end_of_line, end_of_string, is_word_start, word_at};
+use crate::base::scan::{
+    blank, end_of_block_comment, end_of_char, end_of_line_comment, end_of_string, is_word_start, word_at,
+};
 use crate::base::span::TextRange;
 
 struct Group {
@@ -195,8 +197,8 @@ fn inside_constructs(text: &str) -> HashSet<usize> {
 fn next_word(bytes: &[u8], mut at: usize) -> Option<&str> {
     loop {
         match bytes.get(at)? {
-            b' ' | b'\t' | b'\r' | b'\n' => at += 1,
-            b'/' if bytes.get(at + 1) == Some(&b'/') => at = end_of_line(bytes, at),
+            b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c => at += 1,
+            b'/' if bytes.get(at + 1) == Some(&b'/') => at = end_of_line_comment(bytes, at),
             b'/' if bytes.get(at + 1) == Some(&b'*') => at = end_of_block_comment(bytes, at),
             byte if is_word_start(*byte) => {
                 let len = bytes[at..]
@@ -225,12 +227,12 @@ fn whole(bytes: &[u8], start: usize, end: usize) -> bool {
                 at += 1;
                 continue;
             }
-            b' ' | b'\t' | b'\r' => {
+            b' ' | b'\t' | b'\r' | 0x0b | 0x0c => {
                 at += 1;
                 continue;
             }
             b'/' if bytes.get(at + 1) == Some(&b'/') => {
-                at = end_of_line(bytes, at);
+                at = end_of_line_comment(bytes, at);
                 continue;
             }
             b'/' if bytes.get(at + 1) == Some(&b'*') => {

@@ -1,8 +1,8 @@
 //! The preprocessor's lines of a text.
 
 use crate::base::scan::{
-    end_of_block_comment, end_of_char, end_of_directive, end_of_line, end_of_number, end_of_raw_string, end_of_string,
-    is_raw_prefix, is_word_start, skip_blanks, word_at,
+    end_of_block_comment, end_of_char, end_of_directive, end_of_line_comment, end_of_number, end_of_raw_string,
+    end_of_string, is_blank, is_raw_prefix, is_word_start, skip_in_directive, word_at,
 };
 
 /// A directive line: where it stands, continuation lines included, and its name.
@@ -19,19 +19,39 @@ pub struct Directive {
 impl Directive {
     /// The directive at the `#` that stands at `at`.
     pub(super) fn at(text: &str, at: usize) -> Directive {
-        let name = skip_blanks(text.as_bytes(), at + 1);
         Directive {
             start: at,
             end: end_of_directive(text.as_bytes(), at),
-            name: word_at(text, name).unwrap_or("").to_owned(),
+            name: name_at(text, at).0,
         }
     }
 
     /// What stands behind the name, as written.
     pub fn rest<'t>(&self, text: &'t str) -> &'t str {
-        let name = skip_blanks(text.as_bytes(), self.start + 1);
-        text.get(name + self.name.len()..self.end).unwrap_or("")
+        text.get(name_at(text, self.start).1..self.end).unwrap_or("")
     }
+}
+
+/// The name of the directive that begins at `at`, and where it ends: the end of a line that goes on may stand in the middle of it.
+fn name_at(text: &str, at: usize) -> (String, usize) {
+    let bytes = text.as_bytes();
+    let mark = if bytes.get(at) == Some(&b'%') { 2 } else { 1 };
+    let mut end = skip_in_directive(bytes, at + mark);
+    let mut name = String::new();
+    while let Some(word) = word_at(text, end) {
+        name.push_str(word);
+        end += word.len();
+        let next = match bytes.get(end..).unwrap_or_default() {
+            [b'\\', b'\n', ..] => end + 2,
+            [b'\\', b'\r', b'\n', ..] => end + 3,
+            _ => break,
+        };
+        if word_at(text, next).is_none() {
+            break;
+        }
+        end = next;
+    }
+    (name, end)
 }
 
 /// All directives of a text, in order.
@@ -43,18 +63,19 @@ pub fn directives(text: &str) -> Vec<Directive> {
     while let Some(&byte) = bytes.get(at) {
         let fresh = std::mem::replace(&mut line_fresh, false);
         at = match byte {
-            b'\n' | b' ' | b'\t' | b'\r' => {
+            _ if matches!(byte, b'\n' | b'\r') || is_blank(byte) => {
                 line_fresh = fresh || byte == b'\n';
                 at + 1
             }
-            b'/' if bytes.get(at + 1) == Some(&b'/') => end_of_line(bytes, at),
+            b'/' if bytes.get(at + 1) == Some(&b'/') => end_of_line_comment(bytes, at),
             b'/' if bytes.get(at + 1) == Some(&b'*') => {
                 line_fresh = fresh;
                 end_of_block_comment(bytes, at)
             }
             b'"' => end_of_string(bytes, at),
             b'\'' => end_of_char(bytes, at),
-            b'#' if fresh => {
+            // `%:` is another spelling of `#`.
+            b'#' | b'%' if fresh && (byte == b'#' || bytes.get(at + 1) == Some(&b':')) => {
                 let directive = Directive::at(text, at);
                 let end = directive.end;
                 found.push(directive);

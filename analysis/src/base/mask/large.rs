@@ -3,7 +3,7 @@
 use super::directives::Directive;
 use crate::base::budget::{BRACKETS, DECLARATION_BYTES, FUNCTION_BYTES, SCOPES, UNCLOSED_BYTES};
 use crate::base::scan::{
-    blank, end_of_block_comment, end_of_char, end_of_line, end_of_number, end_of_raw_string, end_of_string,
+    blank, end_of_block_comment, end_of_char, end_of_line_comment, end_of_number, end_of_raw_string, end_of_string,
 };
 use crate::base::scan::{is_raw_prefix, is_word_start};
 use crate::base::span::TextRange;
@@ -64,7 +64,7 @@ fn search(bytes: &[u8], directives: &[Directive], found: &mut Vec<(usize, usize)
         }
         let byte = bytes[at];
         let end = match byte {
-            b' ' | b'\t' | b'\r' | b'\n' => {
+            b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c => {
                 at += 1;
                 continue;
             }
@@ -73,7 +73,7 @@ fn search(bytes: &[u8], directives: &[Directive], found: &mut Vec<(usize, usize)
                 continue;
             }
             b'/' if bytes.get(at + 1) == Some(&b'/') => {
-                at = end_of_line(bytes, at);
+                at = end_of_line_comment(bytes, at);
                 continue;
             }
             b'/' if bytes.get(at + 1) == Some(&b'*') => {

@@ -18,8 +18,8 @@ use tree_sitter::{InputEdit, Point, Tree};
 use crate::base::budget::FILE_BYTES;
 use crate::base::preprocess::{Branch, SpecifierMacros, SpecifierUse, Specifiers};
 use crate::base::scan::{
-    blank, commas, end_of_block_comment, end_of_char, end_of_line, end_of_number, end_of_raw_string, end_of_string,
-    is_raw_prefix, is_word_start, matching, skip_space, word_at,
+    blank, commas, end_of_block_comment, end_of_char, end_of_line_comment, end_of_number, end_of_raw_string,
+    end_of_string, is_raw_prefix, is_word_start, matching, skip_space, word_at,
 };
 use crate::base::span::TextRange;
 use conditionals::Conditionals;
@@ -194,8 +194,8 @@ impl Masker<'_> {
                     self.at += 1;
                     continue;
                 }
-                b' ' | b'\t' | b'\r' => self.at += 1,
-                b'/' if bytes.get(at + 1) == Some(&b'/') => self.at = end_of_line(bytes, at),
+                b' ' | b'\t' | b'\r' | 0x0b | 0x0c => self.at += 1,
+                b'/' if bytes.get(at + 1) == Some(&b'/') => self.at = end_of_line_comment(bytes, at),
                 b'/' if bytes.get(at + 1) == Some(&b'*') => self.at = end_of_block_comment(bytes, at),
                 _ => {
                     let fresh = std::mem::replace(&mut self.line_fresh, false);

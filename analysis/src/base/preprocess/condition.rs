@@ -18,7 +18,10 @@ pub(super) fn holds<'a>(
 ) -> Option<bool> {
     let resolved = resolve_defined(tokens(text), state)?;
     let expanded = Expander::new(find).expand(resolved).ok()?;
+    // No digit is a `u`.
+    let is_unsigned = |t: &Token| t.kind == TokenKind::Number && t.text.contains(['u', 'U']);
     let mut parser = Parser {
+        unsigned: expanded.iter().any(is_unsigned),
         tokens: &expanded,
         at: 0,
         depth: 0,
@@ -72,6 +75,8 @@ type Value = Option<Option<i128>>;
 
 struct Parser<'a> {
     tokens: &'a [Token],
+    /// A number is unsigned: what is negative next to it is a large number.
+    unsigned: bool,
     at: usize,
     depth: u32,
     state: &'a dyn Fn(&str) -> MacroState,
@@ -122,8 +127,13 @@ impl Parser<'_> {
             };
             self.at += 1;
             let right = self.binary(strength + 1)?;
-            left = combine(&operator, left, right)?;
+            left = self.followed(combine(&operator, left, right)?);
         }
+    }
+
+    /// The value, unless it needs unsigned arithmetic.
+    fn followed(&self, value: Option<i128>) -> Option<i128> {
+        value.filter(|v| *v >= 0 || !self.unsigned)
     }
 
     fn unary(&mut self) -> Value {
@@ -169,7 +179,7 @@ impl Parser<'_> {
             _ => return None,
         };
         self.depth -= 1;
-        Some(value)
+        Some(self.followed(value))
     }
 
     fn skip_parentheses(&mut self) -> Option<()> {
@@ -303,6 +313,7 @@ mod tests {
             "defined SOMEHOW",
             "1'000 == 1000",
             "100L == 100u",
+            "ARCH - 100 >= 700u",
             "1 /* c */ // d",
         ] {
             if text.starts_with('\'') {
@@ -348,6 +359,11 @@ mod tests {
             "1.5 > 1",
             "18446744073709551615 > 0",
             "1 << 70",
+            "-1 < 0u",
+            "ONE - 2 < 0U",
+            "~0u > 5",
+            "1u - 2 > 0",
+            "0 - 1 < 0xFul",
             "@",
             "1 = 1",
         ] {

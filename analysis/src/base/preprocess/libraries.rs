@@ -49,7 +49,7 @@ pub(super) fn is_of_a_library(item: &IncludeItem) -> bool {
 
 /// A name that a library may define, or the compiler.
 pub(super) fn may_be_of_a_library(name: &str) -> bool {
-    const NAMES: [&str; 34] = [
+    const NAMES: [&str; 41] = [
         "NDEBUG",
         "WIN32",
         "WIN64",
@@ -84,15 +84,48 @@ pub(super) fn may_be_of_a_library(name: &str) -> bool {
         "major",
         "minor",
         "EXIT_FAILURE",
+        "TIME_UTC",
+        "WNOHANG",
+        "WUNTRACED",
+        "CHAR_BIT",
+        "WORD_BIT",
+        "LONG_BIT",
+        "PIPE_BUF",
     ];
-    const STARTS: [&str; 22] = [
+    const STARTS: [&str; 26] = [
         "_", "CUDA", "CUDART", "CUDNN", "CUBLAS", "CUFFT", "CURAND", "CUSPARSE", "NCCL", "THRUST_", "CUB_", "NV_",
-        "M_", "FLT_", "DBL_", "LDBL_", "FP_", "INT_", "UINT_", "EXIT_", "SIG", "CU_",
+        "M_", "FLT_", "DBL_", "LDBL_", "FP_", "INT_", "UINT_", "EXIT_", "SIG", "CU_", "L_", "SEEK_", "FE_", "LC_",
     ];
     // `INT_MAX`, `SIZE_MAX`, `RAND_MAX`.
-    const LIMITS: [&str; 17] = [
-        "CHAR", "SCHAR", "UCHAR", "SHRT", "USHRT", "LONG", "ULONG", "LLONG", "ULLONG", "SIZE", "SSIZE", "PTRDIFF",
-        "RAND", "PATH", "NAME", "WCHAR", "WINT",
+    const LIMITS: [&str; 28] = [
+        "CHAR",
+        "SCHAR",
+        "UCHAR",
+        "SHRT",
+        "USHRT",
+        "LONG",
+        "ULONG",
+        "LLONG",
+        "ULLONG",
+        "SIZE",
+        "SSIZE",
+        "PTRDIFF",
+        "RAND",
+        "PATH",
+        "NAME",
+        "WCHAR",
+        "WINT",
+        "LINE",
+        "FOPEN",
+        "TMP",
+        "MB_LEN",
+        "IOV",
+        "OPEN",
+        "ARG",
+        "HOST_NAME",
+        "LOGIN_NAME",
+        "SYMLOOP",
+        "NGROUPS",
     ];
     let limit = name.strip_suffix("_MAX").or_else(|| name.strip_suffix("_MIN"));
     NAMES.contains(&name)

@@ -45,6 +45,8 @@ pub enum Line {
     /// `None`: what is included isn't a plain name.
     Include(Option<IncludeItem>),
     PragmaOnce,
+    /// `#pragma pop_macro("X")`: it means what it meant earlier.
+    PopMacro(String),
     /// `#error`: what is compiled doesn't reach it.
     Error,
     /// A pragma, a `#line`, or something that isn't understood.
@@ -53,6 +55,8 @@ pub enum Line {
 
 /// Reads what stands behind a directive's name.
 pub(super) fn line(name: &str, rest: &str) -> Line {
+    // Lines are put together before words are told apart.
+    let rest = &rest.replace("\\\r\n", "").replace("\\\n", "");
     let first = || {
         let words = tokens(rest);
         words
@@ -74,6 +78,10 @@ pub(super) fn line(name: &str, rest: &str) -> Line {
         "undef" => first().map_or(Line::Other, Line::Undef),
         "include" | "include_next" | "import" => Line::Include(IncludeItem::parse(rest)),
         "pragma" if first().as_deref() == Some("once") => Line::PragmaOnce,
+        "pragma" if first().as_deref() == Some("pop_macro") => {
+            let name = rest.split('"').nth(1);
+            name.map_or(Line::Other, |name| Line::PopMacro(name.trim().to_owned()))
+        }
         "error" => Line::Error,
         _ => Line::Other,
     }

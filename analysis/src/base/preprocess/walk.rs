@@ -606,6 +606,9 @@ impl<'w, 'db> Walk<'w, 'db> {
                     }
                 }
                 Line::Undef(name) => self.set(name, MacroState::Undefined),
+                Line::PopMacro(name) => self.set(name, MacroState::Unknown),
+                // A macro names the file.
+                Line::Include(None) => self.unseen = true,
                 Line::Include(Some(item)) => self.include(file, line, item),
                 Line::PragmaOnce => {
                     self.once.insert(file);

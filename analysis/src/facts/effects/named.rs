@@ -79,6 +79,10 @@ impl<'db> Named<'db> {
             self.does(What::OwnName, name, at, at);
             return;
         }
+        if name == "__COUNTER__" {
+            self.unknown("`__COUNTER__`, another number at each use", at, at);
+            return;
+        }
         if self.is_uncertain(last, at, at) {
             return;
         }
@@ -94,6 +98,13 @@ impl<'db> Named<'db> {
     /// A call by a name that isn't local. `means`: see [`callee`](crate::facts::callee::callee).
     pub(super) fn call(&mut self, name: &str, means: &Callee<'db>, span: Span, at: Span) {
         let last = unqualified(name);
+        // The default argument of a parameter says where it stands, too.
+        if matches!(last, "__builtin_FUNCTION" | "__builtin_source_location")
+            || name.ends_with("source_location::current")
+        {
+            self.does(What::OwnName, format!("{last}()"), span, at);
+            return;
+        }
         // A function or class that only the template's arguments, or the function's own declarations, tell.
         if hides(self.db, self.function, name) {
             self.unknown(format!("`{name}`, of which no definition is in sight"), span, at);

@@ -2,10 +2,13 @@
 
 use crate::base::db::Db;
 use crate::base::preprocess::{MacroItem, TokenKind, lex};
+use crate::facts::defaults::default_may_run;
+use crate::facts::hidden::hidden;
 use crate::hir::included::included_files;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::library;
 use crate::hir::plain_types::is_vector_type;
+use crate::hir::reference_names::may_hold_a_reference;
 use crate::hir::resolve::{Meaning, functions_in, meaning_in};
 use crate::hir::runtime_header::is_runtime_header;
 use crate::hir::scope::hides;
@@ -42,17 +45,21 @@ fn is_pure_within<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32)
         return false;
     }
     let body = body(db, function);
-    if !body.problems.is_empty() {
+    // Operators and special member functions of classes run without being called by a name.
+    if !body.problems.is_empty() || !hidden(db, function).is_empty() {
         return false;
     }
-    let calls_pure = |name: &str| {
+    let calls_pure = |name: &str, arguments: usize| {
         let functions = functions_in(db, function, name);
         let mut bodies = functions.iter().filter(|f| f.has_body(db)).peekable();
-        bodies.peek().is_some() && bodies.all(|f| is_pure_within(db, *f, depth + 1))
+        bodies.peek().is_some()
+            && bodies.all(|f| !default_may_run(db, *f, arguments) && is_pure_within(db, *f, depth + 1))
     };
     let exprs = body.exprs.iter().all(|expr| match &expr.kind {
-        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is_own(&body, *place),
-        ExprKind::Call { name: Some(name), .. } => computes(db, function, name) || calls_pure(name),
+        ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is_own(db, function, &body, *place),
+        ExprKind::Call {
+            name: Some(name), args, ..
+        } => computes(db, function, name) || calls_pure(name, args.len()),
         ExprKind::Literal(Literal::Str)
         | ExprKind::Call { name: None, .. }
         | ExprKind::Launch(_)
@@ -67,17 +74,20 @@ fn is_pure_within<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32)
     exprs && !body.stmts.iter().any(|stmt| opaque(&stmt.kind))
 }
 
-/// A variable of the function's own, or a part of one.
-fn is_own(body: &Body, place: ExprId) -> bool {
+/// A variable of the function's own, or a part of one. What is written through a reference that an object holds is somebody else's.
+fn is_own(db: &dyn Db, function: FunctionItem<'_>, body: &Body, place: ExprId) -> bool {
     match &body.expr(place).kind {
         ExprKind::Name(Name::Local(b)) => {
             let binding = body.binding(*b);
-            !binding.ty.reference && matches!(binding.storage, Storage::Local | Storage::Param)
+            let ty = &binding.ty;
+            let own_value =
+                !ty.reference && (ty.pointers > 0 || !may_hold_a_reference(db, function.file(db), &ty.base));
+            own_value && matches!(binding.storage, Storage::Local | Storage::Param)
         }
         ExprKind::Paren(e)
         | ExprKind::Field {
             base: e, arrow: false, ..
-        } => is_own(body, *e),
+        } => is_own(db, function, body, *e),
         _ => false,
     }
 }

@@ -2,6 +2,7 @@
 
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
+use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::{ExprKind, Literal};
 
 use super::chain::{Chain, Passed};
@@ -324,9 +325,18 @@ impl Writer<'_, '_> {
         let sign = if *minus { '-' } else { '+' };
         match by {
             None => format!("{name} {sign} {count}"),
-            Some(by) if lex::code_tokens(by).len() == 1 => format!("{name} {sign} {count} * {by}"),
+            Some(by) if lex::code_tokens(by).len() == 1 && !self.may_be_a_macro(by) => {
+                format!("{name} {sign} {count} * {by}")
+            }
             Some(by) => format!("{name} {sign} {count} * ({by})"),
         }
+    }
+
+    /// What a word stands for may be more than an operand.
+    fn may_be_a_macro(&self, word: &str) -> bool {
+        let kernel = &self.chain.kernel;
+        let names = visible_names(kernel.db, kernel.file);
+        names.macros.contains_key(word) || names.ambiguous_macros.contains(word)
     }
 
     /// The kernel under its old head.

@@ -103,8 +103,10 @@ impl Generator {
             }
             6 => shape([format!("{ty} {b}[2] = {{8, {{8, {rows}}}}};")], format!("{b}[1]")),
             7 => {
-                self.text(format!("#define {} {made}", b.to_uppercase()));
-                shape([], b.to_uppercase())
+                // A template may have a parameter `B`.
+                let name = format!("{}_SHAPE", b.to_uppercase());
+                self.text(format!("#define {name} {made}"));
+                shape([], name)
             }
             _ => {
                 let wide = self.fresh("wide");
