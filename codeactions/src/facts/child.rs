@@ -463,13 +463,20 @@ fn word_before(text: &str, from: usize, at: usize) -> Option<String> {
 pub fn refuse_uncertain(db: &dyn Db, item: FunctionItem<'_>, refusals: &mut Refusals) {
     let aliases = &visible_names(db, item.file(db)).aliases;
     let redefined = ctype::SYNONYMS.iter().find_map(|name| {
-        let target = aliases.get(*name)?;
-        (ctype::normalize(target) != ctype::normalize(name)).then_some((name, target))
+        // A type of the function's own, or a parameter of its template.
+        let own = || hides(db, item, name).then(|| "a type of its own".to_owned());
+        let other = aliases
+            .get(*name)
+            .filter(|to| ctype::normalize(to) != ctype::normalize(name));
+        let target = other.map(|to| format!("`{to}`")).or_else(own)?;
+        Some((name, target))
     });
     if let Some((name, target)) = redefined {
         let name_span = item.signature(db).name_span.shift(item.start(db));
         refusals.add(
-            format!("`{name}` stands for `{target}` in this program, not for the type that it is elsewhere; call it otherwise"),
+            format!(
+                "`{name}` stands for {target} in this program, not for the type that it is elsewhere; call it otherwise"
+            ),
             Some(FileRange {
                 file: item.file(db),
                 range: name_span,

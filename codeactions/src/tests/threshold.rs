@@ -726,3 +726,16 @@ __device__ Reader& operator>>(Reader& r, int& x) { x = ++r.n; return r; }
     with("reader >> per;").has(&["if (gridfuse::below_threshold(blocks, 32, kChildThreshold))"]);
     with("reader.n += per;").has(&["if (count < kChildThreshold)"]);
 }
+
+#[test]
+fn names_of_numbers_that_the_program_gives_to_others() {
+    let text = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
+    let redefined = |type_name: &str| refuses("threshold", type_name, "call it otherwise");
+    redefined(&format!("using uint = unsigned char;\n{text}"));
+    redefined(&format!("typedef long int32_t;\n{text}"));
+    redefined(&text.replace("int n) {", "int n) {\n    typedef unsigned char ushort;"));
+    rewrite(
+        "threshold",
+        &format!("typedef unsigned int uint;\nusing int32_t = int;\n{text}"),
+    );
+}

@@ -447,6 +447,15 @@ void run(int* out) { parent<<<1, 16>>>(out, 12); }
         );
         assert!(before.iter().all(|b| !assumes.contains(b)), "{id}: {before:?}");
     }
+    // A small grid would run at once, and was collected until the end.
+    let there = rewritten(kernels, &["aggregate-block"]).replace("out[100 + t] = 0;", "out[t] = 5;");
+    let assumes = fix("add-threshold", &marked(&there), &[]).map(|(_, assumes)| assumes);
+    assert!(
+        assumes
+            .as_ref()
+            .is_ok_and(|all| all.iter().any(|a| a.contains("doesn't need `child` to be done"))),
+        "{assumes:?}"
+    );
     // A child grid can't use a variable of the launching thread.
     let there = rewritten(kernels, &["serialize"]);
     let local = there

@@ -41,7 +41,9 @@ pub fn assumed(
     }
     let behind = after(db, function).get(launch as usize).map(|after| &after.dependence);
     let assumed = |what: String| Reason {
-        text: format!("{what} (as a launch again, its grid runs beside the rest of `{parent}`)"),
+        text: format!(
+            "{what} (its grid may come at another time than now: before the rest of `{parent}`, beside it or behind it)"
+        ),
         place: Some(place),
     };
     let code = |touch: &Touch<'_>| {

@@ -35,17 +35,8 @@ pub const NOTHING: &str = "nothing here was made by a rewrite that can be taken 
 /// Takes off every layer of the launches in the function around a place.
 pub fn all(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
     let mut stripped = Stripped::new(ctx, table)?;
-    let mut assumptions = Vec::new();
-    while let Some((layer, _, launch)) = stripped.strip_one("")? {
-        // A coarsened launch is one already.
-        if layer != Layer::Coarsened
-            && let Some(assumption) = stripped.launched_again(launch)?
-            && !assumptions.contains(&assumption)
-        {
-            assumptions.push(assumption);
-        }
-    }
-    stripped.finish(assumptions)
+    while stripped.strip("")? {}
+    stripped.finish(Vec::new())
 }
 
 /// Collects the launches of the function around a place at another granularity: takes the aggregation off, and puts the layer of the
@@ -119,6 +110,8 @@ struct Stripped<'db> {
     /// The function that launches.
     function: String,
     layers: usize,
+    /// What is taken for granted of the launches that were taken off: their grids may run at another time now.
+    assumed: Vec<Reason>,
 }
 
 impl<'db> Stripped<'db> {
@@ -141,6 +134,7 @@ impl<'db> Stripped<'db> {
             place,
             function: function.name(db).to_owned(),
             layers: 0,
+            assumed: Vec::new(),
         })
     }
 
@@ -248,6 +242,13 @@ impl<'db> Stripped<'db> {
             self.copy.host.set_file(&path, text);
         }
         self.layers += 1;
+        // A coarsened launch is one already.
+        if peeled.layer != Layer::Coarsened
+            && let Some(assumption) = self.launched_again(index)?
+            && !self.assumed.contains(&assumption)
+        {
+            self.assumed.push(assumption);
+        }
         Ok(Some((peeled.layer, peeled.options, index)))
     }
 
@@ -289,7 +290,10 @@ impl<'db> Stripped<'db> {
         reasons.into_iter().map(|reason| Reason { place, ..reason }).collect()
     }
 
-    fn finish(self, assumptions: Vec<Reason>) -> Result<SourceEdit, Ineligible> {
+    fn finish(self, mut assumptions: Vec<Reason>) -> Result<SourceEdit, Ineligible> {
+        let further = self.assumed.iter().filter(|a| !assumptions.contains(a)).cloned();
+        let further: Vec<Reason> = further.collect();
+        assumptions.extend(further);
         Ok(SourceEdit {
             edits: self.copy.edits(),
             assumptions,
