@@ -40,12 +40,13 @@ pub(crate) fn end_of_line(bytes: &[u8], at: usize) -> usize {
         .map_or(bytes.len(), |p| at + p)
 }
 
-/// The newline that ends the comment that `//` begins at `at`: a line that ends in a backslash goes on.
+/// The newline that ends the comment that `//` begins at `at`: a line that ends in a backslash goes on. Compilers take blanks behind the
+/// backslash for nothing.
 pub(crate) fn end_of_line_comment(bytes: &[u8], at: usize) -> usize {
     let mut end = end_of_line(bytes, at);
     while end < bytes.len() {
-        let line = bytes[at..end].strip_suffix(b"\r").unwrap_or(&bytes[at..end]);
-        if line.last() != Some(&b'\\') {
+        let last = bytes[at..end].iter().rfind(|byte| !is_blank(**byte) && **byte != b'\r');
+        if last != Some(&b'\\') {
             break;
         }
         end = end_of_line(bytes, end + 1);
@@ -227,4 +228,24 @@ pub(crate) fn commas(bytes: &[u8], open: usize, close: usize) -> usize {
         }
     }
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_that_go_on() {
+        for (text, end) in [
+            ("// a\nb", 4),
+            ("// a\\\nb\nc", 7),
+            ("// a\\\r\nb\r\nc", 9),
+            ("// a\\ \t\nb\nc", 9),
+            ("// a\\ \r\nb\nc", 9),
+            ("// a\\ b\nc", 7),
+            ("// \\", 4),
+        ] {
+            assert_eq!(end_of_line_comment(text.as_bytes(), 0), end, "{text:?}");
+        }
+    }
 }

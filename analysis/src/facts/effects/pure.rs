@@ -35,9 +35,9 @@ pub fn keeps_arguments(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> b
 }
 
 /// Whether a function changes nothing that its caller could see and reads no memory but its arguments', so that it may be
-/// called twice: only its own variables are written, only pure functions are called.
+/// called twice: only its own variables are written, only pure functions are called, also by its default arguments.
 pub fn is_pure<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
-    is_pure_within(db, function, 0)
+    !default_may_run(db, function, 0) && is_pure_within(db, function, 0)
 }
 
 fn is_pure_within<'db>(db: &'db dyn Db, function: FunctionItem<'db>, depth: u32) -> bool {
@@ -123,7 +123,26 @@ fn changes(code: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::hir::items::items;
+    use crate::host::Host;
+
+    #[test]
+    fn default_arguments_count() {
+        let mut host = Host::new();
+        let text = r#"int total;
+int next() { return ++total; }
+int a(int x, int y = 3) { return y; }
+int b(int x, int y = next()) { return y; }
+int c(int x = ++total) { return x; }"#;
+        let file = host.set_file(Path::new("/a.cu"), text);
+        let db = host.db();
+        let found = items(db, file).functions.iter().filter(|f| is_pure(db, **f));
+        let names: Vec<&str> = found.map(|f| f.name(db)).collect();
+        assert_eq!(names, ["a"]);
+    }
 
     fn item(params: &[&str], body: &str) -> MacroItem {
         MacroItem {
