@@ -19,6 +19,8 @@ pub struct Program {
     pub ordered_sites: BTreeSet<u32>,
     /// Kernels whose blocks have two dimensions, which stands in the program: nothing may assume that they have one.
     pub two_dimensional: BTreeSet<String>,
+    /// It has directives or words that the compiler knows and the grammar doesn't.
+    pub beyond_the_grammar: bool,
 }
 
 /// Habits of whoever wrote the text.

@@ -16,6 +16,8 @@ pub struct Printed {
     pub launches: Vec<(u32, String, u32)>,
     /// Kernels whose blocks have two dimensions, which stands in the program.
     pub two_dimensional: BTreeSet<String>,
+    /// The grammar doesn't know all of it.
+    pub beyond_the_grammar: bool,
 }
 
 /// Prints a program.
@@ -24,6 +26,7 @@ pub fn print(program: &Program) -> Printed {
         files: BTreeMap::new(),
         launches: Vec::new(),
         two_dimensional: program.two_dimensional.clone(),
+        beyond_the_grammar: program.beyond_the_grammar,
     };
     let mut cuts: Vec<usize> = program.cuts.iter().map(|cut| (*cut).min(program.items.len())).collect();
     cuts.sort_unstable();
@@ -495,6 +498,7 @@ mod tests {
                 features: BTreeSet::new(),
                 ordered_sites: BTreeSet::new(),
                 two_dimensional: BTreeSet::new(),
+                beyond_the_grammar: false,
             };
             let printed = print(&program);
             assert_eq!(printed.files.len(), 2);

@@ -181,6 +181,7 @@ impl Generator {
         }
         // What comes next may run in another stream.
         stmts.push(Stmt::Expr(call("cudaDeviceSynchronize", Vec::new())));
+        stmts.extend(spec.host_behind);
     }
 
     /// Puts the launch into a host function of its own.
@@ -243,7 +244,7 @@ impl Generator {
             config.push(int(1));
             config.push(int(threads));
         } else if spec.by_block {
-            config.push(count.clone());
+            config.push(spec.grid.clone().unwrap_or_else(|| count.clone()));
             let any = int(*self.random.pick(&[2, 8, 32]));
             config.push(spec.block.clone().unwrap_or(any));
         } else if spec.dims == 2 {

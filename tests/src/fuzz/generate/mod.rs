@@ -8,6 +8,7 @@
 mod bound;
 mod caller;
 mod child;
+mod counted;
 mod declared;
 mod fission;
 mod hidden;
@@ -15,9 +16,13 @@ mod host;
 mod launch;
 mod meant;
 mod names;
+mod narrowed;
 mod ordered;
 mod parent;
+mod pasted;
 mod plan;
+mod preprocessed;
+mod refused;
 mod scope;
 mod selves;
 mod shape;
@@ -37,6 +42,8 @@ pub fn generate(seed: u64) -> Program {
     generator.shapes(seed);
     generator.declarations(seed);
     generator.meanings(seed);
+    generator.readings(seed);
+    generator.countings(seed);
     generator.bodies();
     generator.main();
     generator.finish()
@@ -48,6 +55,8 @@ struct Generator {
     features: BTreeSet<&'static str>,
     ordered_sites: BTreeSet<u32>,
     two_dimensional: BTreeSet<String>,
+    /// See [`Program::beyond_the_grammar`].
+    beyond_the_grammar: bool,
     next_site: u32,
     /// Names at namespace scope that are taken.
     names: BTreeSet<String>,
@@ -91,6 +100,7 @@ impl Generator {
             features: BTreeSet::new(),
             ordered_sites: BTreeSet::new(),
             two_dimensional: BTreeSet::new(),
+            beyond_the_grammar: false,
             next_site: 1,
             names: ["main", "show", "upload", "Mode", "Range", "Graph"]
                 .map(str::to_owned)
@@ -162,6 +172,33 @@ impl Generator {
         if random.chance(20) {
             let others = std::mem::replace(&mut self.random, random);
             self.meant();
+            self.random = others;
+        }
+    }
+
+    /// Some programs have words that the compiler reads otherwise than a glance does. Chosen by a sequence of its own, too.
+    fn readings(&mut self, seed: u64) {
+        let mut random = Random::new(seed ^ 0x0072_6561_6469_6e67);
+        if random.chance(20) {
+            let others = std::mem::replace(&mut self.random, random);
+            match self.random.below(4) {
+                0 => self.pasted(),
+                _ => self.preprocessed(),
+            }
+            self.random = others;
+        }
+    }
+
+    /// Some programs have launches whose operands, counts or sizes are more than they look like. Chosen by a sequence of its own, too.
+    fn countings(&mut self, seed: u64) {
+        let mut random = Random::new(seed ^ 0x636f_756e_7469_6e67);
+        if random.chance(20) {
+            let others = std::mem::replace(&mut self.random, random);
+            match self.random.below(6) {
+                0 => self.narrowed(),
+                1 => self.refused(),
+                _ => self.counted(),
+            }
             self.random = others;
         }
     }
@@ -242,6 +279,7 @@ impl Generator {
             features: self.features,
             ordered_sites: self.ordered_sites,
             two_dimensional: self.two_dimensional,
+            beyond_the_grammar: self.beyond_the_grammar,
         }
     }
 }
@@ -275,12 +313,17 @@ mod tests {
     use super::super::print::print;
     use super::*;
 
-    #[test]
-    fn what_is_not_named_is_generated() {
+    fn all_are_generated(wanted: &[&'static str]) {
         let mut found = BTreeSet::new();
         for seed in 0..1500 {
             found.extend(generate(seed).features);
         }
+        let missing: Vec<&&str> = wanted.iter().filter(|f| !found.contains(*f)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn what_is_not_named_is_generated() {
         let wanted = [
             "bound launcher guard",
             "bound argument",
@@ -330,8 +373,65 @@ mod tests {
             "written by what another name means",
             "launcher guard by what another name means",
         ];
-        let missing: Vec<&str> = wanted.into_iter().filter(|f| !found.contains(f)).collect();
-        assert!(missing.is_empty(), "{missing:?}");
+        all_are_generated(&wanted);
+    }
+
+    #[test]
+    fn what_is_read_otherwise_is_generated() {
+        let wanted = [
+            "macro under an unsigned condition",
+            "macro that is popped",
+            "comment that goes on in front of a directive",
+            "macro of the system in a condition",
+            "comment in a directive",
+            "form feed in a directive",
+            "directive over two lines",
+            "directive by a digraph",
+            "launcher by a misread macro",
+            "launcher by a misread macro in a kernel that launches itself",
+            "argument by a misread macro",
+            "block size of the host by a misread macro",
+            "block size by a misread macro",
+            "number of launches by a misread macro",
+            "kernel's name put together by ##",
+            "kernel's name over two lines",
+            "counts by a field",
+            "counts by an inherited field",
+            "counts by a field of a field",
+            "counts by a field of a template",
+            "counts by a field of another type's name",
+            "counts in an operator",
+            "counts in a conversion",
+            "counts in a constructor",
+            "counts in a destructor",
+            "counts in a default argument",
+            "counts in a loop over a class",
+            "counts behind an arrow",
+            "operand with an arrow that counts",
+            "operand with a literal operator that counts",
+            "operand with an operator that counts",
+            "operand with a conversion that counts",
+            "operand with a member that counts",
+            "operand with a default argument that counts",
+            "counting grid size",
+            "counting block size",
+            "counting count",
+            "counting argument",
+            "counting grid size of the host",
+            "counting block size of the host",
+            "numbered uses",
+            "numbered use in a child",
+            "narrower type in a namespace",
+            "narrower type in a function",
+            "narrower type in a template",
+            "narrower type of a namespace that is used",
+            "refused empty grid",
+            "refused block of no thread",
+            "refused block of too many threads",
+            "refused block of too many layers",
+            "error of a refused launch that changes nothing",
+        ];
+        all_are_generated(&wanted);
     }
 
     #[test]

@@ -110,6 +110,8 @@ pub(super) struct Kernel {
     pub template_type: Option<bool>,
     /// Each of its blocks, rather than of its threads, has a number.
     pub by_block: bool,
+    /// The number of its blocks, where it is written otherwise than their numbers say.
+    pub grid: Option<Expr>,
     /// The size of its blocks, where each of them has a number.
     pub block: Option<Expr>,
     /// Its grids have one block, of so many threads.
@@ -120,6 +122,8 @@ pub(super) struct Kernel {
     pub before: Vec<Item>,
     /// What the host does before it launches it.
     pub host: Vec<Stmt>,
+    /// What the host does behind the launches.
+    pub host_behind: Vec<Stmt>,
 }
 
 impl Kernel {
@@ -142,11 +146,13 @@ impl Kernel {
             template_block: None,
             template_type: None,
             by_block: false,
+            grid: None,
             block: None,
             one_block_of: None,
             body: None,
             before: Vec::new(),
             host: Vec::new(),
+            host_behind: Vec::new(),
         }
     }
 

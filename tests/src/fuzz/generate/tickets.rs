@@ -19,7 +19,7 @@ impl Generator {
     }
 
     /// [`Generator::march_kernel`] with counters of each block.
-    fn counting_kernel(&mut self, march: &March, each: i64) -> (Kernel, BufferId) {
+    pub fn counting_kernel(&mut self, march: &March, each: i64) -> (Kernel, BufferId) {
         let counters = self.buffer("counters", "int", march.units * each, Fill::Value(0));
         let mut kernel = self.march_kernel(march);
         let counted = self.kernel("counted", true, vec![(Role::Pointer(counters), "int*", "counters")]);
