@@ -24,6 +24,31 @@ pub(crate) fn word_at(text: &str, at: usize) -> Option<&str> {
     (len > 0).then(|| &rest[..len])
 }
 
+/// Where the text goes on behind the end of a line at `at` that a backslash takes away; `None`: there is none.
+pub(crate) fn behind_splice(bytes: &[u8], at: usize) -> Option<usize> {
+    match bytes.get(at..)? {
+        [b'\\', b'\n', ..] => Some(at + 2),
+        [b'\\', b'\r', b'\n', ..] => Some(at + 3),
+        _ => None,
+    }
+}
+
+/// The word that begins at `at`, and where it ends: the end of a line that goes on may stand in the middle of it.
+pub(crate) fn word_across_lines(text: &str, at: usize) -> (String, usize) {
+    let mut word = String::new();
+    let mut end = at;
+    while let Some(part) = word_at(text, end) {
+        word.push_str(part);
+        end += part.len();
+        let next = behind_splice(text.as_bytes(), end).filter(|next| word_at(text, *next).is_some());
+        match next {
+            Some(next) => end = next,
+            None => break,
+        }
+    }
+    (word, end)
+}
+
 /// The first byte from `at` on that is no white space.
 pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
@@ -135,10 +160,12 @@ pub(crate) fn end_of_directive(bytes: &[u8], at: usize) -> usize {
     let mut next = at;
     let mut line_comment = false;
     while next < bytes.len() {
+        if let Some(behind) = behind_splice(bytes, next) {
+            next = behind;
+            continue;
+        }
         match bytes[next] {
             b'\n' => return next,
-            b'\\' if bytes.get(next + 1) == Some(&b'\n') => next += 2,
-            b'\\' if bytes[next + 1..].starts_with(b"\r\n") => next += 3,
             b'/' if bytes.get(next + 1) == Some(&b'/') => {
                 line_comment = true;
                 next += 2;
@@ -168,13 +195,13 @@ pub(crate) fn is_blank(byte: u8) -> bool {
 pub(crate) fn skip_in_directive(bytes: &[u8], mut at: usize) -> usize {
     loop {
         at = skip_blanks(bytes, at);
-        let rest = bytes.get(at..).unwrap_or_default();
-        at = match rest {
-            [b'/', b'*', ..] => end_of_block_comment(bytes, at),
-            [b'\\', b'\n', ..] => at + 2,
-            [b'\\', b'\r', b'\n', ..] => at + 3,
-            _ => return at,
-        };
+        if bytes.get(at..).is_some_and(|rest| rest.starts_with(b"/*")) {
+            at = end_of_block_comment(bytes, at);
+        } else if let Some(behind) = behind_splice(bytes, at) {
+            at = behind;
+        } else {
+            return at;
+        }
     }
 }
 

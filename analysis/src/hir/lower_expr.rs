@@ -117,6 +117,7 @@ impl Lowering<'_> {
             "sizeof_expression" | "alignof_expression" => ExprKind::SizeOf,
             "lambda_expression" => return self.lambda(node, source),
             "call_expression" => return self.call(node, source),
+            "user_defined_literal" => return self.user_defined_literal(node, source),
             _ => {
                 let parts = self.parts(node, source);
                 return self.unknown(node, source, parts);
@@ -427,6 +428,26 @@ impl Lowering<'_> {
             }
         };
         self.add_expr(ExprKind::Name(name), node, source)
+    }
+
+    /// `1_km`: a call of the literal operator.
+    fn user_defined_literal(&mut self, node: Node<'_>, source: Source<'_>) -> ExprId {
+        let mut cursor = node.walk();
+        let parts: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
+        let [literal, suffix] = parts.as_slice() else {
+            let parts = self.parts(node, source);
+            return self.unknown(node, source, parts);
+        };
+        let literal = self.expr(*literal, source);
+        let name = format!("operator\"\"{}", source.of(*suffix));
+        let callee = self.add_expr(ExprKind::Name(Name::Other(name.clone())), *suffix, source);
+        let call = ExprKind::Call {
+            callee,
+            name: Some(name),
+            template_args: None,
+            args: vec![literal],
+        };
+        self.add_expr(call, node, source)
     }
 
     fn call(&mut self, node: Node<'_>, source: Source<'_>) -> ExprId {

@@ -295,7 +295,8 @@ fn copy(out: &mut Expanded, text: &str, from: usize, to: usize) {
     }
 }
 
-fn state_at<'m>(macros: &'m FunctionMacros, name: &str, offset: u32) -> Option<&'m MacroState> {
+/// What a name means as a macro at an offset in a function.
+pub(crate) fn state_at<'m>(macros: &'m FunctionMacros, name: &str, offset: u32) -> Option<&'m MacroState> {
     let states = macros.states.get(name)?;
     let before = states.partition_point(|(from, _)| *from <= offset);
     before
@@ -307,7 +308,7 @@ fn state_at<'m>(macros: &'m FunctionMacros, name: &str, offset: u32) -> Option<&
 /// The expansion of the macro that is used at lexeme `at`, and the lexeme behind the use. Outer `None`: too much; inner `None`: no
 /// macro is used there, or it isn't understood.
 #[allow(clippy::type_complexity, reason = "the parts are named in the sentence above")]
-fn one_use<'m>(
+pub(crate) fn one_use<'m>(
     expander: &Expander<'m>,
     find: &dyn Fn(&str) -> Option<&'m MacroItem>,
     inner: &str,

@@ -19,12 +19,13 @@ use crate::base::span::{Span, TextRange};
 use crate::base::words::words;
 use crate::hir::items::{FunctionItem, FunctionText, items};
 use crate::hir::macros::function_macros;
+use crate::hir::made_words::{MadeWord, made_between, made_in};
 use crate::hir::names::unqualified;
 use crate::hir::outline::{item_tree, outline_in_text};
 use crate::hir::settled::{patched_items, settled_rest};
 use crate::hir::word::{CountsOutside, Word, WordMap, WordSet};
 
-/// The words of a function's code and of the macros that it uses, sorted.
+/// The words of a function's code and of the macros that it uses, and those that are made in it, sorted.
 #[salsa::tracked]
 fn words_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Box<[Word]> {
     let text = function.text(db);
@@ -35,6 +36,7 @@ fn words_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Box<[Word]> {
             found.extend(words(&item.body).map(Word::new));
         }
     }
+    found.extend(made_in(db, function).iter().map(|made| Word::new(&made.word)));
     found.sort_unstable();
     found.dedup();
     found.into()
@@ -76,6 +78,11 @@ fn words_outside(db: &dyn Db, file: SourceFile) -> Box<[Word]> {
     let mut found: Vec<Word> = Vec::new();
     for gap in gaps(db, file) {
         found.extend(code_words(gap.text(&text)).map(Word::new));
+        found.extend(
+            made_between(db, file, &text, *gap)
+                .iter()
+                .map(|made| Word::new(&made.word)),
+        );
     }
     // What is blanked in functions.
     let masked = masked(db, file);
@@ -304,6 +311,7 @@ fn mentions_inside<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> HashMap
     let tree = parse_text(&text, None);
     let mut found = HashMap::new();
     walk(&text, &tree, &[], &mut found);
+    note_made(&mut found, made_in(db, function));
     // A member of a class is no kernel.
     let signature = function.signature(db);
     if signature.member
@@ -332,6 +340,9 @@ fn mentions_outside(db: &dyn Db, file: SourceFile) -> HashMap<String, Vec<Mentio
         .map(|f| TextRange::new(f.start(db), f.start(db) + f.text(db).len() as u32))
         .collect();
     walk(&masked.text, &tree, &functions, &mut found);
+    for gap in gaps(db, file) {
+        note_made(&mut found, &made_between(db, file, &original, *gap));
+    }
     // What was taken for the body of a function, and none was found there.
     for body in &bodies {
         let before = functions.partition_point(|function| function.start <= body.start);
@@ -374,6 +385,18 @@ fn note_words(found: &mut HashMap<String, Vec<Mention>>, text: &str, span: Span)
             declared: true,
         };
         found.entry(word.to_owned()).or_default().push(mention);
+    }
+}
+
+/// Words that are made: each may be a declaration, as what they stand in isn't parsed with them.
+fn note_made(found: &mut HashMap<String, Vec<Mention>>, made: &[MadeWord]) {
+    for MadeWord { word, span } in made {
+        let mention = Mention {
+            span: *span,
+            identifier: false,
+            declared: true,
+        };
+        found.entry(word.clone()).or_default().push(mention);
     }
 }
 

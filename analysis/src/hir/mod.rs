@@ -18,6 +18,7 @@ mod lower_declared;
 mod lower_expr;
 mod lower_stmt;
 pub mod macros;
+mod made_words;
 pub mod mentions;
 pub mod names;
 pub(crate) mod outline;

@@ -9,6 +9,7 @@ use crate::base::words::words;
 use crate::hir::included::included_files;
 use crate::hir::items::FunctionItem;
 use crate::hir::macros::function_macros;
+use crate::hir::made_words::made_in;
 use crate::hir::mentions::{files_mentioning, functions_mentioning, is_function_name};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{functions_named, may_mean};
@@ -64,6 +65,7 @@ fn mentioned<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionI
             names.extend(words(&item.body));
         }
     }
+    names.extend(made_in(db, function).iter().map(|made| made.word.as_str()));
     let file = function.file(db);
     let functions = names.into_iter().filter(|name| is_function_name(db, name));
     functions.flat_map(|name| functions_named(db, file, name)).collect()

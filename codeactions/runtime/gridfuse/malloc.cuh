@@ -105,9 +105,9 @@ __device__ inline void* malloc_together_in_block(std::size_t bytes) {
 }
 
 /// free() for memory that malloc_together() gave. The last part to come back frees the whole.
-__device__ inline void free_together(const void* memory) {
+__device__ inline void free_together(const volatile void* memory) {
     if (memory == nullptr) return;
-    detail::Together* const whole = (static_cast<const detail::Part*>(memory) - 1)->whole;
+    detail::Together* const whole = (static_cast<const detail::Part*>(const_cast<const void*>(memory)) - 1)->whole;
     const unsigned together = __activemask();
     const unsigned same = __match_any_sync(together, reinterpret_cast<unsigned long long>(whole));
     __syncwarp(same);

@@ -18,11 +18,28 @@ pub fn replace_launch(
     otherwise: Option<String>,
     edit: &mut EditBuilder<'_>,
 ) {
+    let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
+    replace_launch_by(site, split, &fields, None, aggregator, otherwise, edit);
+}
+
+/// The same with these initialisers of the arguments that differ, and blocks of so many threads.
+pub fn replace_launch_by(
+    site: &Site<'_>,
+    split: &Split<'_>,
+    fields: &[String],
+    block: Option<u64>,
+    aggregator: &str,
+    otherwise: Option<String>,
+    edit: &mut EditBuilder<'_>,
+) {
     let mut kept = vec![site.facts.grid.operand.span, site.facts.block.operand.span];
     let mut items: Vec<String> = kept
         .iter()
         .map(|s| crate::edit::one_line::flat(site.source(*s)))
         .collect();
+    if let (Some(block), Some(item)) = (block, items.get_mut(1)) {
+        *item = block.to_string();
+    }
     if let Some(shared) = &site.facts.shared {
         let zero = matches!(
             site.body.expr(site.body.strip_parens(shared.expr)).kind,
@@ -33,7 +50,6 @@ pub fn replace_launch(
             items.push(crate::edit::one_line::flat(site.source(shared.span)));
         }
     }
-    let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
     kept.extend(split.varying().filter_map(|p| Some(site.body.expr(p.arg?).span)));
     items.push(format!("{{{}}}", fields.join(", ")));
     replace_by_call_and(

@@ -379,11 +379,15 @@ impl Device<'_, '_> {
                     let ty = ty.trim();
                     name.starts_with('*') || ty.ends_with('*') || is_plain_type(ty) && ty != "dim3"
                 };
-                let initial = definition_has_initialisers(self.db, self.function, key);
-                if one.fields.iter().all(|(ty, name)| plain(ty, name)) && !initial {
-                    Ok(())
-                } else {
+                let definition = Definition::of(self.db, self.function, key);
+                if !one.fields.iter().all(|(ty, name)| plain(ty, name)) || definition.initialises {
                     Err(unknown())
+                } else if definition.aligns {
+                    Err(format!(
+                        "`{ty}` asks for an alignment, which a part of a common allocation may not have"
+                    ))
+                } else {
+                    Ok(())
                 }
             }
             _ => Err(unknown()),
@@ -545,28 +549,61 @@ fn new_of(source: &str) -> Option<(String, String)> {
     }
 }
 
-/// Whether the definition of a class gives its fields initial values.
-fn definition_has_initialisers(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> bool {
-    for file in included_files(db, function.file(db)) {
-        let text = file.text(db);
-        let tokens = lex::code_tokens(&text);
-        let word = |i: usize| tokens.get(i).map_or("", |t| t.text(&text));
-        for start in 0..tokens.len() {
-            if !matches!(word(start), "struct" | "class" | "union") || word(start + 1) != name {
-                continue;
-            }
-            let mut depth = 0;
-            for at in start + 2..tokens.len() {
-                match word(at) {
-                    "{" if depth > 0 => return true,
-                    "{" => depth += 1,
-                    "}" | ";" if depth == 0 => break,
-                    "}" => break,
-                    "=" => return true,
-                    _ => {}
+/// What the definitions of a class by that name say besides its fields.
+#[derive(Clone, Copy, Default)]
+struct Definition {
+    /// Fields get initial values.
+    initialises: bool,
+    /// It, or a field, asks for an alignment of its own.
+    aligns: bool,
+}
+
+impl Definition {
+    fn of(db: &dyn Db, function: FunctionItem<'_>, name: &str) -> Definition {
+        let mut found = Definition::default();
+        for file in included_files(db, function.file(db)) {
+            let text = file.text(db);
+            let tokens = lex::code_tokens(&text);
+            let word = |i: usize| tokens.get(i).map_or("", |t| t.text(&text));
+            for start in 0..tokens.len() {
+                if !matches!(word(start), "struct" | "class" | "union") {
+                    continue;
+                }
+                // `alignas(16)`, `__align__(16)`, attributes and `final` stand beside the name.
+                let head = (start + 1..tokens.len()).find(|at| matches!(word(*at), "{" | ":" | ";" | "=" | ">" | "<"));
+                let Some(open) = head.filter(|at| matches!(word(*at), "{" | ":")) else {
+                    continue;
+                };
+                let named = |at: usize| word(at) == name && matches!(word(at + 1), "{" | ":" | "final");
+                let mut own = Definition::default();
+                let end = own.read(start + 1, &word);
+                // `typedef struct { … } Node;`
+                if (start + 1..open).any(named) || word(end + 1) == name {
+                    found.initialises |= own.initialises;
+                    found.aligns |= own.aligns;
                 }
             }
         }
+        found
     }
-    false
+
+    /// Reads a definition from behind its `struct` on, up to the bracket that closes it.
+    fn read<'t>(&mut self, from: usize, word: &dyn Fn(usize) -> &'t str) -> usize {
+        let mut depth = 0u32;
+        for at in from.. {
+            match word(at) {
+                "{" => {
+                    self.initialises |= depth > 0;
+                    depth += 1;
+                }
+                "}" if depth <= 1 => return at,
+                "}" => depth -= 1,
+                "" => return at,
+                "=" => self.initialises = true,
+                "alignas" | "__align__" | "aligned" | "__aligned__" => self.aligns = true,
+                _ => {}
+            }
+        }
+        from
+    }
 }

@@ -209,7 +209,8 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         names.add_file(db, host.file);
         graphs::keep(host, refusals, edit);
     }
-    let bounds = bounds(&child, split, &entries, refusals, edit);
+    let varying = split.varying().map(|p| &p.param.ty);
+    let bounds = bounds(&child, varying, &entries, refusals, edit);
     let plan = Plan::new(&child, split, &RUNTIME, bounds, names);
     refusals.check()?;
     header.include_in(db, edit, child.file);

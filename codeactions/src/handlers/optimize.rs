@@ -1,7 +1,7 @@
 //! `optimize`
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::facts::launch::{Child, LaunchId};
+use gridfuse_analysis::facts::launch::{Child, LaunchId, Stream};
 use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::rewrite_by_id;
@@ -52,7 +52,7 @@ a block is, whether a thread of the child has much to do. Its numbers come from 
 - There, a block of the child with fewer than 128 threads takes over the work of several, if a child grid has more than one.
 - Where launches can't be collected, they go into `cudaStreamFireAndForget`.
 - A kernel of one block that launches itself becomes one grid, by `promote-lookback`, `promote-overlap` or `promote`; one that
-  launches itself into `cudaStreamTailLaunch` becomes a loop, by `persistent-loop`.
+  launches itself into `cudaStreamTailLaunch` becomes a loop, by `persistent-loop`, and so do kernels that launch each other in turn.
 
 It can't know how skewed the data are. The numbers are constants in the result, to be tuned.
 
@@ -234,13 +234,15 @@ impl Plan {
         }
     }
 
-    /// What takes the place of a kernel's launches of itself.
+    /// What takes the place of a kernel's launches of itself, or of kernels that launch each other in turn.
     fn promotion<'db>(db: &'db dyn Db, site: &Site<'db>) -> Option<Plan> {
-        if !matches!(site.facts.child, Child::Kernel(child) if child == site.parent) {
-            return None;
-        }
+        let itself = matches!(site.facts.child, Child::Kernel(child) if child == site.parent);
+        let in_turn = site.facts.stream == Stream::TailLaunch;
         let mut without = Vec::new();
         for (id, why) in PROMOTIONS {
+            if !itself && !(in_turn && id == "persistent-loop") {
+                continue;
+            }
             match rewrite_by_id(id)?.edit(db, site.id, &Options::default()) {
                 Ok(edit) => {
                     return Some(Plan {

@@ -42,6 +42,18 @@ __global__ void relax(float* x, int n, int round) {
 }
 ```
 
+Kernels that launch each other in turn (`propose` launches `accept`, which launches `propose` again) become one loop, too. The arguments
+of an iteration then say which kernel it is of:
+
+```cuda
+    loop.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const propose_args& args) {
+        if (args.kernel == 0)
+            propose_body(loop, blockIdx, gridDim, blockDim, x, args.round);
+        else
+            accept_body(loop, blockIdx, gridDim, blockDim, x, args.round);
+    });
+```
+
 What it saves is the launch of each iteration. That is most of the time where an iteration is short; where a grid has many times as many
 blocks as the device runs at a time, handing them out takes about as long as a launch, and the gain is small or none: measure it.
 
@@ -51,6 +63,8 @@ as before, and so are all behind it. `gridfuse::direct_launches()` counts those.
 ## Needs
 - A kernel with a launch of itself into `cudaStreamTailLaunch` in its own body, not in a loop, by one thread of the grid (of the
   block, where grids have one block). It launches nothing else: the next iteration would have to wait for that.
+- Or up to eight kernels, each with one such launch of the next one, and the last one of the first one; in one file and namespace, no
+  templates, with the same launch bounds.
 - Blocks of the same size, and as much dynamic shared memory: `blockDim`, or constants.
 - Every barrier is reached by all threads of a block or by none, as the block goes on with the next one.
 - A kernel that doesn't wait for other blocks, nor use events or `cudaGetLastError`.

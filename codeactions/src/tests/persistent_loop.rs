@@ -290,3 +290,186 @@ __global__ void relax"#,
         result.assumes
     );
 }
+
+/// Two kernels that launch each other.
+const TURNS: &str = r#"#define N 96
+__global__ void accept(int* value, int* proposal, int* moves, int round, int rounds);
+__global__ void propose(int* value, int* proposal, int* moves, int round, int rounds) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < N) proposal[i] = (value[i] * 5 + round) % 17;
+    if (threadIdx.x == 0 && blockIdx.x == 0)
+        accept<<<N / 32, 32, 0, cudaStreamTailLaunch>>>(value, proposal, moves, round, rounds);
+}
+__global__ void accept(int* value, int* proposal, int* moves, int round, int rounds) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < N && proposal[i] > value[i]) { value[i] = proposal[i]; atomicAdd(moves, 1); }
+    if (threadIdx.x == 0 && blockIdx.x == 0 && round + 1 < rounds)
+        propose<<<N / 32, 32, 0, cudaStreamTailLaunch>>>(value, proposal, moves, round + 1, rounds);
+}
+void run(int* value, int* proposal, int* moves) {
+    propose<<<N / 32, 32>>>(value, proposal, moves, 0, 4);
+}
+"#;
+
+#[test]
+fn kernels_in_turn() {
+    let result = rewrite(ID, TURNS);
+    result.has(&[
+        r#"// The arguments of propose and accept that differ between their launches. kernel: 0 for propose, 1 for accept.
+struct propose_args { int kernel; int round; };
+
+__global__ void propose_loop(gridfuse::Iterations<propose_args> iterations, int* value,
+                             int* proposal, int* moves, int rounds);
+"#,
+        "loop.launch(N / 32, 32, {1, round});",
+        "loop.launch(N / 32, 32, {0, round + 1});",
+        r#"__global__ void accept(int* value, int* proposal, int* moves, int round, int rounds) {
+    // One grid, which launches the next one by itself.
+    gridfuse::Loop<propose_loop> loop({}, value, proposal, moves, rounds);
+    accept_body(loop, blockIdx, gridDim, blockDim, value, proposal, moves, round, rounds);
+}"#,
+        r#"        if (args.kernel == 0)
+            propose_body(loop, blockIdx, gridDim, blockDim, value, proposal, moves, args.round,
+                         rounds);
+        else
+            accept_body(loop, blockIdx, gridDim, blockDim, value, proposal, moves, args.round,
+                        rounds);
+    });
+}
+"#,
+        "gridfuse::launch_loop<propose_loop>(N / 32, 32, 0, 0, {0, 0}, value, proposal, moves, 4);",
+    ]);
+    assert_eq!(result.assumes, Vec::<String>::new());
+}
+
+#[test]
+fn kernels_in_turn_with_other_parameters() {
+    // `mark` gets what `step` hasn't, and the other way round; `n` isn't handed on by both.
+    let text = r#"__global__ void mark(int* data, float scale, int count);
+__global__ void step(int* data, int count, int* other) {
+    data[blockIdx.x * blockDim.x + threadIdx.x] += count + other[0];
+    if (blockIdx.x == 0 && threadIdx.x == 0) mark<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(data, 2.0f * count, count);
+}
+__device__ int others[4];
+__global__ void mark(int* data, float scale, int count) {
+    data[blockIdx.x * blockDim.x + threadIdx.x] *= scale;
+    if (blockIdx.x == 0 && threadIdx.x == 0 && count > 0)
+        step<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(data, count - 1, others + count % 4);
+}
+void run(int* data, int* other, int n) {
+    step<<<n, 64>>>(data, 5, other);
+}
+"#;
+    rewrite(ID, text).has(&[
+        "struct step_args { int kernel; int count; int* other; float scale; };",
+        "loop.launch(gridDim, blockDim, {1, count, {}, 2.0f * count});",
+        "loop.launch(gridDim, blockDim, {0, count - 1, others + count % 4, {}});",
+        "gridfuse::launch_loop<step_loop>(n, 64, 0, 0, {0, 5, other, {}}, data);",
+        "mark_body(loop, blockIdx, gridDim, blockDim, data, args.scale, args.count);",
+    ]);
+}
+
+#[test]
+fn three_kernels_in_turn() {
+    let text = r#"__global__ void b(int* x, int n);
+__global__ void c(int* x, int n);
+__global__ void a(int* x, int n) {
+    x[threadIdx.x] += 1;
+    if (threadIdx.x == 0 && blockIdx.x == 0) b<<<2, 32, 0, cudaStreamTailLaunch>>>(x, n);
+}
+__global__ void b(int* x, int n) {
+    x[threadIdx.x + 32 * blockIdx.x] += 2;
+    if (threadIdx.x == 0 && blockIdx.x == 0) c<<<1, 32, 0, cudaStreamTailLaunch>>>(x, n);
+}
+__global__ void c(int* x, int n) {
+    x[threadIdx.x] *= 3;
+    if (threadIdx.x == 0 && n > 0) a<<<1, 32, 0, cudaStreamTailLaunch>>>(x, n - 1);
+}
+void run(int* x) { a<<<1, 32>>>(x, 3); }
+"#;
+    rewrite(ID, text).has(&[
+        "// The arguments of a and b and c that differ between their launches. kernel: 0 for a, 1 for b, 2 for c.",
+        "loop.launch(1, 32, {2, n});",
+        "        else if (args.kernel == 1)\n            b_body(",
+        "gridfuse::launch_growing_loop<a_loop>(1, 32, 0, 0, {0, 3}, x);",
+    ]);
+}
+
+#[test]
+fn kernels_in_turn_that_are_left_alone() {
+    refuses(
+        ID,
+        &TURNS.replace("accept<<<N / 32, 32,", "accept<<<N / 32, rounds,"),
+        "the next `accept` isn't known to have the block size of this one",
+    );
+    refuses(
+        ID,
+        &TURNS.replace(
+            "cudaStreamTailLaunch>>>(value, proposal, moves, round + 1",
+            "cudaStreamFireAndForget>>>(value, proposal, moves, round + 1",
+        ),
+        "it isn't launched into cudaStreamTailLaunch, so it needn't wait until this grid is done",
+    );
+    refuses(
+        ID,
+        &TURNS.replace("if (threadIdx.x == 0 && blockIdx.x == 0)\n", "if (threadIdx.x == 0)\n"),
+        "more than one thread of the grid may launch: `if (blockIdx.x == 0 && threadIdx.x == 0)` or the like around the launch isn't \
+         seen",
+    );
+    refuses(
+        ID,
+        &TURNS.replace("void run(", "auto pointer = &accept;\nvoid run("),
+        "`accept` is mentioned where it isn't launched, so it may be launched in ways that aren't seen",
+    );
+    // Two sizes of blocks of one kernel.
+    refuses(
+        ID,
+        &TURNS.replace("propose<<<N / 32, 32>>>(", "accept<<<1, 1>>>("),
+        "the next `propose` isn't known to have the block size of this one",
+    );
+    // The threads that the smaller blocks don't have would be missed at the barrier.
+    let barrier = TURNS.replace(
+        "if (i < N && proposal[i]",
+        "__syncthreads();\n    if (i < N && proposal[i]",
+    );
+    refuses(
+        ID,
+        &barrier.replace("accept<<<N / 32, 32,", "accept<<<6, 16,"),
+        "blocks of `accept` have 16 threads, and those of the loop 32, of which `accept` may wait for the others here",
+    );
+}
+
+#[test]
+fn kernels_in_turn_with_blocks_of_two_sizes() {
+    let text = TURNS.replace("accept<<<N / 32, 32,", "accept<<<6, 16,");
+    rewrite(ID, &text).has(&[
+        "loop.launch(6, 32, {1, round});",
+        r#"        if (args.kernel == 0) {
+            propose_body(loop, blockIdx, gridDim, blockDim, value, proposal, moves, args.round,
+                         rounds);
+        } else {
+            if (threadIdx.x < 16)
+                accept_body(loop, blockIdx, gridDim, dim3(16), value, proposal, moves, args.round,
+                            rounds);
+        }
+"#,
+        "gridfuse::launch_growing_loop<propose_loop>(N / 32, 32, 0, 0,",
+    ]);
+    // The host launches the one that decides.
+    let text = r#"__global__ void work(int* x, int n);
+__global__ void decide(int* x, int n) {
+    if (x[0] < n) work<<<(n + 63) / 64, 64, 0, cudaStreamTailLaunch>>>(x, n);
+}
+__global__ void work(int* x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] += i + 1;
+    if (i == 0) decide<<<1, 1, 0, cudaStreamTailLaunch>>>(x, n);
+}
+void run(int* x, int n) { decide<<<1, 1>>>(x, n); }
+"#;
+    rewrite(ID, text).has(&[
+        "loop.launch(1, 64, {0});",
+        "            if (threadIdx.x == 0)\n                decide_body(loop, blockIdx, gridDim, dim3(1), x, n);",
+        "gridfuse::launch_growing_loop<decide_loop>(1, 64, 0, 0, {0}, x, n);",
+    ]);
+}

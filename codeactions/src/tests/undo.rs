@@ -471,3 +471,102 @@ void run(int* out) { parent<<<1, 16>>>(out, 12); }
         "{refused:?}\n{local}"
     );
 }
+
+#[test]
+fn what_was_written_around_it_since_may_need_the_order() {
+    let kernels = r#"__global__ void child(int* out, const int* aux, int t) { atomicAdd(&out[t], aux[(t + threadIdx.x) % 16]); }
+__global__ void consumer(int* out) { out[40] = out[3]; }
+__global__ void parent(int* out, int* aux, int n) {
+    int t = threadIdx.x;
+    if (t < n) child<<<1, 16>>>(out, aux, t);
+}
+void run(int* out, int* aux, int n) { parent<<<n, 16>>>(out, aux, n); }
+"#;
+    let assumed = |id: &str, what: &str, edit: &dyn Fn(&str) -> String| {
+        let edited = edit(&rewritten(kernels, &["aggregate-grid"]));
+        let assumes = fix(id, &marked(&edited), &[]).map(|(_, assumes)| assumes);
+        let says = assumes.as_ref().is_ok_and(|all| all.iter().any(|a| a.contains(what)));
+        assert!(says, "{id}: {assumes:?}");
+    };
+    assert_eq!(comes_back(kernels, &["aggregate-grid"]), Vec::<String>::new());
+    // Another thread may do it behind the launch.
+    let in_front = |text: &str| {
+        let at = text.find("int t = threadIdx.x;").unwrap_or_default();
+        format!("{}aux[threadIdx.x] = 3;\n    {}", &text[..at], &text[at..])
+    };
+    for id in ["revert", "retune-block", "add-threshold"] {
+        assumed(
+            id,
+            "no other thread needs `child` to come later, or to be done",
+            &in_front,
+        );
+    }
+    // A limit in sight.
+    let limit = |text: &str| {
+        let set =
+            "void run(int* out, int* aux, int n) { cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 16); ";
+        text.replace("void run(int* out, int* aux, int n) { ", set)
+    };
+    for id in ["revert", "retune-warp"] {
+        assumed(id, "no more grids are pending at a time than 16", &limit);
+    }
+    // What the thread has run itself was done for the next launch, whatever its stream.
+    let there = rewritten(kernels, &["serialize"]);
+    let call = there.rfind("child_serial").unwrap_or_default();
+    let end = call + there[call..].find(';').unwrap_or_default() + 1;
+    let edited = format!(
+        "{}\n    consumer<<<1, 1, 0, cudaStreamFireAndForget>>>(out);{}",
+        &there[..end],
+        &there[end..]
+    );
+    let place = format!("{}$0{}", &edited[..call], &edited[call..]);
+    let assumes = fix("revert", &place, &[]).map(|(_, assumes)| assumes);
+    let says = |all: &Vec<String>| {
+        all.iter()
+            .any(|a| a.contains("the grids of `child` and `consumer` don't depend on each other"))
+    };
+    assert!(assumes.as_ref().is_ok_and(says), "{assumes:?}\n{edited}");
+}
+
+#[test]
+fn a_threshold_is_put_on_the_launch_that_is_meant() {
+    let text = program(
+        r#"Pool pool;
+    pool.launch(3);   // not x.launch( any more
+    child<<<begin, 32>>>(out, begin, count);
+    child<<<v, 64>>>(out + v, 0, count);"#,
+    )
+    .replacen(
+        "__global__",
+        "struct Pool { __device__ void launch(int) {} };\n__global__",
+        1,
+    );
+    let there = rewritten(&text, &["aggregate-block"]);
+    for (launch, wanted) in [
+        ("childs.launch(begin", "child_serial(begin, 32, out, begin, count);"),
+        ("childs.launch(v", "child_serial(v, 64, out + v, 0, count);"),
+    ] {
+        let at = there.find(launch).unwrap_or_else(|| panic!("{there}"));
+        let (new, _) = fix("add-threshold", &format!("{}$0{}", &there[..at], &there[at..]), &[])
+            .unwrap_or_else(|reasons| panic!("{launch}: {reasons:?}"));
+        assert!(new.contains(wanted), "{launch}: {new}");
+    }
+}
+
+#[test]
+fn a_threshold_with_braces_is_no_serialized_launch() {
+    let there = rewritten(&program(LAUNCH), &["threshold"]);
+    let at = there.rfind("child_serial(").unwrap_or_default();
+    let braced = |from: usize, text: &str| {
+        let end = from + text[from..].find(';').unwrap_or_default() + 1;
+        format!("{}{{ {} }}{}", &text[..from], &text[from..end], &text[end..])
+    };
+    let once = braced(at, &there);
+    let launch = once.rfind("child<<<").unwrap_or_default();
+    let both = braced(launch, &once);
+    for text in [once, both] {
+        let refused = fix("revert", &marked(&text), &[]);
+        let edited = |all: &Vec<String>| all.iter().any(|r| r.contains("`threshold`") && r.contains("edited"));
+        assert!(refused.as_ref().is_err_and(edited), "{refused:?}\n{text}");
+    }
+}

@@ -7,7 +7,7 @@ use gridfuse_analysis::facts::launch::{
     Child as Launched, Extent, LaunchFacts, LaunchId, Launchers, constant_value, launches,
 };
 use gridfuse_analysis::hir::resolve::launch_sites_of;
-use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name};
+use gridfuse_analysis::hir::{Builtin, ExprId, ExprKind, Name, Type};
 
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
@@ -138,17 +138,16 @@ pub fn shared_bytes(site: &Site<'_>) -> Option<i128> {
 
 /// For each parameter whether it is the same for all launches: every one passes it on as it is.
 pub fn uniform(sites: &[Site<'_>], child: &Child<'_>) -> Vec<bool> {
-    let passed_on = |site: &Site<'_>, index: usize| {
-        let arg = site.launch.args.get(index).copied();
-        arg.is_some_and(|arg| {
-            parameter(&site.body, arg).is_some_and(|(at, binding)| {
-                at == index && pure::is_immutable_parameter(site.db, site.parent, &site.body, binding)
-            })
-        })
-    };
     (0..child.params.len())
-        .map(|index| sites.iter().all(|site| passed_on(site, index)))
+        .map(|index| sites.iter().all(|site| passed_on(site, index) == Some(index)))
         .collect()
+}
+
+/// The parameter of the launching kernel, by its number, that is passed on as it is as the argument with this number.
+pub fn passed_on(site: &Site<'_>, index: usize) -> Option<usize> {
+    let arg = site.launch.args.get(index).copied()?;
+    let (at, binding) = parameter(&site.body, arg)?;
+    pure::is_immutable_parameter(site.db, site.parent, &site.body, binding).then_some(at)
 }
 
 /// The launches by the host that become launches of the second kernel. The others stay as they are.
@@ -247,15 +246,15 @@ fn refuse_entry(host: &Site<'_>, child: &Child<'_>, runtime: &Runtime, refusals:
 }
 
 /// The launch bounds of the second kernel, with a space, or nothing: those of the kernel. Where it has none, and blocks of 64
-/// registers a thread may be too large, those that the host launches, so that it doesn't come to need more registers than there are.
-pub fn bounds<'db>(
+/// registers a thread may be too large, those that the host launches, so that it doesn't come to need more registers than there are. `varying`: the types of the arguments that differ.
+pub fn bounds<'a, 'db>(
     child: &Child<'db>,
-    split: &Split<'_>,
+    varying: impl Iterator<Item = &'a Type>,
     entries: &[(Site<'db>, Split<'_>)],
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'db>,
 ) -> String {
-    let needed = Needed::to_launch_alone(split.varying().map(|p| &p.param.ty));
+    let needed = Needed::to_launch_alone(varying);
     if let Some(bounds) = &child.launch_bounds {
         let function = Function::new(child.db, child.item);
         launch_bounds::keep(&function, None, needed, refusals, edit);
@@ -459,26 +458,42 @@ impl<'a, 'db> Plan<'a, 'db> {
 
     /// `gridfuse::launch_recursion<…>(…)` in place of a launch by the host; `launch`: the function's name.
     pub fn replace_entry(&self, launch: &str, host: &Site<'db>, split: &Split<'_>, edit: &mut EditBuilder<'db>) {
-        let mut kept = Vec::new();
-        let mut items = Vec::new();
-        for index in 0..4 {
-            match host.launch.config.get(index) {
-                Some(operand) => {
-                    kept.push(host.body.expr(*operand).span);
-                    items.push(crate::edit::one_line::flat(host.expr_source(*operand)));
-                }
-                None => items.push("0".to_owned()),
-            }
-        }
         let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
-        items.push(format!("{{{}}}", fields.join(", ")));
-        for part in split.uniform() {
-            items.push(part.initialiser.clone());
-        }
-        kept.extend(split.parts.iter().filter_map(|p| Some(host.body.expr(p.arg?).span)));
-        let template_args = instance::arguments(host, self.child).unwrap_or_default();
-        let name = crate::facts::qualified::qualified(host, self.child, &self.kernel);
-        let prefix = format!("gridfuse::{launch}<{name}{template_args}>(");
-        replace_by_call(host, &prefix, &items, &kept, edit);
+        replace_entry((launch, &self.kernel, self.child), host, split, &fields, None, edit);
     }
+}
+
+/// The same by a function, for a kernel of this name that takes the place of another one, with these initialisers of the arguments that
+/// differ, and blocks of so many threads.
+pub fn replace_entry<'db>(
+    (launch, kernel, child): (&str, &str, &Child<'db>),
+    host: &Site<'db>,
+    split: &Split<'_>,
+    fields: &[String],
+    block: Option<u64>,
+    edit: &mut EditBuilder<'db>,
+) {
+    let mut kept = Vec::new();
+    let mut items = Vec::new();
+    for index in 0..4 {
+        match host.launch.config.get(index) {
+            Some(operand) => {
+                kept.push(host.body.expr(*operand).span);
+                items.push(crate::edit::one_line::flat(host.expr_source(*operand)));
+            }
+            None => items.push("0".to_owned()),
+        }
+    }
+    if let (Some(block), Some(item)) = (block, items.get_mut(1)) {
+        *item = block.to_string();
+    }
+    items.push(format!("{{{}}}", fields.join(", ")));
+    for part in split.uniform() {
+        items.push(part.initialiser.clone());
+    }
+    kept.extend(split.parts.iter().filter_map(|p| Some(host.body.expr(p.arg?).span)));
+    let template_args = instance::arguments(host, child).unwrap_or_default();
+    let name = crate::facts::qualified::qualified(host, child, kernel);
+    let prefix = format!("gridfuse::{launch}<{name}{template_args}>(");
+    replace_by_call(host, &prefix, &items, &kept, edit);
 }

@@ -4,13 +4,15 @@
 //! grid by itself may use what it has computed, and one that has only collected it may still change what it will read.
 
 use gridfuse_analysis::base::db::Db;
+use gridfuse_analysis::base::limits::PENDING_LAUNCHES;
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::facts::dependence::{Dependence, Touch, after};
+use gridfuse_analysis::facts::dependence::{Dependence, Touch, after, beside, order};
 use gridfuse_analysis::facts::escape::escapes;
-use gridfuse_analysis::facts::launch::launches;
+use gridfuse_analysis::facts::launch::{Bound, LaunchFacts, Stream, launch_counts, launches, pending_launch_limit};
 use gridfuse_analysis::hir::items::FunctionItem;
 
 use crate::api::refusal::{Ineligible, Reason, refuse};
+use crate::transforms::continuation::most_pending;
 
 /// What a launch of the function as it will be takes for granted. `place`: where it is now.
 ///
@@ -21,9 +23,9 @@ pub fn assumed(
     function: FunctionItem<'_>,
     launch: u32,
     place: FileRange,
-) -> Result<Option<Reason>, Ineligible> {
+) -> Result<Vec<Reason>, Ineligible> {
     let Some(facts) = launches(db, function).get(launch as usize) else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let child = facts.kernel_name.as_deref().unwrap_or("the kernel");
     let (parent, text) = (function.name(db), function.text(db));
@@ -51,15 +53,70 @@ pub fn assumed(
         let words: Vec<&str> = touch.span.text(&text).split_whitespace().collect();
         words.join(" ")
     };
-    Ok(match behind {
-        None | Some(Dependence::None(_)) => None,
-        Some(Dependence::Conflict(theirs, ours)) => Some(assumed(format!(
-            "`{parent}` doesn't need `{child}` to be done behind the launch; but there it uses `{}`, and `{child}` uses `{}`",
+    let used = |theirs: &Touch<'_>, ours: &Touch<'_>| {
+        format!(
+            "`{parent}` uses `{}`, and `{child}` uses `{}`",
             code(ours),
             code(theirs)
+        )
+    };
+    let own = match behind {
+        Some(Dependence::Conflict(theirs, ours)) => Some(assumed(format!(
+            "`{parent}` doesn't need `{child}` to be done behind the launch; but there {}",
+            used(theirs, ours)
         ))),
         Some(Dependence::Unknown(_)) => Some(assumed(format!(
             "behind the launch, `{parent}` neither uses what `{child}` computes nor changes what it reads"
         ))),
+        None | Some(Dependence::None(_)) => beside(db, function, launch).map(|(theirs, ours)| {
+            assumed(format!(
+                "no other thread needs `{child}` to come later, or to be done; but {}",
+                used(&theirs, &ours)
+            ))
+        }),
+    };
+    let others = in_another_stream(db, function, launch).map(assumed);
+    Ok(own.into_iter().chain(others).collect())
+}
+
+/// What is taken for granted where a function has more launches than before: they may be more than can be pending at a time. Not where
+/// nobody knows how many there are and nobody has asked for another limit than there is anyway.
+pub fn room(db: &dyn Db, function: FunctionItem<'_>, why: &str, place: FileRange) -> Option<Reason> {
+    let file = function.file(db);
+    let mut sum = Some(0u64);
+    for count in launch_counts(db, function) {
+        let bounded = match count.per_grid.at_most {
+            Bound::Constant(n) => Some(n),
+            _ => None,
+        };
+        sum = sum.zip(bounded).map(|(sum, n)| sum.saturating_add(n));
+    }
+    let fits = match (sum, pending_launch_limit(db, file)) {
+        (Some(sum), Some(limit)) => sum <= limit,
+        (None, limit) => limit == Some(PENDING_LAUNCHES),
+        (Some(_), None) => false,
+    };
+    (!fits).then(|| Reason {
+        text: most_pending(db, file, why),
+        place: Some(place),
+    })
+}
+
+/// What is taken for granted of the function's launches into other streams, which don't wait for this one.
+fn in_another_stream(db: &dyn Db, function: FunctionItem<'_>, launch: u32) -> Option<String> {
+    let all = launches(db, function);
+    let own = all.get(launch as usize)?;
+    let order = order(db, function).get(launch as usize)?;
+    order.others.iter().find_map(|(other, dependence)| {
+        let other = all.get(*other as usize)?;
+        let apart = other.stream != own.stream || !matches!(own.stream, Stream::Null);
+        let name = |facts: &LaunchFacts<'_>| facts.kernel_name.clone().unwrap_or_else(|| "another kernel".to_owned());
+        (apart && !matches!(dependence, Dependence::None(_))).then(|| {
+            format!(
+                "the grids of `{}` and `{}` don't depend on each other",
+                name(own),
+                name(other)
+            )
+        })
     })
 }

@@ -16,6 +16,7 @@ use gridfuse_analysis::base::db::{Db, Workspace};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
+use gridfuse_analysis::hir::{BindingId, ExprKind, Name, body};
 use gridfuse_analysis::host::Host;
 
 use crate::api::copy::Copy;
@@ -36,6 +37,7 @@ pub const NOTHING: &str = "nothing here was made by a rewrite that can be taken 
 pub fn all(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
     let mut stripped = Stripped::new(ctx, table)?;
     while stripped.strip("")? {}
+    stripped.assume_room("each thread launches its own again");
     stripped.finish(Vec::new())
 }
 
@@ -46,6 +48,9 @@ pub fn collect_again(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Res
     let mut stripped = Stripped::new(ctx, table)?;
     // They are in no order already, so that isn't taken for granted once more.
     stripped.strip(", 0, cudaStreamFireAndForget")?;
+    if !matches!(ctx.rewrite.undo, Undo::Layer(Layer::Collected(name)) if name.starts_with("PerGrid")) {
+        stripped.assume_room("fewer launches are collected together");
+    }
     let assumptions = stripped.put_on(ctx.rewrite.undo, ctx.options, 0)?;
     let place = stripped.place;
     let edit = stripped.finish(assumptions)?;
@@ -60,7 +65,7 @@ pub fn add_threshold(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Res
     refuse_not_collected(ctx)?;
     let mut stripped = Stripped::new(ctx, table)?;
     let place = stripped.place;
-    let index = stripped.collected_before(place);
+    let index = stripped.launched_before(place);
     let mut taken = Vec::new();
     while let Some((layer, options, launch)) = stripped.strip_one(", 0, cudaStreamFireAndForget")? {
         if layer == Layer::Thresholded && launch == index {
@@ -112,6 +117,8 @@ struct Stripped<'db> {
     layers: usize,
     /// What is taken for granted of the launches that were taken off: their grids may run at another time now.
     assumed: Vec<Reason>,
+    /// Launches that were collected, or ran in the launching threads, are launches again.
+    launches_again: bool,
 }
 
 impl<'db> Stripped<'db> {
@@ -135,6 +142,7 @@ impl<'db> Stripped<'db> {
             function: function.name(db).to_owned(),
             layers: 0,
             assumed: Vec::new(),
+            launches_again: false,
         })
     }
 
@@ -142,20 +150,32 @@ impl<'db> Stripped<'db> {
         self.place.file.path(self.db)
     }
 
-    /// How many collected launches of the function end before a place.
-    fn collected_before(&self, place: FileRange) -> u32 {
-        let Some(function) = function_around(self.db, place) else {
+    /// How many launches of the function, collected or not, end before a place.
+    fn launched_before(&self, place: FileRange) -> u32 {
+        let db = self.db;
+        let Some(function) = function_around(db, place) else {
             return 0;
         };
-        let start = function.start(self.db);
-        let text = place.file.text(self.db);
-        let before = text
-            .get(start as usize..place.range.start.max(start) as usize)
-            .unwrap_or("");
-        // The launch that the place is in the middle of has begun.
-        let begun = before.matches(".launch(").count() as u32;
-        let inside = before.rfind(".launch(").is_some_and(|at| !before[at..].contains(';'));
-        begun - u32::from(inside)
+        let before = place.range.start.saturating_sub(function.start(db));
+        let body = body(db, function);
+        let collects = |binding: BindingId| {
+            let base = &body.binding(binding).ty.base;
+            base.contains("gridfuse::") || function.signature(db).template_types.iter().any(|t| t == base)
+        };
+        let collected = body.exprs.iter().filter(|expr| {
+            let ExprKind::Call { callee, .. } = expr.kind else {
+                return false;
+            };
+            let ExprKind::Field { base, field, .. } = &body.expr(callee).kind else {
+                return false;
+            };
+            let object = &body.expr(body.strip_parens(*base)).kind;
+            field == "launch" && matches!(object, ExprKind::Name(Name::Local(binding)) if collects(*binding))
+        });
+        let spans = collected
+            .map(|expr| expr.span)
+            .chain(launches(db, function).iter().map(|l| l.span));
+        spans.filter(|span| span.end <= before).count() as u32
     }
 
     /// Takes one layer off; false when there is none left.
@@ -243,11 +263,13 @@ impl<'db> Stripped<'db> {
         }
         self.layers += 1;
         // A coarsened launch is one already.
-        if peeled.layer != Layer::Coarsened
-            && let Some(assumption) = self.launched_again(index)?
-            && !self.assumed.contains(&assumption)
-        {
-            self.assumed.push(assumption);
+        if peeled.layer != Layer::Coarsened {
+            self.launches_again |= peeled.layer != Layer::Combined;
+            for assumption in self.launched_again(index)? {
+                if !self.assumed.contains(&assumption) {
+                    self.assumed.push(assumption);
+                }
+            }
         }
         Ok(Some((peeled.layer, peeled.options, index)))
     }
@@ -277,11 +299,18 @@ impl<'db> Stripped<'db> {
     }
 
     /// What a launch of the function takes for granted, now that it is one again.
-    fn launched_again(&self, launch: u32) -> Result<Option<Reason>, Ineligible> {
+    fn launched_again(&self, launch: u32) -> Result<Vec<Reason>, Ineligible> {
         let function = function_named(&self.copy.host, self.path(), &self.function);
-        function.map_or(Ok(None), |f| {
+        function.map_or(Ok(Vec::new()), |f| {
             launched_again::assumed(self.copy.host.db(), f, launch, self.place)
         })
+    }
+
+    /// Takes for granted that no more grids are pending at a time than may be, as there are more launches now.
+    fn assume_room(&mut self, why: &str) {
+        let function = function_named(&self.copy.host, self.path(), &self.function).filter(|_| self.launches_again);
+        let assumption = function.and_then(|f| launched_again::room(self.copy.host.db(), f, why, self.place));
+        self.assumed.extend(assumption);
     }
 
     /// Reasons whose places are in a text that nobody has seen.

@@ -2,14 +2,15 @@
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::facts::launch::launches;
+use gridfuse_analysis::facts::launch::{launches, statement_places};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
-use gridfuse_analysis::hir::{ExprId, ExprKind, StmtKind, body};
+use gridfuse_analysis::hir::{ExprId, ExprKind, StmtId, StmtKind, body};
 
 use super::layer::Peeled;
 use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, put_body_back, source};
+use super::thresholded::is_below;
 use crate::api::rewrite::{Layer, Options};
 use crate::edit::builder::EditBuilder;
 
@@ -19,8 +20,14 @@ const SUFFIX: &str = "_serial";
 /// Takes it off the last call that takes a launch's place, of the function that was made last; `None` where there is none.
 pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Peeled>> {
     let body = body(db, parent);
-    let calls = body.stmts.iter().filter_map(|stmt| {
+    let places = statement_places(db, parent);
+    let text = parent.text(db);
+    let calls = body.stmts.iter().enumerate().filter_map(|(index, stmt)| {
         let StmtKind::Expr(call) = stmt.kind else { return None };
+        // That is a threshold's, whatever has been done to its other branch.
+        if is_below(&text, &body, &places, StmtId(index as u32)) {
+            return None;
+        }
         let ExprKind::Call { name: Some(name), .. } = &body.expr(call).kind else {
             return None;
         };

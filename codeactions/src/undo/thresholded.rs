@@ -3,11 +3,11 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_analysis::facts::launch::{LaunchId, Launchers, launches};
+use gridfuse_analysis::facts::launch::{LaunchId, Launchers, Places, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
-use gridfuse_analysis::hir::{ExprKind, StmtId, StmtKind};
+use gridfuse_analysis::hir::{Body, ExprKind, StmtId, StmtKind};
 
 use super::layer::Peeled;
 use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, put_body_back, source, take_constant};
@@ -39,8 +39,7 @@ pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Pe
 /// The `if` whose other branch runs the grid in the launching thread, and the function that does.
 fn comparison<'db>(site: &Site<'db>) -> Option<(StmtId, FunctionItem<'db>)> {
     let body = &site.body;
-    let statement = site.facts.statement?;
-    let branch = site.places.parent(statement)?;
+    let (branch, launching) = branch_of(body, &site.places, site.facts.statement?)?;
     let StmtKind::If {
         init: None,
         cond: Some(_),
@@ -51,7 +50,7 @@ fn comparison<'db>(site: &Site<'db>) -> Option<(StmtId, FunctionItem<'db>)> {
     else {
         return None;
     };
-    let StmtKind::Expr(call) = body.stmt(then).kind else {
+    let StmtKind::Expr(call) = body.stmt(without_braces(body, then)).kind else {
         return None;
     };
     let ExprKind::Call { name: Some(name), .. } = &body.expr(call).kind else {
@@ -62,7 +61,46 @@ fn comparison<'db>(site: &Site<'db>) -> Option<(StmtId, FunctionItem<'db>)> {
         .filter(|f| f.has_body(site.db));
     let serial = found.next()?;
     let serially = source(site.db, serial).contains("gridfuse::for_each_");
-    (otherwise == statement && serially).then_some((branch, serial))
+    (otherwise == launching && serially).then_some((branch, serial))
+}
+
+/// The statement that another one is a branch or the body of, alone or in braces of its own; and the branch.
+fn branch_of(body: &Body, places: &Places, statement: StmtId) -> Option<(StmtId, StmtId)> {
+    let around = places.parent(statement)?;
+    match &body.stmt(around).kind {
+        StmtKind::Block(stmts) if stmts.len() == 1 => Some((places.parent(around)?, around)),
+        _ => Some((around, statement)),
+    }
+}
+
+/// The only statement of a block, or the statement that is none.
+fn without_braces(body: &Body, statement: StmtId) -> StmtId {
+    match &body.stmt(statement).kind {
+        StmtKind::Block(stmts) => match stmts.as_slice() {
+            [only] => *only,
+            _ => statement,
+        },
+        _ => statement,
+    }
+}
+
+/// Whether a statement is what is done below a threshold: a branch beside one that launches, by a condition that names the threshold.
+pub fn is_below(text: &str, body: &Body, places: &Places, statement: StmtId) -> bool {
+    let Some((branch, own)) = branch_of(body, places, statement) else {
+        return false;
+    };
+    let StmtKind::If {
+        cond: Some(cond),
+        then,
+        otherwise: Some(otherwise),
+        ..
+    } = body.stmt(branch).kind
+    else {
+        return false;
+    };
+    let condition = body.expr(cond).span.text(text).to_ascii_lowercase();
+    let beside = body.stmt(otherwise).span.text(text);
+    then == own && condition.contains("threshold") && (beside.contains("<<<") || beside.contains(".launch("))
 }
 
 fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Option<Peeled> {

@@ -2,7 +2,7 @@
 
 use crate::base::scan::{
     end_of_block_comment, end_of_char, end_of_directive, end_of_line_comment, end_of_number, end_of_raw_string,
-    end_of_string, is_blank, is_raw_prefix, is_word_start, skip_in_directive, word_at,
+    end_of_string, is_blank, is_raw_prefix, is_word_start, skip_in_directive, word_across_lines, word_at,
 };
 
 /// A directive line: where it stands, continuation lines included, and its name.
@@ -36,22 +36,7 @@ impl Directive {
 fn name_at(text: &str, at: usize) -> (String, usize) {
     let bytes = text.as_bytes();
     let mark = if bytes.get(at) == Some(&b'%') { 2 } else { 1 };
-    let mut end = skip_in_directive(bytes, at + mark);
-    let mut name = String::new();
-    while let Some(word) = word_at(text, end) {
-        name.push_str(word);
-        end += word.len();
-        let next = match bytes.get(end..).unwrap_or_default() {
-            [b'\\', b'\n', ..] => end + 2,
-            [b'\\', b'\r', b'\n', ..] => end + 3,
-            _ => break,
-        };
-        if word_at(text, next).is_none() {
-            break;
-        }
-        end = next;
-    }
-    (name, end)
+    word_across_lines(text, skip_in_directive(bytes, at + mark))
 }
 
 /// All directives of a text, in order.

@@ -414,6 +414,8 @@ mod tests {
             expanded(&macros, "p() i[q()] = { q(1), r(2,3), r(4,), r(,5), r(,) };"),
             "int i[] = { 1, 23, 4, 5, };"
         );
+        // Another spelling of `##`.
+        assert_eq!(expanded(&["d(x,y) x %:%: y"], "d(2,3)"), "23");
         assert_eq!(expanded(&macros, "str( a \"\\n\" , b )"), "str( a \"\\n\" , b )");
         assert_eq!(
             expanded(&macros, "str( a \"\\n\"  + 'b' )"),

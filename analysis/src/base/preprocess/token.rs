@@ -1,8 +1,8 @@
 //! Preprocessing tokens.
 
 use crate::base::scan::{
-    end_of_block_comment, end_of_char, end_of_directive, end_of_line, end_of_number, end_of_raw_string, end_of_string,
-    is_raw_prefix, is_word_start, word_at,
+    end_of_block_comment, end_of_char, end_of_directive, end_of_line_comment, end_of_number, end_of_raw_string,
+    end_of_string, is_raw_prefix, is_word_start, word_at,
 };
 
 /// What a token is.
@@ -32,8 +32,8 @@ pub(crate) struct Lexeme {
 
 /// Operators of several characters, longest first.
 const OPERATORS: &[&str] = &[
-    "<<<", ">>>", "...", "<<=", ">>=", "->*", "<=>", "##", "::", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=",
-    "&&", "||", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", ".*",
+    "%:%:", "<<<", ">>>", "...", "<<=", ">>=", "->*", "<=>", "##", "::", "->", "++", "--", "<<", ">>", "<=", ">=",
+    "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", ".*", "%:",
 ];
 
 /// The tokens of a text. `directives`: a `#` at the start of a line begins a directive.
@@ -59,11 +59,7 @@ pub(crate) fn lex(text: &str, directives: bool) -> Vec<Lexeme> {
             }
             b'/' if bytes.get(at + 1) == Some(&b'/') => {
                 space = true;
-                at = end_of_line(bytes, at);
-                // A continued line continues the comment.
-                while at > start && continued(bytes, at) {
-                    at = end_of_line(bytes, at + 1);
-                }
+                at = end_of_line_comment(bytes, at);
                 continue;
             }
             b'/' if bytes.get(at + 1) == Some(&b'*') => {
@@ -71,7 +67,7 @@ pub(crate) fn lex(text: &str, directives: bool) -> Vec<Lexeme> {
                 at = end_of_block_comment(bytes, at);
                 continue;
             }
-            b'#' if directives && line_fresh => {
+            b'#' | b'%' if directives && line_fresh && (byte == b'#' || bytes.get(at + 1) == Some(&b':')) => {
                 at = end_of_directive(bytes, at);
                 TokenKind::Directive
             }
@@ -134,13 +130,6 @@ pub(crate) fn lex(text: &str, directives: bool) -> Vec<Lexeme> {
     found
 }
 
-/// The line that ends at `end` continues on the next one.
-fn continued(bytes: &[u8], end: usize) -> bool {
-    let line = bytes.get(..end).unwrap_or_default();
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    end < bytes.len() && line.ends_with(b"\\")
-}
-
 /// End of a preprocessing number: `1e+3` is one.
 fn number(bytes: &[u8], at: usize) -> usize {
     let mut end = end_of_number(bytes, at);
@@ -169,9 +158,17 @@ pub(crate) struct Token {
     pub origin: Option<(usize, usize)>,
 }
 
-/// The tokens of a text without directives.
+/// The tokens of a text without directives, digraphs of `#` as what they stand for.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
-    lex(text, false).into_iter().map(|l| token(text, l)).collect()
+    let mut found: Vec<Token> = lex(text, false).into_iter().map(|l| token(text, l)).collect();
+    for token in &mut found {
+        match token.text.as_str() {
+            "%:%:" => token.text = "##".to_owned(),
+            "%:" => token.text = "#".to_owned(),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// A token out of a text.

@@ -35,7 +35,7 @@ pub use integer::Integer;
 pub(crate) use integer::integer;
 pub use iterations::{Iterations, LoopDependence, loops};
 pub use location::Root;
-pub use parent::{After, Meeting, after};
+pub use parent::{After, Meeting, after, beside};
 pub use polynomial::{Interval, Polynomial, Symbol};
 pub use prefix::{Prefix, prefixes};
 pub use sizes::most_threads;

@@ -108,6 +108,24 @@ pub fn after<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<After<'db
     found
 }
 
+/// Accesses of the child and of the launching function, wherever they stand in it, that meet or may meet in one array or variable: what
+/// another thread does in front of the launch may come after it.
+pub fn beside<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launch: u32) -> Option<(Touch<'db>, Touch<'db>)> {
+    let own = own_footprint(db, function);
+    let child = child_footprint(db, function, launch);
+    let executions = Executions::Grid;
+    let comparison = Comparison::new(db, function, &executions, [&child.ranges, &own.ranges]);
+    let shared = |access: &&super::access::Access<'db>| !matches!(access.root, super::location::Root::Object(_));
+    let pairs = own.accesses.iter().filter(shared);
+    let mut pairs = pairs.flat_map(|ours| child.accesses.iter().map(move |theirs| (theirs, ours)));
+    let meeting = pairs.find(|(theirs, ours)| match comparison.pair(theirs, ours) {
+        Dependence::Conflict(..) => true,
+        Dependence::Unknown(_) => theirs.root == ours.root,
+        Dependence::None(_) => false,
+    });
+    meeting.map(|(theirs, ours)| (Touch::of(theirs, false), Touch::of(ours, false)))
+}
+
 /// What is evaluated behind an expression: before control comes back to it, and only then.
 fn evaluated_behind(flow: &Flow, from: ExprId) -> (BTreeSet<ExprId>, BTreeSet<ExprId>) {
     let mut forward = BTreeSet::new();

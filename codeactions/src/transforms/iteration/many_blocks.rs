@@ -8,9 +8,9 @@ use crate::emit::split::Split;
 use crate::facts::graphs;
 use crate::transforms::self_launch::{Plan, Runtime, bounds, entries};
 
-use super::Iteration;
+use super::kernel::Iteration;
 
-const RUNTIME: Runtime = Runtime {
+pub(super) const RUNTIME: Runtime = Runtime {
     kernel: "loop",
     memory: "Iterations",
     variable: "iterations",
@@ -35,7 +35,8 @@ pub fn write<'db>(iteration: &Iteration<'db>, header: &Header, draft: &mut Draft
         names.add_file(db, host.file);
         graphs::keep(host, refusals, edit);
     }
-    let bounds = bounds(kernel, &split, &entries, refusals, edit);
+    let varying = split.varying().map(|p| &p.param.ty);
+    let bounds = bounds(kernel, varying, &entries, refusals, edit);
     refusals.check()?;
     let plan = Plan::new(kernel, &split, &RUNTIME, bounds, names);
     header.include_in(db, edit, kernel.file);

@@ -16,7 +16,7 @@ use crate::emit::replaced_launch::replace_by_call;
 use crate::emit::split::Split;
 use crate::emit::target;
 
-use super::Iteration;
+use super::kernel::Iteration;
 
 /// The whole edit.
 ///

@@ -4,7 +4,7 @@
 use gridfuse_analysis::facts::dependence::{Root, own_footprint};
 use gridfuse_analysis::facts::effects::Effects;
 
-use super::Iteration;
+use super::kernel::Iteration;
 use crate::api::refusal::Reason;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -12,16 +12,17 @@ use crate::facts::calls::is_plain_type;
 use crate::facts::ctype;
 use crate::facts::read_only::all_restrict;
 
-/// Refuses such loads where iterations may pass on what they have written. The kernel's own parameters aren't `__restrict__` any
-/// more when it has become a loop.
+/// Refuses such loads where iterations may pass on what they have written, which they may where one of them `writes`. The kernel's own
+/// parameters aren't `__restrict__` any more when it has become a loop.
 pub fn refuse<'db>(
     iteration: &Iteration<'db>,
+    writes: bool,
     effects: &Effects,
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'db>,
 ) {
     let name = &iteration.kernel.name;
-    if all_restrict(iteration.site.db, iteration.site.file) && may_write(iteration) {
+    if all_restrict(iteration.site.db, iteration.site.file) && writes {
         refusals.add(
             format!("`{name}` writes memory, and its file is compiled with `--restrict`, so that loads may miss what an iteration before has written"),
             Some(iteration.kernel.place()),
@@ -31,7 +32,7 @@ pub fn refuse<'db>(
     let Some(load) = effects.read_only.first().or(effects.restricts.first()) else {
         return;
     };
-    if !may_write(iteration) {
+    if !writes {
         return;
     }
     let mut given = iteration.kernel.params.iter().zip(&iteration.uniform);
@@ -57,7 +58,7 @@ pub fn refuse<'db>(
 }
 
 /// Whether the kernel may write memory that other blocks see.
-fn may_write(iteration: &Iteration<'_>) -> bool {
+pub fn may_write(iteration: &Iteration<'_>) -> bool {
     let found = own_footprint(iteration.site.db, iteration.kernel.item);
     let writes = |access: &gridfuse_analysis::facts::dependence::Access<'_>| {
         !access.kind.reads_only() && !matches!(access.root, Root::Object(_))

@@ -1,0 +1,367 @@
+//! Kernels that launch each other in turn: one grid that stays, whose blocks run those of each kernel. The arguments of an iteration
+//! say which kernel it is of.
+
+use gridfuse_analysis::hir::Type;
+
+use super::cycle::Cycle;
+use super::kernel::Iteration;
+use super::many_blocks::RUNTIME;
+use crate::api::refusal::{Ineligible, Refusals};
+use crate::draft::Draft;
+use crate::edit::builder::EditBuilder;
+use crate::edit::include::Header;
+use crate::edit::lex;
+use crate::edit::names::Names;
+use crate::edit::one_line::one_line;
+use crate::edit::style;
+use crate::emit::outline::{self, Behind, Collecting, Worker};
+use crate::emit::replaced_launch::replace_launch_by;
+use crate::emit::split::Split;
+use crate::emit::target;
+use crate::facts::calls::is_plain_type;
+use crate::facts::child::Child;
+use crate::facts::ctype;
+use crate::facts::graphs;
+use crate::facts::movable::Form;
+use crate::transforms::self_launch::{bounds, entries, replace_entry};
+
+/// The whole edit.
+///
+/// # Errors
+/// The reasons why it can't be done.
+pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -> Result<(), Ineligible> {
+    let Some(head) = cycle.kernels.first() else {
+        return Err(draft.not_understood());
+    };
+    let db = head.site.db;
+    let Draft {
+        names, edit, refusals, ..
+    } = draft;
+    let record = Record::new(&cycle.kernels, names, refusals);
+    let splits: Vec<Split<'_>> = (0..cycle.kernels.len())
+        .map(|at| {
+            let launched = &cycle.kernels[(at + 1) % cycle.kernels.len()];
+            Split::of_instance(&cycle.kernels[at].site, &launched.kernel, &launched.uniform, refusals)
+        })
+        .collect();
+    let entries = entries(&head.kernel, &head.uniform, &RUNTIME, refusals);
+    refusals.check()?;
+    for (host, _) in &entries {
+        names.add_file(db, host.file);
+        graphs::keep(host, refusals, edit);
+    }
+    let bounds = bounds(
+        &head.kernel,
+        record.fields.iter().map(|f| &f.ty),
+        &entries,
+        refusals,
+        edit,
+    );
+    refusals.check()?;
+    let writer = Writer {
+        cycle,
+        head: &head.kernel,
+        kernel: names.fresh(&format!("{}_loop", head.kernel.name)),
+        launches: names.fresh("loop"),
+        record,
+        bounds,
+    };
+    header.include_in(db, edit, head.kernel.file);
+    writer.declare(edit);
+    writer.generate(names, edit);
+    for (at, (iteration, split)) in cycle.kernels.iter().zip(&splits).enumerate() {
+        let next = (at + 1) % cycle.kernels.len();
+        let fields = writer.record.initialisers(next, split);
+        let block = writer.block(next);
+        replace_launch_by(&iteration.site, split, &fields, block, &writer.launches, None, edit);
+    }
+    let launch = if head.same_grid {
+        "launch_loop"
+    } else {
+        "launch_growing_loop"
+    };
+    for (host, split) in &entries {
+        header.include_in(db, edit, host.file);
+        let fields = writer.record.initialisers(0, split);
+        let kernel = (launch, writer.kernel.as_str(), &head.kernel);
+        replace_entry(kernel, host, split, &fields, writer.block(0), edit);
+    }
+    Ok(())
+}
+
+/// The struct of the arguments that differ: those of all kernels, and whose they are.
+struct Record {
+    /// Its name.
+    name: String,
+    /// The field that says which kernel it is.
+    tag: String,
+    fields: Vec<Field>,
+}
+
+struct Field {
+    name: String,
+    /// Its declaration.
+    decl: String,
+    ty: Type,
+    /// For each kernel its parameter, by number.
+    params: Vec<Option<usize>>,
+}
+
+impl Record {
+    fn new(kernels: &[Iteration<'_>], names: &mut Names, refusals: &mut Refusals) -> Record {
+        let mut fields: Vec<Field> = Vec::new();
+        for (at, Iteration { kernel, uniform, .. }) in kernels.iter().enumerate() {
+            for (index, param) in kernel.params.iter().enumerate().filter(|(index, _)| !uniform[*index]) {
+                let decl = one_line(&param.field);
+                let shared = fields.iter_mut().find(|f| f.decl == decl);
+                if let Some(field) = shared {
+                    field.params[at] = Some(index);
+                    continue;
+                }
+                let taken = fields.iter().any(|f| f.name == param.name);
+                let name = match taken {
+                    true => names.fresh(&format!("{}_{}", kernel.name, param.name)),
+                    false => param.name.clone(),
+                };
+                let mut params = vec![None; kernels.len()];
+                params[at] = Some(index);
+                fields.push(Field {
+                    decl: renamed(&decl, &param.name, &name),
+                    name,
+                    ty: param.ty.clone(),
+                    params,
+                });
+            }
+        }
+        for field in &fields {
+            let plain = field.ty.pointers > 0 || is_plain_type(&ctype::normalize(&field.ty.base));
+            let missing = field.params.iter().position(Option::is_none);
+            if let Some(at) = missing.filter(|_| !plain) {
+                refusals.add(
+                    format!(
+                        "the arguments of `{}` have no `{}`, which may need one to be made from",
+                        kernels[at].kernel.name, field.name
+                    ),
+                    Some(kernels[at].kernel.place()),
+                );
+            }
+        }
+        let mut tag = "kernel".to_owned();
+        while fields.iter().any(|f| f.name == tag) {
+            tag.push('_');
+        }
+        Record {
+            name: names.fresh(&format!("{}_args", kernels.first().map_or("", |k| &k.kernel.name))),
+            tag,
+            fields,
+        }
+    }
+
+    /// What a launch of a kernel makes it from.
+    fn initialisers(&self, kernel: usize, split: &Split<'_>) -> Vec<String> {
+        let value = |field: &Field| {
+            let part = field.params[kernel].and_then(|param| split.parts.get(param));
+            part.map_or_else(|| "{}".to_owned(), |part| part.initialiser.clone())
+        };
+        let tag = std::iter::once(kernel.to_string());
+        tag.chain(self.fields.iter().map(value)).collect()
+    }
+}
+
+/// A declaration with another name.
+fn renamed(decl: &str, from: &str, to: &str) -> String {
+    let tokens = lex::code_tokens(decl);
+    let Some(name) = tokens.iter().rev().find(|token| token.text(decl) == from) else {
+        return decl.to_owned();
+    };
+    format!(
+        "{}{to}{}",
+        decl.get(..name.start).unwrap_or(""),
+        decl.get(name.end..).unwrap_or("")
+    )
+}
+
+struct Writer<'a, 'db> {
+    cycle: &'a Cycle<'db>,
+    /// The kernel that the host launches.
+    head: &'a Child<'db>,
+    /// The kernel that stays.
+    kernel: String,
+    /// The variable that stands for its iterations.
+    launches: String,
+    record: Record,
+    /// `__launch_bounds__(…) `
+    bounds: String,
+}
+
+impl<'db> Writer<'_, 'db> {
+    /// The block size of a kernel's launches where it isn't the one that is written there.
+    fn block(&self, kernel: usize) -> Option<u64> {
+        let narrow = self.cycle.kernels.get(kernel).is_some_and(|k| k.threads.is_some());
+        self.cycle.block.filter(|_| narrow)
+    }
+
+    /// Head and parameters of the kernel that stays. They aren't `__restrict__`: what one block has written another one reads.
+    fn head(&self, memory: &str) -> (String, Vec<String>) {
+        let head = format!("{}__global__ void {}{}(", self.head.linkage(), self.bounds, self.kernel);
+        let mut params = vec![format!("gridfuse::{}<{}> {memory}", RUNTIME.memory, self.record.name)];
+        let own = self
+            .cycle
+            .uniform
+            .iter()
+            .filter_map(|same| self.head.params.get(*same.first()?));
+        params.extend(own.map(|param| one_line(&param.field)));
+        (head, params)
+    }
+
+    /// The statement that declares the object of the runtime, in the kernel with this number.
+    fn declaration(&self, kernel: usize, memory: &str, behind: &Behind) -> String {
+        let params = &self.cycle.kernels[kernel].kernel.params;
+        let uniform = self
+            .cycle
+            .uniform
+            .iter()
+            .filter_map(|same| params.get(*same.get(kernel)?));
+        let items: Vec<String> = std::iter::once(memory.to_owned())
+            .chain(uniform.map(|param| param.name.clone()))
+            .collect();
+        let prefix = format!("gridfuse::{}<{}> {}(", RUNTIME.runner, self.kernel, self.launches);
+        behind.call(1, &prefix, &items, ");")
+    }
+
+    /// The struct, and the declaration of the kernel that stays, above all of the kernels.
+    fn declare(&self, edit: &mut EditBuilder<'db>) {
+        let kernels = self.cycle.kernels.iter().map(|k| &k.kernel);
+        let Some(first) = kernels.min_by_key(|kernel| kernel.start) else {
+            return;
+        };
+        let behind = outline::behind(edit, first);
+        let names: Vec<&str> = self.cycle.kernels.iter().map(|k| k.kernel.name.as_str()).collect();
+        let numbered: Vec<String> = names
+            .iter()
+            .enumerate()
+            .map(|(at, name)| format!("{at} for {name}"))
+            .collect();
+        let fields: Vec<String> = std::iter::once(format!("int {};", self.record.tag))
+            .chain(self.record.fields.iter().map(|f| format!("{};", f.decl)))
+            .collect();
+        let line = format!("struct {} {{ {} }};", self.record.name, fields.join(" "));
+        let wide = behind.column() + line.chars().count() > behind.style().width;
+        let structure = if wide || behind.style().brace_on_own_line {
+            let open = behind.style().open_brace();
+            format!("struct {}{open}\n\t{}\n}};", self.record.name, fields.join("\n\t"))
+        } else {
+            line
+        };
+        let comment = format!(
+            "// The arguments of {} that differ between their launches. {}: {}.",
+            names.join(" and "),
+            self.record.tag,
+            numbered.join(", ")
+        );
+        let (head, params) = self.head(&self.head.local(RUNTIME.variable));
+        let list = behind.style().list(behind.column(), &head, &params, ");");
+        let at = target::above_comment(first.db, first.file, first.front() as usize);
+        let indent = style::indent_at(&first.text, at).to_owned();
+        let code = format!("{comment}\n{structure}\n\n{list}\n\n");
+        let text = format!("{}{indent}", edit.style(first.file).fit(&code, &indent));
+        edit.insert(first.file, at as u32, text);
+    }
+
+    /// The functions with the bodies, the kernels that call them, and the kernel that stays behind the last of them.
+    fn generate(&self, names: &mut Names, edit: &mut EditBuilder<'db>) {
+        let last = (0..self.cycle.kernels.len()).max_by_key(|at| self.cycle.kernels[*at].kernel.start);
+        let mut workers: Vec<Worker> = Vec::new();
+        let mut behind_last = None;
+        for (at, iteration) in self.cycle.kernels.iter().enumerate() {
+            let kernel = &iteration.kernel;
+            let mut behind = outline::behind(edit, kernel);
+            let collecting = Collecting {
+                args: vec![self.launches.clone()],
+                params: vec![format!(
+                    "gridfuse::{}<{}>& {}",
+                    RUNTIME.runner, self.kernel, self.launches
+                )],
+                declarations: vec![
+                    "// One grid, which launches the next one by itself.".to_owned(),
+                    self.declaration(at, "{}", &behind).trim_start().to_owned(),
+                ],
+                unrestricted: true,
+                ..Collecting::default()
+            };
+            workers.push(outline::outline_collecting(
+                edit,
+                &mut behind,
+                kernel,
+                Form::Block,
+                iteration.kept(),
+                &collecting,
+                names,
+            ));
+            match last == Some(at) {
+                true => behind_last = Some((behind, kernel)),
+                false => behind.finish(edit, kernel),
+            }
+        }
+        if let Some((mut behind, kernel)) = behind_last {
+            let code = self.kernel_that_stays(&workers, &behind);
+            behind.add(code);
+            behind.finish(edit, kernel);
+        }
+    }
+
+    fn kernel_that_stays(&self, workers: &[Worker], behind: &Behind) -> String {
+        let memory = self.head.local(RUNTIME.variable);
+        let args = self.head.local("args");
+        let mut branches = String::new();
+        for (at, worker) in workers.iter().enumerate() {
+            let Iteration { kernel, threads, .. } = &self.cycle.kernels[at];
+            let value = |index: usize| {
+                let same = self.cycle.uniform.iter().find(|same| same.get(at) == Some(&index));
+                let common = same.and_then(|same| self.head.params.get(*same.first()?));
+                let field = || self.record.fields.iter().find(|f| f.params[at] == Some(index));
+                match common {
+                    Some(param) => param.name.clone(),
+                    None => format!("{args}.{}", field().map_or("", |f| &f.name)),
+                }
+            };
+            let (prefix, mut items) = worker.call(kernel, (0..kernel.params.len()).map(value));
+            let call = match threads {
+                None => behind.call(3, &prefix, &items, ");"),
+                Some(threads) => {
+                    let own = format!("dim3({threads})");
+                    let of_block = items.iter_mut().filter(|item| *item == "blockDim");
+                    of_block.for_each(|item| item.clone_from(&own));
+                    let has = match threads {
+                        1 => "threadIdx.x == 0".to_owned(),
+                        _ => format!("threadIdx.x < {threads}"),
+                    };
+                    format!("\t\t\tif ({has})\n{}", behind.call(4, &prefix, &items, ");"))
+                }
+            };
+            let condition = match at {
+                0 => format!("\t\tif ({args}.{} == 0)", self.record.tag),
+                _ if at + 1 == workers.len() => "else".to_owned(),
+                _ => format!("else if ({args}.{} == {at})", self.record.tag),
+            };
+            // An `else` would belong to the condition within.
+            let braced = self.cycle.block.is_some();
+            branches.push_str(match at {
+                0 => "",
+                _ if braced => " ",
+                _ => "\n\t\t",
+            });
+            branches.push_str(&condition);
+            branches.push_str(if braced { " {\n" } else { "\n" });
+            branches.push_str(&call);
+            branches.push_str(if braced { "\n\t\t}" } else { "" });
+        }
+        let declaration = self.declaration(0, &memory, behind);
+        let body = format!(
+            "{declaration}\n\t{}.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const {}& {args}) {{\n{branches}\n\t}});",
+            self.launches, self.record.name
+        );
+        let (head, params) = self.head(&memory);
+        behind.function(&head, &params, &body)
+    }
+}
