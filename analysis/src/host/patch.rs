@@ -84,13 +84,24 @@ impl Patch {
         if !same || !is_closed(old, macros) || !is_closed(&new, macros) || !large_ranges(db, file).is_empty() {
             return None;
         }
+        // It may pop macros, in all of the file.
+        if old.contains("_Pragma") || new.contains("_Pragma") {
+            return None;
+        }
         // Those who read a text don't agree on what comments are that continue on the next line.
-        let continued = text.match_indices("\\\n").chain(text.match_indices("\\\r"));
+        let goes_on = |at: &usize| {
+            let behind = text
+                .get(at + 1..)
+                .unwrap_or("")
+                .trim_start_matches([' ', '\t', '\x0b', '\x0c']);
+            behind.starts_with(['\n', '\r'])
+        };
+        let continued = memchr::memchr_iter(b'\\', text.as_bytes()).filter(goes_on);
         let in_comment = |at: usize| {
             let line = text.get(..at).unwrap_or("").rsplit('\n').next().unwrap_or("");
             line.contains("//")
         };
-        if continued.into_iter().any(|(at, _)| in_comment(at)) {
+        if continued.into_iter().any(in_comment) {
             return None;
         }
         let (removed, added) = (end - start, insert.len());

@@ -240,7 +240,8 @@ impl Plan {
         let in_turn = site.facts.stream == Stream::TailLaunch;
         let mut without = Vec::new();
         for (id, why) in PROMOTIONS {
-            if !itself && !(in_turn && id == "persistent-loop") {
+            let fits = itself || in_turn && id == "persistent-loop";
+            if !fits {
                 continue;
             }
             match rewrite_by_id(id)?.edit(db, site.id, &Options::default()) {

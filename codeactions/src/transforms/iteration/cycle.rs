@@ -117,7 +117,7 @@ impl<'db> Cycle<'db> {
     /// one, if threads that a block doesn't have are nothing to the others, as they neither meet nor exchange anything.
     fn widen(&mut self, db: &'db dyn Db, refusals: &mut Refusals) {
         let linear = |site: &Site<'db>| match site.facts.block.constant {
-            Some([x, 1, 1]) => u64::try_from(x).ok().filter(|x| (1..=1024).contains(x)),
+            Some([x, 1, 1]) => Some(x).filter(|x| (1..=1024).contains(x)),
             _ => None,
         };
         let size = |at: usize| {
