@@ -71,7 +71,12 @@ impl Generator {
                 "inline __global__ void",
             ]
         };
-        let head = (*self.random.pick(heads)).to_owned();
+        let mut head = *self.random.pick(heads);
+        // The GPU runs no larger blocks than these.
+        if head.contains("__launch_bounds__") && spec.block.as_ref().is_some_and(|block| *block == int(512)) {
+            head = "__global__ void";
+        }
+        let head = head.to_owned();
         Function {
             template,
             head,

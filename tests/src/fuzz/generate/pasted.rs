@@ -121,7 +121,7 @@ impl Generator {
                 let each = self.fresh("EACH");
                 (
                     format!(
-                        "#define {each}(a, b) static void {run}_##a##b({params}) {{ a##b{config}({passed}); }}\n{each}({first}, {rest})"
+                        "#define {each}(a, b) static void {run}_##a##b({params}) {{ auto f = a##b; f{config}({passed}); }}\n{each}({first}, {rest})"
                     ),
                     format!("{run}_{name}({args});"),
                 )
