@@ -18,11 +18,15 @@ use gridfuse_tests::workspace;
 const MISTAKES: &[(&str, &str, &str, &str)] = &[
     ("kernels 5", "k11", "__entered_101094", SAME_VALUE),
     ("kernels 5", "k11", "__entered_101114", SAME_VALUE),
+    ("program 9", "sweep", "__entered_100088", RETURNED),
 ];
 
 /// What LLVM says of every value where the paths from a divergent branch meet.
 const SAME_VALUE: &str =
     "both ways from the divergent branch bring the same value; the other one comes from a uniform `switch`";
+
+/// The same where one way is that of threads which have gone.
+const RETURNED: &str = "threads that enter the branch return in it, so that all that come to the end bring 0";
 
 /// Random kernels, in sources of so many.
 const KERNELS: u64 = 240;
