@@ -5,8 +5,7 @@ use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::facts::dependence::{Dependence, Touch, Waited, behind_wait};
 use gridfuse_analysis::facts::effects::summary;
-use gridfuse_analysis::facts::launch::LaunchId;
-use gridfuse_analysis::facts::launch::{Bound, in_recursion, launch_counts, launches, pending_launch_limit};
+use gridfuse_analysis::facts::launch::{launches, pending_launch_limit};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 
@@ -218,15 +217,7 @@ fn pile_up(wait: &Wait<'_>, waited: &Waited<'_>) -> Option<Reason> {
     }
     let (db, function) = (wait.db, wait.function);
     let limit = pending_launch_limit(db, wait.file);
-    let mut sum = Some(0u64);
-    for (index, count) in launch_counts(db, function).iter().enumerate() {
-        let index = index as u32;
-        let bounded = match count.per_grid.at_most {
-            Bound::Constant(n) if !in_recursion(db, LaunchId { function, index }) => Some(n),
-            _ => None,
-        };
-        sum = sum.zip(bounded).map(|(sum, n)| sum.saturating_add(n));
-    }
+    let sum = continuation::most_launched(db, function);
     if launches(db, function).is_empty() || sum.zip(limit).is_some_and(|(sum, limit)| sum <= limit) {
         return None;
     }

@@ -8,11 +8,11 @@ use gridfuse_analysis::base::limits::PENDING_LAUNCHES;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::dependence::{Dependence, Touch, after, beside, order};
 use gridfuse_analysis::facts::escape::escapes;
-use gridfuse_analysis::facts::launch::{Bound, LaunchFacts, Stream, launch_counts, launches, pending_launch_limit};
+use gridfuse_analysis::facts::launch::{LaunchFacts, Stream, launches, pending_launch_limit};
 use gridfuse_analysis::hir::items::FunctionItem;
 
 use crate::api::refusal::{Ineligible, Reason, refuse};
-use crate::transforms::continuation::most_pending;
+use crate::transforms::continuation::{most_launched, most_pending};
 
 /// What a launch of the function as it will be takes for granted. `place`: where it is now.
 ///
@@ -83,15 +83,7 @@ pub fn assumed(
 /// nobody knows how many there are and nobody has asked for another limit than there is anyway.
 pub fn room(db: &dyn Db, function: FunctionItem<'_>, why: &str, place: FileRange) -> Option<Reason> {
     let file = function.file(db);
-    let mut sum = Some(0u64);
-    for count in launch_counts(db, function) {
-        let bounded = match count.per_grid.at_most {
-            Bound::Constant(n) => Some(n),
-            _ => None,
-        };
-        sum = sum.zip(bounded).map(|(sum, n)| sum.saturating_add(n));
-    }
-    let fits = match (sum, pending_launch_limit(db, file)) {
+    let fits = match (most_launched(db, function), pending_launch_limit(db, file)) {
         (Some(sum), Some(limit)) => sum <= limit,
         (None, limit) => limit == Some(PENDING_LAUNCHES),
         (Some(_), None) => false,
