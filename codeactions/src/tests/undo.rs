@@ -570,3 +570,89 @@ fn a_threshold_with_braces_is_no_serialized_launch() {
         assert!(refused.as_ref().is_err_and(edited), "{refused:?}\n{text}");
     }
 }
+
+/// A kernel of this name that launches `child` for each of its threads.
+fn kernel(name: &str) -> String {
+    format!(
+        r#"__global__ void {name}(int* out, const int* row, int n) {{
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v < n) {{
+        int begin = row[v], count = row[v + 1] - begin;
+        {LAUNCH}
+    }}
+}}
+"#
+    )
+}
+
+/// A child and kernels that launch it.
+fn with_kernels(names: &[&str]) -> String {
+    let child = r#"__global__ void child(int* out, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[begin + i] = begin;
+}
+"#;
+    let kernels: Vec<String> = names.iter().map(|name| kernel(name)).collect();
+    let launched = names
+        .iter()
+        .map(|name| format!("    {name}<<<(n + 127) / 128, 128>>>(out, row, n);\n"));
+    let host: String = launched.collect();
+    format!(
+        "{child}\n{}\nvoid run(int* out, const int* row, int n) {{\n{host}}}\n",
+        kernels.join("\n")
+    )
+}
+
+/// Applies a rewrite to the launch that stands behind a text.
+fn rewritten_behind(text: &str, behind: &str, id: &str) -> String {
+    let from = text.find(behind).unwrap_or_else(|| panic!("{behind}: {text}"));
+    let at = from + text[from..].find("child<<<").unwrap_or_else(|| panic!("{text}"));
+    let (before, after) = text.split_at(at);
+    rewrite_files(id, &[("a.cu", &format!("{before}$0{after}"))], &[])
+        .unwrap_or_else(|reasons| panic!("{id}: {reasons:?}"))
+        .text()
+        .to_owned()
+}
+
+#[test]
+fn kernels_that_share_a_child_are_taken_back_in_any_order() {
+    let names = ["first", "second", "third"];
+    let text = with_kernels(&names);
+    for id in ["aggregate-block", "aggregate-grid", "threshold", "serialize", "coarsen"] {
+        let there = names.iter().fold(text.clone(), |now, name| {
+            rewritten_behind(&now, &format!("void {name}("), id)
+        });
+        for order in [[0, 1, 2], [1, 2, 0], [1, 0, 2], [2, 0, 1]] {
+            let mut now = there.clone();
+            for index in order {
+                let at = now.find(&format!("void {}(", names[index])).unwrap_or_default();
+                let (before, behind) = now.split_at(at);
+                let (back, _) = fix("revert", &format!("{before}$0{behind}"), &[])
+                    .unwrap_or_else(|reasons| panic!("{id}, {order:?}, {}: {reasons:?}\n{now}", names[index]));
+                now = back;
+            }
+            assert_eq!(now, text, "{id}, {order:?}");
+        }
+    }
+}
+
+#[test]
+fn launches_of_one_kernel_are_taken_back_whichever_was_rewritten_first() {
+    let text = program(
+        r#"if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);
+    if (count > 9) {
+        out[v] = 0;
+        child<<<(count + 63) / 64, 64>>>(out, begin, count);
+    }"#,
+    );
+    for id in ["threshold", "serialize", "coarsen"] {
+        for order in [["count > 0", "count > 9"], ["count > 9", "count > 0"]] {
+            let there = order
+                .iter()
+                .fold(text.clone(), |now, behind| rewritten_behind(&now, behind, id));
+            let (back, _) = fix("revert", &marked(&there), &[])
+                .unwrap_or_else(|reasons| panic!("{id}, {order:?}: {reasons:?}\n{there}"));
+            assert_eq!(back, text, "{id}, {order:?}");
+        }
+    }
+}

@@ -15,16 +15,17 @@ use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::facts::site::Site;
 
-/// Takes it off the first launch that has it; `None` where there is none.
-pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Peeled>> {
+/// Takes it off one of the launches that have it, counted from 0; `None` where there are fewer.
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, nth: usize) -> Option<Option<Peeled>> {
     let all = launches(db, parent).iter().enumerate();
     let index = all
         .filter(|(_, facts)| facts.launchers != Launchers::Host)
-        .find(|(_, facts)| {
+        .filter(|(_, facts)| {
             let range = facts.grid.operand.span.shift(parent.start(db));
             let text = parent.file(db).text(db);
             range.text(&text).starts_with("gridfuse::coarsened")
         })
+        .nth(nth)
         .map(|(index, _)| index as u32)?;
     let launch = LaunchId {
         function: parent,

@@ -94,8 +94,9 @@ fn refuse_not_collected(ctx: &RewriteCtx<'_, '_>) -> Result<(), Ineligible> {
     Err(refuse("no launches are collected here", Some(place)))
 }
 
-/// Takes the layer of one rewrite off a function: `None` where there is none, `Some(None)` where it was edited.
-type Peel = for<'db> fn(&'db dyn Db, FunctionItem<'db>) -> Option<Option<Peeled>>;
+/// Takes one layer of a rewrite off a function, the launches counted from 0 in the order in which they are tried: `None` where there are
+/// fewer, `Some(None)` where it was edited.
+type Peel = for<'db> fn(&'db dyn Db, FunctionItem<'db>, usize) -> Option<Option<Peeled>>;
 
 /// The layers under that of collected launches, from the outermost one.
 const LAYERS: [(Layer, Peel); 4] = [
@@ -104,6 +105,9 @@ const LAYERS: [(Layer, Peel); 4] = [
     (Layer::Serialized, serialized::peel),
     (Layer::Combined, together::peel),
 ];
+
+/// How many layers of other functions are taken off at most, to take one off beneath them.
+const MOST_ABOVE: usize = 8;
 
 /// A copy of the workspace without some layers.
 struct Stripped<'db> {
@@ -127,11 +131,7 @@ impl<'db> Stripped<'db> {
         let nothing = || refuse(NOTHING, Some(place));
         let function = function_around(db, place).ok_or_else(nothing)?;
         // Most functions are none that a rewrite has touched: no copy for these.
-        let source = text::source(db, function);
-        let touched = ["gridfuse::", "Threshold", "Coarsening", "Blocks", "_serial"]
-            .iter()
-            .any(|word| source.contains(word));
-        if !touched && !together::is_there(db, function) {
+        if !is_touched(db, function) {
             return Err(nothing());
         }
         Ok(Stripped {
@@ -188,26 +188,122 @@ impl<'db> Stripped<'db> {
         self.table.iter().find(|r| r.target.is_launch() && r.undo == undo)
     }
 
-    /// Takes the outermost layer off a function: what has made it, and `None` where that was edited. `why`: why it can't be taken off,
-    /// where it wasn't.
+    /// Takes an outermost layer off a function, the `nth` that may be one: what has made it, and `None` where that was edited. `why`: why
+    /// it can't be taken off, where it wasn't.
     fn peel<'a>(
         &self,
         db: &'a dyn Db,
         function: FunctionItem<'a>,
         stream: &str,
+        nth: usize,
         why: &mut Option<String>,
     ) -> Option<(&'static str, Option<Peeled>)> {
         if let Some(peeled) = aggregated::peel(db, function, self.table, stream, why) {
-            return Some(("aggregate", peeled));
+            return (nth == 0).then_some(("aggregate", peeled));
         }
-        LAYERS.iter().find_map(|(layer, peel)| {
-            let peeled = peel(db, function)?;
-            Some((self.rewrite(Undo::Layer(*layer))?.id, peeled))
-        })
+        let mut nth = nth;
+        for (layer, peel) in &LAYERS {
+            let mut launch = 0;
+            while let Some(peeled) = peel(db, function, launch) {
+                if nth == 0 {
+                    return Some((self.rewrite(Undo::Layer(*layer))?.id, peeled));
+                }
+                (nth, launch) = (nth - 1, launch + 1);
+            }
+        }
+        None
     }
 
     /// Takes one layer off; the layer, its rewrite's options and the launch to which it belongs.
     fn strip_one(&mut self, stream: &str) -> Result<Option<(Layer, Options, u32)>, Ineligible> {
+        let function = self.function.clone();
+        let stripped = match self.strip_one_of(&function, stream) {
+            Err(refusal) => Some(self.strip_beneath_others(stream)?.ok_or(refusal)?),
+            Ok(stripped) => stripped,
+        };
+        let Some((layer, options, index)) = stripped else {
+            if self.layers == 0 {
+                return Err(refuse(NOTHING, Some(self.place)));
+            }
+            return Ok(None);
+        };
+        self.layers += 1;
+        // A coarsened launch is one already.
+        if layer != Layer::Coarsened {
+            self.launches_again |= layer != Layer::Combined;
+            for assumption in self.launched_again(index)? {
+                if !self.assumed.contains(&assumption) {
+                    self.assumed.push(assumption);
+                }
+            }
+        }
+        Ok(Some((layer, options, index)))
+    }
+
+    /// Takes one layer off that is as its rewrite made it before other functions were rewritten, as kernels share what their child is
+    /// split into: takes the others' layers off first, and puts them on again. `None` where that doesn't help.
+    fn strip_beneath_others(&mut self, stream: &str) -> Result<Option<(Layer, Options, u32)>, Ineligible> {
+        let before = texts(&self.copy.host);
+        let own = self.function.clone();
+        let mut above = Vec::new();
+        while above.len() < MOST_ABOVE {
+            let mut others = self.rewritten_functions().into_iter().filter(|name| *name != own);
+            let taken = others.find_map(|name| {
+                let (layer, options, launch) = self.strip_one_of(&name, "").ok()??;
+                Some((name, layer, options, launch))
+            });
+            let Some(taken) = taken else { break };
+            above.push(taken);
+            let Ok(Some(stripped)) = self.strip_one_of(&own, stream) else {
+                continue;
+            };
+            let mut again = above.iter().rev();
+            // What the others assume has been said when they were rewritten.
+            if again.all(|(name, layer, options, launch)| {
+                self.put_on_launch(name, Undo::Layer(*layer), options, *launch).is_ok()
+            }) {
+                return Ok(Some(stripped));
+            }
+            break;
+        }
+        for (path, text) in before {
+            self.copy.host.set_file(&path, text);
+        }
+        Ok(None)
+    }
+
+    /// The functions of the file that look as if a rewrite had touched them.
+    fn rewritten_functions(&self) -> Vec<String> {
+        let db = self.copy.host.db();
+        let file = self.copy.host.file(self.path());
+        let functions = file
+            .into_iter()
+            .flat_map(|file| items(db, file).functions.iter().copied());
+        functions
+            .filter(|f| f.has_body(db) && is_touched(db, *f))
+            .map(|f| f.name(db).to_owned())
+            .collect()
+    }
+
+    /// Takes one layer off a function, if its rewrite makes of the result what is there now.
+    fn strip_one_of(&mut self, name: &str, stream: &str) -> Result<Option<(Layer, Options, u32)>, Ineligible> {
+        let mut first = None;
+        for nth in 0.. {
+            match self.strip_nth_of(name, stream, nth) {
+                Ok(None) => break,
+                Ok(stripped) => return Ok(stripped),
+                Err(refusal) => first = first.or(Some(refusal)),
+            }
+        }
+        first.map_or(Ok(None), Err)
+    }
+
+    fn strip_nth_of(
+        &mut self,
+        name: &str,
+        stream: &str,
+        nth: usize,
+    ) -> Result<Option<(Layer, Options, u32)>, Ineligible> {
         let here = self.place;
         let edited = |what: &str| {
             refuse(
@@ -217,14 +313,11 @@ impl<'db> Stripped<'db> {
         };
         let peeled = {
             let db = self.copy.host.db();
-            let Some(function) = function_named(&self.copy.host, self.path(), &self.function) else {
+            let Some(function) = function_named(&self.copy.host, self.path(), name) else {
                 return Ok(None);
             };
             let mut why = None;
-            let Some((what, peeled)) = self.peel(db, function, stream, &mut why) else {
-                if self.layers == 0 {
-                    return Err(refuse(NOTHING, Some(self.place)));
-                }
+            let Some((what, peeled)) = self.peel(db, function, stream, nth, &mut why) else {
                 return Ok(None);
             };
             peeled.ok_or_else(|| why.map_or_else(|| edited(what), |why| refuse(why, Some(here))))?
@@ -244,8 +337,7 @@ impl<'db> Stripped<'db> {
         }
         // What the rewrite makes of it now has to be what was there.
         let plain = texts(&self.copy.host);
-        let index = peeled.index;
-        self.put_on(undo, &peeled.options, index).map_err(|_| edited(rewrite))?;
+        let made = self.put_on_launch(name, undo, &peeled.options, peeled.index);
         let same = |a: &str, b: &str| {
             a.split_whitespace()
                 .flat_map(str::chars)
@@ -255,32 +347,35 @@ impl<'db> Stripped<'db> {
         let all = before
             .iter()
             .all(|(path, text)| again.iter().any(|(p, t)| p == path && same(text, t)));
-        if !all {
-            return Err(edited(rewrite));
-        }
-        for (path, text) in plain {
+        let proven = made.is_ok() && all;
+        for (path, text) in if proven { plain } else { before } {
             self.copy.host.set_file(&path, text);
         }
-        self.layers += 1;
-        // A coarsened launch is one already.
-        if peeled.layer != Layer::Coarsened {
-            self.launches_again |= peeled.layer != Layer::Combined;
-            for assumption in self.launched_again(index)? {
-                if !self.assumed.contains(&assumption) {
-                    self.assumed.push(assumption);
-                }
-            }
+        if !proven {
+            return Err(edited(rewrite));
         }
-        Ok(Some((peeled.layer, peeled.options, index)))
+        Ok(Some((peeled.layer, peeled.options, peeled.index)))
     }
 
     /// Applies the rewrite that is taken back in a way to a launch of the function; what it assumes.
     fn put_on(&mut self, undo: Undo, options: &Options, index: u32) -> Result<Vec<Reason>, Ineligible> {
+        let function = self.function.clone();
+        self.put_on_launch(&function, undo, options, index)
+    }
+
+    /// Applies the rewrite that is taken back in a way to a launch of a function; what it assumes.
+    fn put_on_launch(
+        &mut self,
+        name: &str,
+        undo: Undo,
+        options: &Options,
+        index: u32,
+    ) -> Result<Vec<Reason>, Ineligible> {
         let here = self.place;
         let lost = || refuse("the launch is lost", Some(here));
         let edit = {
             let db = self.copy.host.db();
-            let function = function_named(&self.copy.host, self.path(), &self.function).ok_or_else(lost)?;
+            let function = function_named(&self.copy.host, self.path(), name).ok_or_else(lost)?;
             let rewrite = self.rewrite(undo).ok_or_else(lost)?;
             let known = launches(db, function).get(index as usize);
             if known.is_none_or(|l| l.launchers == Launchers::Host) {
@@ -329,6 +424,13 @@ impl<'db> Stripped<'db> {
             ..SourceEdit::default()
         })
     }
+}
+
+/// Whether a function looks as if a rewrite had touched it.
+fn is_touched<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let source = text::source(db, function);
+    let mut words = ["gridfuse::", "Threshold", "Coarsening", "Blocks", "_serial"].iter();
+    words.any(|word| source.contains(word)) || together::is_there(db, function)
 }
 
 fn texts(host: &Host) -> Vec<(std::path::PathBuf, String)> {

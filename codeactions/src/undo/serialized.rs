@@ -17,8 +17,9 @@ use crate::edit::builder::EditBuilder;
 /// What the function is called that runs a child's grids in the launching thread.
 const SUFFIX: &str = "_serial";
 
-/// Takes it off the last call that takes a launch's place, of the function that was made last; `None` where there is none.
-pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Peeled>> {
+/// Takes it off one of the calls that take a launch's place, counted from 0, those of the function that was made last first and the last
+/// of these first; `None` where there are fewer.
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, nth: usize) -> Option<Option<Peeled>> {
     let body = body(db, parent);
     let places = statement_places(db, parent);
     let text = parent.text(db);
@@ -38,7 +39,9 @@ pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Pe
         let serial = found.find(|f| f.has_body(db) && source(db, *f).contains("gridfuse::for_each_"))?;
         Some((number, body.expr(call).span.start, call, serial))
     });
-    let (_, _, call, serial) = calls.max_by_key(|(number, start, ..)| (*number, *start))?;
+    let mut calls: Vec<(u32, u32, ExprId, FunctionItem<'db>)> = calls.collect();
+    calls.sort_by_key(|(number, start, ..)| std::cmp::Reverse((*number, *start)));
+    let (_, _, call, serial) = *calls.get(nth)?;
     Some(layer(db, parent, call, serial))
 }
 

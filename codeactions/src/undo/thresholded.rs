@@ -17,23 +17,23 @@ use crate::edit::lex;
 use crate::edit::style;
 use crate::facts::site::Site;
 
-/// Takes it off the first launch that has it; `None` where there is none.
-pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Peeled>> {
-    for (index, facts) in launches(db, parent).iter().enumerate() {
-        if facts.launchers == Launchers::Host {
-            continue;
-        }
-        let index = index as u32;
-        let launch = LaunchId {
-            function: parent,
-            index,
-        };
-        let Ok(site) = Site::new(db, launch) else { continue };
-        if let Some((branch, serial)) = comparison(&site) {
-            return Some(layer(&site, branch, serial));
-        }
-    }
-    None
+/// Takes it off one of the launches that have it, counted from 0; `None` where there are fewer.
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, nth: usize) -> Option<Option<Peeled>> {
+    let own = launches(db, parent).iter().enumerate();
+    let mut compared = own
+        .filter(|(_, facts)| facts.launchers != Launchers::Host)
+        .filter_map(|(index, _)| {
+            let index = index as u32;
+            let launch = LaunchId {
+                function: parent,
+                index,
+            };
+            let site = Site::new(db, launch).ok()?;
+            let (branch, serial) = comparison(&site)?;
+            Some((site, branch, serial))
+        });
+    let (site, branch, serial) = compared.nth(nth)?;
+    Some(layer(&site, branch, serial))
 }
 
 /// The `if` whose other branch runs the grid in the launching thread, and the function that does.

@@ -13,15 +13,17 @@ use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 use crate::facts::combinable::NAMESPACE;
 
-/// Takes it off the child of the first launch that has it; `None` where there is none.
-pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Option<Option<Peeled>> {
+/// Takes it off the child of one of the launches that have it, counted from 0; `None` where there are fewer.
+pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, nth: usize) -> Option<Option<Peeled>> {
     let own = launches(db, parent).iter().enumerate();
     own.filter(|(_, facts)| facts.launchers != Launchers::Host)
-        .find_map(|(index, facts)| {
+        .filter_map(|(index, facts)| {
             let Child::Kernel(child) = facts.child else { return None };
             let calls = calls(db, child);
-            (!calls.is_empty()).then(|| layer(db, calls, index as u32))
+            (!calls.is_empty()).then_some((calls, index as u32))
         })
+        .nth(nth)
+        .map(|(calls, index)| layer(db, calls, index))
 }
 
 /// A function launches a kernel that has it.
