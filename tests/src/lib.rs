@@ -20,6 +20,7 @@
 //! | [`overhead`] | what the rewrites cost in registers and code |
 //! | [`patience`] | how long tests wait |
 //! | [`reach`] | how much of real code is rewritten |
+//! | [`resources`] | registers and memory, as the compiler says |
 //! | `remote_hosts` | an ssh server and a Slurm cluster |
 //! | [`severities`] | the severities in the manifest of an extension |
 //! | [`workspace`] | where the repository and its binaries are |
@@ -52,6 +53,7 @@ pub mod processes;
 pub mod reach;
 #[cfg(unix)]
 pub mod remote_hosts;
+pub mod resources;
 pub mod screens;
 pub mod severities;
 pub mod workspace;
