@@ -12,6 +12,7 @@ use crate::api::refusal::Reason;
 use crate::api::refusal::{Ineligible, refuse};
 use crate::api::sequence::difference;
 use crate::api::source_edit::{EditError, SourceEdit, TextEdit};
+use crate::edit::counted;
 use crate::edit::defaulted;
 use crate::edit::include::Header;
 use crate::edit::macros;
@@ -204,6 +205,10 @@ impl<'db> EditBuilder<'db> {
 /// The finished edit; edits that get in each other's way are a refusal.
 pub(crate) fn finish(mut edit: EditBuilder<'_>) -> Result<SourceEdit, Ineligible> {
     edit.provide();
+    let counted = edit.files.values();
+    let counted = counted.filter_map(|of| counted::changed(edit.db, of.file, &of.text, &of.edits));
+    let counted: Vec<Reason> = counted.collect();
+    counted.into_iter().for_each(|reason| edit.refuse(reason));
     if !edit.refused().is_empty() {
         return Err(Ineligible(edit.refused().to_vec()));
     }

@@ -1,6 +1,7 @@
 //! Writing code into files as their owner would: the builder of edits, tokens, names, the style of a file, its includes.
 
 pub mod builder;
+mod counted;
 pub mod defaulted;
 pub mod include;
 pub mod lex;

@@ -120,6 +120,15 @@ fn kernel_before(stream: &Stream<'_>, at: usize) -> Option<Range<usize>> {
             _ => return None,
         }
         start = last;
+        // A name that a macro puts together: `a##b<<<…>>>`.
+        while start >= 3
+            && stream.before(start) == "#"
+            && stream.before(start - 1) == "#"
+            && stream.adjacent(start - 2)
+            && stream.is_word(start - 3)
+        {
+            start -= 3;
+        }
         if stream.before(start) == "template" {
             start -= 1;
         }

@@ -12,6 +12,7 @@ mod kernels;
 mod launch;
 mod qualifiers;
 mod shared;
+mod splice;
 mod statics;
 mod stream;
 mod words;
@@ -75,6 +76,7 @@ pub struct Translation {
 
 /// Translates a program, file by file.
 pub fn separate(program: &Program) -> Result<Translation, Unsupported> {
+    let program = &splice::joined(program);
     let mut pass = Pass::new(program);
     let mut files = Vec::new();
     for path in program.files().keys() {
@@ -105,6 +107,7 @@ pub fn together(programs: &[&Program]) -> Result<Option<Translation>, Unsupporte
         let [unit] = program.units() else {
             return Ok(None);
         };
+        let program = &splice::joined(program);
         let mut pass = Pass::new(program);
         let mut inlined = Inlined {
             runtime,

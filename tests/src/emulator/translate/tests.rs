@@ -127,6 +127,10 @@ void f() {{ RUN(k, 1); TWICE({}, 3); }}
         NULLARY.replace(", 1, 1, 2", ", 3, 1, 2")
     );
     assert_eq!(translated(text), expected);
+    assert_eq!(
+        translated("#define RUN(a, b) a ## b##_<<<1, 2>>>(3)\n"),
+        "#define RUN(a, b) ::emu::Launch(__FILE__, __LINE__, 1, 2).kernel(a ## b##_)(3)\n"
+    );
     let two_lines = translated("#define RUN k<<<\\\n1, 2>>>()\nint x;\n");
     assert_eq!(
         two_lines,
