@@ -473,3 +473,24 @@ void run(int* x, int n) { decide<<<1, 1>>>(x, n); }
         "gridfuse::launch_growing_loop<decide_loop>(1, 64, 0, 0, {0}, x, n);",
     ]);
 }
+
+#[test]
+fn fields_hide_no_type_of_the_others() {
+    let text = r#"struct kernel { float w[3]; };
+struct level { int n; };
+__global__ void fine(int* x, int n, level l, kernel k, int left);
+__global__ void coarse(int* x, int n, level l, kernel k, int left) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] += l.n;
+    if (i == 0) $0fine<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(x, n, level{l.n + 1}, k, left);
+}
+__global__ void fine(int* x, int n, level l, kernel k, int left) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] ^= l.n;
+    if (i == 0 && left) coarse<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(x, n, l, k, left - 1);
+}
+void run(int* x, int n, kernel k) { coarse<<<2, 64>>>(x, n, level{2}, k, 3); }
+"#;
+    let new = rewrite(ID, text);
+    assert!(!new.text().contains("int kernel;"), "{}", new.text());
+}

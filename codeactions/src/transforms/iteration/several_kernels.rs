@@ -1,6 +1,8 @@
 //! Kernels that launch each other in turn: one grid that stays, whose blocks run those of each kernel. The arguments of an iteration
 //! say which kernel it is of.
 
+use std::collections::BTreeSet;
+
 use gridfuse_analysis::hir::Type;
 
 use super::cycle::Cycle;
@@ -89,6 +91,18 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
     Ok(())
 }
 
+/// The words of the types of all parameters: a field that has one of them for its name would hide what it means for the fields behind it.
+fn words_of_types(kernels: &[Iteration<'_>]) -> BTreeSet<String> {
+    let params = kernels.iter().flat_map(|iteration| &iteration.kernel.params);
+    let words = params.flat_map(|param| {
+        let mut words: Vec<String> = lex::identifiers(&param.field).map(str::to_owned).collect();
+        let own = words.iter().rposition(|word| *word == param.name);
+        own.into_iter().for_each(|at| drop(words.remove(at)));
+        words
+    });
+    words.collect()
+}
+
 /// The struct of the arguments that differ: those of all kernels, and whose they are.
 struct Record {
     /// Its name.
@@ -110,6 +124,7 @@ struct Field {
 impl Record {
     fn new(kernels: &[Iteration<'_>], names: &mut Names, refusals: &mut Refusals) -> Record {
         let mut fields: Vec<Field> = Vec::new();
+        let of_types = words_of_types(kernels);
         for (at, Iteration { kernel, uniform, .. }) in kernels.iter().enumerate() {
             for (index, param) in kernel.params.iter().enumerate().filter(|(index, _)| !uniform[*index]) {
                 let decl = one_line(&param.field);
@@ -118,7 +133,7 @@ impl Record {
                     field.params[at] = Some(index);
                     continue;
                 }
-                let taken = fields.iter().any(|f| f.name == param.name);
+                let taken = fields.iter().any(|f| f.name == param.name) || of_types.contains(&param.name);
                 let name = match taken {
                     true => names.fresh(&format!("{}_{}", kernel.name, param.name)),
                     false => param.name.clone(),
@@ -147,7 +162,7 @@ impl Record {
             }
         }
         let mut tag = "kernel".to_owned();
-        while fields.iter().any(|f| f.name == tag) {
+        while fields.iter().any(|f| f.name == tag) || of_types.contains(&tag) {
             tag.push('_');
         }
         Record {
