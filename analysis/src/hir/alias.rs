@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::lower::Lowering;
 use super::reference_names::{makes_a_reference, may_be_a_reference, stands_for_a_reference};
 use super::types::{ExprId, ExprKind, Type};
+use crate::base::preprocess::reads_as_restrict;
 use crate::base::words::words;
 use crate::hir::names::also_stands_for;
 use crate::hir::names::{unqualified, without_template_arguments};
@@ -74,6 +75,7 @@ impl Lowering<'_> {
                     Some(target) if seen.len() <= STEPS => {
                         hidden |= self.shows_a_reference(target);
                         ty.volatile |= words(target).any(|word| word == "volatile");
+                        ty.restrict |= words(target).any(reads_as_restrict);
                         pending.push(without_template_arguments(target));
                     }
                     Some(_) => hidden = true,

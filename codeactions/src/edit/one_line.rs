@@ -1,5 +1,7 @@
 //! Code on one line.
 
+use gridfuse_analysis::base::preprocess::reads_as_restrict;
+
 use super::lex::{self, Token, TokenKind};
 
 /// Declarations without `__restrict__`.
@@ -8,7 +10,7 @@ pub fn without_restrict(code: &str) -> String {
     let mut copied = 0;
     let restricts = lex::code_tokens(code)
         .into_iter()
-        .filter(|t| matches!(t.text(code), "__restrict__" | "__restrict" | "restrict"));
+        .filter(|t| reads_as_restrict(t.text(code)));
     for token in restricts {
         out.push_str(code.get(copied..token.start).unwrap_or(""));
         let behind = code.get(token.end..).unwrap_or("");

@@ -14,6 +14,7 @@ use crate::facts::ctype;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::parse::masked;
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::preprocess::reads_as_restrict;
 use gridfuse_analysis::base::span::{Span, TextRange};
 use gridfuse_analysis::hir::included::included_files;
 use gridfuse_analysis::hir::items::{FunctionItem, TypeItem, items};
@@ -415,6 +416,8 @@ fn unfit_param(db: &dyn Db, item: FunctionItem<'_>, ty: &Type, decl: &str) -> Op
         Some("has a type that is not understood".to_owned())
     } else if decl.contains("__grid_constant__") {
         Some("is __grid_constant__".to_owned())
+    } else if ty.restrict && !lex::identifiers(decl).any(reads_as_restrict) {
+        Some("has a type that hides `__restrict__`; write it at the parameter".to_owned())
     } else {
         copies_plainly(db, item, ty, 0).err()
     }

@@ -158,3 +158,56 @@ fn launches_by_functions_of_the_runtime() {
         "`parent` launches with cudaLaunchDeviceV2() as well, and what that launches isn't known",
     );
 }
+
+#[test]
+fn macros_that_stand_for_restrict() {
+    let text = r#"#define RESTRICT __restrict__
+#if defined(__CUDACC__)
+#define GPU_RESTRICT RESTRICT
+#else
+#define GPU_RESTRICT
+#endif
+__global__ void child(const float* RESTRICT a, float* GPU_RESTRICT b, int n) {
+    int i = threadIdx.x;
+    if (i < n) b[i] = a[i];
+}
+__global__ void parent(const float* RESTRICT a, float* b, const int* row, int n) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r < n) child<<<1, 32>>>(a + row[r], b + row[r], row[r + 1] - row[r]);
+}
+void run(const float* a, float* b, const int* row, int n) { parent<<<(n + 31) / 32, 32>>>(a, b, row, n); }
+"#;
+    for id in ["aggregate-block", "threshold"] {
+        let new = rewrite(id, text);
+        assert!(
+            new.text().contains("const float* RESTRICT a, float* GPU_RESTRICT b"),
+            "{}",
+            new.text()
+        );
+    }
+    // In one grid, later iterations read what earlier ones have written.
+    let loops = r#"#define RESTRICT __restrict__
+__global__ void sweep(const float* RESTRICT from, float* RESTRICT to, int n, int left) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) to[i] = from[i] + 1;
+    if (i == 0 && left > 0) $0sweep<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(to, from, n, left - 1);
+}
+void run(float* a, float* b, int n) { sweep<<<(n + 31) / 32, 32>>>(a, b, n, 9); }
+"#;
+    let new = rewrite("persistent-loop", &loops.replace("(to, from", "(to, (float*)from"));
+    assert!(
+        new.text()
+            .contains("dim3 blockDim, const float* from, float* to, int n, int left)"),
+        "{}",
+        new.text()
+    );
+    let hidden =
+        loops
+            .replace("const float* RESTRICT from", "In from")
+            .replacen('_', "using In = const float* RESTRICT;\n_", 1);
+    refuses(
+        "persistent-loop",
+        &hidden,
+        "parameter `from` of `sweep` has a type that hides `__restrict__`",
+    );
+}

@@ -131,10 +131,19 @@ pub fn refuse_serial(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals
 /// The child reads what the kernel, of which it becomes a part, must not have written. What says `__restrict__` of a pointer says it of
 /// a kernel's or function's own accesses, which a grid's of its own weren't.
 fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<Reason> {
-    let (db, parent) = (site.db, site.parent_name());
+    let db = site.db;
+    let parent = match site.parent.signature(db).kernel {
+        true => format!("`{}`", site.parent_name()),
+        false => format!("no kernel that runs `{}`", site.parent_name()),
+    };
+    let nothing = if site.parent.signature(db).kernel {
+        "nothing"
+    } else {
+        "anything"
+    };
     let writes_nothing = |what: &str, place: FileRange| Reason {
         text: format!(
-            "`{parent}` writes nothing that `{}` reads by {what}, which may miss what the same kernel has written",
+            "{parent} writes {nothing} that `{}` reads by {what}, which may miss what the same kernel has written",
             child.name
         ),
         place: Some(place),
@@ -169,7 +178,7 @@ fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<R
     let own = site.body.bindings.iter().find(|b| b.ty.restrict)?;
     Some(Reason {
         text: format!(
-            "`{parent}` writes nothing that `{}` reads through another pointer: `{}` is __restrict__, so that it may miss what the \
+            "{parent} writes {nothing} that `{}` reads through another pointer: `{}` is __restrict__, so that it may miss what the \
              same kernel has written",
             child.name, own.name
         ),

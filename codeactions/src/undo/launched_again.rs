@@ -65,9 +65,15 @@ pub fn assumed(
             "`{parent}` doesn't need `{child}` to be done behind the launch; but there {}",
             used(theirs, ours)
         ))),
-        Some(Dependence::Unknown(_)) => Some(assumed(format!(
-            "behind the launch, `{parent}` neither uses what `{child}` computes nor changes what it reads"
-        ))),
+        Some(Dependence::Unknown(_)) => {
+            let who = match function.signature(db).kernel {
+                true => format!("`{parent}` neither uses"),
+                false => format!("neither `{parent}` nor what calls it uses"),
+            };
+            Some(assumed(format!(
+                "behind the launch, {who} what `{child}` computes nor changes what it reads"
+            )))
+        }
         None | Some(Dependence::None(_)) => beside(db, function, launch).map(|(theirs, ours)| {
             assumed(format!(
                 "no other thread needs `{child}` to come later, or to be done; but {}",

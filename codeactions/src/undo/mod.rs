@@ -5,6 +5,7 @@ mod aggregated;
 mod coarsened;
 mod launched_again;
 mod layer;
+mod same_code;
 mod serialized;
 mod text;
 mod thresholded;
@@ -29,6 +30,7 @@ use crate::api::source_edit::apply;
 use crate::facts::site::function_around;
 
 use layer::Peeled;
+use same_code::same_code;
 
 /// Why nothing is taken back where no rewrite has been.
 pub const NOTHING: &str = "nothing here was made by a rewrite that can be taken back";
@@ -338,15 +340,10 @@ impl<'db> Stripped<'db> {
         // What the rewrite makes of it now has to be what was there.
         let plain = texts(&self.copy.host);
         let made = self.put_on_launch(name, undo, &peeled.options, peeled.index);
-        let same = |a: &str, b: &str| {
-            a.split_whitespace()
-                .flat_map(str::chars)
-                .eq(b.split_whitespace().flat_map(str::chars))
-        };
         let again = texts(&self.copy.host);
         let all = before
             .iter()
-            .all(|(path, text)| again.iter().any(|(p, t)| p == path && same(text, t)));
+            .all(|(path, text)| again.iter().any(|(p, t)| p == path && same_code(text, t)));
         let proven = made.is_ok() && all;
         for (path, text) in if proven { plain } else { before } {
             self.copy.host.set_file(&path, text);

@@ -4,7 +4,7 @@
 //! What is blanked: `__align__(8)`, `__cluster_dims__(…)`, `__maxnreg__(…)`, `__launch_bounds__` with three arguments,
 //! calling-convention words, `#pragma` lines (a `#pragma unroll` between `if (c)` and `for` would give the `if` an empty
 //! body), lambda execution spaces (`[=] __device__ (…)`), and the user's own macros that stand for what is written in front of
-//! functions (`#define KERNEL __global__`), whose meaning is kept in [`Masked::specifiers`]. Branches of `#if` that aren't compiled are blanked,
+//! functions (`#define KERNEL __global__`), whose meaning is kept in [`Masked::specifiers`]. `#define RESTRICT __restrict__` becomes `restrict`. Branches of `#if` that aren't compiled are blanked,
 //! and `#if` groups that cut through a construct are reduced to one branch ([`Masked::cuts`]).
 
 mod conditionals;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tree_sitter::{InputEdit, Point, Tree};
 
 use crate::base::budget::FILE_BYTES;
-use crate::base::preprocess::{Branch, SpecifierMacros, SpecifierUse, Specifiers};
+use crate::base::preprocess::{Branch, SpecifierMacros, SpecifierUse, Specifiers, reads_as_restrict};
 use crate::base::scan::{
     blank, commas, end_of_block_comment, end_of_char, end_of_line_comment, end_of_number, end_of_raw_string,
     end_of_string, is_raw_prefix, is_word_start, matching, skip_space, word_at,
@@ -288,6 +288,10 @@ impl Masker<'_> {
         } else if self.macros.mentions(word)
             && let Some(used) = self.macros.use_at(text, at, word, self.next_directive as u32)
         {
+            if used.is_restrict() {
+                show_restrict(&mut self.out, word, at, &used);
+                return;
+            }
             self.at = used.specifiers.end as usize;
             show_rest(&mut self.out, bytes, end, &used);
             self.specifiers.push(used.specifiers);
@@ -326,6 +330,18 @@ fn point(bytes: &[u8], at: usize) -> Point {
     let row = before.iter().filter(|b| **b == b'\n').count();
     let line = before.iter().rposition(|b| *b == b'\n').map_or(0, |p| p + 1);
     Point { row, column: at - line }
+}
+
+/// Writes `restrict` in place of a macro that stands for it in any case and has a name which says so. Others read as what they are
+/// written as.
+fn show_restrict(out: &mut [u8], word: &str, at: usize, used: &SpecifierUse) {
+    let alone = used.ty.is_empty() && used.kept.is_none();
+    if alone && used.specifiers.certain && reads_as_restrict(word) {
+        blank(out, at, at + word.len());
+        // All such names end in it.
+        let restrict = b"restrict";
+        out[at..at + restrict.len()].copy_from_slice(restrict);
+    }
 }
 
 /// Blanks the use of a macro that stands for specifiers, whose name ends at `name_end`; what else it stands for stays visible for

@@ -24,7 +24,17 @@ pub(super) const MARKS: &[&str] = &[
     "__block_size__",
     "__inline__",
     "\"C\"",
+    "__restrict__",
+    "__restrict",
 ];
+
+/// Whether a word says `__restrict__` of a pointer, or has the name that users give to a macro which does: `RESTRICT`, `__RESTRICT__`,
+/// `MY_RESTRICT`.
+pub fn reads_as_restrict(word: &str) -> bool {
+    let upper = |c: char| c == '_' || c.is_ascii_uppercase() || c.is_ascii_digit();
+    matches!(word, "__restrict__" | "__restrict" | "restrict")
+        || word.trim_end_matches('_').ends_with("RESTRICT") && word.chars().all(upper)
+}
 
 /// Words that may stand beside them.
 const SPECIFIERS: &[&str] = &[
@@ -127,6 +137,13 @@ pub(crate) struct SpecifierUse {
     pub ty: String,
     /// A stretch of the macro's arguments that stays: the function's name, a type.
     pub kept: Option<(usize, usize)>,
+}
+
+impl SpecifierUse {
+    /// Whether the macro stands for `__restrict__` and nothing else, as far as is known.
+    pub(crate) fn is_restrict(&self) -> bool {
+        self.specifiers.words.iter().all(|word| reads_as_restrict(word))
+    }
 }
 
 impl SpecifierMacros {

@@ -202,13 +202,14 @@ impl<'db> Cycle<'db> {
         let Draft { edit, refusals, .. } = draft;
         let writes = self.kernels.iter().any(read_only::may_write);
         let own: Vec<FunctionItem<'db>> = self.kernels.iter().map(|k| k.kernel.item).collect();
+        let all: Vec<&str> = self.kernels.iter().map(|k| k.kernel.name.as_str()).collect();
         let mut grids = Vec::new();
         for (at, iteration) in self.kernels.iter().enumerate() {
             let others = self.launches_of(db, at);
             iteration.refuse_dimensions(others.iter(), refusals, edit);
             let one_block = others.iter().all(has_one_block);
             iteration.refuse_launch(&others, one_block, self.block.is_some(), refusals);
-            iteration.refuse_kernel(writes, refusals, edit);
+            iteration.refuse_kernel(&all, writes, refusals, edit);
             grids.extend(others.iter().map(|site| {
                 let inherited = is_builtin(site, site.facts.grid.operand.expr, Builtin::GridDim);
                 (inherited && own.contains(&site.parent), site.facts.grid.constant)

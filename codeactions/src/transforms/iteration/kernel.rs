@@ -104,7 +104,7 @@ impl<'db> Iteration<'db> {
         let dimensioned = others.iter().chain(own_grid.then_some(&iteration.site));
         iteration.refuse_dimensions(dimensioned, refusals, edit);
         iteration.refuse_launch(&others, one_block, false, refusals);
-        iteration.refuse_kernel(writes, refusals, edit);
+        iteration.refuse_kernel(&[], writes, refusals, edit);
         refusals.check()?;
         Ok(iteration)
     }
@@ -231,7 +231,7 @@ impl<'db> Iteration<'db> {
     }
 
     /// What the kernel may not do when its blocks run several iterations. `writes`: one of the kernels may write memory that others see.
-    pub fn refuse_kernel(&self, writes: bool, refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
+    pub fn refuse_kernel(&self, all: &[&str], writes: bool, refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
         let (db, kernel) = (self.site.db, &self.kernel);
         let (item, name) = (kernel.item, &kernel.name);
         let found = effects(db, item);
@@ -259,7 +259,7 @@ impl<'db> Iteration<'db> {
         for reason in barriers::refuse_divergent(db, item, name, &found, false, refusals) {
             edit.assume(reason);
         }
-        read_only::refuse(self, writes, &found, refusals, edit);
+        read_only::refuse(self, all, writes, &found, refusals, edit);
         // The arguments, twice or once with what a block of the loop is at.
         let needed = 96 + 32 * kernel.params.len() as u32;
         let used = found.shared.first().map(|s| s.place);

@@ -13,9 +13,10 @@ use crate::facts::ctype;
 use crate::facts::read_only::all_restrict;
 
 /// Refuses such loads where iterations may pass on what they have written, which they may where one of them `writes`. The kernel's own
-/// parameters aren't `__restrict__` any more when it has become a loop.
+/// parameters aren't `__restrict__` any more when it has become a loop. `all`: the kernels whose iterations are those of one grid.
 pub fn refuse<'db>(
     iteration: &Iteration<'db>,
+    all: &[&str],
     writes: bool,
     effects: &Effects,
     refusals: &mut Refusals,
@@ -47,11 +48,19 @@ pub fn refuse<'db>(
             Some(load.place),
         );
     } else {
-        edit.assume(Reason {
-            text: format!(
+        let text = match all {
+            [] | [_] => format!(
                 "`{name}` writes nothing that it reads by {}, which may miss what the same kernel has written",
                 load.what
             ),
+            [others @ .., last] => format!(
+                "neither `{}` nor `{last}` writes what `{name}` reads by {}, which may miss what the same grid has written",
+                others.join("`, `"),
+                load.what
+            ),
+        };
+        edit.assume(Reason {
+            text,
             place: Some(load.place),
         });
     }
