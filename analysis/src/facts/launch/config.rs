@@ -25,6 +25,11 @@ use crate::hir::{BinOp, BindingId, Body, Builtin, Expr, ExprId, ExprKind, Litera
 /// The initialiser of a local variable that is never changed after its declaration, so that the variable stands for it.
 /// `None` for parameters, references, arrays, and whatever may be written elsewhere.
 pub(crate) fn single_definition(body: &Body, binding: BindingId) -> Option<ExprId> {
+    single_definition_where(body, binding, &|_| false)
+}
+
+/// The same where of some calls it is known otherwise what they change.
+fn single_definition_where(body: &Body, binding: BindingId, known: &dyn Fn(&ExprKind) -> bool) -> Option<ExprId> {
     let ty = &body.binding(binding).ty;
     if ty.reference || !ty.array.is_empty() || ty.complex || ty.volatile {
         return None;
@@ -34,7 +39,7 @@ pub(crate) fn single_definition(body: &Body, binding: BindingId) -> Option<ExprI
         StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } => mentions.contains(&binding),
         _ => false,
     });
-    (!opaque && !written(body, binding)).then_some(init)
+    (!opaque && !written(body, binding, known)).then_some(init)
 }
 
 /// The same, where nothing may change the variable either that its name doesn't show: what may get a reference to it.
@@ -44,7 +49,24 @@ pub(super) fn definition<'db>(
     body: &Body,
     binding: BindingId,
 ) -> Option<ExprId> {
-    single_definition(body, binding).filter(|_| !is_bound(db, function, body, binding))
+    let known = |call: &ExprKind| takes_as_declared(db, function, body, call);
+    single_definition_where(body, binding, &known).filter(|_| !is_bound(db, function, body, binding))
+}
+
+/// A call of a function in sight: what it may change is known by its parameters, and [`is_bound`] tells it.
+fn takes_as_declared<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, call: &ExprKind) -> bool {
+    match call {
+        ExprKind::Call {
+            callee: target,
+            name,
+            args,
+            ..
+        } => matches!(
+            callee(db, function, body, *target, name.as_deref(), args),
+            Callee::Functions(_, None)
+        ),
+        _ => false,
+    }
 }
 
 /// Something may change a variable by a reference to it.
@@ -80,13 +102,14 @@ pub(super) fn is_changed_unseen<'db>(
         StmtKind::Unknown { mentions, .. } | StmtKind::Asm { mentions, .. } => mentions.contains(&binding),
         _ => false,
     });
-    mentioned || is_bound(db, function, body, binding) || reaches(body, binding)
+    let known = |call: &ExprKind| takes_as_declared(db, function, body, call);
+    mentioned || is_bound(db, function, body, binding) || reaches(body, binding, &known)
 }
 
-/// Whether a variable may be changed by anything but its declaration.
-fn written(body: &Body, binding: BindingId) -> bool {
+/// Whether a variable may be changed by anything but its declaration. `known`: calls of which it is known otherwise what they change.
+fn written(body: &Body, binding: BindingId, known: &dyn Fn(&ExprKind) -> bool) -> bool {
     let is_root = |place: ExprId| roots(body, place).contains(&binding);
-    reaches(body, binding)
+    reaches(body, binding, known)
         || body.exprs.iter().any(|expr| match &expr.kind {
             ExprKind::Assign { place, .. } | ExprKind::IncDec { place, .. } => is_root(*place),
             _ => false,
@@ -94,7 +117,7 @@ fn written(body: &Body, binding: BindingId) -> bool {
 }
 
 /// Something gets to a variable by its address or by a reference, as far as the function's text alone tells.
-fn reaches(body: &Body, binding: BindingId) -> bool {
+fn reaches(body: &Body, binding: BindingId, known: &dyn Fn(&ExprKind) -> bool) -> bool {
     let is_root = |place: ExprId| roots(body, place).contains(&binding);
     body.exprs.iter().any(|expr| match &expr.kind {
         ExprKind::AddrOf(place) => is_root(*place),
@@ -102,6 +125,7 @@ fn reaches(body: &Body, binding: BindingId) -> bool {
         ExprKind::Call { args, callee, .. } => {
             args.iter().any(|a| passes_itself(body, *a, binding))
                 && !matches!(&body.expr(*callee).kind, ExprKind::Name(Name::Other(n)) if harmless(body, n))
+                && !known(&expr.kind)
         }
         ExprKind::Cast { ty, operand, .. } => ty.contains('&') && is_root(*operand),
         ExprKind::Lambda { mentions, .. } | ExprKind::Unknown { mentions, .. } => mentions.contains(&binding),
@@ -211,6 +235,7 @@ pub fn depends_on_thread_index(body: &Body, expr: ExprId) -> bool {
 /// The expression has the same value wherever its variables are in scope: no memory is read, nothing called, and every local
 /// in it is a variable that never changes after its declaration or a parameter that never changes.
 pub(super) fn stable<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &Body, expr: ExprId) -> bool {
+    let known = |call: &ExprKind| takes_as_declared(db, function, body, call);
     let mut todo = vec![expr];
     while let Some(next) = todo.pop() {
         match &body.expr(next).kind {
@@ -219,7 +244,7 @@ pub(super) fn stable<'db>(db: &'db dyn Db, function: FunctionItem<'db>, body: &B
                 if ty.reference
                     || ty.volatile
                     || ty.complex
-                    || written(body, *binding)
+                    || written(body, *binding, &known)
                     || is_bound(db, function, body, *binding)
                 {
                     return false;
