@@ -665,7 +665,7 @@ fn list_prints_pages() {
     );
     let unknown = gridfuse(dir.path(), &["list", "coarsen", "coarse"]);
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(stderr(&unknown).contains("is called `coarse`; `gridfuse list` names them"));
+    assert!(stderr(&unknown).contains("is called `coarse`; did you mean `coarsen`?"));
     assert!(stdout(&unknown).is_empty());
     assert_eq!(
         gridfuse(dir.path(), &["list", "coarsen", "--all"]).status.code(),

@@ -6,8 +6,8 @@ use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 
 use super::output::{count, json};
-use super::project::{Project, canonical};
-use super::site::{launches_at, list_places, split_location};
+use super::project::{Project, located};
+use super::site::{At, launches_at, list_places, split_location};
 use super::{CLEAN, CliResult, Format, Includes};
 use crate::describe::{dependence_rows, launchers, recursion, told_rewrites};
 use crate::glance::{Glance, glance};
@@ -17,9 +17,12 @@ use crate::schema::{self, ExplainReport, Launch, Note, Operand, Place, Uniformit
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// File, or one line of it; without a line, text output leaves launches by host code out
+    /// File, or one line of it, or - for standard input; without a line, text output leaves launches by host code out
     #[arg(value_name = "FILE[:LINE]")]
     location: String,
+    /// The line, apart from the file: the one way to name it for standard input
+    #[arg(long, value_name = "LINE[:COL]")]
+    at: Option<At>,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -30,11 +33,19 @@ pub struct ExplainArgs {
 /// Runs `explain`.
 pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
     let (path, at) = split_location(&args.location);
+    if at.is_some() && args.at.is_some() {
+        return Err(
+            "the line is named twice: leave --at out, or what stands behind the file"
+                .to_owned()
+                .into(),
+        );
+    }
+    let at = at.or(args.at);
     if path.is_dir() {
         return Err(format!("{} is a directory; name one file", path.display()).into());
     }
     let project = Project::load(std::slice::from_ref(&path), &args.includes)?;
-    let path = canonical(&path)?;
+    let path = located(&path)?;
     let file = project
         .host
         .file(&path)
