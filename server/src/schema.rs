@@ -451,3 +451,45 @@ pub struct ListedOption {
     /// One sentence.
     pub doc: &'static str,
 }
+
+/// What `doctor` prints.
+#[derive(Debug, Serialize)]
+pub struct DoctorReport {
+    /// [`VERSION`].
+    pub schema: u32,
+    /// Version of gridfuse.
+    pub version: &'static str,
+    /// Nothing is missing for `measure` and `tune` on this machine.
+    pub measures: bool,
+    /// Names of the checks that found something missing.
+    pub missing: Vec<&'static str>,
+    /// The command that leads to the machine on which the project is measured; `null`: this one.
+    pub runner: Option<String>,
+    /// Everything that was looked at.
+    pub checks: Vec<Check>,
+}
+
+/// Something that `doctor` looked at.
+#[derive(Debug, Serialize)]
+pub struct Check {
+    /// What: `compiler`, `host compiler`, `device runtime`, `driver`, `GPU`, `gridfuse.toml` or `compile commands`.
+    pub name: &'static str,
+    /// Whether it's there.
+    pub status: CheckStatus,
+    /// What was found.
+    pub found: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+/// Whether something is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckStatus {
+    /// It's there.
+    Ok,
+    /// It isn't needed, or isn't known.
+    Note,
+    /// It's needed to measure.
+    Missing,
+}

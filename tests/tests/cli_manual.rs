@@ -3,7 +3,7 @@
 
 use gridfuse_tests::cli::{Directory, files_of, gridfuse};
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "lsp",
     "check",
     "explain",
@@ -12,6 +12,7 @@ const COMMANDS: [&str; 10] = [
     "measure",
     "tune",
     "list",
+    "doctor",
     "completions",
     "man",
 ];

@@ -68,6 +68,7 @@ fn the_readme_names_what_there_is() {
         "graph",
         "rewrite",
         "list",
+        "doctor",
         "completions",
         "man",
     ] {

@@ -5,6 +5,7 @@ mod check;
 mod color;
 mod completions;
 mod diff;
+mod doctor;
 mod explain;
 mod fix;
 mod github;
@@ -81,6 +82,8 @@ enum Command {
     Guard,
     /// List the diagnostics and the rewrites, or print the pages about them
     List(list::ListArgs),
+    /// Say what there is to build and measure programs with, what is missing, and how to get it
+    Doctor(doctor::DoctorArgs),
     /// Print what a shell needs to complete the command line
     Completions(completions::CompletionsArgs),
     /// Print a page of the manual, for `man`
@@ -157,6 +160,7 @@ pub fn main() -> ExitCode {
             Ok(CLEAN)
         }
         Command::List(args) => list::run(args, &mut out),
+        Command::Doctor(args) => doctor::run(args, &mut out),
         Command::Completions(args) => completions::run(args, Cli::command(), &mut out),
         Command::Man(args) => man::run(args, Cli::command(), &mut out),
     };
