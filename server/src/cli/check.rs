@@ -121,14 +121,13 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
     match args.format {
         CheckFormat::Text => text(&project, &fixed, &found, &summary, out)?,
         CheckFormat::Sarif => {
-            let show = |path: &Path| project.show(path);
-            let diagnostics: Vec<&Diagnostic> = found.iter().map(|(diagnostic, _)| diagnostic).collect();
-            json(out, &sarif::log(project.host.db(), &show, &diagnostics))?;
+            json(out, &sarif::log(&project, &found))?;
         }
         CheckFormat::Github => {
-            let db = project.host.db();
+            let (db, repository) = (project.host.db(), project.repository());
             for (diagnostic, _) in &found {
-                let path = project.show(diagnostic.place.file.path(db));
+                let path = diagnostic.place.file.path(db);
+                let path = repository.path_of(path).unwrap_or_else(|| project.show(path));
                 github::annotation(db, &path, diagnostic, out)?;
             }
         }

@@ -8,6 +8,7 @@ use gridfuse_analysis::base::db::{Database, SourceFile};
 use gridfuse_analysis::host::Host;
 
 use super::output::{note, warning};
+use super::repository::Repository;
 use super::{CliError, Includes};
 use crate::bounds::Bounds;
 use crate::describe::Describe;
@@ -156,6 +157,11 @@ impl Project {
     pub fn shower(&self) -> impl Fn(&Path) -> String + Send + Sync + use<> {
         let here = self.here.clone();
         move |path| show(here.as_deref(), path)
+    }
+
+    /// The repository that the files are in.
+    pub fn repository(&self) -> Repository {
+        Repository::around(self.files.first().map(PathBuf::as_path), self.here.as_deref())
     }
 
     /// The files that the user asked about.
