@@ -79,6 +79,16 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
                 }
                 true
             }
+            "prefixItems" => {
+                for (index, (one, item)) in list(said)
+                    .iter()
+                    .zip(value.as_array().into_iter().flatten())
+                    .enumerate()
+                {
+                    check(root, one, item, &format!("{at}[{index}]"), found);
+                }
+                true
+            }
             "properties" => {
                 for (name, property) in said.as_object().into_iter().flatten() {
                     if let Some(value) = value.get(name) {
@@ -135,11 +145,15 @@ mod tests {
             "additionalProperties": false,
             "properties": {
                 "a": { "type": ["integer", "null"], "minimum": 1 },
+                "p": { "prefixItems": [{ "const": 1 }, { "type": "string" }] },
                 "b": { "type": "array", "minItems": 1, "uniqueItems": true, "items": { "$ref": "#/definitions/level" } },
                 "c": { "anyOf": [{ "type": "null" }, { "const": 3 }] },
             }
         });
-        for right in [json!({ "a": 1 }), json!({ "a": null, "b": ["low"], "c": 3 })] {
+        for right in [
+            json!({ "a": 1 }),
+            json!({ "a": null, "b": ["low"], "c": 3, "p": [1, "x"] }),
+        ] {
             assert_eq!(problems(&schema, &right), [""; 0], "{right}");
         }
         for wrong in [
@@ -152,6 +166,7 @@ mod tests {
             json!({ "a": 1, "b": ["middle"] }),
             json!({ "a": 1, "c": 4 }),
             json!({ "a": 1, "d": 1 }),
+            json!({ "a": 1, "p": [1, 2] }),
         ] {
             assert!(!problems(&schema, &wrong).is_empty(), "{wrong}");
         }

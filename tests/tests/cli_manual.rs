@@ -3,7 +3,7 @@
 
 use gridfuse_tests::cli::{Directory, files_of, gridfuse};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "lsp",
     "check",
     "explain",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 11] = [
     "tune",
     "list",
     "doctor",
+    "schema",
     "completions",
     "man",
 ];

@@ -69,6 +69,7 @@ fn the_readme_names_what_there_is() {
         "rewrite",
         "list",
         "doctor",
+        "schema",
         "completions",
         "man",
     ] {

@@ -20,6 +20,7 @@ mod repository;
 mod rewrite;
 mod sarif;
 mod sarif_fixes;
+mod schema;
 mod site;
 mod snippet;
 mod tune;
@@ -84,6 +85,8 @@ enum Command {
     Guard,
     /// List the diagnostics and the rewrites, or print the pages about them
     List(list::ListArgs),
+    /// Print the JSON schema of what a command prints as JSON
+    Schema(schema::SchemaArgs),
     /// Say what there is to build and measure programs with, what is missing, and how to get it
     Doctor(doctor::DoctorArgs),
     /// Print what a shell needs to complete the command line
@@ -162,6 +165,7 @@ pub fn main() -> ExitCode {
             Ok(CLEAN)
         }
         Command::List(args) => list::run(args, &mut out),
+        Command::Schema(args) => schema::run(args, &mut out),
         Command::Doctor(args) => doctor::run(args, &mut out),
         Command::Completions(args) => completions::run(args, Cli::command(), &mut out),
         Command::Man(args) => man::run(args, Cli::command(), &mut out),
