@@ -30,7 +30,7 @@ pub const MAX_FOUND_BYTES: u64 = 16 << 20;
 pub const MAX_NAMED_BYTES: u64 = 1 << 30;
 
 /// Directories that hold results of builds, not sources.
-const SKIPPED_DIRECTORIES: &[&str] = &["build", "target", "node_modules"];
+pub const SKIPPED_DIRECTORIES: &[&str] = &["build", "target", "node_modules"];
 
 /// A directory with one of these is the root of a workspace.
 const ROOT_MARKERS: &[&str] = &[".git", "compile_commands.json"];
@@ -68,6 +68,11 @@ impl fmt::Display for ReadError {
     }
 }
 
+/// Reads what comes in on standard input to its end: at most [`MAX_NAMED_BYTES`].
+pub fn read_standard_input() -> Result<Arc<str>, ReadError> {
+    text_of(io::stdin().lock(), Vec::new(), MAX_NAMED_BYTES)
+}
+
 /// Reads a source file of at most `limit` bytes. Waits for nobody: a pipe or a device is refused, whenever it took the file's place.
 pub fn read(path: &Path, limit: u64) -> Result<Arc<str>, ReadError> {
     let regular = |metadata: std::fs::Metadata| match metadata.len() {
@@ -79,9 +84,17 @@ pub fn read(path: &Path, limit: u64) -> Result<Arc<str>, ReadError> {
     regular(std::fs::metadata(path).map_err(ReadError::Io)?)?;
     let file = open(path).map_err(ReadError::Io)?;
     let size = regular(file.metadata().map_err(ReadError::Io)?)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
     // It may grow meanwhile, and some files of the system say that they are empty.
-    let read = file.take(limit.saturating_add(1)).read_to_end(&mut bytes);
+    text_of(
+        file,
+        Vec::with_capacity(usize::try_from(size).unwrap_or_default()),
+        limit,
+    )
+}
+
+/// Reads text into an empty buffer, at most `limit` bytes.
+fn text_of(from: impl Read, mut bytes: Vec<u8>, limit: u64) -> Result<Arc<str>, ReadError> {
+    let read = from.take(limit.saturating_add(1)).read_to_end(&mut bytes);
     let size = read.map_err(ReadError::Io)? as u64;
     if size > limit {
         return Err(ReadError::TooLarge(size));
@@ -131,17 +144,37 @@ pub fn is_build_directory(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| SKIPPED_DIRECTORIES.contains(&name))
 }
 
-/// The sources under `directory`, sorted, at most `limit`. Ignored and hidden files and the results of builds are left out.
-pub fn find_sources(directory: &Path, recursive: bool, limit: usize) -> Vec<PathBuf> {
-    find(directory, recursive, limit, is_source)
+/// The sources under a directory, and what could not be looked into.
+#[derive(Debug, Default)]
+pub struct Sources {
+    /// Sorted. Ignored and hidden files and the results of builds are left out.
+    pub files: Vec<PathBuf>,
+    /// The directory itself, or ones in it, and why.
+    pub unreadable: Vec<(PathBuf, ReadError)>,
 }
 
-/// The same, with what else may launch their kernels.
+/// Searches a directory for sources.
+pub fn find_sources(directory: &Path) -> Sources {
+    let mut unreadable = Vec::new();
+    let files = search(directory, true, usize::MAX, is_source, &mut |path, error| {
+        unreadable.push((path, ReadError::Io(error)));
+    });
+    Sources { files, unreadable }
+}
+
+/// The sources in a directory and what else may launch their kernels, sorted, at most `limit`.
 pub fn find_all(directory: &Path, recursive: bool, limit: usize) -> Vec<PathBuf> {
-    find(directory, recursive, limit, |path| is_source(path) || launches(path))
+    let fits = |path: &Path| is_source(path) || launches(path);
+    search(directory, recursive, limit, fits, &mut |_, _| {})
 }
 
-fn find(directory: &Path, recursive: bool, limit: usize, fits: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
+fn search(
+    directory: &Path,
+    recursive: bool,
+    limit: usize,
+    fits: impl Fn(&Path) -> bool,
+    unreadable: &mut dyn FnMut(PathBuf, io::Error),
+) -> Vec<PathBuf> {
     let mut walk = WalkBuilder::new(directory);
     walk.sort_by_file_path(|a, b| a.cmp(b)).filter_entry(|entry| {
         entry.depth() == 0
@@ -152,11 +185,29 @@ fn find(directory: &Path, recursive: bool, limit: usize, fits: impl Fn(&Path) ->
         walk.max_depth(Some(1));
     }
     walk.build()
-        .filter_map(Result::ok)
+        .filter_map(|entry| match entry {
+            Ok(entry) => Some(entry),
+            Err(error) => {
+                let path = place_of(&error).unwrap_or(directory).to_path_buf();
+                if let Some(error) = error.into_io_error() {
+                    unreadable(path, error);
+                }
+                None
+            }
+        })
         .filter(|entry| entry.path().is_file() && fits(entry.path()))
         .map(|entry| entry.into_path())
         .take(limit)
         .collect()
+}
+
+/// The path that an error is about.
+fn place_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => place_of(err),
+        _ => None,
+    }
 }
 
 /// The nearest directory at or above `path` that is marked as the root of a workspace, else the farthest with a `gridfuse.toml`.
@@ -276,14 +327,15 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap_or(dir.path()))?;
             std::fs::write(path, "")?;
         }
-        let found = find_sources(dir.path(), true, 10);
+        let sources = |directory: &Path| find_sources(directory).files;
+        let found = sources(dir.path());
         assert_eq!(found, [dir.path().join("a.cu"), dir.path().join("sub/b.cuh")]);
-        assert_eq!(find_sources(dir.path(), false, 10), [dir.path().join("a.cu")]);
-        assert_eq!(find_sources(&dir.path().join("build"), true, 10).len(), 1);
+        assert_eq!(find_all(dir.path(), false, 10), [dir.path().join("a.cu")]);
+        assert_eq!(sources(&dir.path().join("build")).len(), 1);
         // What isn't called a CUDA source may launch kernels.
         std::fs::write(dir.path().join("f.cpp"), "void f() { k<<<1, 2>>>(); }")?;
         std::fs::write(dir.path().join("g.cpp"), "int g = 1 << 2 >> 1;")?;
-        assert_eq!(find_sources(dir.path(), false, 10), [dir.path().join("a.cu")]);
+        assert_eq!(sources(dir.path()), found);
         let all = [dir.path().join("a.cu"), dir.path().join("f.cpp")];
         assert_eq!(find_all(dir.path(), false, 10), all);
         assert_eq!(context_of(dir.path()), all);

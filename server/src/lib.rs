@@ -7,6 +7,7 @@ mod cli;
 mod compile_commands;
 mod creates;
 pub mod describe;
+mod doctor;
 mod files;
 mod fixes;
 mod glance;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
+use gridfuse_analysis::base::closest::closest;
 use gridfuse_analysis::base::settings::Settings;
 use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::diagnostics::KINDS;
@@ -249,7 +250,10 @@ pub fn known_diagnostic(id: &str) -> Result<(), String> {
     if KINDS.iter().any(|kind| kind.id == id) {
         return Ok(());
     }
-    Err(format!("there is no diagnostic `{id}`: `gridfuse list` names them all"))
+    Err(match closest(id, KINDS.iter().map(|kind| kind.id)) {
+        Some(meant) => format!("there is no diagnostic `{id}`: did you mean `{meant}`?"),
+        None => format!("there is no diagnostic `{id}`: `gridfuse list` names them all"),
+    })
 }
 
 /// Understands a severity; `None`: not reported.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use gridfuse_analysis::base::closest::closest;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_codeactions::api::copy::copy_of;
@@ -18,13 +19,17 @@ use crate::launches::{LaunchSite, in_file, overlapping};
 
 /// Understands `threshold+aggregate-block`. `Err` is a sentence.
 pub fn steps(recipe: &str) -> Result<Vec<&'static Rewrite>, String> {
-    let step = |id: &str| {
-        launch_rewrite(id).ok_or_else(|| {
-            let all: Vec<&str> = of_launches().map(|rewrite| rewrite.id).collect();
-            format!("no rewrite is called `{id}`; there are: {}", all.join(", "))
-        })
-    };
+    let step = |id: &str| launch_rewrite(id).ok_or_else(|| unknown(id, of_launches()));
     recipe.split('+').map(str::trim).map(step).collect()
+}
+
+/// Says that no rewrite is called so, and which one is meant, or else which there are.
+pub fn unknown(id: &str, known: impl Iterator<Item = &'static Rewrite>) -> String {
+    let all: Vec<&str> = known.map(|rewrite| rewrite.id).collect();
+    match closest(id, all.iter().copied()) {
+        Some(meant) => format!("no rewrite is called `{id}`; did you mean `{meant}`?"),
+        None => format!("no rewrite is called `{id}`; there are: {}", all.join(", ")),
+    }
 }
 
 /// Applies the steps to the device-side launches of a file, or to those that touch `within`. Launches that a step refuses stay as

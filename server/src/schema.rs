@@ -5,13 +5,28 @@
 
 use gridfuse_analysis::base::severity::Severity;
 use gridfuse_analysis::facts::launch::Launchers;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 /// Version of the schema: the field `schema` of every report.
 pub const VERSION: u32 = 1;
 
+/// The analyses know nothing of schemas.
+fn severities(_: &mut SchemaGenerator) -> Schema {
+    one_of(&[Severity::Error, Severity::Warning, Severity::Info])
+}
+
+fn all_launchers(_: &mut SchemaGenerator) -> Schema {
+    use Launchers::{Host, ManyThreads, OnePerBlock, OnePerGrid, OnePerWarp};
+    one_of(&[ManyThreads, OnePerWarp, OnePerBlock, OnePerGrid, Host])
+}
+
+fn one_of<T: Serialize>(values: &[T]) -> Schema {
+    schemars::json_schema!({ "enum": values })
+}
+
 /// A position in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Position {
     /// Line, from 1.
     pub line: u32,
@@ -22,7 +37,7 @@ pub struct Position {
 }
 
 /// A range in a file; the end is exclusive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Place {
     /// Path, relative to the current directory where it lies under it.
     pub path: String,
@@ -33,7 +48,7 @@ pub struct Place {
 }
 
 /// A statement with its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Note {
     /// A sentence or a fragment of one.
     pub text: String,
@@ -42,9 +57,9 @@ pub struct Note {
 }
 
 /// What `check` prints.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct CheckReport {
-    /// [`VERSION`].
+    /// Version of this form; it grows when a field changes its meaning.
     pub schema: u32,
     /// Version of gridfuse.
     pub version: &'static str,
@@ -59,7 +74,7 @@ pub struct CheckReport {
 }
 
 /// A fix that was applied.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Fixed {
     /// Id of the diagnostic.
     pub id: &'static str,
@@ -70,7 +85,7 @@ pub struct Fixed {
 }
 
 /// Counts over the checked files.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub struct Summary {
     /// Checked files.
     pub files: usize,
@@ -89,7 +104,7 @@ pub struct Summary {
 }
 
 /// A file that was not checked.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Skipped {
     /// Its path.
     pub path: String,
@@ -98,11 +113,12 @@ pub struct Skipped {
 }
 
 /// One finding.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Finding {
     /// Id of the diagnostic: `launch-in-loop`.
     pub id: &'static str,
     /// `error`, `warning` or `info`.
+    #[schemars(schema_with = "severities")]
     pub severity: Severity,
     /// What is wrong.
     pub message: String,
@@ -119,7 +135,7 @@ pub struct Finding {
 }
 
 /// A rewrite that mends a finding.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Fix {
     /// Id of the rewrite.
     pub rewrite: &'static str,
@@ -132,9 +148,9 @@ pub struct Fix {
 }
 
 /// What `explain` prints.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ExplainReport {
-    /// [`VERSION`].
+    /// Version of this form; it grows when a field changes its meaning.
     pub schema: u32,
     /// Version of gridfuse.
     pub version: &'static str,
@@ -143,7 +159,7 @@ pub struct ExplainReport {
 }
 
 /// A function.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Function {
     /// Qualified name.
     pub name: String,
@@ -154,7 +170,7 @@ pub struct Function {
 }
 
 /// The kernel that is launched.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Child {
     /// Name as written; `null` for a computed callee.
     pub name: Option<String>,
@@ -165,7 +181,7 @@ pub struct Child {
 }
 
 /// How uniform a value or a decision is.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Uniformity {
     /// `constant`, `grid-uniform`, `block-uniform`, `warp-uniform` or `varying`, if what `assumes` says holds.
     pub level: &'static str,
@@ -178,7 +194,7 @@ pub struct Uniformity {
 }
 
 /// A wait of the launching thread for its child grids.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Sync {
     /// The call that waits.
     pub place: Place,
@@ -189,7 +205,7 @@ pub struct Sync {
 }
 
 /// An argument or a part of the config.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Operand {
     /// Source text.
     pub text: String,
@@ -208,7 +224,7 @@ pub struct Operand {
 }
 
 /// Grid or block size.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Extent {
     /// The expression.
     #[serde(flatten)]
@@ -218,7 +234,7 @@ pub struct Extent {
 }
 
 /// The number of child threads that the grid size was computed from.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Threads {
     /// The expression.
     pub text: String,
@@ -229,7 +245,7 @@ pub struct Threads {
 }
 
 /// Whether a rewrite can be applied.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct RewriteVerdict {
     /// Id of the rewrite.
     pub rewrite: &'static str,
@@ -248,7 +264,7 @@ pub struct RewriteVerdict {
 }
 
 /// What `optimize` does to a launch.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Plan {
     /// What it applies, in order.
     pub steps: Vec<Step>,
@@ -257,7 +273,7 @@ pub struct Plan {
 }
 
 /// A rewrite that `optimize` applies or leaves out.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Step {
     /// Its id, with the value of its option: `threshold=32`.
     pub rewrite: String,
@@ -266,7 +282,7 @@ pub struct Step {
 }
 
 /// How often a launch site launches. Counts in words: `1`, `0 or 1`, `up to (end - begin) * blockDim`, `0 or more`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Count {
     /// By one thread of the launching function.
     pub per_thread: String,
@@ -289,7 +305,7 @@ pub struct Count {
 }
 
 /// Whether two executions depend on each other through memory.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Dependence {
     /// `none` (proven), `conflict` (two accesses may meet, and their order matters) or `unknown`.
     pub verdict: &'static str,
@@ -300,7 +316,7 @@ pub struct Dependence {
 }
 
 /// How a child grid depends on those of another launch of the same function.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct OtherLaunch {
     /// The other launch.
     pub place: Place,
@@ -309,7 +325,7 @@ pub struct OtherLaunch {
 }
 
 /// The iterations of a loop around a launch.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct LoopIterations {
     /// The loop's head.
     pub place: Place,
@@ -322,7 +338,7 @@ pub struct LoopIterations {
 }
 
 /// The first statements of the child that don't depend on what the parent does before the launch.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct HeadStart {
     /// The statements; `null`: none.
     pub place: Option<Place>,
@@ -331,7 +347,7 @@ pub struct HeadStart {
 }
 
 /// What child grids have to do with each other and with their parent, through memory.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Dependences {
     /// What the parent does behind the launch, and the child.
     pub behind: Dependence,
@@ -348,7 +364,7 @@ pub struct Dependences {
 }
 
 /// Everything known about a launch site.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Launch {
     /// Where.
     pub place: Place,
@@ -359,6 +375,7 @@ pub struct Launch {
     /// The function that launches.
     pub parent: Function,
     /// Who launches, as far as the conditions in this function tell.
+    #[schemars(schema_with = "all_launchers")]
     pub launchers: Launchers,
     /// Who launches, also by what is known of the function's callers and of the grids that it is launched with:
     /// `many-threads` (possibly every thread), `one-per-warp`, `one-per-block`, `one-per-grid` or `host`.
@@ -403,9 +420,9 @@ pub struct Launch {
 }
 
 /// What `list` prints.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ListReport {
-    /// [`VERSION`].
+    /// Version of this form; it grows when a field changes its meaning.
     pub schema: u32,
     /// Version of gridfuse.
     pub version: &'static str,
@@ -416,18 +433,19 @@ pub struct ListReport {
 }
 
 /// A kind of diagnostic.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ListedDiagnostic {
     /// Its id.
     pub id: &'static str,
     /// Default severity.
+    #[schemars(schema_with = "severities")]
     pub severity: Severity,
     /// Markdown.
     pub doc: &'static str,
 }
 
 /// A rewrite.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ListedRewrite {
     /// Its id.
     pub id: &'static str,
@@ -442,7 +460,7 @@ pub struct ListedRewrite {
 }
 
 /// An option of a rewrite.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ListedOption {
     /// Its name: `--set NAME=value`.
     pub name: &'static str,
@@ -450,4 +468,46 @@ pub struct ListedOption {
     pub default: &'static str,
     /// One sentence.
     pub doc: &'static str,
+}
+
+/// What `doctor` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DoctorReport {
+    /// Version of this form; it grows when a field changes its meaning.
+    pub schema: u32,
+    /// Version of gridfuse.
+    pub version: &'static str,
+    /// Nothing is missing for `measure` and `tune` on this machine.
+    pub measures: bool,
+    /// Names of the checks that found something missing.
+    pub missing: Vec<&'static str>,
+    /// The command that leads to the machine on which the project is measured; `null`: this one.
+    pub runner: Option<String>,
+    /// Everything that was looked at.
+    pub checks: Vec<Check>,
+}
+
+/// Something that `doctor` looked at.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Check {
+    /// What: `compiler`, `host compiler`, `device runtime`, `driver`, `GPU`, `gridfuse.toml` or `compile commands`.
+    pub name: &'static str,
+    /// Whether it's there.
+    pub status: CheckStatus,
+    /// What was found.
+    pub found: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+/// Whether something is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckStatus {
+    /// It's there.
+    Ok,
+    /// It isn't needed, or isn't known.
+    Note,
+    /// It's needed to measure.
+    Missing,
 }

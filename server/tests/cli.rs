@@ -503,6 +503,43 @@ fn explain_says_a_thing_once() {
 }
 
 #[test]
+fn explain_fits_the_terminal() {
+    // Each statement is a reason of its own, and each rewrite names them all.
+    let asm: String = (0..30)
+        .map(|n| format!("    int s{n}; asm(\"mov.u32 %0, %%ctaid.x;\" : \"=r\"(s{n}));\n    helper{n}(out);\n"))
+        .collect();
+    let program = PROGRAM.replace("{\n    int i", &format!("{{\n{asm}    int i"));
+    let dir = directory(&[("a.cu", program.as_bytes())]);
+    let output = Command::new(env!("CARGO_BIN_EXE_gridfuse"))
+        .current_dir(dir.path())
+        .env("COLUMNS", "80")
+        .args(["explain", "a.cu"])
+        .output()
+        .expect("gridfuse starts");
+    let text = stdout(&output);
+    let tables: Vec<&str> = text.split('┌').skip(1).collect();
+    assert_eq!(tables.len(), 3, "{text}");
+    for table in tables {
+        let (table, below) = table.split_once('┘').unwrap_or_default();
+        for row in table.lines() {
+            // The corners were split off.
+            assert!(row.chars().count() <= 80, "{row}\n{text}");
+            // A row that goes on has nothing in its first column.
+            assert!(!row.starts_with("│  ") || row.contains("value"), "{row}\n{text}");
+        }
+        let reasons = below
+            .lines()
+            .filter(|line| line.starts_with("  (") || line.starts_with("  …"));
+        assert!(reasons.count() <= 8, "{text}");
+    }
+    let json = json(&gridfuse(dir.path(), &["explain", "a.cu", "--format", "json"]));
+    let all = json["launches"][0]["rewrites"][1]["reasons"]
+        .as_array()
+        .map_or(0, Vec::len);
+    assert!(all > 20, "{json:#}");
+}
+
+#[test]
 fn check_says_once_what_is_assumed() {
     let program = PROGRAM.replace(
         "        child<<<(count + 127) / 128, 128>>>(out + row[v], count);",
@@ -665,7 +702,7 @@ fn list_prints_pages() {
     );
     let unknown = gridfuse(dir.path(), &["list", "coarsen", "coarse"]);
     assert_eq!(unknown.status.code(), Some(2));
-    assert!(stderr(&unknown).contains("is called `coarse`; `gridfuse list` names them"));
+    assert!(stderr(&unknown).contains("is called `coarse`; did you mean `coarsen`?"));
     assert!(stdout(&unknown).is_empty());
     assert_eq!(
         gridfuse(dir.path(), &["list", "coarsen", "--all"]).status.code(),

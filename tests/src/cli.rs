@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -59,12 +60,33 @@ impl Run {
 /// When it can't be started.
 #[track_caller]
 pub fn gridfuse(directory: &Path, arguments: &[&str]) -> Run {
-    let output = Command::new(workspace::gridfuse_bin())
-        .current_dir(directory)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("gridfuse starts");
+    let mut command = Command::new(workspace::gridfuse_bin());
+    command.current_dir(directory).args(arguments).stdin(Stdio::null());
+    run_of(&mut command)
+}
+
+/// Runs `gridfuse` with this text on its standard input.
+///
+/// # Panics
+/// When it can't be started.
+#[track_caller]
+pub fn gridfuse_reading(directory: &Path, arguments: &[&str], input: &[u8]) -> Run {
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    file.write_all(input).expect("what is read");
+    file.rewind().expect("the start");
+    let mut command = Command::new(workspace::gridfuse_bin());
+    command.current_dir(directory).args(arguments).stdin(file);
+    run_of(&mut command)
+}
+
+/// Runs a command to its end.
+///
+/// # Panics
+/// When it can't be started.
+#[track_caller]
+pub fn run_of(command: &mut Command) -> Run {
+    let output = command.output().expect("it starts");
+    let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
     Run {
         command: format!("gridfuse {}", arguments.join(" ")),
         code: output.status.code(),

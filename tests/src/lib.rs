@@ -14,6 +14,7 @@
 //! | [`fuzz`] | random programs, rewritten and run under the emulator |
 //! | `lsp_bench` | measures language servers, behind `gridfuse-bench` |
 //! | `hostile` | files that are made to be hard, and what the program takes for them |
+//! | [`json_schema`] | whether JSON is as a schema says |
 //! | [`lsp_client`] | a language client that talks to a real server process |
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
 //! | [`oracle`] | what LLVM says of the same values |
@@ -42,6 +43,7 @@ pub mod fixture;
 pub mod fuzz;
 pub mod gpu;
 pub mod hostile;
+pub mod json_schema;
 #[cfg(target_os = "linux")]
 pub mod lsp_bench;
 pub mod lsp_client;

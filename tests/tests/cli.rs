@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use gridfuse_tests::cli::{Directory, directory, files_of, gridfuse};
+use gridfuse_tests::cli::{Directory, directory, files_of, gridfuse, run_of};
 use gridfuse_tests::workspace;
 use serde_json::json;
 
@@ -73,7 +73,7 @@ fn binary_files() {
         .expect_code(0)
         .json();
     assert_eq!(report["skipped"][0]["path"], "sub/binary.cu");
-    let none = gridfuse(files.path(), &["check", "text"]).expect_code(0);
+    let none = gridfuse(files.path(), &["check", "text"]).expect_code(2);
     assert!(none.stdout.contains("0 files"), "{}", none.story());
 }
 
@@ -247,4 +247,61 @@ fn paths_of_all_kinds() {
     let run = gridfuse(&files.file("a b"), &["explain", "../a b/./ü (1).cu:3"]).expect_code(0);
     assert!(run.stdout.contains("child<<<1, 32>>>"), "{}", run.stdout);
     assert!(Path::new(&absolute).exists());
+}
+
+#[test]
+fn who_mistypes_is_told_what_was_meant() {
+    let files = files();
+    let said = |arguments: &[&str], part: &str| {
+        let run = gridfuse(files.path(), arguments).expect_code(2);
+        assert!(run.stderr.contains(part), "{part}: {}", run.story());
+    };
+    said(&["list", "seralized-launches"], "did you mean `serialized-launches`?");
+    said(&["list", "nonsense"], "`gridfuse list` names them");
+    let rewrite = |id, more: &[&str], part: &str| {
+        let arguments = ["rewrite", "warning.cu", "--at", "3", "--apply", id];
+        said(&[&arguments, more].concat(), part);
+    };
+    rewrite("agregate-blokc", &[], "did you mean `aggregate-block`?");
+    rewrite("nonsense", &[], "there are: optimize, ");
+    rewrite("threshold", &["--set", "treshold=8"], "did you mean `threshold`?");
+    let rewrites = ["measure", "warning.cu", "--rewrites", "threshhold+aggregate-block"];
+    said(&rewrites, "did you mean `threshold`?");
+    files.write("gridfuse.toml", b"[severity]\nserialised-launches = 'off'\n");
+    said(&["check", "warning.cu"], "did you mean `serialized-launches`?");
+    files.write("gridfuse.toml", b"");
+    files.write(
+        "allow.cu",
+        b"__global__ void k() {}  // gridfuse: allow(launch-in-loops)\n",
+    );
+    let run = gridfuse(files.path(), &["check", "allow.cu"]).expect_code(0);
+    assert!(run.stdout.contains("did you mean `launch-in-loop`?"), "{}", run.story());
+}
+
+#[test]
+fn colour_where_it_is_wanted() {
+    let files = files();
+    let coloured = |arguments: &[&str], no_color: &str| {
+        let mut command = std::process::Command::new(workspace::gridfuse_bin());
+        command.current_dir(files.path()).args(arguments);
+        for variable in ["CLICOLOR", "CLICOLOR_FORCE"] {
+            command.env_remove(variable);
+        }
+        let run = run_of(command.env("NO_COLOR", no_color));
+        (run.stdout + &run.stderr).contains('\u{1b}')
+    };
+    for (arguments, no_color, expected) in [
+        (&["check", "warning.cu"][..], "", false),
+        (&["check", "warning.cu", "--color", "auto"], "", false),
+        (&["check", "warning.cu", "--color", "always"], "", true),
+        // What is said for one command counts more than what is said for all.
+        (&["--color=always", "check", "warning.cu"], "1", true),
+        (&["check", "missing.cu", "--color=always"], "", true),
+        (&["check", "missing.cu", "--color=never"], "", false),
+        (&["chekc", "--color=always"], "", true),
+        (&["chekc"], "", false),
+    ] {
+        assert_eq!(coloured(arguments, no_color), expected, "{arguments:?} {no_color}");
+    }
+    gridfuse(files.path(), &["check", "warning.cu", "--color", "loud"]).expect_code(2);
 }

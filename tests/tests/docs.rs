@@ -61,7 +61,18 @@ fn the_readme_names_what_there_is() {
         );
     }
     let help = gridfuse(workspace::root(), &["--help"]).expect_code(0).stdout;
-    for command in ["lsp", "check", "explain", "graph", "rewrite", "list"] {
+    for command in [
+        "lsp",
+        "check",
+        "explain",
+        "graph",
+        "rewrite",
+        "list",
+        "doctor",
+        "schema",
+        "completions",
+        "man",
+    ] {
         assert!(
             help.contains(command) && readme.contains(&format!("`gridfuse {command}")),
             "{command}"

@@ -212,7 +212,15 @@ fn a_proposal_for_a_specification() {
         __global__ void parent(const int* row, const int* col, float* out, const float* w, float eps, int n) {\n\
             if (row[threadIdx.x] < n) child<<<1, 32>>>((int*)out);\n}\n";
     let files = directory(&[("k.cu", source)]);
-    let proposal = run_in(&files, &["k.cu", "--scaffold"], &[]).expect_code(0).stdout;
+    let run = run_in(&files, &["k.cu", "--scaffold"], &[]).expect_code(0);
+    assert_eq!(run.stderr, "", "{}", run.story());
+    let proposal = run.stdout;
+    let childless = run_in(&files, &["k.cu", "--scaffold", "--kernel", "child"], &[]).expect_code(0);
+    assert!(
+        childless.stderr.contains("`child` launches no kernel"),
+        "{}",
+        childless.story()
+    );
     assert_eq!(
         proposal,
         r#"// gridfuse: run <<<(n + 255) / 256, 256>>>

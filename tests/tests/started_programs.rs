@@ -9,6 +9,8 @@ use gridfuse_tests::workspace;
 
 /// Places that start a program, by file.
 const STARTS: &[(&str, usize)] = &[
+    // `nvcc --version` and nvidia-smi, where they lie outside of the project.
+    ("server/src/doctor/mod.rs", 1),
     // The server's own program, to measure.
     ("server/src/lsp/measure.rs", 1),
     // nvcc, with its arguments one by one.

@@ -1,6 +1,7 @@
 //! From files to syntax trees: the database, texts and their trees, the preprocessor, and what a project says about itself.
 
 pub mod budget;
+pub mod closest;
 pub mod command;
 pub mod compile;
 pub mod db;

@@ -1,6 +1,7 @@
 //! `unknown-suppression`
 
 use super::KINDS;
+use crate::base::closest::closest;
 use crate::base::db::{Db, SourceFile};
 use crate::base::place::FileRange;
 use crate::base::severity::Severity;
@@ -53,12 +54,16 @@ __global__ void parent(float* matrix) {
 pub(super) fn unknown_suppressions(db: &dyn Db, file: SourceFile, severity: Severity) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for allow in allowed(db, file) {
+        let mut help = "`gridfuse list` names them all".to_owned();
         let (message, label) = match &allow.id {
             None => (
                 "this comment addresses gridfuse and is not of the form `gridfuse: allow(id) reason`".to_owned(),
                 "not understood",
             ),
             Some(id) if KINDS.iter().all(|kind| kind.id != id.as_str()) => {
+                if let Some(meant) = closest(id, KINDS.iter().map(|kind| kind.id)) {
+                    help = format!("did you mean `{meant}`? {help}");
+                }
                 (format!("there is no diagnostic `{id}`"), "no such diagnostic")
             }
             Some(_) => continue,
@@ -73,7 +78,7 @@ pub(super) fn unknown_suppressions(db: &dyn Db, file: SourceFile, severity: Seve
             message,
             label: label.to_owned(),
             related: Vec::new(),
-            help: Some("`gridfuse list` names them all".to_owned()),
+            help: Some(help),
             rewrites: KIND.rewrites,
             edit: None,
         });

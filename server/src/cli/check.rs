@@ -13,16 +13,16 @@ use gridfuse_analysis::diagnostics::diagnostics;
 use gridfuse_analysis::hir::items::items;
 
 use super::output::{count, json, note};
-use super::project::Project;
+use super::project::{Project, is_standard_input};
 use super::snippet::{Assumed, Snippets};
-use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, changes, fix, github, sarif};
+use super::{CLEAN, CliError, CliResult, FINDINGS, Includes, USAGE_OR_IO, changes, fix, github, sarif};
 use crate::launches::{function_at, in_file};
 use crate::schema::{self, CheckReport, Finding, Fix, Fixed, Summary};
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Files, or directories that are searched for .cu, .cuh, .h and .hpp files
+    /// Files, directories that are searched for .cu, .cuh, .h and .hpp files, or - for standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Form of the output
@@ -76,6 +76,11 @@ const FINDINGS_WITH_FIXES: usize = 200;
 
 /// Runs `check`.
 pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
+    if args.fix && !args.diff && args.paths.iter().any(|path| is_standard_input(path)) {
+        return Err("--fix cannot write to standard input: add --diff to see the change"
+            .to_owned()
+            .into());
+    }
     let mut project = Project::load(&args.paths, &args.includes)?;
     let mut fixed = Vec::new();
     if args.fix {
@@ -83,7 +88,11 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
         if args.diff {
             changes::show(&project, &edited, out)?;
             note(&format!("{} would be applied", count(applied.len(), "fix", "fixes")));
-            return Ok(if edited.is_empty() { CLEAN } else { FINDINGS });
+            return Ok(match edited.is_empty() {
+                _ if project.incomplete => USAGE_OR_IO,
+                true => CLEAN,
+                false => FINDINGS,
+            });
         }
         changes::write(&project, edited)?;
         fixed = applied;
@@ -107,18 +116,18 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
             Severity::Info => summary.infos += 1,
         }
     }
+    let incomplete = project.incomplete;
     let denied = found.iter().any(|(d, _)| d.severity >= args.deny.severity());
     match args.format {
         CheckFormat::Text => text(&project, &fixed, &found, &summary, out)?,
         CheckFormat::Sarif => {
-            let show = |path: &Path| project.show(path);
-            let diagnostics: Vec<&Diagnostic> = found.iter().map(|(diagnostic, _)| diagnostic).collect();
-            json(out, &sarif::log(project.host.db(), &show, &diagnostics))?;
+            json(out, &sarif::log(&project, &found))?;
         }
         CheckFormat::Github => {
-            let db = project.host.db();
+            let (db, repository) = (project.host.db(), project.repository());
             for (diagnostic, _) in &found {
-                let path = project.show(diagnostic.place.file.path(db));
+                let path = diagnostic.place.file.path(db);
+                let path = repository.path_of(path).unwrap_or_else(|| project.show(path));
                 github::annotation(db, &path, diagnostic, out)?;
             }
         }
@@ -130,11 +139,15 @@ pub fn run(args: &CheckArgs, out: &mut dyn Write) -> CliResult {
                 summary,
                 fixed,
                 findings: found.into_iter().map(|(_, finding)| finding).collect(),
-                skipped: project.skipped,
+                skipped: project.skipped.into_iter().chain(project.unreadable).collect(),
             },
         )?,
     }
-    Ok(if denied { FINDINGS } else { CLEAN })
+    Ok(match denied {
+        _ if incomplete => USAGE_OR_IO,
+        true => FINDINGS,
+        false => CLEAN,
+    })
 }
 
 fn check_file(project: &Project, file: SourceFile, summary: &mut Summary) -> Vec<(Diagnostic, Finding)> {

@@ -1,13 +1,14 @@
 //! `gridfuse explain`: everything known about each launch site.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::Args;
-use comfy_table::{ContentArrangement, Table, presets};
 
+use super::fitted_table::FittedTable;
 use super::output::{count, json};
-use super::project::{Project, canonical};
-use super::site::{launches_at, list_places, split_location};
+use super::project::{Project, located};
+use super::site::{At, launches_at, list_places, split_location};
 use super::{CLEAN, CliResult, Format, Includes};
 use crate::describe::{dependence_rows, launchers, recursion, told_rewrites};
 use crate::glance::{Glance, glance};
@@ -17,9 +18,12 @@ use crate::schema::{self, ExplainReport, Launch, Note, Operand, Place, Uniformit
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// File, or one line of it; without a line, text output leaves launches by host code out
+    /// File, or one line of it, or - for standard input; without a line, text output leaves launches by host code out
     #[arg(value_name = "FILE[:LINE]")]
     location: String,
+    /// The line, apart from the file: the one way to name it for standard input
+    #[arg(long, value_name = "LINE[:COL]")]
+    at: Option<At>,
     /// Form of the output
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -30,11 +34,19 @@ pub struct ExplainArgs {
 /// Runs `explain`.
 pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
     let (path, at) = split_location(&args.location);
+    if at.is_some() && args.at.is_some() {
+        return Err(
+            "the line is named twice: leave --at out, or what stands behind the file"
+                .to_owned()
+                .into(),
+        );
+    }
+    let at = at.or(args.at);
     if path.is_dir() {
         return Err(format!("{} is a directory; name one file", path.display()).into());
     }
     let project = Project::load(std::slice::from_ref(&path), &args.includes)?;
-    let path = canonical(&path)?;
+    let path = located(&path)?;
     let file = project
         .host
         .file(&path)
@@ -101,40 +113,18 @@ fn note(note: &Note, home: &Place) -> String {
     }
 }
 
-fn why(uniformity: &Uniformity, home: &Place) -> String {
-    let mut parts: Vec<String> = uniformity.why.iter().map(|cause| note(cause, home)).collect();
-    parts.extend(
-        uniformity
-            .assumes
-            .iter()
-            .map(|cause| format!("assumes {}", note(cause, home))),
-    );
-    parts.join("; ")
+fn whys(uniformity: &Uniformity, home: &Place) -> Vec<String> {
+    let why = uniformity.why.iter().map(|cause| note(cause, home));
+    let assumed = uniformity.assumes.iter().map(|cause| note(cause, home));
+    why.chain(assumed.map(|cause| format!("assumes {cause}"))).collect()
 }
 
-fn table(header: &[&str]) -> Table {
-    let asked = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let width = asked.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0));
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_FULL_CONDENSED)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(width.unwrap_or(120))
-        .set_header(header);
-    table
-}
-
-fn operand_row(what: &str, operand: &Operand, home: &Place, looped: bool) -> Vec<String> {
-    let mut row = vec![
-        what.to_string(),
-        operand.text.clone(),
-        operand.uniformity.level.to_string(),
-        why(&operand.uniformity, home),
-    ];
+fn operand_row(table: &mut FittedTable, what: &str, text: String, operand: &Operand, home: &Place, looped: bool) {
+    let mut cells = vec![what.to_string(), text, operand.uniformity.level.to_string()];
     if looped {
-        row.push(if operand.changes_in_loop { "yes" } else { "no" }.to_string());
+        cells.push(if operand.changes_in_loop { "yes" } else { "no" }.to_string());
     }
-    row
+    table.row(cells, whys(&operand.uniformity, home));
 }
 
 fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
@@ -162,7 +152,7 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         at(&parent.place)
     )?;
     writeln!(out, "  launched by {}", launchers(launch.launchers))?;
-    let cause = why(&launch.divergence, home);
+    let cause = whys(&launch.divergence, home).join("; ");
     let because = if cause.is_empty() {
         String::new()
     } else {
@@ -203,24 +193,24 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
     } else {
         &["", "value", "uniformity", "why"]
     };
-    let mut operands = table(header);
+    let mut operands = FittedTable::new(header, 3);
     for (what, extent) in [("grid", &launch.grid), ("block", &launch.block)] {
-        let mut row = operand_row(what, &extent.operand, home, looped);
-        if let (Some([x, y, z]), Some(text)) = (extent.constant, row.get_mut(1)) {
+        let mut text = extent.operand.text.clone();
+        if let Some([x, y, z]) = extent.constant {
             let value = if (y, z) == (1, 1) {
                 format!("{x}")
             } else {
                 format!("{x} x {y} x {z}")
             };
-            if *text != value {
+            if text != value {
                 text.push_str(&format!(" = {value}"));
             }
         }
-        operands.add_row(row);
+        operand_row(&mut operands, what, text, &extent.operand, home, looped);
     }
     for (what, operand) in [("shared memory", &launch.shared), ("stream", &launch.stream_operand)] {
         if let Some(operand) = operand {
-            operands.add_row(operand_row(what, operand, home, looped));
+            operand_row(&mut operands, what, operand.text.clone(), operand, home, looped);
         }
     }
     for (index, arg) in launch.args.iter().enumerate() {
@@ -228,21 +218,21 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
             .parameter
             .as_deref()
             .map_or_else(|| format!("argument {}", index + 1), str::to_string);
-        operands.add_row(operand_row(&name, arg, home, looped));
+        operand_row(&mut operands, &name, arg.text.clone(), arg, home, looped);
     }
-    writeln!(out, "{operands}")?;
+    operands.print(out)?;
     let rows = dependence_rows(launch);
     if !rows.is_empty() {
-        let mut dependences = table(&["dependence", "verdict", "because"]);
+        let mut dependences = FittedTable::new(&["dependence", "verdict", "because"], 2);
         for row in rows {
             let places: Vec<String> = row.places.iter().map(|place| note(place, home)).collect();
             let because = match places.as_slice() {
                 [] => row.because.to_string(),
                 places => format!("{}: {}", row.because, places.join(", ")),
             };
-            dependences.add_row([row.of.as_str(), row.verdict, &because]);
+            dependences.row(vec![row.of.clone(), row.verdict.to_string()], vec![because]);
         }
-        writeln!(out, "{dependences}")?;
+        dependences.print(out)?;
     }
     if !launch.rewrites.is_empty() {
         rewrites(launch, out)?;
@@ -276,38 +266,71 @@ fn answer(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
 /// Verdicts with numbers for the reasons, which come below, each once: several rewrites mostly share them.
 fn rewrites(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
     let home = &launch.place;
-    let mut reasons: Vec<String> = Vec::new();
-    let mut rewrites = table(&["rewrite", "verdict", "because"]);
+    let mut rewrites = FittedTable::new(&["rewrite", "verdict", "because"], 2).with_reasons_below();
+    let mut plans: Vec<String> = Vec::new();
+    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for reason in told_rewrites(launch).flat_map(|rewrite| &rewrite.reasons) {
+        let places = places.entry(&reason.text).or_default();
+        let place = match &reason.place {
+            // One sees the launch.
+            Some(place) if place.path == home.path && place.start.line == home.start.line => continue,
+            Some(place) if place.path == home.path => format!("line {}", place.start.line),
+            Some(place) => at(place),
+            None => continue,
+        };
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
     for rewrite in told_rewrites(launch) {
-        let mut numbers: Vec<String> = Vec::new();
+        // What is said of several places is one cause.
+        let mut reasons: Vec<String> = Vec::new();
         for reason in &rewrite.reasons {
-            let text = match &reason.place {
-                // One sees the launch.
-                Some(place) if place.path == home.path && place.start.line == home.start.line => reason.text.clone(),
-                _ => note(reason, home),
-            };
-            let known = reasons.iter().position(|known| *known == text);
-            let index = known.unwrap_or_else(|| {
-                reasons.push(text);
-                reasons.len() - 1
-            });
-            let number = format!("({})", index + 1);
-            // Two places in one line read the same.
-            if !numbers.contains(&number) {
-                numbers.push(number);
+            let cause = cause(
+                &reason.text,
+                places.get(reason.text.as_str()).map_or(&[], Vec::as_slice),
+            );
+            if !reasons.contains(&cause) {
+                reasons.push(cause);
             }
         }
-        let mut because: Vec<String> = Vec::new();
+        rewrites.row(vec![rewrite.rewrite.to_string(), rewrite.verdict.to_string()], reasons);
         if let Some(plan) = &rewrite.plan {
-            because.extend(plan.steps.iter().map(|s| format!("applies {}: {}", s.rewrite, s.why)));
-            because.extend(plan.without.iter().map(|s| format!("not {}: {}", s.rewrite, s.why)));
+            let id = rewrite.rewrite;
+            let steps = plan.steps.iter();
+            plans.extend(steps.map(|step| format!("{id} applies {}: {}", step.rewrite, step.why)));
+            let without = plan.without.iter();
+            plans.extend(without.map(|step| format!("{id} leaves out {}: {}", step.rewrite, step.why)));
         }
-        because.extend((!numbers.is_empty()).then(|| numbers.join(" ")));
-        rewrites.add_row([rewrite.rewrite, rewrite.verdict, &because.join("\n")]);
     }
-    writeln!(out, "{rewrites}")?;
-    for (index, reason) in reasons.iter().enumerate() {
-        writeln!(out, "  ({}) {reason}", index + 1)?;
+    rewrites.print(out)?;
+    for plan in plans {
+        writeln!(out, "  {plan}")?;
     }
     Ok(())
+}
+
+/// A reason with all places of which it's said, as far as a line has room.
+fn cause(text: &str, places: &[String]) -> String {
+    const SHOWN: usize = 4;
+    match places.split_at_checked(SHOWN) {
+        None | Some((_, [])) if places.is_empty() => text.to_owned(),
+        None | Some((_, [])) => format!("{text} ({})", places.join(", ")),
+        Some((shown, rest)) => format!("{text} ({} and {} more)", shown.join(", "), rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_cause_with_its_places() {
+        let cause = |places: &[&str]| {
+            let places: Vec<String> = places.iter().map(|place| (*place).to_owned()).collect();
+            super::cause("it writes", &places)
+        };
+        assert_eq!(cause(&[]), "it writes");
+        assert_eq!(cause(&["line 3", "line 4"]), "it writes (line 3, line 4)");
+        assert_eq!(cause(&["a", "b", "c", "d"]), "it writes (a, b, c, d)");
+        assert_eq!(cause(&["a", "b", "c", "d", "e"]), "it writes (a, b, c, d and 1 more)");
+    }
 }

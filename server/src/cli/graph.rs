@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::project::Project;
-use super::{CLEAN, CliResult, Includes};
+use super::{CLEAN, CliResult, Includes, USAGE_OR_IO};
 use crate::graph::Graph;
 
 /// Arguments of `graph`.
 #[derive(Debug, Args)]
 pub struct GraphArgs {
-    /// Files, or directories that are searched for .cu, .cuh, .h and .hpp files
+    /// Files, directories that are searched for .cu, .cuh, .h and .hpp files, or - for standard input
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Language of the drawing
@@ -45,5 +45,5 @@ pub fn run(args: &GraphArgs, out: &mut dyn Write) -> CliResult {
         GraphFormat::Svg => graph.svg()?,
     };
     out.write_all(drawn.as_bytes())?;
-    Ok(CLEAN)
+    Ok(if project.incomplete { USAGE_OR_IO } else { CLEAN })
 }

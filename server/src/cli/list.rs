@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
+use gridfuse_analysis::base::closest::closest;
 use gridfuse_analysis::diagnostics::KINDS;
 use gridfuse_codeactions::api::rewrite::Rewrite;
 use gridfuse_codeactions::handlers::REWRITES;
@@ -63,7 +64,10 @@ fn only(ids: &[String], mut report: ListReport) -> Result<ListReport, CliError> 
     let diagnostics = report.diagnostics.iter().map(|kind| kind.id);
     let known: BTreeSet<&str> = diagnostics.chain(report.rewrites.iter().map(|r| r.id)).collect();
     if let Some(id) = ids.iter().find(|id| !known.contains(id.as_str())) {
-        let text = format!("no diagnostic and no rewrite is called `{id}`; `gridfuse list` names them");
+        let text = match closest(id, known.iter().copied()) {
+            Some(meant) => format!("no diagnostic and no rewrite is called `{id}`; did you mean `{meant}`?"),
+            None => format!("no diagnostic and no rewrite is called `{id}`; `gridfuse list` names them"),
+        };
         return Err(text.into());
     }
     let named = |id: &str| ids.iter().any(|named| named == id);

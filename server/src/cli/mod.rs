@@ -2,18 +2,26 @@
 
 mod changes;
 mod check;
+mod color;
+mod completions;
 mod diff;
+mod doctor;
 mod explain;
+mod fitted_table;
 mod fix;
 mod github;
 mod graph;
 mod list;
+mod man;
 mod measure;
 mod output;
 mod project;
 mod region;
+mod repository;
 mod rewrite;
 mod sarif;
+mod sarif_fixes;
+mod schema;
 mod site;
 mod snippet;
 mod tune;
@@ -26,7 +34,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use color::Color;
 
 /// No finding at or above the limit.
 pub const CLEAN: u8 = 0;
@@ -39,12 +49,15 @@ pub const USAGE_OR_IO: u8 = 2;
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, after_help = AFTER_HELP)]
 struct Cli {
+    /// When to colour
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    color: Color,
     #[command(subcommand)]
     command: Command,
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 nothing found, 1 findings at or above --deny or a refused rewrite, 2 wrong use or a file that cannot be read.
+Exit codes: 0 nothing found, 1 findings at or above --deny or a refused rewrite, 2 wrong use, or a file or directory that cannot be read or has nothing in it.
 Lines and columns count from 1, columns in bytes of UTF-8.";
 
 #[derive(Debug, Subcommand)]
@@ -73,6 +86,14 @@ enum Command {
     Guard,
     /// List the diagnostics and the rewrites, or print the pages about them
     List(list::ListArgs),
+    /// Print the JSON schema of what a command prints as JSON
+    Schema(schema::SchemaArgs),
+    /// Say what there is to build and measure programs with, what is missing, and how to get it
+    Doctor(doctor::DoctorArgs),
+    /// Print what a shell needs to complete the command line
+    Completions(completions::CompletionsArgs),
+    /// Print a page of the manual, for `man`
+    Man(man::ManArgs),
 }
 
 /// Where `#include` looks.
@@ -118,6 +139,7 @@ pub type CliResult = Result<u8, CliError>;
 
 /// Runs the command line.
 pub fn main() -> ExitCode {
+    Color::of(std::env::args_os()).apply();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -144,6 +166,10 @@ pub fn main() -> ExitCode {
             Ok(CLEAN)
         }
         Command::List(args) => list::run(args, &mut out),
+        Command::Schema(args) => schema::run(args, &mut out),
+        Command::Doctor(args) => doctor::run(args, &mut out),
+        Command::Completions(args) => completions::run(args, Cli::command(), &mut out),
+        Command::Man(args) => man::run(args, Cli::command(), &mut out),
     };
     let result = result.and_then(|code| out.flush().map(|()| code).map_err(CliError::from));
     match result {
@@ -163,8 +189,6 @@ pub fn main() -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
-
     #[test]
     fn command_line_is_consistent() {
         Cli::command().debug_assert();

@@ -18,6 +18,11 @@ pub fn error(text: &str) {
     message(Level::ERROR, text);
 }
 
+/// Says what may not be as it was meant.
+pub fn warning(text: &str) {
+    message(Level::WARNING, text);
+}
+
 /// Says something worth knowing.
 pub fn note(text: &str) {
     message(Level::NOTE, text);

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use gridfuse_analysis::base::db::{Database, SourceFile};
 use gridfuse_analysis::host::Host;
 
-use super::output::note;
+use super::output::{note, warning};
+use super::repository::Repository;
 use super::{CliError, Includes};
 use crate::bounds::Bounds;
 use crate::describe::Describe;
@@ -24,6 +25,10 @@ pub struct Project {
     pub files: Vec<PathBuf>,
     /// Files found in a directory that could not be read.
     pub skipped: Vec<Skipped>,
+    /// Directories that could not be looked into. The user has been told.
+    pub unreadable: Vec<Skipped>,
+    /// A directory was named in which nothing was found, or that could not be looked into: the answer is about less than was asked.
+    pub incomplete: bool,
     /// Include directories as given.
     pub include_dirs: Vec<String>,
     /// All directories in which `#include` looks.
@@ -72,31 +77,13 @@ impl Project {
             }
             include_dirs.push(canonical(directory)?);
         }
-        let mut texts: BTreeMap<PathBuf, Arc<str>> = BTreeMap::new();
-        let mut skipped = Vec::new();
-        let mut roots = BTreeSet::new();
-        for given in paths {
-            let path = canonical(given)?;
-            if path.is_dir() {
-                for found in files::find_sources(&path, true, usize::MAX) {
-                    match files::read(&found, MAX_FOUND_BYTES) {
-                        Ok(text) => {
-                            texts.insert(found, text);
-                        }
-                        Err(error) => skipped.push(Skipped {
-                            path: show(here.as_deref(), &found),
-                            reason: error.to_string(),
-                        }),
-                    }
-                }
-                roots.insert(path);
-            } else {
-                let text = files::read(&path, MAX_NAMED_BYTES)
-                    .map_err(|error| format!("cannot read {}: {error}", given.display()))?;
-                roots.insert(path.parent().map_or_else(|| path.clone(), Path::to_path_buf));
-                texts.insert(path, text);
-            }
-        }
+        let Asked {
+            mut texts,
+            skipped,
+            unreadable,
+            roots,
+            incomplete,
+        } = read_all(paths, here.as_deref())?;
         let files: Vec<PathBuf> = texts.keys().cloned().collect();
         for root in &roots {
             for path in files::context_of(root) {
@@ -120,7 +107,7 @@ impl Project {
         for problem in &commands.problems {
             note(&problem.to_string());
         }
-        let first = paths.first().map(|first| canonical(first)).transpose()?;
+        let first = paths.first().map(|first| located(first)).transpose()?;
         let manifest = first.and_then(|first| manifests.of(&first).cloned());
         let (settings, build, runner, inputs, runs) = manifest
             .map(|m| (m.settings, m.build, m.runner, m.inputs, m.runs))
@@ -143,6 +130,8 @@ impl Project {
             host,
             files,
             skipped,
+            unreadable,
+            incomplete,
             include_dirs: includes
                 .include_dirs
                 .iter()
@@ -170,6 +159,11 @@ impl Project {
         move |path| show(here.as_deref(), path)
     }
 
+    /// The repository that the files are in.
+    pub fn repository(&self) -> Repository {
+        Repository::around(self.files.first().map(PathBuf::as_path), self.here.as_deref())
+    }
+
     /// The files that the user asked about.
     pub fn asked(&self) -> Vec<SourceFile> {
         self.files.iter().filter_map(|path| self.host.file(path)).collect()
@@ -180,6 +174,75 @@ impl Project {
         let db = self.host.db();
         let path = |path: &Path| self.show(path);
         f(db, &Describe { db, path: &path })
+    }
+}
+
+/// What the user asked about.
+#[derive(Default)]
+struct Asked {
+    texts: BTreeMap<PathBuf, Arc<str>>,
+    skipped: Vec<Skipped>,
+    unreadable: Vec<Skipped>,
+    /// The named directories, and those of the named files.
+    roots: BTreeSet<PathBuf>,
+    incomplete: bool,
+}
+
+fn read_all(paths: &[PathBuf], here: Option<&Path>) -> Result<Asked, CliError> {
+    let mut asked = Asked::default();
+    for given in paths {
+        let path = located(given)?;
+        if asked.texts.contains_key(&path) {
+            // Named twice. Standard input can be read once only.
+            continue;
+        }
+        if is_standard_input(given) {
+            let text = files::read_standard_input().map_err(|error| format!("cannot read standard input: {error}"))?;
+            asked.texts.insert(path.clone(), text);
+        } else if path.is_dir() {
+            read_directory(&path, given, here, &mut asked);
+            asked.roots.insert(path);
+            continue;
+        } else {
+            let text = files::read(&path, MAX_NAMED_BYTES)
+                .map_err(|error| format!("cannot read {}: {error}", given.display()))?;
+            asked.texts.insert(path.clone(), text);
+        }
+        asked
+            .roots
+            .insert(path.parent().map_or_else(|| path.clone(), Path::to_path_buf));
+    }
+    Ok(asked)
+}
+
+fn read_directory(directory: &Path, given: &Path, here: Option<&Path>, asked: &mut Asked) {
+    let sources = files::find_sources(directory);
+    for (path, error) in &sources.unreadable {
+        let (path, reason) = (show(here, path), error.to_string());
+        warning(&format!("cannot look into {path}: {reason}; what is in it is left out"));
+        asked.unreadable.push(Skipped { path, reason });
+        asked.incomplete = true;
+    }
+    if sources.files.is_empty() && sources.unreadable.is_empty() {
+        let suffixes: Vec<String> = files::SUFFIXES.iter().map(|suffix| format!(".{suffix}")).collect();
+        warning(&format!(
+            "{} has no CUDA files: a directory is searched for {}, without what is hidden, what .gitignore names, and {}",
+            given.display(),
+            suffixes.join(", "),
+            files::SKIPPED_DIRECTORIES.join(", ")
+        ));
+        asked.incomplete = true;
+    }
+    for found in sources.files {
+        match files::read(&found, MAX_FOUND_BYTES) {
+            Ok(text) => {
+                asked.texts.insert(found, text);
+            }
+            Err(error) => asked.skipped.push(Skipped {
+                path: show(here, &found),
+                reason: error.to_string(),
+            }),
+        }
     }
 }
 
@@ -210,4 +273,18 @@ fn manifests(asked: &[PathBuf], texts: &BTreeMap<PathBuf, Arc<str>>) -> Result<M
 pub fn canonical(path: &Path) -> Result<PathBuf, CliError> {
     path.canonicalize()
         .map_err(|error| format!("cannot read {}: {}", path.display(), files::ReadError::Io(error)).into())
+}
+
+/// `-`: the text comes in on standard input.
+pub fn is_standard_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The real path of what the user names. What comes in on standard input is taken to be a file in the current directory, so that what it
+/// includes is found there, and is shown as `-`.
+pub fn located(path: &Path) -> Result<PathBuf, CliError> {
+    if is_standard_input(path) {
+        return Ok(canonical(Path::new("."))?.join(path));
+    }
+    canonical(path)
 }

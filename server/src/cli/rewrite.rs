@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use annotate_snippets::Level;
 use clap::Args;
+use gridfuse_analysis::base::closest::closest;
 use gridfuse_analysis::base::db::SourceFile;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
@@ -16,7 +17,7 @@ use gridfuse_codeactions::api::source_edit::map_range;
 use gridfuse_codeactions::handlers::{REWRITES, of_places, rewrite_by_id};
 
 use super::output::{error, note};
-use super::project::{Project, canonical};
+use super::project::{Project, canonical, is_standard_input, located};
 use super::site::{At, launches_at, list_places};
 use super::snippet::Snippets;
 use super::write::{NewText, WriteError, write_all};
@@ -27,11 +28,12 @@ use crate::creates::{Exists, to_create};
 use crate::files::{MAX_NAMED_BYTES, read};
 use crate::launches::{LaunchSite, in_file};
 use crate::line_index::line_index;
+use crate::recipe;
 
 /// Arguments of `rewrite`.
 #[derive(Debug, Args)]
 pub struct RewriteArgs {
-    /// File with the launch
+    /// File with the launch, or - for standard input
     file: PathBuf,
     /// Place of the launch: its line, and the column where the line has several
     #[arg(long, value_name = "LINE[:COL]")]
@@ -90,8 +92,13 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
     if args.file.is_dir() {
         return Err(format!("{} is a directory; name the file with the launch", args.file.display()).into());
     }
+    let destination = &args.destination;
+    if is_standard_input(&args.file) && (destination.in_place || destination.output.is_some()) {
+        let text = "standard input cannot be written: --diff shows the change, and `patch` applies it to the file";
+        return Err(text.to_owned().into());
+    }
     let mut project = Project::load(std::slice::from_ref(&args.file), &args.includes)?;
-    let path = canonical(&args.file)?;
+    let path = located(&args.file)?;
     let file = project
         .host
         .file(&path)
@@ -125,10 +132,7 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
 
 fn known_rewrites(ids: &[String]) -> Result<Vec<&'static Rewrite>, CliError> {
     let known = |id: &String| {
-        rewrite_by_id(id.trim()).ok_or_else(|| {
-            let all: Vec<&str> = REWRITES.iter().map(|rewrite| rewrite.id).collect();
-            CliError::Message(format!("no rewrite is called `{id}`; there are: {}", all.join(", ")))
-        })
+        rewrite_by_id(id.trim()).ok_or_else(|| CliError::Message(recipe::unknown(id.trim(), REWRITES.iter())))
     };
     ids.iter().map(known).collect()
 }
@@ -142,10 +146,10 @@ fn options(rewrites: &[&'static Rewrite], set: &[(String, String)]) -> Result<Ve
                 .iter()
                 .flat_map(|rewrite| rewrite.options.iter().map(|option| option.name))
                 .collect();
-            let hint = if all.is_empty() {
-                "the applied rewrites have no options".to_string()
-            } else {
-                format!("there are: {}", all.join(", "))
+            let hint = match closest(name, all.iter().copied()) {
+                _ if all.is_empty() => "the applied rewrites have no options".to_string(),
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("there are: {}", all.join(", ")),
             };
             return Err(format!("no applied rewrite has an option `{name}`; {hint}").into());
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::recording::{Kind, Moment, Recording};
@@ -28,7 +29,7 @@ impl Default for Tolerance {
 }
 
 /// The first difference between two buffers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// Launch site: an index into the report's sites.
     pub site: u32,

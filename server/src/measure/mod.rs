@@ -19,7 +19,7 @@ mod instrument;
 pub mod kernel;
 mod lock;
 pub mod markdown;
-mod nvcc;
+pub mod nvcc;
 pub mod phrases;
 mod place;
 mod probe;

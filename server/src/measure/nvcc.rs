@@ -11,6 +11,11 @@ pub fn find(given: Option<&Path>) -> Result<PathBuf, String> {
     search(given, &from_env, Path::is_file)
 }
 
+/// The same where the user said nothing, with other variables than those of the environment.
+pub fn find_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf, String> {
+    search(None, variable, Path::is_file)
+}
+
 fn search(
     given: Option<&Path>,
     variable: &dyn Fn(&str) -> Option<OsString>,
@@ -40,7 +45,8 @@ fn search(
     );
     places.into_iter().find(|place| is_file(place)).ok_or_else(|| {
         "nvcc was not found: install the CUDA toolkit (12 or newer), and put nvcc on the PATH, set CUDA_HOME, or say \
-         --nvcc FILE"
+         --nvcc FILE; or measure on a machine that has it and a GPU: `runner = \"ssh HOST\"` below [measure] in gridfuse.toml, or \
+         --runner \"ssh HOST\" (`gridfuse doctor` says what else is missing)"
             .to_owned()
     })
 }

@@ -96,7 +96,8 @@ fn understand(line: &str) -> Option<Result<Machine, String>> {
         }
         ["error", _, _, "0.0", _] => Some(Err(
             "there is no usable GPU: no NVIDIA driver is installed (measuring needs an NVIDIA GPU of compute capability 7.0 or \
-             higher with a driver for CUDA 12 or newer)"
+             higher with a driver for CUDA 12 or newer). Measure where one is: `runner = \"ssh HOST\"` below [measure] in \
+             gridfuse.toml, or --runner \"ssh HOST\" (`gridfuse doctor` says what else is missing)"
                 .to_owned(),
         )),
         ["error", name, message, driver, runtime] => {

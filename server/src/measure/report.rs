@@ -1,5 +1,6 @@
 //! What `measure` has found out, as plain data.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::advice;
@@ -10,9 +11,9 @@ use super::recording::CudaError;
 pub const VERSION: u32 = 1;
 
 /// A whole measurement.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
-    /// [`VERSION`].
+    /// Version of this form; it grows when a field changes its meaning.
     pub version: u32,
     /// The measured file, as the user named it.
     pub file: String,
@@ -36,7 +37,7 @@ pub struct Report {
 }
 
 /// A GPU and what drives it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// `NVIDIA H200`
     pub gpu: String,
@@ -49,7 +50,7 @@ pub struct Machine {
 }
 
 /// A measured launch of the host.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Site {
     /// The kernel.
     pub kernel: String,
@@ -60,7 +61,7 @@ pub struct Site {
 }
 
 /// A kernel that a generated program has launched.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct KernelRun {
     /// The kernel.
     pub kernel: String,
@@ -71,7 +72,7 @@ pub struct KernelRun {
 }
 
 /// A launch that isn't measured.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct LeftOut {
     /// File.
     pub path: String,
@@ -82,7 +83,7 @@ pub struct LeftOut {
 }
 
 /// A rewritten program.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Variant {
     /// The rewrites, as in `threshold+aggregate-block`.
     pub rewrites: String,
@@ -97,7 +98,7 @@ pub struct Variant {
 }
 
 /// What became of a program.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Outcome {
     /// No launch could be rewritten.
@@ -129,7 +130,7 @@ pub enum Outcome {
 }
 
 /// What a compiler says about a line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BuildMessage {
     /// File.
     pub path: String,
@@ -144,7 +145,7 @@ pub struct BuildMessage {
 }
 
 /// Times and results of a program.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
     /// GPU time of the measured launches, until all their children were done, for each run of the program; in ms. Where a site
     /// launches several times, its first launch doesn't count.
@@ -162,7 +163,7 @@ pub struct Run {
 }
 
 /// An error that CUDA reported.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct CudaErrorReport {
     /// What was done.
     pub during: String,
@@ -183,7 +184,7 @@ impl From<&CudaError> for CudaErrorReport {
 }
 
 /// Whether a program computes the same as the original.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "agreement", rename_all = "kebab-case")]
 pub enum Agreement {
     /// It is the original.
@@ -214,7 +215,7 @@ pub enum Agreement {
 }
 
 /// What is known of a rewritten program whose original did not come to its end. That the two compute the same is not among it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NotShown {
     /// Why there is nothing of the original.
     pub reason: String,

@@ -113,6 +113,11 @@ fn prepare(args: &MeasureArgs, out: &mut dyn Write) -> CliResult {
     let name = args.kernel.as_deref();
     let Some(target) = &args.write_main else {
         write!(out, "{}", sources.scaffold(name, at)?)?;
+        if let Some(kernel) = sources.launches_nothing(name, at) {
+            output::note(&format!(
+                "`{kernel}` launches no kernel: there is nothing in it to rewrite and to compare"
+            ));
+        }
         return Ok(CLEAN);
     };
     let Some(host) = sources.host_program(name, at)? else {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::cli::project::{Project, canonical};
+use crate::cli::project::{Project, canonical, is_standard_input};
 use crate::cli::site::At;
 use crate::cli::{CliError, Includes};
 use crate::measure::served::Unsaved;
@@ -58,6 +58,9 @@ pub struct ProgramArgs {
 impl ProgramArgs {
     /// Loads the program's sources, with what an editor shows in place of what is on disk.
     pub fn load(&self, unsaved: &Unsaved) -> Result<Project, CliError> {
+        if is_standard_input(&self.file) {
+            return Err("a program is built from files: name one instead of -".to_owned().into());
+        }
         Project::load_with(std::slice::from_ref(&self.file), &self.includes, unsaved)
     }
 

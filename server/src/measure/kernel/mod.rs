@@ -280,6 +280,12 @@ impl<'a> Sources<'a> {
         }
     }
 
+    /// The kernel for which a proposal is made, if it launches no other: there would be nothing to rewrite and compare.
+    pub fn launches_nothing(&self, name: Option<&str>, at: Option<TextRange>) -> Option<&'a str> {
+        let function = self.choose(name, at).ok().flatten()?;
+        (!self.launching().contains(&function)).then(|| function.name(self.db))
+    }
+
     /// The same for a kernel that can't be run yet: it launches others, and neither a `main` nor a specification says how it's run
     /// itself.
     pub fn missing_spec(&self, function: FunctionItem<'a>) -> Option<String> {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a program is built and run for.
@@ -29,7 +30,7 @@ impl fmt::Display for Stage {
 }
 
 /// What a stage has taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// Seconds from its beginning to its end.
     pub seconds: f64,
@@ -57,7 +58,7 @@ impl Cost {
 }
 
 /// Which part of what measuring all points takes a search takes: 0.25 for a quarter.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Share {
     /// Of the time.
     pub seconds: f64,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cost::{Cost, Share};
@@ -11,9 +12,9 @@ use crate::measure::report::{LeftOut, Machine, Outcome, Site};
 pub const VERSION: u32 = 1;
 
 /// A whole search.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TuneReport {
-    /// [`VERSION`].
+    /// Version of this form; it grows when a field changes its meaning.
     pub version: u32,
     /// The tuned file, as the user named it.
     pub file: String,
@@ -53,7 +54,7 @@ pub struct TuneReport {
 }
 
 /// A file's text before and after.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedText {
     /// `None`: it is created.
     pub before: Option<String>,
@@ -62,7 +63,7 @@ pub struct ChangedText {
 }
 
 /// What the search came to.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Found {
     /// Points that there are.
     pub possible: usize,
@@ -85,7 +86,7 @@ pub struct Found {
 }
 
 /// What measuring all points came to.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Swept {
     /// Points that could be built and run.
     pub points: usize,
@@ -120,7 +121,7 @@ impl Swept {
 }
 
 /// A point, and what became of it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TriedPoint {
     /// `threshold=64+coarsen=4+aggregate-grid`
     pub point: String,

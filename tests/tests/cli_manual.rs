@@ -1,0 +1,56 @@
+//! What is made from the command line itself: completions for shells, and the pages of the manual.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use gridfuse_tests::cli::{Directory, files_of, gridfuse};
+
+const COMMANDS: [&str; 12] = [
+    "lsp",
+    "check",
+    "explain",
+    "graph",
+    "rewrite",
+    "measure",
+    "tune",
+    "list",
+    "doctor",
+    "schema",
+    "completions",
+    "man",
+];
+
+#[test]
+fn shells_complete_every_command() {
+    let nowhere = Directory::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let run = gridfuse(nowhere.path(), &["completions", shell]).expect_code(0);
+        for word in COMMANDS.iter().chain(&["color", "deny"]) {
+            assert!(run.stdout.contains(word), "{word} for {shell}");
+        }
+        assert!(!run.stdout.contains("guard"), "{shell} knows what is hidden");
+    }
+    gridfuse(nowhere.path(), &["completions", "tcsh"]).expect_code(2);
+}
+
+#[test]
+fn every_command_has_a_page() {
+    let nowhere = Directory::new();
+    let run = gridfuse(nowhere.path(), &["man", "--output", "pages"]).expect_code(0);
+    let pages = files_of(&nowhere.file("pages"));
+    assert_eq!(pages.len(), COMMANDS.len() + 1, "{}", run.story());
+    for command in COMMANDS {
+        let page = nowhere.read(&format!("pages/gridfuse-{command}.1"));
+        assert!(page.contains(&format!(".TH gridfuse-{command} 1")), "{page}");
+        let printed = gridfuse(nowhere.path(), &["man", command]).expect_code(0);
+        assert_eq!(printed.stdout, page);
+    }
+    let page = gridfuse(nowhere.path(), &["man"]).expect_code(0).stdout;
+    assert_eq!(page, nowhere.read("pages/gridfuse.1"));
+    assert!(page.contains("Exit codes:"), "{page}");
+    assert!(!page.contains("guard"), "{page}");
+    let run = gridfuse(nowhere.path(), &["man", "frobnicate"]).expect_code(2);
+    assert!(
+        run.stderr.contains("no command is called `frobnicate`"),
+        "{}",
+        run.story()
+    );
+}
