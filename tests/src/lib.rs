@@ -17,12 +17,14 @@
 //! | [`json_schema`] | whether JSON is as a schema says |
 //! | [`lsp_client`] | a language client that talks to a real server process |
 //! | [`nvcc`] | a real CUDA compiler, installed on first use when there is none |
+//! | [`once_wrong`] | what is offered for programs that were rewritten wrongly once |
 //! | [`oracle`] | what LLVM says of the same values |
 //! | [`overhead`] | what the rewrites cost in registers and code |
 //! | [`patience`] | how long tests wait |
 //! | [`reach`] | how much of real code is rewritten |
 //! | [`resources`] | registers and memory, as the compiler says |
 //! | `remote_hosts` | an ssh server and a Slurm cluster |
+//! | [`rule_mutants`] | rules of soundness that are taken out, and the tests that notice |
 //! | [`severities`] | the severities in the manifest of an extension |
 //! | [`workspace`] | where the repository and its binaries are |
 //! | [`gpu`] | what runs on a GPU, behind `gpu-bench`, `gpu-tables`, `gpu-conformance` and `gpu-random-programs` |
@@ -48,6 +50,7 @@ pub mod json_schema;
 pub mod lsp_bench;
 pub mod lsp_client;
 pub mod nvcc;
+pub mod once_wrong;
 pub mod oracle;
 pub mod overhead;
 pub mod patience;
@@ -56,6 +59,7 @@ pub mod reach;
 #[cfg(unix)]
 pub mod remote_hosts;
 pub mod resources;
+pub mod rule_mutants;
 pub mod screens;
 pub mod severities;
 pub mod workspace;

@@ -409,3 +409,12 @@ __global__ void child(int* out, int begin, int count) {{
     rewrite(ID, &asking("blockDim.x"));
     rewrite(ID, &asking("gridDim.x")).has(&["blockIdx.x * asked_at(gridDim) + threadIdx.x"]);
 }
+
+#[test]
+fn a_constant_of_another_scope_is_another_one() {
+    let usual = program("child<<<(count + 31) / 32, 32>>>(out, begin, count);");
+    let known = "constexpr int kChildCoarsening = 4;\n";
+    let constants = |text: &str| rewrite(ID, text).text().matches("constexpr int kChild").count();
+    assert_eq!(constants(&format!("{known}{usual}")), 1);
+    assert_eq!(constants(&format!("namespace other {{\n{known}}}\n{usual}")), 2);
+}

@@ -474,3 +474,18 @@ fn builtins_of_the_global_scope() {
         refuses(id, &text, "`::threadIdx`");
     }
 }
+
+/// The library's `min` gives the same again; what the user's gives may have changed behind the barrier.
+#[test]
+fn a_users_min_is_called_once() {
+    let body = "    __shared__ int s[32];
+    int low = min((int)threadIdx.x, 9);
+    s[threadIdx.x] = low;
+    __syncthreads();
+    out[begin + threadIdx.x] = s[3] + low;
+";
+    let launch = "child<<<1, 32>>>(out, begin, count);";
+    assert!(!split(body, launch).text().contains("int low[32];"));
+    let own = "__device__ int limit;\n__device__ int min(int a, int b) { return a < b ? a + limit : b + limit; }\n";
+    rewrite(ID, &with_child(&format!("{own}{}", child(body)), launch)).has(&["int low[32];"]);
+}

@@ -302,3 +302,17 @@ int main() { run(nullptr); }
         "larger statement",
     );
 }
+
+/// A guard takes the error of an empty grid away, which the caller of the launching function asks for.
+#[test]
+fn a_caller_that_asks_hears_of_an_empty_grid() {
+    let with = |behind: &str| {
+        format!(
+            "__global__ void child(int* p, int n) {{ p[threadIdx.x] = n; }}\n\
+             __device__ void go(int* p, int n) {{\n    $0child<<<n, 32>>>(p, n);\n}}\n\
+             __global__ void parent(int* p) {{\n    go(p, threadIdx.x);{behind}\n}}\n"
+        )
+    };
+    let asking = with(" if (cudaGetLastError() != cudaSuccess) p[0] = 1;");
+    refused("guard-empty-grid", &asking, "asks for errors of its launches");
+}
