@@ -201,10 +201,11 @@ void run(float* a, float* b, int n) { sweep<<<(n + 31) / 32, 32>>>(a, b, n, 9); 
         "{}",
         new.text()
     );
-    let hidden =
-        loops
-            .replace("const float* RESTRICT from", "In from")
-            .replacen('_', "using In = const float* RESTRICT;\n_", 1);
+    let hidden = loops.replace("const float* RESTRICT from", "In from").replacen(
+        "__global__",
+        "using In = const float* RESTRICT;\n__global__",
+        1,
+    );
     refuses(
         "persistent-loop",
         &hidden,

@@ -361,7 +361,8 @@ impl Generator {
                 (Role::Scalar(0, 9), "int", "k"),
             ],
         );
-        let mut stmts = self.thread_number(&kernel, "i");
+        // No helper's number: that it is the same thread each time has to be seen for sure.
+        let mut stmts = vec![text("int i = blockIdx.x * blockDim.x + threadIdx.x;")];
         let first = || index(atom("to"), int(0));
         let factor = self.random.range(2, 5);
         let next = binary(

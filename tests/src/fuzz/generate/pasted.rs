@@ -119,6 +119,8 @@ impl Generator {
             ),
             6 => {
                 let each = self.fresh("EACH");
+                // A macro that stands where a declaration would, in front of a template.
+                self.beyond_the_grammar = true;
                 (
                     format!(
                         "#define {each}(a, b) static void {run}_##a##b({params}) {{ auto f = a##b; f{config}({passed}); }}\n{each}({first}, {rest})"
