@@ -672,3 +672,20 @@ fn the_version_of_the_toolkit_is_a_current_one() {
     // It is no number that a program could count on.
     assert_eq!(blocks("", "    child<<<1, CUDART_VERSION / 100>>>(out, n);"), [0]);
 }
+
+#[test]
+fn directives_by_another_spelling_are_parsed() {
+    for directive in [
+        "%:undef A",
+        "%:define A 8",
+        " %: define A 8",
+        "%:pragma once",
+        "%:if 0\nint (;\n%:endif",
+    ] {
+        let text = format!("#define A 1\n{directive}\nenum {{ kWide = 3 }};\n{CHILD}");
+        let program = Program::new(&text);
+        let db = program.host.db();
+        assert!(!parse(db, program.file).tree().root_node().has_error(), "{directive}");
+        assert_eq!(items(db, program.file).functions.len(), 1, "{directive}");
+    }
+}

@@ -683,11 +683,12 @@ fn leaves_loop(body: Node<'_>) -> bool {
     false
 }
 
-/// The name in the declarator of a `typedef`: it stands in front of sizes and parameters.
+/// The name in the declarator of a `typedef`: it stands in front of sizes and parameters. The grammar knows some names of libraries, as
+/// `uint32_t`, wherever they stand.
 fn type_name(node: Node<'_>) -> Option<Node<'_>> {
     let mut pending = vec![node];
     while let Some(node) = pending.pop() {
-        if node.kind() == "type_identifier" {
+        if matches!(node.kind(), "type_identifier" | "primitive_type") {
             return Some(node);
         }
         let mut cursor = node.walk();

@@ -239,7 +239,7 @@ fn whole(bytes: &[u8], start: usize, end: usize) -> bool {
                 at = end_of_block_comment(bytes, at);
                 continue;
             }
-            b'#' if line_fresh => {
+            b'#' | b'%' if line_fresh && (byte == b'#' || bytes.get(at + 1) == Some(&b':')) => {
                 at = crate::base::scan::end_of_directive(bytes, at);
                 continue;
             }

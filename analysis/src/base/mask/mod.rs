@@ -203,6 +203,11 @@ impl Masker<'_> {
                         b'"' => self.at = end_of_string(bytes, at),
                         b'\'' => self.at = end_of_char(bytes, at),
                         b'#' if fresh => self.directive(),
+                        b'%' if fresh && bytes.get(at + 1) == Some(&b':') => {
+                            // The grammar doesn't know that it is another spelling of `#`.
+                            self.out[at..at + 2].copy_from_slice(b"# ");
+                            self.directive();
+                        }
                         b'[' => self.bracket(),
                         _ if is_word_start(*byte) => self.word(),
                         b'0'..=b'9' => self.at = end_of_number(bytes, at),
