@@ -150,6 +150,7 @@ cudaError_t allocate_in_stream(void** address, std::size_t bytes, cudaStream_t s
     if (!is_stream(stream)) return fail(cudaErrorInvalidResourceHandle);
     if (const cudaError_t error = make_memory(address, bytes, Allocation::Kind::Async, site)) return error;
     if (*address == nullptr || !is_capturing(stream)) return cudaSuccess;
+    capture_memory(stream);
     const std::uint32_t number = allocation_at(at(*address)).number;
     allocation(number).captured = true;
     release(allocation(number));

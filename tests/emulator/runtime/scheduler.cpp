@@ -443,12 +443,8 @@ void leave() {
     if (next != self) switch_to(next, &self->stack_pointer);
 }
 
-[[noreturn]] void thread_main() {
-    {
-        Thread& self = *current;
-        Closure& closure = *self.block->grid->closure;
-        closure.code.run(closure.memory);
-    }
+// The current thread leaves its kernel.
+[[noreturn]] void end_thread() {
     Thread& self = *current;
     resolve_same_value();
     ++progress;
@@ -470,6 +466,12 @@ void leave() {
     Thread* const next = pick();
     switch_to(next, &unused);
     __builtin_unreachable();
+}
+
+[[noreturn]] void thread_main() {
+    Closure& closure = *current->block->grid->closure;
+    closure.code.run(closure.memory);
+    end_thread();
 }
 
 // The host runs the device until `host_may_go`, until its turns are used up, or until nothing is left.
@@ -703,5 +705,11 @@ HostLock::HostLock() {
     (void)prepared;
 }
 HostLock::~HostLock() { host_mutex.unlock(); }
+
+// PTX's `exit`: nothing on the thread's stack is destroyed, as on a GPU.
+void rt::exit_thread() {
+    if (current == nullptr) std::abort();
+    end_thread();
+}
 
 }   // namespace emu

@@ -122,6 +122,8 @@ bool is_stream(cudaStream_t stream) {
     return streams.holds(stream) && stream->block_id == caller_id();
 }
 
+void capture_memory(cudaStream_t stream) { stream->capture->has_memory = true; }
+
 bool is_event(cudaEvent_t event) { return events.holds(event) && event->block_id == caller_id(); }
 
 bool is_capturing(cudaStream_t stream) {
@@ -335,6 +337,8 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
     const HostLock lock;
     if (graph == nullptr) return fail(cudaErrorInvalidValue);
+    if (graph->has_memory && graph->executables != 0) return fail(cudaErrorNotSupported);
+    ++graph->executables;
     *executable = new GraphExec{Ptr<Graph>(graph)};
     return cudaSuccess;
 }
@@ -357,6 +361,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     const HostLock lock;
+    if (executable != nullptr) --executable->graph->executables;
     delete executable;
     return cudaSuccess;
 }

@@ -20,6 +20,9 @@ struct Task final : Op {
 /// What was captured, as recipes for operations. They run one after the other.
 struct Graph {
     unsigned references = 0;
+    /// Memory that was taken in the captured stream: CUDA makes one executable graph of it at a time.
+    bool has_memory = false;
+    unsigned executables = 0;
     std::vector<std::function<Ptr<Op>()>> nodes;
 };
 struct GraphExec {
@@ -40,6 +43,8 @@ Ptr<Op> task(F work) {
 bool is_stream(cudaStream_t stream);
 bool is_event(cudaEvent_t event);
 bool is_capturing(cudaStream_t stream);
+/// Says that memory is taken in a stream that is being captured.
+void capture_memory(cudaStream_t stream);
 
 extern std::uint64_t pending_launches;   // by kernels, not complete
 extern std::uint64_t pending_launch_limit;

@@ -72,6 +72,7 @@ unsigned sm();
 unsigned long long clock();
 void sleep();
 [[noreturn]] void trap();
+[[noreturn]] void exit_thread();
 /// A read-modify-write: checks and the value now; the new value follows with `atomic_store` before anything else runs.
 std::uint64_t atomic_load(const volatile void* address, unsigned bytes, Scope scope, bool will_write);
 void atomic_store(volatile void* address, unsigned bytes, std::uint64_t bits, Scope scope, bool is_read_modify_write);
@@ -136,6 +137,9 @@ EMU_INLINE T exchange_if_equal(T* address, Scope scope, T expected, T desired) {
 
 /// Special registers that inline PTX reads.
 namespace ptx {
+EMU_INLINE void exit_if(bool leaves) {
+    if (leaves) rt::exit_thread();
+}
 EMU_INLINE unsigned laneid() { return rt::lane(); }
 EMU_INLINE unsigned warpid() { return rt::warp(); }
 EMU_INLINE unsigned smid() { return rt::sm(); }

@@ -28,7 +28,7 @@ const REGISTERS: [(&str, &str); 15] = [
 ];
 
 /// Instructions without operands, and what does the same.
-const INSTRUCTIONS: [(&str, &str); 9] = [
+const INSTRUCTIONS: [(&str, &str); 10] = [
     ("membar.cta", "__threadfence_block()"),
     ("membar.gl", "__threadfence()"),
     ("membar.sys", "__threadfence_system()"),
@@ -38,6 +38,7 @@ const INSTRUCTIONS: [(&str, &str); 9] = [
     ("bar.sync 0", "__syncthreads()"),
     ("barrier.sync 0", "__syncthreads()"),
     ("trap", "__trap()"),
+    ("exit", "::emu::ptx::exit_if(true)"),
 ];
 
 /// Translates the `asm` statements of a stream.
@@ -57,15 +58,25 @@ pub fn translate(stream: &Stream<'_>, file: &str, edits: &mut Edits) -> Result<(
         if code.is_empty() {
             continue;
         }
-        let call = call(&code, operands.as_deref())
+        let call = call(&code, &operands)
             .ok_or_else(|| Unsupported::at(file, stream.line(at), &format!("the inline assembly `{code}`")))?;
         edits.replace_tokens(stream, at..close + 1, call);
     }
     Ok(())
 }
 
-/// The instructions without their last semicolon, and the one output operand if that is all there is.
-fn sections(stream: &Stream<'_>, inside: Range<usize>) -> (String, Option<String>) {
+/// The operands of an `asm` that has one.
+enum Operand {
+    /// It has none, or several.
+    Other,
+    /// It writes to it.
+    Output(String),
+    /// It reads it.
+    Input(String),
+}
+
+/// The instructions without their last semicolon, and the operand if there is one alone.
+fn sections(stream: &Stream<'_>, inside: Range<usize>) -> (String, Operand) {
     let mut sections = vec![Vec::new()];
     let mut at = inside.start;
     while at < inside.end {
@@ -90,22 +101,50 @@ fn sections(stream: &Stream<'_>, inside: Range<usize>) -> (String, Option<String
     }
     let code = code.replace("%%", "%").replace("\\n", " ").replace("\\t", " ");
     let code = code.split_whitespace().collect::<Vec<_>>().join(" ");
-    let operand = match sections.get(1).map(Vec::as_slice) {
+    let one = |section: usize, constraints: [&str; 2]| match sections.get(section).map(Vec::as_slice) {
         Some([constraint, open, .., close]) if stream.word(*open) == "(" && stream.partner(*open) == Some(*close) => {
-            let writes = matches!(stream.word(*constraint), "\"=r\"" | "\"=l\"");
-            let inputs = sections.get(2).is_some_and(|inputs| !inputs.is_empty());
-            (writes && !inputs).then(|| stream.join(*open..*close + 1, |_| true))
+            let fits = constraints.contains(&stream.word(*constraint));
+            fits.then(|| stream.join(*open..*close + 1, |_| true))
         }
         _ => None,
     };
-    (code.trim_end_matches([';', ' ']).to_owned(), operand)
+    let none = |section: usize| sections.get(section).is_none_or(Vec::is_empty);
+    let operand = if none(2) {
+        one(1, ["\"=r\"", "\"=l\""]).map(Operand::Output)
+    } else if none(1) {
+        one(2, ["\"r\"", "\"l\""]).map(Operand::Input)
+    } else {
+        None
+    };
+    (
+        code.trim_end_matches([';', ' ']).to_owned(),
+        operand.unwrap_or(Operand::Other),
+    )
 }
 
-fn call(code: &str, operand: Option<&str>) -> Option<String> {
+/// A thread leaves if its operand isn't 0: a predicate, set by a comparison. The name is any.
+fn leaves_if(code: &str) -> bool {
+    let inner = code.strip_prefix('{').and_then(|code| code.strip_suffix('}'));
+    let code = inner.unwrap_or(code).trim().trim_end_matches(';');
+    let mut statements = code.split(';').map(str::trim);
+    let Some(p) = statements.next().and_then(|first| first.strip_prefix(".reg .pred ")) else {
+        return false;
+    };
+    ["s32", "u32", "b32"]
+        .iter()
+        .any(|ty| code.ends_with(&format!("; setp.ne.{ty} {p}, %0, 0; @{p} exit")))
+        && statements.count() == 2
+}
+
+fn call(code: &str, operand: &Operand) -> Option<String> {
     if let Some((_, call)) = INSTRUCTIONS.iter().find(|(name, _)| *name == code) {
         return Some((*call).to_owned());
     }
-    let operand = operand?;
+    let operand = match operand {
+        Operand::Output(place) => place,
+        Operand::Input(value) => return leaves_if(code).then(|| format!("::emu::ptx::exit_if({value} != 0)")),
+        Operand::Other => return None,
+    };
     let register = REGISTERS.iter().find(|(width, name)| {
         let signed = width.replace('u', "s");
         let unsized_ = width.replace('u', "b");

@@ -512,6 +512,11 @@ fn inline_assembly() {
             "(t) = ::emu::ptx::globaltimer();",
         ),
         ("asm volatile(\"membar.gl;\" ::: \"memory\");", "__threadfence();"),
+        ("asm(\"ex\" \"it;\");", "::emu::ptx::exit_if(true);"),
+        (
+            r#"asm volatile("{\n.reg .pred q;\n\tsetp.ne.u32 q, %0, 0;\n\t@q exit;\n}" :: "r"(x > 3));"#,
+            "::emu::ptx::exit_if((x > 3) != 0);",
+        ),
         (
             "asm volatile(\"\" ::: \"memory\");",
             "asm volatile(\"\" ::: \"memory\");",
