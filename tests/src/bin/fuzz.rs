@@ -94,10 +94,10 @@ fn run(arguments: &Arguments) -> Result<bool> {
         for seed in plan.seed..plan.seed + plan.programs.unwrap_or(100) {
             let (printed, variants) = make(seed, &plan);
             let directory = directory.join(seed.to_string());
-            write_files(&directory, &printed.files)?;
+            write_files(&directory, &printed.whole(&printed.files))?;
             for (number, (steps, files)) in variants.iter().enumerate() {
                 let directory = directory.join(format!("rewritten-{number}"));
-                write_files(&directory, files)?;
+                write_files(&directory, &printed.whole(files))?;
                 std::fs::write(directory.join("rewrites.txt"), format!("{steps}\n"))?;
             }
         }
@@ -157,7 +157,7 @@ fn show(seed: u64, plan: &Plan, emulator: Option<&Emulator>) -> Result<bool> {
     let mut out = io::stdout().lock();
     let program = generate(seed);
     let printed = print(&program);
-    for (name, text) in &printed.files {
+    for (name, text) in printed.whole(&printed.files) {
         writeln!(out, "--- {name}\n{text}")?;
     }
     let features: Vec<&str> = program.features.iter().copied().collect();

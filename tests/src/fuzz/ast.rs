@@ -2,7 +2,7 @@
 //!
 //! The tree knows nothing of types: that a program is well-formed is the generator's care, and the shrinker asks a compiler.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A program of one or more files.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct Program {
     pub two_dimensional: BTreeSet<String>,
     /// It has directives or words that the compiler knows and the grammar doesn't.
     pub beyond_the_grammar: bool,
+    /// Files that the compiler finds and gridfuse doesn't: their texts by name.
+    pub unfound: BTreeMap<String, String>,
 }
 
 /// Habits of whoever wrote the text.

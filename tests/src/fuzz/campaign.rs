@@ -329,11 +329,11 @@ fn write(session: &mut Session, keep: &Path, program: &Program, found: &Found) -
 
 fn write_program(session: &mut Session, directory: &Path, program: &Program, found: &Found) -> io::Result<()> {
     let printed = print(program);
-    write_files(directory, &printed.files)?;
+    write_files(directory, &printed.whole(&printed.files))?;
     if !found.failure.steps.is_empty()
         && let Ok(Some(variant)) = replay(session, &printed, &found.failure.steps)
     {
-        write_files(&directory.join("rewritten"), &variant.files)?;
+        write_files(&directory.join("rewritten"), &printed.whole(&variant.files))?;
     }
     Ok(())
 }
@@ -342,7 +342,11 @@ fn write_program(session: &mut Session, directory: &Path, program: &Program, fou
 pub fn write_files(directory: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     for (name, text) in files {
-        fs::write(directory.join(name), text)?;
+        let file = directory.join(name);
+        if let Some(parent) = file.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(file, text)?;
     }
     Ok(())
 }
@@ -369,7 +373,7 @@ pub fn report(found: &Found) -> String {
     let mut out = story(found);
     let Some(minimal) = &found.minimal else { return out };
     let printed = print(minimal);
-    for (name, text) in &printed.files {
+    for (name, text) in printed.whole(&printed.files) {
         let _ = writeln!(out, "--- smallest {name}\n{text}");
     }
     if let Ok(Some(variant)) = replay(&mut Session::default(), &printed, &found.failure.steps) {

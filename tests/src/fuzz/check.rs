@@ -274,8 +274,8 @@ fn emulated(files: &std::collections::BTreeMap<String, String>) -> emulator::Pro
 
 fn run(emulator: &Emulator, printed: &Printed, variants: &[Variant], settings: &Settings, checked: &mut Checked) {
     let begin = Instant::now();
-    let original = emulated(&printed.files);
-    let rewritten: Vec<emulator::Program> = variants.iter().map(|v| emulated(&v.files)).collect();
+    let original = emulated(&printed.whole(&printed.files));
+    let rewritten: Vec<emulator::Program> = variants.iter().map(|v| emulated(&printed.whole(&v.files))).collect();
     let mut all = vec![&original];
     all.extend(&rewritten);
     let mut built = emulator.build_all(&all).into_iter();
@@ -353,7 +353,7 @@ fn options(schedule: u64, settings: &Settings) -> RunOptions {
 /// # Errors
 /// When it doesn't compile, has a fault, or doesn't always do the same; with what it was.
 pub fn emulated_output(emulator: &Emulator, printed: &Printed, settings: &Settings) -> Result<(i32, String), String> {
-    let program = emulated(&printed.files);
+    let program = emulated(&printed.whole(&printed.files));
     let built = emulator.build_all(&[&program]).into_iter().next();
     let executable = match built {
         Some(Ok(executable)) => executable,

@@ -18,6 +18,16 @@ pub struct Printed {
     pub two_dimensional: BTreeSet<String>,
     /// The grammar doesn't know all of it.
     pub beyond_the_grammar: bool,
+    /// Files that the compiler finds and gridfuse doesn't, by name.
+    pub unfound: BTreeMap<String, String>,
+}
+
+impl Printed {
+    /// What the compiler finds, given the files that are there: the program's, or those that rewrites have made of them.
+    pub fn whole(&self, files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let unfound = self.unfound.iter().map(|(name, text)| (name.clone(), text.clone()));
+        files.clone().into_iter().chain(unfound).collect()
+    }
 }
 
 /// Prints a program.
@@ -27,6 +37,7 @@ pub fn print(program: &Program) -> Printed {
         launches: Vec::new(),
         two_dimensional: program.two_dimensional.clone(),
         beyond_the_grammar: program.beyond_the_grammar,
+        unfound: program.unfound.clone(),
     };
     let mut cuts: Vec<usize> = program.cuts.iter().map(|cut| (*cut).min(program.items.len())).collect();
     cuts.sort_unstable();
@@ -499,6 +510,7 @@ mod tests {
                 ordered_sites: BTreeSet::new(),
                 two_dimensional: BTreeSet::new(),
                 beyond_the_grammar: false,
+                unfound: BTreeMap::new(),
             };
             let printed = print(&program);
             assert_eq!(printed.files.len(), 2);

@@ -359,7 +359,7 @@ impl Lab<'_> {
             );
         }
         let directory = self.scratch.join(seed.to_string());
-        let Some(original) = self.built(seed, "", &directory.join("original"), &printed.files)? else {
+        let Some(original) = self.built(seed, "", &directory.join("original"), &printed.whole(&printed.files))? else {
             return Ok(());
         };
         if self.agrees(seed, "", &original, &wanted)? {
@@ -381,7 +381,7 @@ impl Lab<'_> {
                 }
             });
             let place = directory.join(number.to_string());
-            let Some(built) = self.built(seed, &steps, &place, &variant.files)? else {
+            let Some(built) = self.built(seed, &steps, &place, &printed.whole(&variant.files))? else {
                 continue;
             };
             if self.agrees(seed, &steps, &built, &wanted)? {

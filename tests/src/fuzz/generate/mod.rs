@@ -27,6 +27,7 @@ mod scope;
 mod selves;
 mod shape;
 mod tickets;
+mod unshown;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,6 +45,7 @@ pub fn generate(seed: u64) -> Program {
     generator.meanings(seed);
     generator.readings(seed);
     generator.countings(seed);
+    generator.unseen(seed);
     generator.bodies();
     generator.main();
     generator.finish()
@@ -84,6 +86,10 @@ struct Generator {
     /// Out-degrees of the vertices.
     degrees: Vec<i64>,
     main: Vec<Item>,
+    /// See [`Program::unfound`].
+    unfound: BTreeMap<String, String>,
+    /// What the names of included files end with.
+    suffix: Option<&'static str>,
 }
 
 impl Generator {
@@ -119,6 +125,8 @@ impl Generator {
             n,
             degrees,
             main: Vec::new(),
+            unfound: BTreeMap::new(),
+            suffix: None,
         }
     }
 
@@ -203,6 +211,21 @@ impl Generator {
         }
     }
 
+    /// Some programs have what neither the launching function nor the files that are there show, or files whose names end as those of
+    /// headers don't. Chosen by a sequence of its own, too.
+    fn unseen(&mut self, seed: u64) {
+        let mut random = Random::new(seed ^ 0x756e_7368_6f77_6e21);
+        if random.chance(6) {
+            self.feature("included file of another name");
+            self.suffix = Some(*random.pick(&[".inl", ".inc", ".hpp", ".cpp", ".h"]));
+        }
+        if random.chance(20) {
+            let others = std::mem::replace(&mut self.random, random);
+            self.unshown();
+            self.random = others;
+        }
+    }
+
     fn feature(&mut self, name: &'static str) {
         self.features.insert(name);
     }
@@ -262,6 +285,9 @@ impl Generator {
                 _ => vec![last_child],
             };
         }
+        if self.suffix.is_some() && cuts.is_empty() {
+            cuts = vec![kernels_end];
+        }
         let crlf = random.chance(4);
         if crlf {
             self.features.insert("crlf");
@@ -270,7 +296,10 @@ impl Generator {
             indent: random.pick::<&str>(&["    ", "    ", "  ", "\t"]),
             allman: random.chance(20),
             crlf,
-            header_suffix: random.pick::<&str>(&[".cuh", ".cuh", ".cu"]),
+            header_suffix: {
+                let usual = random.pick::<&str>(&[".cuh", ".cuh", ".cu"]);
+                self.suffix.unwrap_or(usual)
+            },
         };
         Program {
             items,
@@ -280,6 +309,7 @@ impl Generator {
             ordered_sites: self.ordered_sites,
             two_dimensional: self.two_dimensional,
             beyond_the_grammar: self.beyond_the_grammar,
+            unfound: self.unfound,
         }
     }
 }
@@ -425,6 +455,13 @@ mod tests {
             "narrower type in a function",
             "narrower type in a template",
             "narrower type of a namespace that is used",
+            "threads leave by assembly",
+            "threads of a child leave by assembly",
+            "class of a header that isn't found in a child",
+            "barrier of a header that isn't found in a child",
+            "class of a header that isn't found beside a launch",
+            "captured graph, instantiated twice",
+            "included file of another name",
             "refused empty grid",
             "refused block of no thread",
             "refused block of too many threads",
