@@ -16,6 +16,7 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_codeactions::api::refusal::Ineligible;
 use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{Launches, Options, Target, Verdict};
+use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::facts::allocations::allocates;
 use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::handlers::optimize::plan_of;
@@ -514,28 +515,30 @@ impl<'a> Describe<'a> {
         }
         let site = around(self.db, diagnostic.place);
         let refuted = site.map_or_else(Vec::new, |site| refuted(self.db, site.id.function));
+        let mut edits: Vec<SourceEdit> = Vec::new();
         diagnostic
             .rewrites
             .iter()
             .filter_map(|id| {
                 let rewrite = rewrite_by_id(id)?;
-                let (place, assumptions) = match rewrite.target {
+                let (place, edit) = match rewrite.target {
                     Target::Place(_) => {
                         let edit = rewrite.apply(self.db, diagnostic.place, &Options::default()).ok()?;
-                        (diagnostic.place, self.reasons(&edit.assumptions))
+                        (diagnostic.place, edit)
                     }
                     Target::Launch(_) => {
                         let site = site?;
-                        let assumptions = match rewrite.verdict(self.db, site.id, &Options::default()) {
-                            Verdict::Eligible => Vec::new(),
-                            // Nobody is to be talked into what is known to be wrong; `explain` tells of it.
-                            Verdict::Assumes(reasons) if reasons.iter().any(|r| refuted.contains(r)) => return None,
-                            Verdict::Assumes(reasons) => self.reasons(&reasons),
-                            Verdict::Ineligible(_) => return None,
-                        };
-                        (site.place, assumptions)
+                        (site.place, rewrite.edit(self.db, site.id, &Options::default()).ok()?)
                     }
                 };
+                // Nobody is to be talked into what is known to be wrong; `explain` tells of it. And what optimizes may do what another does.
+                if edit.assumptions.iter().any(|reason| refuted.contains(reason))
+                    || edits.iter().any(|other| other.is_twin_of(&edit))
+                {
+                    return None;
+                }
+                let assumptions = self.reasons(&edit.assumptions);
+                edits.push(edit);
                 let place = self.place(place);
                 let at = format!("{}:{}", place.start.line, place.start.column);
                 let mut command: Vec<String> = ["gridfuse", "rewrite", &place.path, "--at", &at, "--apply", id]
