@@ -219,6 +219,7 @@ impl<'a> Describe<'a> {
             },
             parent: self.function(function),
             launchers: facts.launchers,
+            who,
             launched_by: launched_by(who),
             in_loop: !facts.loops.is_empty(),
             loops: facts
@@ -334,7 +335,7 @@ impl<'a> Describe<'a> {
         if let Some((function, span)) = doubt.place {
             let place = place_in(self.db, function, span);
             places.push(schema::Note {
-                text: format!("`{}`", self.text(place)),
+                text: format!("`{}`", head(&self.text(place))),
                 place: Some(self.place(place)),
             });
         }
@@ -383,7 +384,7 @@ impl<'a> Describe<'a> {
             Iterations::Ends(span) => {
                 let place = site.at(self.db, *span);
                 let note = schema::Note {
-                    text: format!("`{}`", self.text(place)),
+                    text: format!("`{}`", head(&self.text(place))),
                     place: Some(self.place(place)),
                 };
                 (
@@ -587,6 +588,25 @@ impl<'a> Describe<'a> {
     }
 }
 
+/// What is shown of a statement in the middle of a sentence: its head, without its body, and no more than a line holds.
+fn head(text: &str) -> String {
+    const SHOWN: usize = 80;
+    let mut depth = 0i32;
+    let body = text.char_indices().find(|(_, c)| {
+        depth += i32::from(*c == '(') - i32::from(*c == ')');
+        *c == '{' && depth == 0
+    });
+    let (head, more) = match body {
+        Some((at, _)) if at > 0 => (text[..at].trim_end(), true),
+        _ => (text, false),
+    };
+    match head.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", head[..at].trim_end()),
+        None if more => format!("{head} …"),
+        None => head.to_owned(),
+    }
+}
+
 /// Recursion in words.
 pub fn recursion(count: &schema::Count) -> String {
     match (count.recursion, count.levels) {
@@ -684,4 +704,21 @@ pub fn dependence_rows(launch: &schema::Launch) -> Vec<DependenceRow<'_>> {
         });
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::head;
+
+    #[test]
+    fn a_statement_is_named_by_its_head() {
+        assert_eq!(
+            head("for (int i = 0; i < n; ++i) { out[i] = 1; }"),
+            "for (int i = 0; i < n; ++i) …"
+        );
+        assert_eq!(head("f([] { return 1; })"), "f([] { return 1; })");
+        assert_eq!(head("out[i] += 1"), "out[i] += 1");
+        assert_eq!(head("{ a(); }"), "{ a(); }");
+        assert_eq!(head(&"ä".repeat(100)), format!("{}…", "ä".repeat(80)));
+    }
 }

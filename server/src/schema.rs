@@ -377,6 +377,9 @@ pub struct Launch {
     /// Who launches, as far as the conditions in this function tell.
     #[schemars(schema_with = "all_launchers")]
     pub launchers: Launchers,
+    /// Who launches, also by what is known of the grids that launch: what people read, beside numbers that take it into account.
+    #[serde(skip)]
+    pub who: Launchers,
     /// Who launches, also by what is known of the function's callers and of the grids that it is launched with:
     /// `many-threads` (possibly every thread), `one-per-warp`, `one-per-block`, `one-per-grid` or `host`.
     pub launched_by: &'static str,

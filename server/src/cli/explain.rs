@@ -151,7 +151,7 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         parent.name,
         at(&parent.place)
     )?;
-    writeln!(out, "  launched by {}", launchers(launch.launchers))?;
+    writeln!(out, "  launched by {}", launchers(launch.who))?;
     let cause = whys(&launch.divergence, home).join("; ");
     let because = if cause.is_empty() {
         String::new()

@@ -20,7 +20,7 @@ pub fn markdown(launch: &Launch, measured: &str, snapshot: &Snapshot) -> String 
     out.push_str(&format!(
         " in `{}`: {}, {} per grid\n\n",
         launch.parent.name,
-        launching(launch.launchers),
+        launching(launch.who),
         code(&launch.count.per_grid)
     ));
     if !launch.rewrites.is_empty() {
