@@ -664,7 +664,7 @@ pub fn dependence_rows(launch: &schema::Launch) -> Vec<DependenceRow<'_>> {
         return Vec::new();
     };
     let mut rows = vec![
-        row("parent behind the launch".to_string(), &all.behind),
+        row("parent after the launch".to_string(), &all.behind),
         row("children of different threads".to_string(), &all.threads),
     ];
     rows.extend(

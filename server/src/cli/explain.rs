@@ -36,7 +36,7 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
     let (path, at) = split_location(&args.location);
     if at.is_some() && args.at.is_some() {
         return Err(
-            "the line is named twice: leave --at out, or what stands behind the file"
+            "the line is named twice: leave --at out, or the line after the file's name"
                 .to_owned()
                 .into(),
         );
