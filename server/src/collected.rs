@@ -142,7 +142,7 @@ mod tests {
     use super::{collectors, kernel_of};
 
     #[test]
-    fn collectors_are_seen_with_their_launches() {
+    fn collectors_are_seen_with_their_launches() -> Result<(), &'static str> {
         let program = r#"
 __global__ void child(int* out, int n) { out[n] = 1; }
 __global__ void child_aggregated(gridfuse::Batch<child_args> batch, int* out) {}
@@ -163,7 +163,7 @@ __global__ void parent(int* out, int n, gridfuse::Arena arena) {
         let file = host.set_file("/a.cu".as_ref(), program);
         let db = host.db();
         let functions = &items(db, file).functions;
-        let parent = functions.iter().find(|f| f.name(db) == "parent").expect("a kernel");
+        let parent = functions.iter().find(|f| f.name(db) == "parent").ok_or("no kernel")?;
         let found = collectors(db, *parent);
         let told: Vec<_> = found
             .iter()
@@ -174,14 +174,15 @@ __global__ void parent(int* out, int n, gridfuse::Arena arena) {
             ("others", "grid", "other_aggregated", 1),
         ];
         assert_eq!(told, expected);
-        let child = functions.iter().find(|f| f.name(db) == "child").expect("a kernel");
+        let child = functions.iter().find(|f| f.name(db) == "child").ok_or("no kernel")?;
         assert_eq!(collectors(db, *child), []);
         let body = functions
             .iter()
             .find(|f| f.name(db) == "parent_body")
-            .expect("a function");
+            .ok_or("no function")?;
         assert_eq!(kernel_of(db, *body), *parent);
         assert_eq!(kernel_of(db, *child), *child);
         assert_eq!(collectors(db, *body).iter().map(|c| c.launches.len()).sum::<usize>(), 1);
+        Ok(())
     }
 }
