@@ -140,7 +140,8 @@ pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEd
         .collect();
     children.dedup();
     let child = match children.as_slice() {
-        [one] => one,
+        // `sort_after_sort` would say nothing.
+        [one] if *one != unqualified(&kernel.name) => one,
         _ => "children",
     };
     let name = names.fresh(&format!("{}_after_{child}", kernel.name));
