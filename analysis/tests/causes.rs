@@ -119,7 +119,7 @@ fn streams_are_lost_and_forgotten() {
          }",
         &[
             "child<<<1, 64, 0, stream>>>(out, 2): the last use of it",
-            "return;: returns and leaves it behind",
+            "return;: returns without destroying it",
         ],
     );
     are(

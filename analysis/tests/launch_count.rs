@@ -147,8 +147,20 @@ fn loops() {
     );
     one(
         "for (int i = 0; i < n + 1; i += m) child<<<1, 32>>>(out, i);",
-        "up to (n + 1) / m",
+        "up to (n + 1 + m - 1) / m",
     );
+    // Rounded up: the last iteration may be for less than a whole step.
+    for (head, expected) in [
+        ("int i = 0; i < n; i += 3", "up to (n + 2) / 3"),
+        ("int i = 0; i <= n; i += 3", "up to (n + 3) / 3"),
+        ("int i = m; i < n; i += 4", "up to (n - m + 3) / 4"),
+        ("int i = 0; i < n; i += m * 2", "up to (n + m * 2 - 1) / (m * 2)"),
+        ("int i = 0; i < n; i += m + 1", "up to (n + (m + 1) - 1) / (m + 1)"),
+        ("int i = 0; i <= n; i += m", "up to (n + m) / m"),
+        ("int i = 0; i < (n < m ? n : m); i++", "up to (n < m ? n : m)"),
+    ] {
+        one(&format!("for ({head}) child<<<1, 32>>>(out, i);"), expected);
+    }
     one(
         "for (int i = 0; i < n; ++i) for (int j = 0; j < m - i; ++j) child<<<1, 32>>>(out, i);",
         "up to (m - i) * n",
@@ -346,4 +358,51 @@ fn recursion_is_classified() {
     );
     assert_eq!(down("parent<<<1, 1>>>(p, n);"), Recursion::Bounded(None));
     assert_eq!(down(""), Recursion::Bounded(None));
+}
+
+/// Threads that share the iterations of a loop do each once.
+#[test]
+fn loops_that_threads_share() {
+    let index = "blockIdx.x * blockDim.x + threadIdx.x";
+    let counts = |declarations: &str, head: &str, launch: &str, host: &str| {
+        let kernel = kernel(&format!("{declarations} for ({head}) {launch}"));
+        let count = count_in(&format!(
+            "{kernel}void run(int* out, int n, int m, const int* row, dim3 size) {{ parent<<<{host}>>>(out, n, m, row); }}\n"
+        ));
+        [count.per_thread, count.per_block, count.per_grid].map(|amount| amount.to_string())
+    };
+    let whole = format!("int i = {index}; i < n; i += gridDim.x * blockDim.x");
+    let child = "child<<<1, 32>>>(out, i);";
+    let per_thread = "up to (n + gridDim.x * blockDim.x - 1) / (gridDim.x * blockDim.x)";
+    let block = format!("up to ({}) * 64", per_thread.trim_start_matches("up to "));
+    assert_eq!(counts("", &whole, child, "m, 64"), [per_thread, &block, "up to n"]);
+    // By way of variables.
+    let named = format!("const int first = {index}; int stride = blockDim.x * gridDim.x;");
+    let head = "int i = first; i < n; i += stride";
+    assert_eq!(counts(&named, head, child, "m, 64")[2], "up to n");
+    assert_eq!(
+        counts(
+            "",
+            &whole,
+            "for (int k = 0; k < m; ++k) child<<<1, 32>>>(out, k);",
+            "m, 64"
+        )[2],
+        "up to n * m"
+    );
+    // Blocks share, and all threads of each launch; threads of a block share, and each block does it all.
+    let blocks = "int i = blockIdx.x; i < n; i += gridDim.x";
+    assert_eq!(counts("", blocks, child, "m, 64")[2], "up to n * 64");
+    let threads = "int i = threadIdx.x; i < n; i += blockDim.x";
+    assert_eq!(
+        counts("", threads, child, "8, 64"),
+        ["up to (n + blockDim.x - 1) / blockDim.x", "up to n", "up to n * 8"]
+    );
+    // Threads with other numbers in y do the same once more; where each has its own end, all of them are more.
+    assert_ne!(counts("", &whole, child, "m, dim3(8, 8)")[2], "up to n");
+    assert_ne!(counts("", &whole, child, "m, size")[2], "up to n");
+    let own = format!("int i = {index}; i < n + (int)threadIdx.x; i += gridDim.x * blockDim.x");
+    assert!(counts("", &own, child, "m, 64")[2].ends_with("* gridDim"));
+    // Other steps than those of the whole grid.
+    let halves = format!("int i = {index}; i < n; i += gridDim.x * 32");
+    assert_ne!(counts("", &halves, child, "m, 64")[2], "up to n");
 }

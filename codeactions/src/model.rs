@@ -28,7 +28,7 @@
 //!   the best one in the worse of the two cases.
 //! - Where all threads of a child grid have their atomic operations on the same place, these go one after the other, and one for each warp
 //!   brought two thirds of the time (`bh`), a third (`mstf`), or nothing, but cost nothing then (`gc`, `tc`).
-//! - The device's allocator works off one request after another: where the parent allocates, that is what takes the time
+//! - The device's allocator serves one request at a time: where the parent allocates, that is what takes the time
 //!   (`bt_malloc`: 30 ms, and 0.5 with one allocation for a warp).
 //! - A block of an aggregated grid looks up its launch once. Blocks of fewer than 128 threads do that too often, so one takes several.
 //!   This is derived from the other measurements and not measured by itself.
@@ -109,7 +109,7 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
         advice.steps.push(Proposal {
             ids: vec!["aggregate-malloc"],
             option: None,
-            why: "the device's allocator works off one request after another".to_owned(),
+            why: "the device's allocator serves one request at a time".to_owned(),
         });
     }
     if launches_at(site, false) <= MOST_LAUNCHES {
@@ -117,7 +117,7 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
         advice.best.push(Proposal {
             ids: vec!["aggregate-grid-stream"],
             option: None,
-            why: "a grid that the host launches behind the parent begins sooner than one that the device launches"
+            why: "a grid that the host launches right after the parent begins sooner than one that the device launches"
                 .to_owned(),
         });
         let why = "what runs the child grids is launched anyway";
@@ -125,7 +125,7 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
             ("threshold", why.to_owned()),
             (
                 "coarsen",
-                "a block runs one block of a child after the other anyway".to_owned(),
+                "a block runs the child's blocks one at a time anyway".to_owned(),
             ),
         ];
     }

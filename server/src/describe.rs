@@ -16,6 +16,7 @@ use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_codeactions::api::refusal::Ineligible;
 use gridfuse_codeactions::api::refusal::Reason;
 use gridfuse_codeactions::api::rewrite::{Launches, Options, Target, Verdict};
+use gridfuse_codeactions::api::source_edit::SourceEdit;
 use gridfuse_codeactions::facts::allocations::allocates;
 use gridfuse_codeactions::facts::order::refuted;
 use gridfuse_codeactions::handlers::optimize::plan_of;
@@ -218,6 +219,7 @@ impl<'a> Describe<'a> {
             },
             parent: self.function(function),
             launchers: facts.launchers,
+            who,
             launched_by: launched_by(who),
             in_loop: !facts.loops.is_empty(),
             loops: facts
@@ -333,7 +335,7 @@ impl<'a> Describe<'a> {
         if let Some((function, span)) = doubt.place {
             let place = place_in(self.db, function, span);
             places.push(schema::Note {
-                text: format!("`{}`", self.text(place)),
+                text: format!("`{}`", head(&self.text(place))),
                 place: Some(self.place(place)),
             });
         }
@@ -382,7 +384,7 @@ impl<'a> Describe<'a> {
             Iterations::Ends(span) => {
                 let place = site.at(self.db, *span);
                 let note = schema::Note {
-                    text: format!("`{}`", self.text(place)),
+                    text: format!("`{}`", head(&self.text(place))),
                     place: Some(self.place(place)),
                 };
                 (
@@ -514,28 +516,30 @@ impl<'a> Describe<'a> {
         }
         let site = around(self.db, diagnostic.place);
         let refuted = site.map_or_else(Vec::new, |site| refuted(self.db, site.id.function));
+        let mut edits: Vec<SourceEdit> = Vec::new();
         diagnostic
             .rewrites
             .iter()
             .filter_map(|id| {
                 let rewrite = rewrite_by_id(id)?;
-                let (place, assumptions) = match rewrite.target {
+                let (place, edit) = match rewrite.target {
                     Target::Place(_) => {
                         let edit = rewrite.apply(self.db, diagnostic.place, &Options::default()).ok()?;
-                        (diagnostic.place, self.reasons(&edit.assumptions))
+                        (diagnostic.place, edit)
                     }
                     Target::Launch(_) => {
                         let site = site?;
-                        let assumptions = match rewrite.verdict(self.db, site.id, &Options::default()) {
-                            Verdict::Eligible => Vec::new(),
-                            // Nobody is to be talked into what is known to be wrong; `explain` tells of it.
-                            Verdict::Assumes(reasons) if reasons.iter().any(|r| refuted.contains(r)) => return None,
-                            Verdict::Assumes(reasons) => self.reasons(&reasons),
-                            Verdict::Ineligible(_) => return None,
-                        };
-                        (site.place, assumptions)
+                        (site.place, rewrite.edit(self.db, site.id, &Options::default()).ok()?)
                     }
                 };
+                // Nobody is to be talked into what is known to be wrong; `explain` tells of it. And what optimizes may do what another does.
+                if edit.assumptions.iter().any(|reason| refuted.contains(reason))
+                    || edits.iter().any(|other| other.is_twin_of(&edit))
+                {
+                    return None;
+                }
+                let assumptions = self.reasons(&edit.assumptions);
+                edits.push(edit);
                 let place = self.place(place);
                 let at = format!("{}:{}", place.start.line, place.start.column);
                 let mut command: Vec<String> = ["gridfuse", "rewrite", &place.path, "--at", &at, "--apply", id]
@@ -581,6 +585,25 @@ impl<'a> Describe<'a> {
             help: diagnostic.help.clone(),
             fixes: Vec::new(),
         }
+    }
+}
+
+/// What is shown of a statement in the middle of a sentence: its head, without its body, and no more than a line holds.
+fn head(text: &str) -> String {
+    const SHOWN: usize = 80;
+    let mut depth = 0i32;
+    let body = text.char_indices().find(|(_, c)| {
+        depth += i32::from(*c == '(') - i32::from(*c == ')');
+        *c == '{' && depth == 0
+    });
+    let (head, more) = match body {
+        Some((at, _)) if at > 0 => (text[..at].trim_end(), true),
+        _ => (text, false),
+    };
+    match head.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", head[..at].trim_end()),
+        None if more => format!("{head} …"),
+        None => head.to_owned(),
     }
 }
 
@@ -641,7 +664,7 @@ pub fn dependence_rows(launch: &schema::Launch) -> Vec<DependenceRow<'_>> {
         return Vec::new();
     };
     let mut rows = vec![
-        row("parent behind the launch".to_string(), &all.behind),
+        row("parent after the launch".to_string(), &all.behind),
         row("children of different threads".to_string(), &all.threads),
     ];
     rows.extend(
@@ -681,4 +704,21 @@ pub fn dependence_rows(launch: &schema::Launch) -> Vec<DependenceRow<'_>> {
         });
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::head;
+
+    #[test]
+    fn a_statement_is_named_by_its_head() {
+        assert_eq!(
+            head("for (int i = 0; i < n; ++i) { out[i] = 1; }"),
+            "for (int i = 0; i < n; ++i) …"
+        );
+        assert_eq!(head("f([] { return 1; })"), "f([] { return 1; })");
+        assert_eq!(head("out[i] += 1"), "out[i] += 1");
+        assert_eq!(head("{ a(); }"), "{ a(); }");
+        assert_eq!(head(&"ä".repeat(100)), format!("{}…", "ä".repeat(80)));
+    }
 }

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::runtime_header::is_runtime_header;
 use gridfuse_analysis::facts::effects::{direct, summary};
 use gridfuse_analysis::facts::launch::{Child, Launchers, launch_counts};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprKind, body};
 
+use crate::collected::{collectors, kernel_of, runs_for_a_collector};
 use crate::graph_svg::{self, Look};
 use crate::launches::{LaunchSite, by_function, in_file, place_in};
 
@@ -74,6 +76,9 @@ pub struct Graph {
 impl Graph {
     /// Adds the launches of a file, and the calls by its device code that lead to launches.
     pub fn add_file(&mut self, db: &dyn Db, file: SourceFile) {
+        if is_runtime_header(db, file) {
+            return;
+        }
         let sites = in_file(db, file);
         // Those that another file calls are there already.
         let mut launching: Vec<FunctionItem<'_>> = Vec::new();
@@ -90,7 +95,28 @@ impl Graph {
             }
         }
         for function in &items(db, file).functions {
+            self.collected(db, *function);
             self.calls(db, *function);
+        }
+    }
+
+    /// Adds the launches that a rewrite has made calls of a collector: users think of them as launches still.
+    fn collected(&mut self, db: &dyn Db, function: FunctionItem<'_>) {
+        for collector in collectors(db, function) {
+            if collector.launches.is_empty() {
+                continue;
+            }
+            let user = kernel_of(db, function);
+            let (from, to) = (self.function(db, user), self.function(db, collector.child));
+            for _ in &collector.launches {
+                self.edges.push(Edge {
+                    from,
+                    to,
+                    label: format!("collected per {}", collector.group()),
+                    uncertain: false,
+                    call: false,
+                });
+            }
         }
     }
 
@@ -147,7 +173,13 @@ impl Graph {
                 Some((named, false))
             });
             for (candidates, certain) in known.chain(methods) {
-                let leads = |f: &&FunctionItem<'db>| f.signature(db).device && !summary(db, **f).launches.is_empty();
+                // What the runtime launches, its users have collected: see `collected`.
+                let leads = |f: &&FunctionItem<'db>| {
+                    f.signature(db).device
+                        && !is_runtime_header(db, f.file(db))
+                        && !summary(db, **f).launches.is_empty()
+                        && !runs_for_a_collector(db, **f)
+                };
                 for callee in candidates.iter().filter(leads) {
                     let (from, to) = (self.function(db, function), self.function(db, *callee));
                     let edge = Edge {

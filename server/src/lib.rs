@@ -4,6 +4,7 @@
 mod bounds;
 mod changes;
 mod cli;
+mod collected;
 mod compile_commands;
 mod creates;
 pub mod describe;

@@ -43,7 +43,7 @@ pub struct Place {
     pub path: String,
     /// First position.
     pub start: Position,
-    /// Position behind the last byte.
+    /// Position after the last byte.
     pub end: Position,
 }
 
@@ -255,7 +255,7 @@ pub struct RewriteVerdict {
     pub verdict: &'static str,
     /// What is assumed, or why not.
     pub reasons: Vec<Note>,
-    /// The code in sight speaks against what is assumed.
+    /// The code in sight contradicts what is assumed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub refuted: bool,
     /// What a rewrite that is made of others consists of.
@@ -349,11 +349,11 @@ pub struct HeadStart {
 /// What child grids have to do with each other and with their parent, through memory.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Dependences {
-    /// What the parent does behind the launch, and the child.
+    /// What the parent does after the launch, and the child.
     pub behind: Dependence,
     /// Child grids that different threads of a block launch.
     pub threads: Dependence,
-    /// Child grids that one thread launches one after the other; `null`: it launches one at most.
+    /// Child grids of different launches by one thread; `null`: it launches one at most.
     pub iterations: Option<Dependence>,
     /// Child grids of other launches of the function.
     pub others: Vec<OtherLaunch>,
@@ -377,6 +377,9 @@ pub struct Launch {
     /// Who launches, as far as the conditions in this function tell.
     #[schemars(schema_with = "all_launchers")]
     pub launchers: Launchers,
+    /// Who launches, also by what is known of the grids that launch: what people read, beside numbers that take it into account.
+    #[serde(skip)]
+    pub who: Launchers,
     /// Who launches, also by what is known of the function's callers and of the grids that it is launched with:
     /// `many-threads` (possibly every thread), `one-per-warp`, `one-per-block`, `one-per-grid` or `host`.
     pub launched_by: &'static str,

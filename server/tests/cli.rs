@@ -206,7 +206,7 @@ fn check_for_other_programs() {
     let expected = format!("::warning file=a b.cu,line=10,endLine=10,col={column},endColumn=");
     assert!(stdout(&github).starts_with(&expected), "{}", stdout(&github));
     assert!(
-        stdout(&github).contains(",title=gridfuse serialized-launches::many threads"),
+        stdout(&github).contains(",title=gridfuse serialized-launches::child grids"),
         "{}",
         stdout(&github)
     );

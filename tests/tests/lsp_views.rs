@@ -143,7 +143,7 @@ fn hover_on_a_launch_and_its_operands() {
             "**argument for `begin`** of `expand`: `begin`",
             "| a warp | may differ |",
             "| the grid | may differ |",
-            "loaded through row",
+            "read from `row`",
             "```cuda\n",
             "carry it one by one",
         ],
@@ -255,7 +255,7 @@ fn hover_on_what_rewrites_made() {
             2,
             &["The body of a kernel as a function", "Used by `expand`"],
         ),
-        ("expand_serial(", 2, &["one after the other, in the calling thread"]),
+        ("expand_serial(", 2, &["as a loop in the calling thread"]),
         (
             "expand_args {",
             2,

@@ -85,7 +85,7 @@ fn device_sync<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding
                 label: label.to_owned(),
                 related: dependents(db, function, expr.span),
                 help: Some(
-                    "launch what depends on the children into `cudaStreamTailLaunch`, or behind them in the same stream".to_owned(),
+                    "launch what depends on the children into `cudaStreamTailLaunch`, or after them into the same stream".to_owned(),
                 ),
             })
         })

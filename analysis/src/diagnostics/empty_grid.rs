@@ -27,7 +27,7 @@ such numbers) while no condition in the function looks at that number. Where the
 `n`, which is huge and not 0 when `n` is, it says so.
 
 ## Why is this bad
-A launch with 0 blocks fails with `cudaErrorInvalidConfiguration`. That may pass for doing nothing, but the error stays behind
+A launch with 0 blocks fails with `cudaErrorInvalidConfiguration`. That may pass for doing nothing, but the error stays
 for whoever looks next, and hides those that matter. It is no cheaper than a launch, either.
 
 ## Example

@@ -49,7 +49,7 @@ __global__ void two_phases(float* data) {
 ```
 
 ## Use instead
-Two kernels, one after the other; or a cooperative launch (`cudaLaunchCooperativeKernel`), which fails instead of hanging, with
+Two kernels, the second after the first; or a cooperative launch (`cudaLaunchCooperativeKernel`), which fails instead of hanging, with
 `cooperative_groups::this_grid().sync()`. Device code can't launch cooperatively: there the second phase goes into the tail stream.
 
 ```cuda

@@ -26,7 +26,7 @@ const DOC: &str = r#"A device-side launch in a loop.
 Finds kernel launches that a thread of a kernel executes repeatedly.
 
 ## Why is this bad
-Each launch costs microseconds of a unit that works them off one after another, and takes a slot of the pool of pending
+Each launch costs microseconds of a unit that works them off one at a time, and takes a slot of the pool of pending
 launches (2048 unless the host raises `cudaLimitDevRuntimePendingLaunchCount`). When the pool is full, further launches fail, and
 nothing but wrong results tells the host.
 

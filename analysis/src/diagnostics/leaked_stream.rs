@@ -61,7 +61,7 @@ fn leaked_stream<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Findi
             let body = body(db, function);
             let name = body.binding(stream.binding).name.as_str();
             let last = stream.last_use.map(|span| (span, "the last use of it"));
-            let lost = first_return(&body, stream).map(|span| (span, "returns and leaves it behind"));
+            let lost = first_return(&body, stream).map(|span| (span, "returns without destroying it"));
             let related = last.into_iter().chain(lost);
             let related = related.map(|(span, text)| (function, span, text.to_owned())).collect();
             Finding {
@@ -70,7 +70,7 @@ fn leaked_stream<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Findi
                 label: "never destroyed".to_owned(),
                 related,
                 help: Some(format!(
-                    "call `cudaStreamDestroy({name})` behind the last launch into it; its grids run all the same"
+                    "call `cudaStreamDestroy({name})` after the last launch into it; its grids run all the same"
                 )),
             }
         })

@@ -34,6 +34,7 @@ use std::collections::HashSet;
 use crate::base::db::{Db, SourceFile};
 use crate::base::file_settings::settings;
 use crate::base::place::FileRange;
+use crate::base::runtime_header::is_runtime_header;
 use crate::base::span::Span;
 use crate::diagnostics::diagnostic::{Diagnostic, Finding, Kind, Related};
 use crate::diagnostics::suppress::allowed;
@@ -74,6 +75,9 @@ pub static KINDS: &[Kind] = &[
 #[salsa::tracked]
 pub fn diagnostics(db: &dyn Db, file: SourceFile) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    if is_runtime_header(db, file) {
+        return found;
+    }
     let settings = settings(db, file);
     for function in items(db, file).functions.iter().filter(|f| f.has_body(db)) {
         for (index, finding) in findings(db, *function) {

@@ -30,7 +30,7 @@ the NULL stream (no stream given). It is silent at a launch at which `tiny-child
 left to serialize.
 
 ## Why is this bad
-All threads of a block share one NULL stream, so their child grids run one after another, however small they are. On an H200, a
+All threads of a block share one NULL stream, so their child grids run one at a time, however small they are. On an H200, a
 breadth-first search that launches this way takes 30 to 150 times as long as one that launches once per block.
 
 ## Example
@@ -99,10 +99,9 @@ fn serialized_launches<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
             continue;
         }
         let kernel = facts.kernel_name.as_deref().unwrap_or("a kernel");
-        let launchers = if who == Launchers::OnePerWarp {
-            "one thread of each warp"
-        } else {
-            "many threads of a block"
+        let launchers = match who {
+            Launchers::OnePerWarp => "all warps",
+            _ => "all threads",
         };
         let related = facts
             .divergence
@@ -112,7 +111,9 @@ fn serialized_launches<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec
             .collect();
         found.push(Finding {
             span: facts.span,
-            message: format!("{launchers} may launch `{kernel}` into the block's NULL stream: their child grids run one after another"),
+            message: format!(
+                "child grids of `{kernel}` run one at a time: {launchers} of a block launch into the same (NULL) stream"
+            ),
             label: "serialized with the other launches of the block".to_owned(),
             related,
             help: None,

@@ -21,7 +21,7 @@ const DOC: &str = r#"One thread launches a grid of one thread: a call would do.
 
 ## What it does
 Finds the first launch of a function when one thread of the grid executes it, once, for a child grid of a single thread that launches
-nothing itself. Launches into the tail stream and those behind other launches are left alone: they say when the child runs.
+nothing itself. Launches into the tail stream and those after other launches are left alone: they say when the child runs.
 
 ## Why is this bad
 A launch costs microseconds, a call nanoseconds, and there is no parallelism to gain. Only where the parent has much left to do

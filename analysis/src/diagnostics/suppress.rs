@@ -49,10 +49,15 @@ pub fn is_run_specification(comment: &str) -> bool {
     begins_with(comment, "run")
 }
 
+/// What a comment says to gridfuse. Two colons are a name of the runtime, in code that is commented out or about it.
+fn addressed(comment: &str) -> Option<&str> {
+    let inside = comment.trim_start_matches(['/', '*', '!']).trim_start();
+    inside.strip_prefix(ADDRESS).filter(|rest| !rest.starts_with(':'))
+}
+
 /// What the comment says to gridfuse begins with this word.
 fn begins_with(comment: &str, word: &str) -> bool {
-    let inside = comment.trim_start_matches(['/', '*', '!']).trim_start();
-    let rest = inside.strip_prefix(ADDRESS).map(str::trim_start);
+    let rest = addressed(comment).map(str::trim_start);
     let behind = rest.and_then(|rest| rest.strip_prefix(word));
     behind.is_some_and(|behind| !behind.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
 }
@@ -116,8 +121,7 @@ fn comments(root: Node<'_>) -> Vec<TextRange> {
 
 fn read(text: &str, comment: TextRange, comments: &[TextRange], found: &mut Vec<Allow>) {
     let written = comment.text(text);
-    let inside = written.trim_start_matches(['/', '*', '!']).trim_start();
-    let Some(rest) = inside.strip_prefix(ADDRESS) else {
+    let Some(rest) = addressed(written) else {
         return;
     };
     if is_run_specification(written) || begins_with(written, INDEPENDENT) {

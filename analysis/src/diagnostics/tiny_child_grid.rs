@@ -23,8 +23,8 @@ const DOC: &str = r#"Many child grids of a few threads each.
 
 ## What it does
 Finds launches of child grids that have fewer threads than a warp (or than `tiny-grid` in `gridfuse.toml` says), and that are
-done again and again: by many threads, by a thread of each warp or block, or in a loop. A grid that a single thread launches once,
-and one that is launched into the tail stream to run after its parent, are left alone. So is a grid that has to run behind another one
+launched again and again: by many threads, by a thread of each warp or block, or in a loop. A grid that a single thread launches once,
+and one that is launched into the tail stream to run after its parent, are left alone. So is a grid that has to run after another one
 which the thread has launched into the same stream: a thread can't wait for a grid, so it can't do that work itself.
 
 ## Why is this bad

@@ -104,12 +104,10 @@ fn unchecked_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Fi
     let kernel = facts.kernel_name.as_deref().unwrap_or("the child");
     vec![Finding {
         span: facts.span,
-        message: format!(
-            "nobody looks at the error of this launch of `{kernel}`{others}: a launch that fails is not noticed"
-        ),
+        message: format!("nobody checks this launch of `{kernel}`{others}: if it fails, nobody notices"),
         label: "may fail unnoticed".to_owned(),
         related,
-        help: Some("look at `cudaGetLastError()` behind the launch".to_owned()),
+        help: Some("look at `cudaGetLastError()` after the launch".to_owned()),
     }]
 }
 

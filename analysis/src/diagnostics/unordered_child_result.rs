@@ -20,9 +20,9 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"The parent reads what a child grid writes, and nothing orders the two.
 
 ## What it does
-Finds reads behind a launch of memory that the launched kernel writes, itself or by what it calls and launches: elements of an
+Finds reads, after a launch, of memory that the launched kernel writes, itself or by what it calls and launches: elements of an
 array or of a variable whose subscripts, as functions of the numbers of threads and blocks, may be equal. In a loop that launches, a
-read in front of the launch comes behind it in the next iteration: it is found where it is made in every iteration at the same place.
+read before the launch comes after it in the next iteration: it is found where it is made in every iteration at the same place.
 Launches into `cudaStreamTailLaunch` are left alone, and so are functions that synchronize with their children, which CUDA 12 took away.
 
 ## Why is this bad
@@ -45,7 +45,7 @@ __global__ void parent(const int* values, int n, int* result, float* mean) {
 ```
 
 ## Use instead
-Put what needs the result into a kernel of its own, and launch it behind the child in the same stream, or into
+Put what needs the result into a kernel of its own, and launch it after the child into the same stream, or into
 `cudaStreamTailLaunch`, where it runs after all other children.
 
 ```cuda
@@ -122,7 +122,7 @@ fn unordered_child_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
                 label: "the child may not have run yet".to_owned(),
                 related,
                 help: Some(
-                    "read it in a kernel that is launched behind the child in the same stream, or into `cudaStreamTailLaunch`"
+                    "read it in a kernel that is launched after the child into the same stream, or into `cudaStreamTailLaunch`"
                         .to_owned(),
                 ),
             });

@@ -19,7 +19,7 @@ pub(super) const KIND: Kind = Kind {
 const DOC: &str = r#"Child grids of different threads have blocks of different sizes.
 
 ## What it does
-Finds launches by many threads of a block whose block size or dynamic shared memory differs from thread to thread.
+Finds launches in which the threads of a block choose different block sizes, or different amounts of dynamic shared memory.
 
 ## Why is this bad
 Launches can be made into one only when their blocks are alike, so that no aggregation applies. Block sizes that follow the data are

@@ -29,6 +29,13 @@ pub struct SourceEdit {
     pub assumptions: Vec<Reason>,
 }
 
+impl SourceEdit {
+    /// Both leave the same texts behind, whatever they take for granted.
+    pub fn is_twin_of(&self, other: &SourceEdit) -> bool {
+        self.edits == other.edits && self.creates == other.creates
+    }
+}
+
 /// Why an edit can't be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditError {

@@ -85,7 +85,7 @@ impl Header {
                 let (name, defined) = still.unwrap_or((name, None));
                 edit.refuse(Reason {
                     text: format!(
-                        "{HEADER_NAME} would be included behind the macro `{name}`, a name that it uses itself"
+                        "{HEADER_NAME} would be included after the macro `{name}`, a name that it uses itself"
                     ),
                     place: defined,
                 });

@@ -179,11 +179,11 @@ pub fn refuse_unseen(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals
     }
     let text = if child.item == site.parent {
         format!(
-            "`{}` launches itself: a copy of it would have to stand in front of it",
+            "`{}` is recursive: a copy of it would have to stand above it",
             child.name
         )
     } else if child.file == site.file {
-        format!("`{}` is defined behind `{}`", child.name, site.parent_name())
+        format!("`{}` is defined below `{}`", child.name, site.parent_name())
     } else {
         let path = child.file.path(site.db).file_name().unwrap_or_default();
         format!(

@@ -287,7 +287,7 @@ impl<'db> Reading<'_, 'db> {
         if !lex::is_blank(&behind) {
             self.refusals.add(
                 format!(
-                    "`{}` behind the parameters of `{name}` is not understood",
+                    "gridfuse doesn't understand `{}` after the parameters of `{name}`",
                     behind.trim()
                 ),
                 at_name,

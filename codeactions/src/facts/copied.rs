@@ -499,7 +499,7 @@ impl<'db> Search<'_, 'db> {
             included_files(db, of.file).contains(&function.file)
         };
         if !visible {
-            return Err("is defined behind its caller");
+            return Err("is defined below its caller");
         }
         let member = function.item.signature(db).member;
         let scope = match name {

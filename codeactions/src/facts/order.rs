@@ -110,7 +110,7 @@ fn assumptions(site: &Site<'_>) -> Vec<Assumption> {
     if !single {
         let text = format!(
             "grids of `{child}` are independent of each other: those that different threads of a block launch (the NULL \
-             stream runs them one after the other)"
+             stream runs them one at a time)"
         );
         assume(text, known.map(|k| &k.threads), true);
     } else if takes_flat_blocks(site.db, site.id) {

@@ -25,7 +25,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 
 const DOC: &str = r#"Lets the threads of a warp that are at the same atomic operation of the child together combine their values first, and one of them do it
 for all: where every thread of a child grid adds to the same place, as in the sum over the neighbours of one vertex, the operations go one
-after the other, and a warp does one of them instead of 32.
+at a time, and a warp does one of them instead of 32.
 
 The result is the same to the last bit: whole numbers are combined (by the instruction `redux.sync`, on GPUs that have it), and
 floating-point numbers, whose sum depends on the order, are added as before. Threads whose places differ do their operations as before, too,

@@ -21,12 +21,12 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 };
 
 const DOC: &str = r#"Collects all child grids that a grid of the parent kernel launches, as [aggregate-grid](aggregate-grid.md) does, and runs them by a
-grid that the host launches into the same stream, right behind the parent. Nothing is launched by the device, and nobody waits: neither
+grid that the host launches into the same stream, right after the parent. Nothing is launched by the device, and nobody waits: neither
 the host for the parent, as with [aggregate-grid-host](aggregate-grid-host.md), nor the threads of the parent for each other, to know
 which is the last one. A kernel that has no launch in its code starts sooner, and one that launches nothing pays nothing.
 
 The host doesn't know what the parent will have collected. So it launches as many blocks of the child as the GPU can run at a time.
-Each of them runs its share of the collected blocks, one after the other, and finds out for each which launch it belongs to. If nothing
+Each of them runs its share of the collected blocks, one at a time, and finds out for each which launch it belongs to. If nothing
 was collected, they end at once.
 
 Of a child whose threads have nothing to do with each other (no barrier, no shared memory, no exchange within a warp), and do nothing from

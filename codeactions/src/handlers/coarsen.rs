@@ -54,7 +54,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Launches a child grid with fewer blocks, each of which does the work of several blocks of the original grid, one after the other.
+const DOC: &str = r#"Launches a child grid with fewer blocks, each of which does the work of several blocks of the original grid, one at a time.
 
 The child's body becomes a device function that can run as any block of any grid; the coarsened kernel is a loop over blocks. The
 original grid is passed as an argument, so the body sees the block and grid indices that it would have seen. Grids of two and
@@ -74,7 +74,7 @@ fewer blocks make it slower.
 
 A block that uses shared memory waits at a barrier before it begins with the next one.
 
-Apply it in front of `aggregate-*` and behind `threshold`.
+Apply it before `aggregate-*` and after `threshold`.
 
 ## Before
 ```cuda
@@ -95,7 +95,7 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
 ```cuda
 #include "gridfuse.cuh"
 
-// A block of expand_coarsened does the work of so many blocks of expand, one after the other.
+// A block of expand_coarsened does the work of so many blocks of expand, one at a time.
 constexpr int kExpandCoarsening = 4;
 
 __device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
@@ -304,7 +304,7 @@ fn generate<'db>(
     let wanted = format!("{}_coarsened", child.name);
     let comment = |kernel: &str| match amount {
         Amount::Factor(_) => format!(
-            "// A block of {kernel} does the work of so many blocks of {}, one after the other.",
+            "// A block of {kernel} does the work of so many blocks of {}, one at a time.",
             child.name
         ),
         Amount::Blocks(_) => {

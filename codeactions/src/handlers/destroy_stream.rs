@@ -29,7 +29,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Adds `cudaStreamDestroy` behind the last launch into a stream that a thread has created.
+const DOC: &str = r#"Adds `cudaStreamDestroy` after the last launch into a stream that a thread has created.
 
 The launched grids run all the same; only the handle is given back.
 

@@ -26,7 +26,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 
 const DOC: &str = r#"Launches child grids into `cudaStreamFireAndForget` rather than the NULL stream.
 
-Grids that the threads of one block launch into the NULL stream run one after the other. A fire-and-forget launch orders a
+Grids that the threads of one block launch into the NULL stream run one at a time. A fire-and-forget launch orders a
 grid with nothing: it starts as soon as there is room. The parent grid still isn't complete before its children are.
 
 ## Needs

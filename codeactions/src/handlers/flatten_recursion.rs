@@ -80,8 +80,8 @@ another size than that of the first grid or has more dynamic shared memory, and 
   flattened kernel goes without it.
 - A launch by the host that can be changed.
 
-It assumes that grids that the NULL stream would run one after the other are independent of each other, unless that is proven. Where
-another kernel is launched into the NULL stream behind the recursive launch (as to merge what the recursion has sorted) that is
+It assumes that grids that the NULL stream would run one at a time are independent of each other, unless that is proven. Where
+another kernel is launched into the NULL stream after the recursive launch (as to merge what the recursion has sorted) that is
 refused.
 
 ## Why it can't hang
@@ -97,7 +97,7 @@ block whose record isn't there yet waits for it, and looks from time to time whe
 - The number of records that aren't done counts those that are being run. It comes to nothing only when no block can add one.
 - Launches that go out by themselves are waited for by nobody.
 
-A record is written before its place is marked as full, with a fence in between, and read behind another one: a block sees
+A record is written before its place is marked as full, with a fence in between, and read after another one: a block sees
 what the thread that launched it had written or seen. This is the order that a launch gives, too.
 
 ## Before
@@ -271,7 +271,7 @@ fn refuse_kernel<'db>(
                 };
                 if sites.iter().any(|site| follows(&site)) {
                     refusals.add(
-                        format!("the NULL stream runs this behind a grid of `{name}`, with all that it launches"),
+                        format!("the NULL stream runs this after a grid of `{name}`, with all that it launches"),
                         place,
                     );
                 }

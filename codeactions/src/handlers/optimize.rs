@@ -40,11 +40,11 @@ a block is, whether a thread of the child has much to do. Its numbers come from 
 ([measurements](../measurements.md)):
 
 - What can be collected is: a child grid costs about 0.8 µs, one that is collected some 20 bytes.
-- What runs it is launched by the host behind the parent ([aggregate-grid-stream](aggregate-grid-stream.md)), where that can be and a
+- What runs it is launched by the host right after the parent ([aggregate-grid-stream](aggregate-grid-stream.md)), where that can be and a
   thread has no more than four launches, as memory is set aside for all of them. Then nothing else is done: neither a threshold nor
   coarsening would save a launch.
 - Otherwise all launches of a grid become one, except where the parent has only one block. The host launches it where it waits for the
-  parent anyway, right behind the launch, and where no child grids are run in the launching thread.
+  parent anyway, right after the launch, and where no child grids are run in the launching thread.
 - There, child grids of fewer than 32 threads run in the launching thread, if they differ in size and a thread of the child has little to
   do: it doesn't loop, and calls nothing that loops or computes logarithms and the like. Not where a thread launches in a loop, as the
   other lanes of its warp would wait for each of these grids.

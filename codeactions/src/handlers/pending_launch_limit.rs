@@ -197,7 +197,7 @@ fn raise(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     let rest = host.text.get(open..style::line_end(&host.text, open)).unwrap_or("");
     if !rest.trim().is_empty() {
         return Err(refuse(
-            "the function's first statement stands behind its brace",
+            "the function's first statement stands on the line of its brace",
             Some(host.here()),
         ));
     }

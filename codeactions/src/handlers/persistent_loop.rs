@@ -58,7 +58,7 @@ What it saves is the launch of each iteration. That is most of the time where an
 blocks as the device runs at a time, handing them out takes about as long as a launch, and the gain is small or none: measure it.
 
 A launch is never lost. One whose block is of another size than that of the first grid, or has more dynamic shared memory, is done
-as before, and so are all behind it. `gridfuse::direct_launches()` counts those. Grids may be of different sizes.
+as before, and so are all after it. `gridfuse::direct_launches()` counts those. Grids may be of different sizes.
 
 ## Needs
 - A kernel with a launch of itself into `cudaStreamTailLaunch` in its own body, not in a loop, by one thread of the grid (of the

@@ -23,13 +23,13 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 const DOC: &str = r#"Makes one grid of a kernel of one block that launches itself again, as scans do that go over their data tile by tile. Each launch
 becomes a link of a chain. The host launches many blocks; each runs one link after the other. A link begins when the one before
 launches it: then that one writes down the arguments that differ, and a flag (release); the block of the next one waits for this (acquire). What
-a link does behind the launch goes on beside the next link, as before.
+a link does after the launch goes on beside the next link, as before.
 
 The chain may be of any length. One of launches inside each other breaks off where more of them are pending than may be (2048, if
 the program doesn't set `cudaLimitDevRuntimePendingLaunchCount`; CUDA's documentation allows 24).
 
 The dissertation has promotion (the next link is launched when a link begins, and waits) and, beyond that, aggregation of promoted
-kernels (so many links are launched at once, those behind the end of the chain give up, and the last one launches as many again). Blocks that
+kernels (so many links are launched at once, those after the end of the chain give up, and the last one launches as many again). Blocks that
 take one link after the other do both, and no pool has to be launched: here, the two are one.
 
 ## Why it can't hang

@@ -26,7 +26,7 @@ time, adding up what they have said, until one knows its own value. So the links
 length of the chain times the time that it takes to pass something on.
 
 Where nothing at all is passed on (a link only must not begin before the one before has read its data), it is used in the same way: a link
-goes on behind the point where all before it have passed it.
+goes on after the point where all before it have passed it.
 
 The order in which values are combined is another one, and depends on which links know their values when others look. That changes nothing
 for sums of integers, and for the largest or smallest. Sums of `float`s and `double`s are rounded otherwise, and in each run otherwise: whether that is
@@ -36,7 +36,7 @@ all right is for you to say (it is an assumption); with `promote-overlap` they s
 Blocks take the numbers of links when they run, one number after the other. So a link that waits has before it only links whose blocks
 run or have run; the first of those that aren't done waits for nobody, and gets on as every running block of a grid does (compute
 capability 7.0 or newer: also where threads of its warp wait). It makes no difference how many blocks are resident: one is enough. What links have said stands in a ring; a link that would
-write over what others may still look at waits for links further before, which wait for nothing behind.
+write over what others may still look at waits for links further before, which wait for nothing that comes later.
 Nothing is launched by the device any more, so it doesn't matter when, or whether, children of a running kernel run either.
 
 ## Needs
@@ -51,7 +51,7 @@ Nothing is launched by the device any more, so it doesn't matter when, or whethe
 - What `promote-overlap` needs. At most one argument is known only when the link before has run: a parameter of an integer type of 32 or
   64 bits, or `float` or `double`, plus, or `max`, `min`, `fmax`, `fmin`… with, what the first thread of the link has computed (of the
   same type; sums may add integers of any size).
-- The launch comes directly behind what runs early, by the first thread of the block.
+- The launch comes directly after what runs early, by the first thread of the block.
 
 ## Before
 ```cuda

@@ -28,10 +28,10 @@ at all: no link begins that the original wouldn't have launched.
 
 What may run early is what stands at the front of the kernel, up to the first statement that uses an argument that is known only when the
 link before has run, or that writes memory that others see. Nothing that it reads is written before the launch by any link. What a link
-writes behind the launch is in no order with the next link in the original either, so a program without races doesn't read it there.
+writes after the launch is in no order with the next link in the original either, so a program without races doesn't read it there.
 
 ## What only you know
-A statement in front of which (or behind which, on its first line) a comment `// gridfuse: independent` stands runs early although it
+A statement above which (or at the end of whose first line) a comment `// gridfuse: independent` stands runs early although it
 writes memory, or calls what isn't known. Statements that read need the comment where a link writes memory before the launch.
 The comment says: this statement touches no memory that other links of the chain write, and writes none that they touch. What is
 taken for granted for it is shown with the line of the comment. It is refused where it can't be: the statement needs what the link before has to say,

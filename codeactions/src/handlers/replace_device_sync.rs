@@ -37,8 +37,8 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 
 const DOC: &str = r#"Makes a kernel that waits for its children by `cudaDeviceSynchronize()` one that CUDA 12 and later compile.
 
-Where nothing behind the wait needs it, the wait goes away: what follows touches no memory that the children write and writes none
-that they read, in later iterations as well, and what it launches, it launches behind them into the same stream, the NULL stream
+Where nothing after the wait needs it, the wait goes away: what follows touches no memory that the children write and writes none
+that they read, in later iterations as well, and what it launches, it launches after them into the same stream, the NULL stream
 of the block.
 
 Else what follows becomes a kernel of its own, launched by one thread into `cudaStreamTailLaunch` with the parent's grid and block
@@ -53,7 +53,7 @@ Where the value of the wait is used, errors of launches are asked for in its pla
 - The wait stands in a kernel. No spinning on memory, no launches in functions that it calls.
 - For the wait to go: no memory fence, by which other grids could be told that the children are done.
 - For a kernel of its own: the wait is a statement outside of loops, and every thread that comes to what follows comes from the
-  same place. Shared memory that is filled before is not read behind; what differs between threads can be computed again.
+  same place. Shared memory that is filled before is not read after it; what differs between threads can be computed again.
 
 Without the wait, launches that follow pile up where it held them back; and where device code launches the parent, each of its
 grids has one more grid pending. Unless it is clear that they are fewer than `cudaLimitDevRuntimePendingLaunchCount` (2048, if it
@@ -147,7 +147,7 @@ fn needs(wait: &Wait<'_>, waited: &Waited<'_>) -> Vec<Reason> {
             let (first, place) = touch(wait, child);
             add(format!("what follows needs the wait: {first}"), place);
             let (second, place) = touch(wait, parent);
-            add(format!("and behind the wait, {second}"), place);
+            add(format!("and after the wait, {second}"), place);
         }
         Dependence::Unknown(doubt) => {
             let place = doubt
@@ -222,7 +222,7 @@ fn pile_up(wait: &Wait<'_>, waited: &Waited<'_>) -> Option<Reason> {
         return None;
     }
     let why = format!(
-        "without the wait those that `{}` launches one after the other pile up",
+        "without the wait the grids that `{}` launches one at a time pile up",
         wait.kernel()
     );
     Some(Reason {

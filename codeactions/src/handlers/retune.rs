@@ -163,7 +163,7 @@ pub(super) const GRID_STREAM: Rewrite = Rewrite {
     id: "retune-grid-stream",
     title: "Run collected grids right after the parent",
     doc: doc!(
-        "per grid and runs them behind the parent",
+        "per grid and runs them right after the parent",
         "aggregate-grid-stream",
         "PerGrid",
         "grid",

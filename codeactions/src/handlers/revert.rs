@@ -20,7 +20,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold` and `serialize` have made of a launch, one after the other: the launch stands there again,
+const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold` and `serialize` have made of a launch, the last one first: the launch stands there again,
 kernels, functions and constants that nothing else uses are gone, and so are the arena and the include.
 
 What was collected, or runs in the launching thread, becomes launches into the NULL stream, whatever stream they had before. The result is checked: each step is done
@@ -29,7 +29,7 @@ only if the rewrite, applied to what comes out, gives what is there now, white s
 ## Needs
 - Generated code that has not been edited. (The bodies of kernels may have been.)
 
-Code that was written behind it since may need the order in which things happen now: it uses what a grid that ran in the launching thread has computed, or
+Code that was written after it since may need the order in which things happen now: it uses what a grid that ran in the launching thread has computed, or
 changes what a collected one will read. Where that isn't excluded, `revert` says what it assumes.
 
 ## Before

@@ -232,7 +232,7 @@ fn the_header_goes_in_front_of_macros_with_its_names() {
 #include <cstdio>
 {text}"#
         ),
-        "gridfuse.cuh would be included behind the macro `T`, a name that it uses itself",
+        "gridfuse.cuh would be included after the macro `T`, a name that it uses itself",
     );
 }
 

@@ -194,9 +194,9 @@ fn what_cannot_be_copied() {
     let circle = r#"__device__ int b(int n);
 __device__ int a(int n) { return n ? b(n - 1) : blockIdx.x; }
 __device__ int b(int n) { return n ? a(n - 1) : 0; }"#;
-    refuse(circle, "a(3)", "is defined behind its caller");
+    refuse(circle, "a(3)", "is defined below its caller");
     let behind = format!("__device__ int id();\n{}{ID}\n", program("", "id()"));
-    refuses(BLOCK, &behind, &of("is defined behind its caller"));
+    refuses(BLOCK, &behind, &of("is defined below its caller"));
     let main = format!("#include \"grid.cuh\"\n{}", program("", "id()"));
     refuses_files(
         BLOCK,

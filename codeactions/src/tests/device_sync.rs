@@ -834,3 +834,19 @@ fn addresses_in_numbers() {
         becomes(&with(value), "1, 1", &["parent_after_child"]);
     }
 }
+
+/// What follows the children of a kernel that launches itself isn't called after it twice.
+#[test]
+fn names_do_not_repeat() {
+    let program = r#"__global__ void sort(int* __restrict__ out, int* __restrict__ sums, int n) {
+    if (n > 1 && threadIdx.x == 0) sort<<<1, 32>>>(out, sums, n / 2);
+    $0cudaDeviceSynchronize();
+    if (threadIdx.x == 0) sums[n] = out[n] + sums[n / 2];
+}
+
+void run(int* out, int* sums, int n) { sort<<<1, 32>>>(out, sums, n); }
+"#;
+    let (new, _) = fix(ID, program, &[]).unwrap_or_else(|reasons| panic!("refused: {reasons:#?}"));
+    assert!(new.contains("sort_after_children<<<"), "{new}");
+    assert!(!new.contains("sort_after_sort"), "{new}");
+}

@@ -136,7 +136,7 @@ fn the_order_of_the_null_stream_is_assumed_away() {
             r#"walk<<<1, 32>>>(next, out, node + 1, depth);
         other<<<1, 1>>>(out);"#,
         ),
-        "the NULL stream runs this behind a grid of `walk`",
+        "the NULL stream runs this after a grid of `walk`",
     );
     let either = r#"if (node > 5) walk<<<1, 32>>>(next, out, node + 1, depth);
         else other<<<1, 1>>>(out);"#;
@@ -152,7 +152,7 @@ fn the_order_of_the_null_stream_is_assumed_away() {
     refuses(
         ID,
         &program(&looped),
-        "the NULL stream runs this behind a grid of `walk`",
+        "the NULL stream runs this after a grid of `walk`",
     );
     let inside = either.replace("walk<<<", "for (int k = 0; k < 2; ++k) walk<<<");
     rewrite(ID, &program(&inside)).has(&["else other<<<1, 1>>>(out);"]);

@@ -385,7 +385,7 @@ __global__ void parent(int* out, int n) { child<<<1, 32>>>(out, n); }
 __global__ void parent(int* out) { child<<<1, 32>>>(out); }
 __global__ void child(int* out) { out[0] = 1; }
 "#,
-        "is defined behind `parent`",
+        "is defined below `parent`",
     );
 }
 

@@ -266,6 +266,11 @@ fn split_at_barriers<'a, 'db>(
 
 fn refuse_child(site: &Site<'_>, child: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
     let name = &child.name;
+    if child.item == site.parent {
+        // That says all: its copies, its launches and where it stands are the same reason in other words.
+        refusals.add(format!("`{name}` is recursive"), Some(child.place()));
+        return;
+    }
     movable::refuse_to_outline(child, Form::Thread, &[], effects, refusals);
     target::refuse_unseen(site, child, refusals);
     // An earlier rewrite has moved the body.

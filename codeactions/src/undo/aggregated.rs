@@ -91,6 +91,20 @@ fn peeled<'db>(
     let file = parent.file(db);
     let text = file.text(db);
     let own = place(db, parent).range;
+    // What is collected launches more: the collector goes to functions that kernels' bodies have moved to.
+    let takes_it = parent
+        .signature(db)
+        .params_span
+        .shift(parent.start(db))
+        .text(&text)
+        .contains("gridfuse::Aggregator<");
+    if takes_it || source(db, parent).contains("gridfuse::NestedBatch<") {
+        *why = Some(format!(
+            "what `{}` launches, launches more: gridfuse can't take back yet that this is collected",
+            unqualified(parent.name(db))
+        ));
+        return None;
+    }
     let tokens: Vec<Token> = lex::code_tokens_of(db, file)
         .iter()
         .copied()

@@ -44,7 +44,7 @@ pub fn assumed(
     let behind = after(db, function).get(launch as usize).map(|after| &after.dependence);
     let assumed = |what: String| Reason {
         text: format!(
-            "{what} (its grid may come at another time than now: before the rest of `{parent}`, beside it or behind it)"
+            "{what} (its grid may come at another time than now: before the rest of `{parent}`, beside it or after it)"
         ),
         place: Some(place),
     };
@@ -62,7 +62,7 @@ pub fn assumed(
     };
     let own = match behind {
         Some(Dependence::Conflict(theirs, ours)) => Some(assumed(format!(
-            "`{parent}` doesn't need `{child}` to be done behind the launch; but there {}",
+            "`{parent}` doesn't need `{child}` to be done after the launch; but there {}",
             used(theirs, ours)
         ))),
         Some(Dependence::Unknown(_)) => {
@@ -71,7 +71,7 @@ pub fn assumed(
                 false => format!("neither `{parent}` nor what calls it uses"),
             };
             Some(assumed(format!(
-                "behind the launch, {who} what `{child}` computes nor changes what it reads"
+                "after the launch, {who} what `{child}` computes nor changes what it reads"
             )))
         }
         None | Some(Dependence::None(_)) => beside(db, function, launch).map(|(theirs, ours)| {

@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use clap::Args;
+use gridfuse_analysis::base::db::{Database, SourceFile};
+use gridfuse_analysis::hir::items::items;
 
 use super::fitted_table::FittedTable;
 use super::output::{count, json};
 use super::project::{Project, located};
 use super::site::{At, launches_at, list_places, split_location};
 use super::{CLEAN, CliResult, Format, Includes};
-use crate::describe::{dependence_rows, launchers, recursion, told_rewrites};
+use crate::collected::collectors;
+use crate::describe::{Describe, dependence_rows, launchers, recursion, told_rewrites};
 use crate::glance::{Glance, glance};
-use crate::launches::{LaunchSite, in_file};
+use crate::launches::{LaunchSite, in_file, place_in};
 use crate::schema::{self, ExplainReport, Launch, Note, Operand, Place, Uniformity};
 
 /// Arguments of `explain`.
@@ -36,7 +39,7 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
     let (path, at) = split_location(&args.location);
     if at.is_some() && args.at.is_some() {
         return Err(
-            "the line is named twice: leave --at out, or what stands behind the file"
+            "the line is named twice: leave --at out, or the line after the file's name"
                 .to_owned()
                 .into(),
         );
@@ -57,8 +60,10 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
             Some(at) => launches_at(db, file, at),
             None => in_file(db, file),
         };
+        let collected = collected_at(db, describe, file, at);
         if let Some(at) = at
             && sites.is_empty()
+            && collected.is_empty()
         {
             return Err(match list_places(db, &in_file(db, file)) {
                 none if none.is_empty() => format!("no kernel launch at {name}:{at}: the file has none"),
@@ -86,7 +91,10 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
             text(launch, out)?;
             writeln!(out)?;
         }
-        if launches.is_empty() {
+        for launch in &collected {
+            launch.text(&name, out)?;
+        }
+        if launches.is_empty() && collected.is_empty() {
             writeln!(out, "{name}: no kernel launches another")?;
         }
         if total > launches.len() {
@@ -99,6 +107,74 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
         }
         Ok(CLEAN)
     })
+}
+
+/// A launch that a rewrite has made a call of a collector.
+struct CollectedLaunch {
+    place: Place,
+    text: String,
+    child: schema::Function,
+    parent: schema::Function,
+    group: &'static str,
+    alike: usize,
+}
+
+/// The collected launches of a file, or of a line.
+fn collected_at(db: &Database, describe: &Describe<'_>, file: SourceFile, at: Option<At>) -> Vec<CollectedLaunch> {
+    let mut found = Vec::new();
+    for function in &items(db, file).functions {
+        for collector in collectors(db, *function) {
+            for launch in &collector.launches {
+                let range = place_in(db, *function, *launch);
+                let place = describe.place(range);
+                let lines = place.start.line..=place.end.line;
+                if at.is_none_or(|at| lines.contains(&at.line)) {
+                    found.push(CollectedLaunch {
+                        text: describe.text(range),
+                        place,
+                        child: describe.function(collector.child),
+                        parent: describe.function(*function),
+                        group: collector.group(),
+                        alike: collector.launches.len(),
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+impl CollectedLaunch {
+    fn text(&self, file: &str, out: &mut dyn Write) -> std::io::Result<()> {
+        let (child, parent) = (&self.child, &self.parent);
+        let together = match self.alike {
+            1 => String::new(),
+            several => format!(
+                ", together with those of {}",
+                count(several - 1, "other line", "other lines")
+            ),
+        };
+        writeln!(out, "{}: {}", at(&self.place), self.text)?;
+        writeln!(
+            out,
+            "  answer      collected per {}: one grid runs all grids of `{}` that a {} launches here{together}",
+            self.group, child.name, self.group
+        )?;
+        let line = format!("{}:{}", self.place.start.line, self.place.start.column);
+        writeln!(
+            out,
+            "  command     gridfuse rewrite {} --at {line} --apply revert",
+            super::output::shell(&[file.to_owned()])
+        )?;
+        writeln!(out, "  child       {} ({})", child.name, at(&child.place))?;
+        writeln!(
+            out,
+            "  parent      {} {} ({})\n",
+            parent.kind,
+            parent.name,
+            at(&parent.place)
+        )
+    }
 }
 
 fn at(place: &Place) -> String {
@@ -151,7 +227,7 @@ fn text(launch: &Launch, out: &mut dyn Write) -> std::io::Result<()> {
         parent.name,
         at(&parent.place)
     )?;
-    writeln!(out, "  launched by {}", launchers(launch.launchers))?;
+    writeln!(out, "  launched by {}", launchers(launch.who))?;
     let cause = whys(&launch.divergence, home).join("; ");
     let because = if cause.is_empty() {
         String::new()

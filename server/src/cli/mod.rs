@@ -80,7 +80,7 @@ enum Command {
     Measure(measure::MeasureArgs),
     /// Search the threshold, the coarsening factor and the granularity that are fastest on the GPU that is there
     Tune(tune::TuneArgs),
-    /// Clean up behind a measurement that is killed
+    /// Clean up after a measurement that is killed
     #[cfg(unix)]
     #[command(hide = true, name = crate::measure::guard::COMMAND)]
     Guard,

@@ -5,12 +5,12 @@ use gridfuse_analysis::base::place::FileRange;
 
 use crate::line_index::line_index;
 
-/// First character and the one behind the last.
+/// First character and the one after the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CharRegion {
     /// Line and column of the first character.
     pub start: (u32, u32),
-    /// Line and column behind the last character.
+    /// Line and column after the last character.
     pub end: (u32, u32),
 }
 

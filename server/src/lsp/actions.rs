@@ -394,9 +394,9 @@ fn of_launch(
             if !mends.is_empty() {
                 action.kind = Some(kind_of(rewrite, fixes));
                 action.diagnostics = Some(mends.iter().map(|d| snapshot.diagnostic(d)).collect());
-                let best = preferred == Some(rewrite.id);
-                action.is_preferred = (best && snapshot.session.preferred_actions).then_some(true);
             }
+            let best = preferred == Some(rewrite.id);
+            action.is_preferred = (best && snapshot.session.preferred_actions).then_some(true);
             let edit = rewrite.edit(db, site.id, &Options::default());
             let result = edit.ok().as_ref().map(result_of);
             Some(Offer { action, result })

@@ -36,13 +36,35 @@ impl Bound {
     pub(super) fn factor(&self) -> String {
         let text = self.to_string();
         let product = |c: char| c.is_ascii_alphanumeric() || "_.*[] ".contains(c);
-        let enclosed = text.starts_with('(') && matching_parenthesis(&text) == Some(text.len() - 1);
-        if text.chars().all(product) || enclosed {
+        if text.chars().all(product) || is_enclosed(&text) {
             text
         } else {
             format!("({text})")
         }
     }
+}
+
+/// The text as a summand: in parentheses where an operator in it binds less than a sum.
+pub(super) fn summand(text: &str) -> String {
+    let weak = ["?", "<", ">", "==", "!=", "&", "|", "^", "=", ","];
+    match weak.iter().any(|operator| text.contains(operator)) && !is_enclosed(text) {
+        true => format!("({text})"),
+        false => text.to_owned(),
+    }
+}
+
+/// The text as what something is divided by: in parentheses unless it is a name, a number or enclosed.
+pub(super) fn divisor(text: &str) -> String {
+    let atom = |c: char| c.is_ascii_alphanumeric() || "_.[]:".contains(c);
+    match text.chars().all(atom) || is_enclosed(text) {
+        true => text.to_owned(),
+        false => format!("({text})"),
+    }
+}
+
+/// One pair of parentheses is around it all.
+fn is_enclosed(text: &str) -> bool {
+    text.starts_with('(') && matching_parenthesis(text) == Some(text.len() - 1)
 }
 
 /// Index of the parenthesis that closes the first character.

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::amount::{Amount, Bound};
+use super::amount::{Amount, Bound, divisor, summand};
 use super::config::{constant_value, is_signed};
 use super::pins::Pins;
 use super::places::{Places, statement_places};
+use super::shared_loops::{Shared, Sharing, shared_loop};
 use super::{Child, Extent, LaunchFacts, LaunchId, Launchers, launches, who_launches};
 use crate::base::budget::CALLEES;
 use crate::base::db::Db;
@@ -201,8 +202,28 @@ impl<'db> Counter<'_, 'db> {
             Launchers::OnePerBlock => (one, blocks),
             Launchers::OnePerGrid | Launchers::Host => (one.clone(), one),
         };
-        let per_block = launching.times(&in_block);
-        let per_grid = per_block.times(&of_grid);
+        let mut per_block = launching.times(&in_block);
+        let mut per_grid = per_block.times(&of_grid);
+        // What threads share, each does a part of: all together do it once.
+        let shared = loops.iter().find_map(|l| Some((*l, self.shared(*l)?)));
+        if let Some((stmt, shared)) = shared.filter(|_| launching.at_most != Bound::Unbounded) {
+            let others = loops.iter().filter(|l| **l != stmt);
+            let others = others.fold(Bound::Constant(1), |n, l| n.times(&self.trips(*l, facts.expr).at_most));
+            let all = self.limit(shared).times(&others);
+            match (shared.sharing, who) {
+                (Sharing::Threads, Launchers::ManyThreads) => per_grid.at_most = all,
+                (Sharing::Blocks, Launchers::ManyThreads | Launchers::OnePerWarp | Launchers::OnePerBlock) => {
+                    per_grid.at_most = all.times(&in_block.at_most);
+                }
+                (Sharing::BlockThreads, Launchers::ManyThreads) => {
+                    per_block.at_most = all;
+                    per_grid = per_block.times(&of_grid);
+                }
+                _ => {}
+            }
+            per_block.at_least = 0;
+            per_grid.at_least = 0;
+        }
         let child_threads = self.threads_of(&facts.grid, &facts.block);
         LaunchCount {
             per_thread: guarded(launching, pinned),
@@ -386,6 +407,33 @@ impl<'db> Counter<'_, 'db> {
         }
     }
 
+    /// How the iterations of a loop that is counted are shared.
+    fn shared(&self, stmt: StmtId) -> Option<Shared> {
+        let StmtKind::For {
+            init: Some(init),
+            cond: Some(cond),
+            step: Some(step),
+            body: inner,
+        } = self.body.stmt(stmt).kind
+        else {
+            return None;
+        };
+        self.counted(stmt, init, cond, step, inner)?;
+        self.shared_loop(stmt)
+    }
+
+    fn shared_loop(&self, stmt: StmtId) -> Option<Shared> {
+        shared_loop(self.db, self.function, self.body, stmt)
+    }
+
+    /// How many iterations a shared loop has in all.
+    fn limit(&self, shared: Shared) -> Bound {
+        match self.constant(shared.limit).map(u64::try_from) {
+            Some(Ok(n)) => Bound::Constant(n),
+            _ => Bound::Symbolic(self.source(shared.limit)),
+        }
+    }
+
     /// Iterations of `for (i = a; i < b; i += s)`, when nothing else changes `i`, and nothing changes `b` and `s`.
     fn counted(&self, stmt: StmtId, init: StmtId, cond: ExprId, step: ExprId, inner: StmtId) -> Option<Amount> {
         let body = self.body;
@@ -411,7 +459,7 @@ impl<'db> Counter<'_, 'db> {
             None if signature.template_types.contains(&ty.base) || ty.base == "auto" => None,
             None => return None,
         };
-        let (up, by, by_text) = self.step(step, variable)?;
+        let (up, by, mut by_text) = self.step(step, variable)?;
         let (op, limit) = match &body.expr(body.strip_parens(cond)).kind {
             ExprKind::Binary(op, a, b) if local(body, *a) == Some(variable) => (*op, *b),
             ExprKind::Binary(op, a, b) if local(body, *b) == Some(variable) => (mirrored(*op)?, *a),
@@ -453,16 +501,31 @@ impl<'db> Counter<'_, 'db> {
         if op == BinOp::Ne && counter.is_some_and(|(_, _, holds_all)| !holds_all) {
             return None;
         }
+        let shared = self.shared_loop(stmt);
+        if let Some(shared) = shared {
+            by_text = match shared.sharing {
+                Sharing::Threads => "gridDim.x * blockDim.x",
+                Sharing::Blocks => "gridDim.x",
+                Sharing::BlockThreads => "blockDim.x",
+            }
+            .to_owned();
+        }
         let mut text = match self.constant(low) {
-            Some(0) => self.source(high),
-            _ => format!("{} - {}", self.source(high), self.factor(low)),
+            // Rounded up, it is for the thread that begins first.
+            _ if shared.is_some() => summand(&self.source(high)),
+            Some(0) => summand(&self.source(high)),
+            _ => format!("{} - {}", summand(&self.source(high)), self.factor(low)),
         };
-        if inclusive {
-            text.push_str(" + 1");
+        // `a + b - 1` over `b` is the quotient, rounded up: the last iteration may be for less than a whole step.
+        let more = by.unwrap_or(0) - 1 + i128::from(inclusive);
+        match by {
+            Some(1) if !inclusive => {}
+            Some(_) => text.push_str(&format!(" + {more}")),
+            None if inclusive => text.push_str(&format!(" + {by_text}")),
+            None => text.push_str(&format!(" + {by_text} - 1")),
         }
         if by != Some(1) {
-            let dividend = Bound::Symbolic(text).factor();
-            text = format!("{dividend} / {by_text}");
+            text = format!("({text}) / {}", divisor(&by_text));
         }
         Some(Amount::up_to(Bound::Symbolic(text)))
     }

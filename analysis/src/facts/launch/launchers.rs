@@ -135,7 +135,7 @@ fn dimensions_in_sight<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> (Di
 /// Dimensions that blocks and grids have, or may have, in the launches of a kernel that are in sight. Whether there is a size among
 /// them of which nothing is known.
 #[salsa::tracked(returns(copy))]
-fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims, Dims, bool) {
+pub(super) fn launched_dimensions<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> (Dims, Dims, bool) {
     // It isn't known which of them is the grid's.
     let passed = several_where_passed(db, kernel);
     let (mut threads, mut blocks) = (passed, passed);

@@ -11,6 +11,7 @@ mod pins;
 mod places;
 mod recursion;
 mod shapes;
+mod shared_loops;
 mod site;
 mod size_code;
 mod threads;

@@ -411,14 +411,14 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 // An object that stands for a pointer.
                 let object = ty.pointers == 0 && ty.array.is_empty();
                 if ty.reference || ty.volatile || ty.complex || object && self.trust != Trust::Assumed {
-                    return self.varying(format!("loaded through {name}"), span);
+                    return self.varying(format!("read from `{name}`"), span);
                 }
                 // In a kernel, for its whole run; in a function, other threads may have written before it is called.
                 if parameter && self.kernel && ty.const_base && ty.restrict && ty.pointers == 1 {
-                    let read = self.value(Level::Grid, format!("loaded through {name}"), span);
+                    let read = self.value(Level::Grid, format!("read from `{name}`"), span);
                     return address.join(read);
                 }
-                let read = self.value(Level::Grid, format!("loaded through {name}"), span);
+                let read = self.value(Level::Grid, format!("read from `{name}`"), span);
                 let from = self.origins(e);
                 self.memory(address.join(read), class, &name, parameter && self.kernel, from, span)
             }
@@ -476,7 +476,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         span: Span,
     ) -> Value {
         if self.volatile_cast {
-            return self.varying(format!("loaded through {name}, which may be volatile"), span);
+            return self.varying(format!("read from `{name}`, which may be volatile"), span);
         }
         let clash = self
             .effects
@@ -490,10 +490,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
                 return self.settled(value, name, span);
             }
             if self.trust == Trust::Proved || from.meets(&self.written) {
-                return self.varying(
-                    format!("loaded through {name}, while this may write such memory"),
-                    write,
-                );
+                return self.varying(format!("read from `{name}`, which this may change"), write);
             }
             apart = ", nor does what the other parameters lead to overlap with it";
         }
@@ -513,7 +510,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         match self.shared.settled(block, step, b) {
             true => self.value(
                 Level::Block,
-                format!("read from the shared variable {name} behind a barrier"),
+                format!("read from the shared variable {name} after a barrier"),
                 span,
             ),
             false => self.varying(format!("{name} is in shared memory and may be written meanwhile"), span),
@@ -522,7 +519,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
 
     /// What is loaded from memory that the function writes, as long as no thread of the block does so meanwhile.
     fn settled(&mut self, value: Value, name: &str, span: Span) -> Value {
-        let read = self.value(Level::Block, format!("loaded through {name}"), span);
+        let read = self.value(Level::Block, format!("read from `{name}`"), span);
         self.assuming(
             value.join(read),
             format!("all threads of a block find the same in {name}: none of them writes it before all have read it"),

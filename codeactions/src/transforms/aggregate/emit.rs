@@ -322,7 +322,7 @@ impl<'db> Plan<'_, 'db> {
             let same_scope = scope(function.item.name(function.db)) == scope(child.item.name(child.db));
             if !same_scope || defaults || function.item.signature(function.db).extern_c {
                 refusals.add(
-                    format!("`{}` is defined behind `{}`", child.name, function.name()),
+                    format!("`{}` is defined below `{}`", child.name, function.name()),
                     Some(child.place()),
                 );
                 continue;

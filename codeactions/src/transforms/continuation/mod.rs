@@ -140,7 +140,8 @@ pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEd
         .collect();
     children.dedup();
     let child = match children.as_slice() {
-        [one] => one,
+        // `sort_after_sort` would say nothing.
+        [one] if *one != unqualified(&kernel.name) => one,
         _ => "children",
     };
     let name = names.fresh(&format!("{}_after_{child}", kernel.name));
@@ -179,7 +180,7 @@ impl<'a, 'db> Tail<'a, 'db> {
             }
         }
         let Some(outermost) = tail.levels.iter().rposition(|l| !l.rest().is_empty()) else {
-            return Err(tail.reason("nothing that could move stands behind the wait", wait.here()));
+            return Err(tail.reason("after the wait stands nothing that could move", wait.here()));
         };
         tail.outermost = outermost;
         for level in &tail.levels {

@@ -127,10 +127,7 @@ impl Tail<'_, '_> {
             Dependence::Unknown(doubt) => {
                 let read = self.reads.first().map_or(self.wait.call, |e| *e);
                 Err(self.at(
-                    format!(
-                        "that what is read here is still the same behind the wait isn't proven: {}",
-                        doubt.reason
-                    ),
+                    format!("what is read here may have changed after the wait: {}", doubt.reason),
                     body.expr(read).span,
                 ))
             }

@@ -15,8 +15,8 @@ impl Tail<'_, '_> {
         let (db, function) = (self.wait.db, self.wait.function);
         let behind = |what: String, place: FileRange| {
             let text = format!(
-                "{what} goes into the tail of the grid, where what follows the wait would run behind it and not before; put it behind \
-                 the wait"
+                "{what} goes into the tail of the grid, so what follows the wait would run after it and not before; put it after the \
+                 wait"
             );
             self.reason(text, place)
         };

@@ -98,7 +98,7 @@ impl<'db> Wait<'db> {
         let signature = self.function.signature(db);
         if !signature.kernel {
             refusals.add(
-                format!("`{kernel}` isn't a kernel, and what those that call it do behind the wait isn't known"),
+                format!("`{kernel}` isn't a kernel: what its callers do after the wait isn't known"),
                 Some(self.here()),
             );
         }

@@ -129,7 +129,7 @@ impl Layout {
             let name = &variable.name;
             let ty = &variable.ty;
             if !declared.contains_key(binding) {
-                return refuse(format!("`{name}` is declared under an #if and used behind a barrier"));
+                return refuse(format!("`{name}` is declared under an #if and used after a barrier"));
             }
             if ty.reference || ty.complex || ty.volatile || ty.base == "auto" || ty.text.contains("decltype") {
                 return refuse(format!(

@@ -325,7 +325,7 @@ fn refuse_body(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
         .count();
     if mentions > 1 {
         refusals.add(
-            format!("`{name}` mentions itself where it doesn't launch"),
+            format!("`{name}` names itself where it doesn't launch"),
             Some(kernel.place()),
         );
     }

@@ -118,7 +118,7 @@ pub fn sentence(error: CliError) -> String {
     }
 }
 
-/// Ctrl-C must not leave a program behind that keeps the GPU busy.
+/// Ctrl-C must not leave a program running that keeps the GPU busy.
 pub fn end_on_interrupt() {
     // Without a handler it's only less tidy.
     let _ = ctrlc::set_handler(|| {

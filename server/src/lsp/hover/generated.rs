@@ -97,7 +97,7 @@ fn runtime(name: &str) -> Option<String> {
             "Another granularity takes more than this word: `retune-grid`, `retune-block` and so on change all of it."
         }
         "followed_by" | "StreamArena" | "StreamBatch" | "kNotKnown" => {
-            "If a thread can launch more often than `followed_by` says (the number behind its kernel, or 1), the parent is stopped: \
+            "If a thread can launch more often than `followed_by` says (the number after its kernel, or 1), the parent is stopped: \
              nothing is lost in silence. Where `launch` is told what to do with what finds no room, the number (`kNotKnown`: some) is how \
              much room there is; `gridfuse::direct_launches()` counts what found none."
         }
@@ -182,7 +182,7 @@ fn aggregator(snapshot: &Snapshot, function: FunctionItem<'_>, name: &str) -> Op
     let declared: Vec<&str> = declared.split_whitespace().collect();
     let declared = declared.join(" ");
     let then = if declared.contains("PerGridInStream") {
-        "What the host has launched behind the kernel runs them all. In the braces stand the arguments that differ; \
+        "What the host has launched after the kernel runs them all. In the braces stand the arguments that differ; \
          `gridfuse::followed_by`, at the launch by the host, takes the others."
     } else {
         "When the last thread of the group leaves the kernel, one launch runs them all. In the braces stand the arguments that differ \
@@ -212,7 +212,7 @@ pub fn role(snapshot: &Snapshot, function: FunctionItem<'_>) -> Option<String> {
         return Some(
             "The aggregated form of a kernel: one grid of it runs many launches, `batch.for_each_block` gives each of them its blocks, \
              or `for_each_warp` its warps, as far as they have something to do. \
-             Its parameters behind the batch are the arguments that all these launches share. The kernel's code stands in the \
+             Its parameters after the batch are the arguments that all these launches share. The kernel's code stands in the \
              function that it calls."
                 .to_string(),
         );
@@ -235,7 +235,7 @@ pub fn role(snapshot: &Snapshot, function: FunctionItem<'_>) -> Option<String> {
         return Some(out);
     }
     text.contains("gridfuse::for_each_thread(").then(|| {
-        "Runs all threads of a child grid one after the other, in the calling thread: for grids that are too small to be worth a launch."
+        "Runs all threads of a child grid as a loop in the calling thread: for grids that are too small to be worth a launch."
             .to_string()
     })
 }

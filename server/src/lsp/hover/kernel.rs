@@ -1,7 +1,7 @@
 //! A kernel, or another function that launches, in Markdown: its head, who launches it, what it launches.
 
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_analysis::facts::launch::launch_counts;
+use gridfuse_analysis::facts::launch::{launch_counts, who_launches};
 use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::super::markdown::{code, describe, fenced, link, table};
@@ -82,7 +82,7 @@ fn launches_of(describe: &Describe<'_>, sites: &[LaunchSite<'_>], home: &str) ->
             vec![
                 code(launch.child.name.as_deref().unwrap_or("(computed)")),
                 link(&launch.place, home),
-                launchers(launch.launchers).to_string(),
+                launchers(launch.who).to_string(),
                 code(&launch.count.per_grid),
                 usable.join(", "),
             ]
@@ -107,7 +107,7 @@ fn launched_from(describe: &Describe<'_>, sites: &[LaunchSite<'_>], home: &str) 
             vec![
                 code(site.id.function.name(db)),
                 link(&describe.place(site.place), home),
-                launchers(site.facts.launchers).to_string(),
+                launchers(who_launches(db, site.id)).to_string(),
                 count.map_or_else(String::new, |count| code(&count.per_grid.to_string())),
             ]
         })

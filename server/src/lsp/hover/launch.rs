@@ -20,7 +20,7 @@ pub fn markdown(launch: &Launch, measured: &str, snapshot: &Snapshot) -> String 
     out.push_str(&format!(
         " in `{}`: {}, {} per grid\n\n",
         launch.parent.name,
-        launching(launch.launchers),
+        launching(launch.who),
         code(&launch.count.per_grid)
     ));
     if !launch.rewrites.is_empty() {
@@ -96,7 +96,7 @@ fn facts(launch: &Launch, home: &str) -> Vec<Vec<String>> {
         row("recursion", recursion(count));
     }
     let stream = match launch.stream {
-        "null" => "NULL: grids that threads of one block launch run one after the other".to_string(),
+        "null" => "NULL: grids that the threads of a block launch run one at a time".to_string(),
         "fire-and-forget" => "fire-and-forget: ordered with nothing".to_string(),
         "tail-launch" => "tail launch: after this grid and its other children".to_string(),
         other => other.to_string(),

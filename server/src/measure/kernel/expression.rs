@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
         let at = self.position();
         if self.take("(") {
             let mut inner = self.expression()?;
-            self.expect(")", "behind what stands in parentheses")?;
+            self.expect(")", "after what stands in parentheses")?;
             inner.at = at;
             return self.members(inner);
         }
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
         while self.take(".") {
             let at = self.position();
             let Some(name) = self.identifier() else {
-                return Err(Mistake::new(at, "expected a name behind `.`"));
+                return Err(Mistake::new(at, "expected a name after `.`"));
             };
             of = Expr {
                 at: of.at,

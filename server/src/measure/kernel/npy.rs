@@ -99,7 +99,7 @@ impl Npy {
             .map(|part| part.parse().map_err(|_| broken()))
             .collect::<Result<_, _>>()?;
         if field("fortran_order").is_some_and(|rest| rest.starts_with("True")) && shape.len() > 1 {
-            return Err("its columns stand behind each other: save numpy.ascontiguousarray(a)".to_owned());
+            return Err("it is stored by columns: save numpy.ascontiguousarray(a)".to_owned());
         }
         let count = shape.iter().try_fold(1u64, |count, side| count.checked_mul(*side));
         Ok(Npy {

@@ -166,7 +166,7 @@ fn read_comment(db: &dyn Db, file: SourceFile, text: &str, first: Token, last: T
     let kernel = named.or_else(|| name.clone()).ok_or_else(|| {
         broken(Mistake::new(
             at,
-            "no kernel stands behind this comment: name one, `run KERNEL<<<…>>>`",
+            "no kernel stands below this comment: name one, `run KERNEL<<<…>>>`",
         ))
     })?;
     read(&mut reader, kernel, source.clone()).map_err(broken)
@@ -225,7 +225,7 @@ fn read(reader: &mut Reader<'_>, kernel: String, source: Source) -> Result<Spec,
         true => Some(reader.expression()?),
         false => None,
     };
-    reader.expect(">>>", "behind the configuration")?;
+    reader.expect(">>>", "after the configuration")?;
     let mut definitions = Vec::new();
     loop {
         while reader.take(",") || reader.take(";") {}
@@ -255,14 +255,14 @@ fn definition(reader: &mut Reader<'_>) -> Result<Definition, Mistake> {
     let element = match reader.take("[") {
         true => {
             let index = reader.expression()?;
-            reader.expect("]", "behind the number of the element")?;
+            reader.expect("]", "after the number of the element")?;
             Some(index)
         }
         false => None,
     };
     reader.expect(
         "=",
-        &format!("behind `{name}` (other comments go behind an empty comment line)"),
+        &format!("after `{name}` (other comments go below an empty comment line)"),
     )?;
     let value = reader.expression()?;
     Ok(Definition {
@@ -285,7 +285,7 @@ pub fn of_manifest(runs: &KernelRuns, run: &KernelRun) -> Result<Spec, Box<Broke
         let mut reader = Reader::new(&written.text);
         let read = reader.expression().and_then(|value| match reader.is_done() {
             true => Ok(value),
-            false => Err(Mistake::new(0, format!("{} is left behind the value", reader.here()))),
+            false => Err(Mistake::new(0, format!("{} is left after the value", reader.here()))),
         });
         read.map_err(|mistake| {
             Box::new(Broken {

@@ -36,11 +36,11 @@ pub struct Cost {
     pub seconds: f64,
     /// Programs that were built, also those that were never run.
     pub builds: usize,
-    /// Seconds that the builds took, one after the other.
+    /// Seconds that the builds took in all.
     pub build_seconds: f64,
     /// Runs of programs.
     pub runs: usize,
-    /// Seconds that the runs took, one after the other: so long a GPU was taken up.
+    /// Seconds that the runs took in all: so long a GPU was taken up.
     pub run_seconds: f64,
 }
 

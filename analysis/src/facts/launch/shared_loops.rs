@@ -1,0 +1,136 @@
+//! Loops whose iterations threads share among them: `for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)`,
+//! a grid-stride loop, does each of its iterations once in the whole grid, however many threads there are.
+
+use super::config::through_variables;
+use super::launchers::launched_dimensions;
+use crate::base::db::Db;
+use crate::facts::uniformity::{Level, uniformity};
+use crate::hir::items::FunctionItem;
+use crate::hir::resolve::only_known_launches;
+use crate::hir::{BinOp, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
+
+/// Who shares the iterations of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// The threads of the grid.
+    Threads,
+    /// The blocks of the grid: each thread of a block does what its block does.
+    Blocks,
+    /// The threads of a block: each block does all of it.
+    BlockThreads,
+}
+
+/// A loop whose iterations are shared, each of which some thread (or block) does once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shared {
+    /// Who shares them.
+    pub sharing: Sharing,
+    /// They are numbered from 0 to this, without it.
+    pub limit: ExprId,
+}
+
+/// How the iterations of a loop are shared, if they are. That its variable changes by nothing but its step, the caller has seen.
+pub(super) fn shared_loop<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    stmt: StmtId,
+) -> Option<Shared> {
+    let StmtKind::For {
+        init: Some(init),
+        cond: Some(cond),
+        step: Some(step),
+        ..
+    } = body.stmt(stmt).kind
+    else {
+        return None;
+    };
+    let StmtKind::Decl(decls) = &body.stmt(init).kind else {
+        return None;
+    };
+    let [decl] = decls.as_slice() else { return None };
+    let is_variable = |expr: ExprId| matches!(body.expr(body.strip_parens(expr)).kind, ExprKind::Name(Name::Local(b)) if b == decl.binding);
+    let limit = match body.expr(body.strip_parens(cond)).kind {
+        ExprKind::Binary(BinOp::Lt, i, limit) | ExprKind::Binary(BinOp::Gt, limit, i) if is_variable(i) => limit,
+        _ => return None,
+    };
+    let by = match body.expr(body.strip_parens(step)).kind {
+        ExprKind::Assign {
+            op: Some(BinOp::Add),
+            place,
+            value,
+        } if is_variable(place) => value,
+        ExprKind::Assign { op: None, place, value } if is_variable(place) => {
+            match body.expr(body.strip_parens(value)).kind {
+                ExprKind::Binary(BinOp::Add, a, b) if is_variable(a) => b,
+                ExprKind::Binary(BinOp::Add, a, b) if is_variable(b) => a,
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    let seen = Seen { db, function, body };
+    let from = decl.init?;
+    use Builtin::{BlockDim, BlockIdx, GridDim, ThreadIdx};
+    let sharing = if seen.is_sum(from) && seen.is_product(by, GridDim, BlockDim) {
+        Sharing::Threads
+    } else if seen.is_x(from, BlockIdx) && seen.is_x(by, GridDim) {
+        Sharing::Blocks
+    } else if seen.is_x(from, ThreadIdx) && seen.is_x(by, BlockDim) {
+        Sharing::BlockThreads
+    } else {
+        return None;
+    };
+    // All who share have to agree on where it ends, and nobody else may be there, in another dimension.
+    let level = uniformity(db, function).exprs.get(&limit)?.level;
+    let (agreed, one) = (level <= Level::Grid, only_in_x(db, function));
+    let agreed = match sharing {
+        Sharing::BlockThreads => level <= Level::Block,
+        _ => agreed,
+    };
+    (agreed && one).then_some(Shared { sharing, limit })
+}
+
+/// All launches of a kernel are known, and none has more than one dimension.
+fn only_in_x<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let (threads, blocks, unclear) = launched_dimensions(db, function);
+    let flat = [threads, blocks].iter().all(|dims| !dims[1] && !dims[2]);
+    function.signature(db).kernel && only_known_launches(db, function) && flat && !unclear
+}
+
+/// Looks through variables and conversions.
+struct Seen<'a, 'db> {
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &'a Body,
+}
+
+impl Seen<'_, '_> {
+    fn value(&self, expr: ExprId) -> ExprId {
+        let found = through_variables(self.db, self.function, self.body, expr);
+        match self.body.expr(self.body.strip_parens(found)).kind {
+            ExprKind::Cast { operand, .. } => through_variables(self.db, self.function, self.body, operand),
+            _ => self.body.strip_parens(found),
+        }
+    }
+
+    fn is_x(&self, expr: ExprId, wanted: Builtin) -> bool {
+        let value = self.value(expr);
+        matches!(&self.body.expr(value).kind, ExprKind::Field { base, field, arrow: false }
+            if field == "x" && matches!(self.body.expr(*base).kind, ExprKind::Name(Name::Builtin(b)) if b == wanted))
+    }
+
+    fn is_product(&self, expr: ExprId, a: Builtin, b: Builtin) -> bool {
+        let value = self.value(expr);
+        matches!(self.body.expr(value).kind, ExprKind::Binary(BinOp::Mul, x, y)
+            if (self.is_x(x, a) && self.is_x(y, b)) || (self.is_x(x, b) && self.is_x(y, a)))
+    }
+
+    /// `blockIdx.x * blockDim.x + threadIdx.x` in any order.
+    fn is_sum(&self, expr: ExprId) -> bool {
+        let first = |e: ExprId| self.is_product(e, Builtin::BlockIdx, Builtin::BlockDim);
+        let value = self.value(expr);
+        matches!(self.body.expr(value).kind, ExprKind::Binary(BinOp::Add, a, b)
+            if (first(a) && self.is_x(b, Builtin::ThreadIdx)) || (first(b) && self.is_x(a, Builtin::ThreadIdx)))
+    }
+}

@@ -1,0 +1,170 @@
+//! After a rewrite gridfuse understands its own code: of the programs of the corpus, `check` finds nothing new, the graph has the same launches,
+//! and `revert` gives back what was there. What isn't so yet stands in `tests/corpus/rewritten.expect`, a line each.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use gridfuse_codeactions::api::rewrite::Undo;
+use gridfuse_codeactions::handlers::of_launches;
+use gridfuse_tests::cli::{Directory, gridfuse, in_parallel};
+use gridfuse_tests::emulator::Program;
+use gridfuse_tests::emulator::rewritten::{device_launches, rewrite};
+use gridfuse_tests::{expect, workspace};
+use regex::Regex;
+
+fn corpus() -> Vec<String> {
+    let entries = std::fs::read_dir(workspace::root().join("tests/corpus")).expect("the corpus");
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".cu")).collect();
+    names.sort();
+    assert!(names.len() > 15, "{names:?}");
+    names
+}
+
+/// The launches in a graph, by the names of who launches and what is launched.
+fn launches(directory: &Path, file: &str) -> BTreeSet<(String, String)> {
+    let graph = gridfuse(directory, &["graph", "--format", "mermaid", file]).expect_code(0);
+    let node = Regex::new(r#"(?m)^  (n\d+)[\[(/]+"([^"]+)""#).unwrap();
+    let edge = Regex::new(r#"(?m)^  (n\d+) --?\.?->(?:\|"[^"]*"\|)? (n\d+)$"#).unwrap();
+    let names: BTreeMap<String, String> = node
+        .captures_iter(&graph.stdout)
+        .map(|found| (found[1].to_owned(), found[2].to_owned()))
+        .collect();
+    edge.captures_iter(&graph.stdout)
+        .map(|found| (names[&found[1]].clone(), names[&found[2]].clone()))
+        .collect()
+}
+
+/// What `check` finds, without what it only notes.
+fn findings(directory: &Path, file: &str) -> BTreeSet<String> {
+    let report = gridfuse(directory, &["check", "--format", "json", file]).json();
+    let found = report["findings"].as_array().unwrap().clone();
+    let found = found.iter().filter(|finding| finding["severity"] != "info");
+    found
+        .map(|finding| finding["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// What `optimize` leaves of a program that gridfuse doesn't understand as before.
+fn after_optimize(name: &str) -> String {
+    let root = Directory::new();
+    let before = std::fs::read(workspace::root().join("tests/corpus").join(name)).expect("a program");
+    let path = root.write(name, &before);
+    let (found, graph) = (findings(root.path(), name), launches(root.path(), name));
+    // A line may have to be asked again: what is above it grows.
+    for _ in 0..8 {
+        let report = gridfuse(root.path(), &["explain", "--format", "json", name]).expect_code(0);
+        let lines = report.json()["launches"].as_array().unwrap().clone();
+        let lines = lines.iter().filter(|launch| launch["launched_by"] != "host");
+        let applied = lines.clone().any(|launch| {
+            let line = launch["place"]["start"]["line"].to_string();
+            let words = ["rewrite", name, "--at", &line, "--apply", "optimize", "--in-place"];
+            gridfuse(root.path(), &words).code == Some(0)
+        });
+        if !applied {
+            break;
+        }
+    }
+    let mut out = String::new();
+    for id in findings(root.path(), name).difference(&found) {
+        out += &format!("{name}: optimized, check finds {id}\n");
+    }
+    // The header that was made is no program of the user's.
+    let report = gridfuse(root.path(), &["check", "--deny", "warning", "gridfuse.cuh"]);
+    if root.path().join("gridfuse.cuh").exists() && report.code != Some(0) {
+        out += &format!("{name}: check finds something in gridfuse.cuh\n");
+    }
+    let text = std::fs::read_to_string(path).unwrap();
+    let now = launches(root.path(), name);
+    for (from, to) in graph.difference(&now) {
+        // Run in the launching thread, nothing is launched any more.
+        if text.contains(&format!("{to}_serial(")) && !text.contains(&format!("{to}_aggregated")) {
+            continue;
+        }
+        out += &format!("{name}: optimized, the graph has no launch of {to} by {from}\n");
+    }
+    for (from, to) in now.difference(&graph) {
+        out += &format!("{name}: optimized, the graph has a launch of {to} by {from}\n");
+    }
+    out
+}
+
+/// Which rewrites of a program are not taken back to the byte.
+fn not_reverted(name: &str) -> (usize, String) {
+    let program = Program::load(&workspace::root().join("tests/corpus"), &[name], &[""; 0]).expect("a program");
+    let (mut exact, mut out) = (0, String::new());
+    for site in device_launches(&program) {
+        for id in of_launches()
+            .filter(|it| !matches!(it.undo, Undo::Not(_)))
+            .map(|it| it.id)
+        {
+            let Ok(rewritten) = rewrite(&program, &site, id) else {
+                continue;
+            };
+            let what = format!("{name}:{} {id}", site.line);
+            match rewritten.fix("revert") {
+                Err(reasons) => out += &format!("{what}: revert refuses: {reasons}\n"),
+                Ok(back) => match program.files().iter().all(|(path, text)| back.files()[path] == *text) {
+                    true => exact += 1,
+                    false => out += &format!("{what}: revert gives another text\n"),
+                },
+            }
+        }
+    }
+    (exact, out)
+}
+
+#[test]
+fn the_rewritten_corpus_is_understood() {
+    let results = in_parallel(&corpus(), |name| {
+        let (exact, reverted) = not_reverted(name);
+        (exact, after_optimize(name) + &reverted)
+    });
+    let exact: usize = results.iter().map(|(exact, _)| exact).sum();
+    let lines: String = results.into_iter().map(|(_, lines)| lines).collect();
+    let head = format!("{exact} rewrites of launches of the corpus are taken back to the byte. Not yet:\n");
+    let path = workspace::root().join("tests/corpus/rewritten.expect");
+    expect::file(&path, &(head + &lines), "rewritten_corpus");
+}
+
+/// What was a launch is told of as one.
+#[test]
+fn a_collected_launch_is_explained() {
+    let root = Directory::new();
+    let program = std::fs::read(workspace::root().join("tests/corpus/bfs.cu")).expect("a program");
+    let path = root.write("bfs.cu", &program);
+    let line = |part: &str| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        1 + text.lines().position(|line| line.contains(part)).expect("a line")
+    };
+    let at = line("expand<<<").to_string();
+    let words = [
+        "rewrite",
+        "bfs.cu",
+        "--at",
+        &at,
+        "--apply",
+        "aggregate-block",
+        "--in-place",
+    ];
+    gridfuse(root.path(), &words).expect_code(0);
+    let at = line("expands.launch(");
+    let told = gridfuse(root.path(), &["explain", &format!("bfs.cu:{at}")])
+        .expect_code(0)
+        .stdout;
+    for part in [
+        "one grid runs all grids of `expand` that a block launches here",
+        "--apply revert",
+        "kernel bfs_level",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    let graph = launches(root.path(), "bfs.cu");
+    assert!(
+        graph.contains(&("bfs_level".to_owned(), "expand".to_owned())),
+        "{graph:?}"
+    );
+    let quiet = gridfuse(root.path(), &["check", "--deny", "info", "gridfuse.cuh"]);
+    assert_eq!(quiet.code, Some(0), "{}", quiet.stdout);
+}
