@@ -7,7 +7,7 @@ use crate::hir::included::included_files;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, TOGETHER, known};
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, meaning};
+use crate::hir::resolve::{Meaning, meaning, shares_its_name};
 use crate::hir::scope::hides;
 use crate::hir::visible::visible;
 use crate::hir::word::Word;
@@ -63,7 +63,12 @@ pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &
     {
         return Callee::Known(atomic);
     }
-    match meaning(db, function.file(db), name) {
+    let found = meaning(db, function.file(db), name);
+    // Which of the two is meant, a function or an object that is called like one, their scopes decide.
+    if matches!(found, Meaning::Functions(_)) && shares_its_name(db, function.file(db), name) {
+        return Callee::Unknown;
+    }
+    match found {
         // A file that isn't included may define CUDA's functions for another machine.
         Meaning::Functions(all) if known(name).is_some() && !all.iter().any(|f| sees(db, function, *f)) => {
             known(name).map_or(Callee::Unknown, Callee::Known)

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::base::db::{Db, SourceFile};
+use crate::base::preprocess::MacroState;
 use crate::base::span::Span;
 use crate::base::words::words;
 use crate::facts::uniformity::memory::{Class, Places};
@@ -16,6 +17,7 @@ use crate::hir::declarator::is_array;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
 use crate::hir::library::known;
+use crate::hir::macros::function_macros;
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, functions_in, functions_named, meaning_in};
 use crate::hir::word::Word;
@@ -202,7 +204,14 @@ fn touches(db: &dyn Db, function: FunctionItem<'_>, body: &Body, classes: &BTree
     // A member has to do with its own class, which runs nothing because of that.
     let own = class_of(db, function);
     let inside = function.text(db);
+    // An object may be declared by a macro: `SCOPED_CHECK(out, v);`.
+    let states = function_macros(db, function).states.values().flatten();
+    let by_macros = states.filter_map(|(_, state)| match state {
+        MacroState::Defined(item) => Some(&*item.body),
+        _ => None,
+    });
     let found = words(&inside)
+        .chain(by_macros.flat_map(words))
         .filter(|word| *word != own)
         .find_map(|word| classes.get(word));
     if let Some(what) = found {

@@ -91,17 +91,23 @@ pub fn meaning_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str)
     }
     let file = function.file(db);
     match meaning(db, file, name) {
-        Meaning::Functions(_) if visible(db, file).globals.contains_key(unqualified(name)) => Meaning::Unknown,
+        Meaning::Functions(_) if shares_its_name(db, file, name) => Meaning::Unknown,
         found => found,
     }
 }
 
-/// The functions that `name`, as it is written in `function`, may mean; none where its own scope has something by that name.
+/// The functions that `name`, as it is written in `function`, may mean; none where its own scope, or a variable, has the name.
 pub fn functions_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> Vec<FunctionItem<'db>> {
-    match hides(db, function, name) {
+    match hides(db, function, name) || shares_its_name(db, function.file(db), name) {
         true => Vec::new(),
         false => functions_named(db, function.file(db), name),
     }
+}
+
+/// Whether a variable in sight has the name, in some scope: which of the two is meant, it or a function, their scopes decide. It may be
+/// an object that is called, or a pointer to a kernel.
+pub fn shares_its_name(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    visible(db, file).globals.contains_key(unqualified(name))
 }
 
 /// Functions (definitions and declarations) that `name`, as written in `file`, may mean. A declaration whose definition

@@ -59,6 +59,11 @@ impl Reader<'_> {
 
     fn member(&self, node: Node<'_>, found: &mut SpecialMembers) {
         match node.kind() {
+            _ if self.is_made_by_a_macro(node) => {
+                found.nontrivial = true;
+                found.constructors = Constructors::Other;
+                found.hidden = Some("what a macro makes");
+            }
             "field_declaration" | "declaration" | "function_definition" => self.function(node, false, found),
             "template_declaration" => {
                 let mut cursor = node.walk();
@@ -83,6 +88,27 @@ impl Reader<'_> {
                     .for_each(|inner| self.member(inner, found));
             }
             _ => found.nontrivial = true,
+        }
+    }
+
+    /// `CHECKED(S)`, `CHECKED(S);`, `CHECKED;`, which look like a field in brackets, a function without a type, a field without a name:
+    /// any member may come of it, also those that run unasked.
+    fn is_made_by_a_macro(&self, node: Node<'_>) -> bool {
+        let ty = node.child_by_field_id(fields::TYPE.id());
+        let declarator = node.child_by_field_id(fields::DECLARATOR.id());
+        match node.kind() {
+            "ERROR" => true,
+            "field_declaration" => {
+                ty.is_some_and(|ty| ty.kind() == "type_identifier")
+                    && declarator.is_none_or(|d| d.kind() == "parenthesized_declarator")
+            }
+            "declaration" => {
+                let name = declarator
+                    .filter(|d| ty.is_none() && d.kind() == "function_declarator")
+                    .and_then(|d| d.child_by_field_id(fields::DECLARATOR.id()));
+                name.is_some_and(|name| name.kind() == "identifier" && self.text(name) != self.class)
+            }
+            _ => false,
         }
     }
 
@@ -130,6 +156,13 @@ impl Reader<'_> {
             Some("operator_name") => {
                 let written: String = name.map_or("", |n| self.text(n)).split_whitespace().collect();
                 found.nontrivial |= written == "operator=";
+                if ["operatornew", "operatordelete"]
+                    .iter()
+                    .any(|own| written.starts_with(own))
+                    && !deleted
+                {
+                    found.hidden = Some("its own memory management");
+                }
             }
             _ if name.is_some_and(|n| self.text(n) == self.class) => {
                 let plain = !template && self.sets_fields(node, declarator);
@@ -438,6 +471,16 @@ mod tests {
         for (members, what) in [
             ("~S() { free(p); }", "the destructor"),
             ("~S();", "the destructor"),
+            ("int x;\n CHECKED(S)", "what a macro makes"),
+            ("CHECKED(S) int x;", "what a macro makes"),
+            ("CHECKED(S);", "what a macro makes"),
+            (
+                "void* operator new(size_t n) { return malloc(n); }",
+                "its own memory management",
+            ),
+            ("void operator delete[](void* p);", "its own memory management"),
+            ("CHECKED; int x;", "what a macro makes"),
+            ("int x;\n CHECKED", "what a macro makes"),
             ("virtual ~S() noexcept { n = 0; }", "the destructor"),
             ("operator int() const { return n++; }", "a conversion"),
             (

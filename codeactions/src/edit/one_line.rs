@@ -8,9 +8,10 @@ use super::lex::{self, Token, TokenKind};
 pub fn without_restrict(code: &str) -> String {
     let mut out = String::new();
     let mut copied = 0;
-    let restricts = lex::code_tokens(code)
-        .into_iter()
-        .filter(|t| reads_as_restrict(t.text(code)));
+    let tokens = lex::code_tokens(code);
+    let restricts = (0..tokens.len())
+        .filter(|at| is_restrict(code, &tokens, *at))
+        .map(|at| &tokens[at]);
     for token in restricts {
         out.push_str(code.get(copied..token.start).unwrap_or(""));
         let behind = code.get(token.end..).unwrap_or("");
@@ -18,6 +19,21 @@ pub fn without_restrict(code: &str) -> String {
     }
     out.push_str(code.get(copied..).unwrap_or(""));
     out
+}
+
+/// Whether a word qualifies a pointer. One that is named like users' macros for it may be anything else: it stands between the type and
+/// the name, `T* RESTRICT p`, and neither is the name, `bool DO_RESTRICT`, nor a part of the type, `Stencil<MODE_RESTRICT> s`.
+fn is_restrict(code: &str, tokens: &[Token], at: usize) -> bool {
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text(code));
+    let word = text(at);
+    if !reads_as_restrict(word) {
+        return false;
+    }
+    let name = |word: &str| word.starts_with(|c: char| c == '_' || c.is_alphabetic());
+    let before = at.checked_sub(1).map_or("", text);
+    let behind = text(at + 1);
+    !word.contains("RESTRICT")
+        || (name(before) || matches!(before, "*" | "&" | ">")) && (name(behind) || matches!(behind, "*" | "&"))
 }
 
 /// A declaration or expression that may be broken over lines, on one line: without `//` comments, and with its literals as they are.
@@ -86,4 +102,32 @@ pub fn has_long_literal(code: &str) -> bool {
 
 fn is_long_literal(token: Token, code: &str) -> bool {
     token.kind == TokenKind::Text && token.text(code).contains('\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_end_in_restrict() {
+        for (written, without) in [
+            ("const int* __restrict__ p", "const int* p"),
+            ("const int* RESTRICT p", "const int* p"),
+            ("int* const MY_RESTRICT p", "int* const p"),
+            ("int* RESTRICT* __RESTRICT__ p", "int* * p"),
+            ("Pointer RESTRICT p", "Pointer p"),
+            ("std::vector<int>::pointer __restrict p", "std::vector<int>::pointer p"),
+        ] {
+            assert_eq!(without_restrict(written), without, "{written}");
+        }
+        for other in [
+            "bool DO_RESTRICT",
+            "(bool DO_RESTRICT, int n)",
+            "Stencil<MODE_RESTRICT> s",
+            "int mode = MODE_RESTRICT",
+            "int a[4 * MODE_RESTRICT + 1]",
+        ] {
+            assert_eq!(without_restrict(other), other);
+        }
+    }
 }

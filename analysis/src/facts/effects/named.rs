@@ -9,7 +9,7 @@ use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, library};
 use crate::hir::names::unqualified;
 use crate::hir::plain_types::is_plain_type;
-use crate::hir::resolve::functions_named;
+use crate::hir::resolve::{functions_named, shares_its_name};
 use crate::hir::scope::hides;
 use crate::hir::visible::{Names, Visible, visible, visible_names};
 
@@ -154,6 +154,9 @@ impl<'db> Named<'db> {
         let bodies: Vec<_> = functions.into_iter().filter(|f| f.has_body(db)).collect();
         if bodies.is_empty() || missing && undefined {
             self.unknown(format!("`{name}`, of which no definition is in sight"), span, at);
+        }
+        if shares_its_name(db, self.function.file(db), name) {
+            self.unknown(format!("`{name}`, which is the name of a variable, too"), span, at);
         }
         self.runs(bodies, at);
         true

@@ -25,18 +25,49 @@ pub(super) fn changes_through(db: &dyn Db, function: FunctionItem<'_>, ty: &Type
     ty.complex || ty.reference && (!(ty.const_base && ty.pointers == 0) || *casts_away(db, function))
 }
 
-/// A function makes a reference or a pointer of a parameter that it has by reference to `const`.
+/// Calls that are followed to find out what becomes of a reference.
+const MAX_CALLS: usize = 4;
+
+/// A function may do more with a parameter that it has by reference to `const` than read its value.
 #[salsa::tracked]
 fn casts_away<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    hands_out(db, function, MAX_CALLS)
+}
+
+/// A function makes a reference or a pointer of a parameter that it has by reference, takes its address, makes an object of it, or
+/// hands it to a function of which the same holds, or that isn't known.
+fn hands_out(db: &dyn Db, function: FunctionItem<'_>, calls: usize) -> bool {
     if !parameters(db, function).iter().any(|p| p.ty.reference) {
         return false;
     }
     let body = body(db, function);
     let reference = |b: &BindingId| body.binding(*b).ty.reference;
+    let named = |e: ExprId| {
+        let inner = body.strip_parens(e);
+        matches!(&body.expr(inner).kind, ExprKind::Name(Name::Local(b)) if reference(b))
+    };
     body.exprs.iter().any(|e| match &e.kind {
         ExprKind::Cast { ty, operand, .. } if ty.contains(['&', '*']) => {
             mentions(&body, *operand).iter().any(reference)
         }
+        ExprKind::AddrOf(operand) => mentions(&body, *operand).iter().any(reference),
+        ExprKind::InitList(parts) => parts.iter().any(|part| named(*part)),
+        ExprKind::Call {
+            callee: target,
+            name,
+            args,
+            ..
+        } if args.iter().any(|arg| named(*arg)) => match callee(db, function, &body, *target, name.as_deref(), args) {
+            Callee::Known(_) => false,
+            Callee::Functions(all, _) => all.iter().any(|f| {
+                let by_reference = |(at, arg): (usize, &ExprId)| {
+                    named(*arg) && parameters(db, *f).get(at).is_none_or(|p| p.ty.reference)
+                };
+                args.iter().enumerate().any(by_reference) && (calls == 0 || hands_out(db, *f, calls - 1))
+            }),
+            Callee::Type(ty) => takes_in(db, function.file(db), &ty),
+            Callee::Unknown => true,
+        },
         _ => false,
     })
 }

@@ -8,7 +8,9 @@ use gridfuse_analysis::facts::effects::is_pure;
 use gridfuse_analysis::hir::resolve::{Meaning, functions_named, meaning_in};
 use gridfuse_analysis::hir::scope::hides;
 use gridfuse_analysis::hir::walk::{all_exprs, all_stmts, parts};
-use gridfuse_analysis::hir::{BindingId, Body, Builtin, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
+use gridfuse_analysis::hir::{
+    BindingId, Body, Builtin, ExprId, ExprKind, Literal, LocalDecl, Name, StmtId, StmtKind, Storage,
+};
 
 use super::{Reason, reason};
 use crate::edit::lex;
@@ -142,12 +144,33 @@ impl<'a, 'db> Structure<'a, 'db> {
         matches!(stmt.kind, StmtKind::Empty) && self.child.source(stmt.span).starts_with('#')
     }
 
+    /// The text of a declaration isn't what it stands for: the name, `__shared__` or the initial value come out of a macro.
+    fn is_declared_by_a_macro(&self, span: Span, declaration: &LocalDecl) -> bool {
+        let binding = self.body().binding(declaration.binding);
+        let source = self.child.source(span);
+        let shared = matches!(binding.storage, Storage::Shared | Storage::ExternShared);
+        let has = |wanted: &str| lex::code_tokens(source).iter().any(|t| t.text(source) == wanted);
+        let set = || source.contains(['=', '{']) || source.contains(&format!("{}(", binding.name));
+        // What has no name, `auto [x, y]` among them, is declared as it is written.
+        let named = binding.name.chars().all(|c| c == '_' || c.is_alphanumeric());
+        named && (!has(&binding.name) || shared && !has("__shared__") || declaration.init.is_some() && !set())
+    }
+
     /// The part that a statement is by itself; `None`: each thread runs it.
     fn item(&mut self, stmt: StmtId, around: Around) -> Result<Option<Item>, Reason> {
         let body = self.body();
         let statement = body.stmt(stmt);
         if is_barrier(body, stmt) {
             return Ok(Some(Item::Barrier(stmt)));
+        }
+        if let StmtKind::Decl(decls) = &statement.kind
+            && let Some(hidden) = decls.iter().find(|d| self.is_declared_by_a_macro(statement.span, d))
+        {
+            let name = &body.binding(hidden.binding).name;
+            return self.refuse(
+                format!("a macro declares `{name}`, whose declaration has to be changed here; write it out"),
+                statement.span,
+            );
         }
         match &statement.kind {
             StmtKind::Decl(decls)
