@@ -156,11 +156,8 @@ impl Reader<'_> {
             Some("operator_name") => {
                 let written: String = name.map_or("", |n| self.text(n)).split_whitespace().collect();
                 found.nontrivial |= written == "operator=";
-                if ["operatornew", "operatordelete"]
-                    .iter()
-                    .any(|own| written.starts_with(own))
-                    && !deleted
-                {
+                let memory = ["operatornew", "operatordelete"];
+                if memory.iter().any(|own| written.starts_with(own)) && !deleted {
                     found.hidden = Some("its own memory management");
                 }
             }

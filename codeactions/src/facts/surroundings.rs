@@ -1,6 +1,7 @@
 //! What goes on around a launch: in the function that launches, in those that call it, and in code of which nothing is known. A device
 //! function that launches inherits what its callers do: one may ask for the error of the launch, order it by an event, wait for it.
 
+use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
@@ -31,14 +32,19 @@ pub struct Callers<'db> {
 
 /// See [`Callers`]. A kernel has none.
 pub fn callers_of_launch<'db>(site: &Site<'db>) -> Callers<'db> {
+    callers_of(site.db, site.parent)
+}
+
+/// See [`Callers`], of a function that launches.
+pub fn callers_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Callers<'db> {
     const MOST: usize = 100;
     let mut found = Callers {
         all: Vec::new(),
         more: false,
     };
-    let mut todo = vec![site.parent];
+    let mut todo = vec![function];
     while let Some(item) = todo.pop() {
-        if item.signature(site.db).kernel {
+        if item.signature(db).kernel {
             continue;
         }
         if found.all.len() > MOST {
@@ -46,10 +52,10 @@ pub fn callers_of_launch<'db>(site: &Site<'db>) -> Callers<'db> {
             continue;
         }
         let mut refusals = Refusals::default();
-        let all = callers(&Function::new(site.db, item), &mut refusals);
+        let all = callers(&Function::new(db, item), &mut refusals);
         found.more |= all.is_empty() || !refusals.is_empty();
         for (caller, _) in all {
-            if caller != site.parent && !found.all.contains(&caller) {
+            if caller != function && !found.all.contains(&caller) {
                 found.all.push(caller);
                 todo.push(caller);
             }

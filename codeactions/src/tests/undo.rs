@@ -447,6 +447,14 @@ void run(int* out) { parent<<<1, 16>>>(out, 12); }
         );
         assert!(before.iter().all(|b| !assumes.contains(b)), "{id}: {before:?}");
     }
+    // A launch of no blocks fails again, and somebody asks.
+    for id in ["serialize", "aggregate-block"] {
+        let asks = "out[100 + t] = cudaGetLastError() == cudaSuccess;";
+        let edited = rewritten(kernels, &[id]).replace("out[100 + t] = 0;", asks);
+        let (_, assumes) = reverted(&edited).unwrap_or_else(|reasons| panic!("{id}: {reasons:?}"));
+        let says = |a: &String| a.contains("the launch of `child` doesn't fail") && a.contains("cudaGetLastError");
+        assert!(assumes.iter().any(says), "{id}: {assumes:?}");
+    }
     // A small grid would run at once, and was collected until the end.
     let there = rewritten(kernels, &["aggregate-block"]).replace("out[100 + t] = 0;", "out[t] = 5;");
     let assumes = fix("add-threshold", &marked(&there), &[]).map(|(_, assumes)| assumes);

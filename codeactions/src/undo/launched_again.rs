@@ -7,11 +7,14 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::limits::PENDING_LAUNCHES;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::facts::dependence::{Dependence, Touch, after, beside, order};
+use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::facts::escape::escapes;
 use gridfuse_analysis::facts::launch::{LaunchFacts, Stream, launches, pending_launch_limit};
 use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::names::unqualified;
 
 use crate::api::refusal::{Ineligible, Reason, refuse};
+use crate::facts::surroundings::callers_of;
 use crate::transforms::continuation::{most_launched, most_pending};
 
 /// What a launch of the function as it will be takes for granted. `place`: where it is now.
@@ -82,7 +85,24 @@ pub fn assumed(
         }),
     };
     let others = in_another_stream(db, function, launch).map(assumed);
-    Ok(own.into_iter().chain(others).collect())
+    let failing = asks_for_errors(db, function, child).map(|text| Reason {
+        text,
+        place: Some(place),
+    });
+    Ok(own.into_iter().chain(others).chain(failing).collect())
+}
+
+/// What is taken for granted where a launch may fail again, which what has taken its place can't, and somebody asks for errors: the
+/// function, or one that calls it.
+fn asks_for_errors(db: &dyn Db, function: FunctionItem<'_>, child: &str) -> Option<String> {
+    let callers = callers_of(db, function).all;
+    [function].into_iter().chain(callers).find_map(|asking| {
+        let asked = effects(db, asking).errors.first()?.what.clone();
+        Some(format!(
+            "the launch of `{child}` doesn't fail (one of no blocks does): `{}` asks for errors with {asked}",
+            unqualified(asking.name(db))
+        ))
+    })
 }
 
 /// What is taken for granted where a function has more launches than before: they may be more than can be pending at a time. Not where

@@ -50,7 +50,7 @@ fn hands_out(db: &dyn Db, function: FunctionItem<'_>, calls: usize) -> bool {
         ExprKind::Cast { ty, operand, .. } if ty.contains(['&', '*']) => {
             mentions(&body, *operand).iter().any(reference)
         }
-        ExprKind::AddrOf(operand) => mentions(&body, *operand).iter().any(reference),
+        ExprKind::AddrOf(place) => mentions(&body, *place).iter().any(reference),
         ExprKind::InitList(parts) => parts.iter().any(|part| named(*part)),
         ExprKind::Call {
             callee: target,

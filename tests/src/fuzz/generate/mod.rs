@@ -461,6 +461,8 @@ mod tests {
             "barrier of a header that isn't found in a child",
             "class of a header that isn't found beside a launch",
             "captured graph, instantiated twice",
+            "object of a macro beside a launch",
+            "object of a macro in a child",
             "included file of another name",
             "refused empty grid",
             "refused block of no thread",

@@ -14,12 +14,14 @@ pub const UNFOUND: &str = "vendor/work.hpp";
 impl Generator {
     /// Adds a parent with such a thing.
     pub fn unshown(&mut self) {
-        match self.random.below(8) {
+        match self.random.below(10) {
             0 | 1 => self.leaving(),
             2 => self.leaving_child(),
             3 | 4 => self.unfound_in_child(),
             5 => self.unfound_in_parent(),
-            _ => self.captured(),
+            6 | 7 => self.captured(),
+            8 => self.scoped(),
+            _ => self.scoped_in_child(),
         }
     }
 
@@ -212,6 +214,58 @@ impl Generator {
         self.of_blocks(&march, Some(int(8)), vec![when(one, inner)]);
     }
 
+    /// A macro declares an object beside the launch, whose destructor asks for the error of the launch.
+    fn scoped(&mut self) {
+        self.feature("object of a macro beside a launch");
+        let march = self.own_march();
+        let child = self.step(&march, "again", false);
+        let class = self.fresh("Asks");
+        self.text(format!(
+            "struct {class} {{\n    int* at;\n    __device__ explicit {class}(int* at) : at(at) {{}}\n    __device__ ~{class}() {{ *at = cudaGetLastError() == cudaSuccess ? 3 : 4; }}\n}};"
+        ));
+        let name = self.fresh("SCOPED");
+        self.text(format!("#define {name}(place) {class} asks_(place)"));
+        // It fails for some blocks; and nobody who sees the destructor takes anything for granted of it.
+        let mut launch = self.in_its_place(child, &march, true);
+        let grid = binary(member(atom("blockIdx"), "x"), "%", int(2));
+        if let Stmt::Launch(launch) = &mut launch {
+            launch.config = vec![grid, int(march.len)];
+        }
+        let one = binary(member(atom("threadIdx"), "x"), "==", int(0));
+        let inner = vec![text(&format!("{name}(state + at);")), launch];
+        self.of_blocks(&march, Some(int(8)), vec![when(one, inner)]);
+    }
+
+    /// A macro declares an object in the child, at whose end the block's threads meet.
+    fn scoped_in_child(&mut self) {
+        self.feature("object of a macro in a child");
+        let march = self.own_march();
+        let child = self.step(&march, "again", false);
+        let class = self.fresh("Phase");
+        self.text(format!(
+            "struct {class} {{\n    __device__ ~{class}() {{ __syncthreads(); }}\n}};"
+        ));
+        let name = self.fresh("PHASE");
+        self.text(format!("#define {name} {class} phase_"));
+        let i = || declare("int", "i", atom("threadIdx.x"));
+        let sum = binary(index(atom("lanes"), atom("len - 1 - i")), "+", atom("k"));
+        let change = assign(index(atom("to"), atom("i")), "=", binary(sum, "%", int(1000)));
+        self.kernels[child].body = Some(vec![
+            text("__shared__ int lanes[64];"),
+            i(),
+            Stmt::Block(vec![
+                text(&format!("{name};")),
+                text("lanes[i] = i < len ? from[i] + i : 0;"),
+            ]),
+            when(binary(atom("i"), "<", atom("len")), vec![change]),
+        ]);
+        let mut launch = self.in_its_place(child, &march, false);
+        if let Stmt::Launch(launch) = &mut launch {
+            launch.config = vec![int(1), int(*self.random.pick(&[8, 32]))];
+        }
+        self.each(&march, vec![launch]);
+    }
+
     /// The host captures the parent's launch, and makes several executable graphs of it.
     fn captured(&mut self) {
         self.feature("captured graph, instantiated twice");
@@ -241,7 +295,7 @@ impl Generator {
             text("cudaStream_t s;"),
             text("cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);"),
             text("cudaGraph_t graph;"),
-            text("cudaGraphExec_t made[2];"),
+            text("cudaGraphExec_t made[2] = {};"),
             text("cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal);"),
             launch,
             text("cudaStreamEndCapture(s, &graph);"),
@@ -262,7 +316,7 @@ impl Generator {
             _ => {
                 let name = self.fresh("made_of");
                 self.main.push(Item::Text(format!(
-                    "static cudaGraphExec_t {name}(cudaGraph_t graph) {{\n    cudaGraphExec_t made;\n    cudaGraphInstantiate(&made, graph, 0);\n    return made;\n}}"
+                    "static cudaGraphExec_t {name}(cudaGraph_t graph) {{\n    cudaGraphExec_t made = nullptr;\n    cudaGraphInstantiate(&made, graph, 0);\n    return made;\n}}"
                 )));
                 for which in ["0", "1"] {
                     body.push(text(&format!("made[{which}] = {name}(graph);")));
