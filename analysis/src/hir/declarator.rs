@@ -184,7 +184,8 @@ pub(crate) fn typedef_target<'a>(
         .any(|child| child.kind() == "type_qualifier" && text(child) == "volatile");
     let qualifier = if volatile { "volatile " } else { "" };
     let form = match declarator.kind() {
-        "type_identifier" => "",
+        // The grammar knows some names of libraries, as `size_t`, wherever they stand.
+        "type_identifier" | "primitive_type" => "",
         _ if text(declarator).contains('&') => "& (declarator)",
         _ => " (declarator)",
     };

@@ -328,6 +328,18 @@ fn min_and_max_are_never_smaller_than_int() {
 }
 
 #[test]
+fn a_number_is_converted_to_what_the_child_calls_by_the_name() {
+    // The grammar knows `size_t` as a type of the language's.
+    for declared in ["typedef unsigned char size_t;", "using size_t = unsigned char;"] {
+        let child = format!(
+            "namespace own {{\n{declared}\n__global__ void child(int* out, size_t a) {{\n    out[a] = 1;\n}}\n}}\n"
+        );
+        let launch = "int s = v % 7;\n    if (count > 0) own::child<<<1, 32>>>(out, s);";
+        rewrite("aggregate-grid", &with_child(&child, launch)).has(&["{static_cast<unsigned char>(s)}"]);
+    }
+}
+
+#[test]
 fn a_comment_behind_the_brace_swallows_nothing() {
     let text = program("child<<<1, 32>>>(out, begin, count);");
     let head = r#"int n) {
