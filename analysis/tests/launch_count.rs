@@ -402,6 +402,18 @@ fn loops_that_threads_share() {
     assert_ne!(counts("", &whole, child, "m, size")[2], "up to n");
     let own = format!("int i = {index}; i < n + (int)threadIdx.x; i += gridDim.x * blockDim.x");
     assert!(counts("", &own, child, "m, 64")[2].ends_with("* gridDim"));
+    // In a smaller type several threads have the same number, and each does the iteration.
+    let byte = format!("unsigned char first = {index};");
+    let whole_by = |from: &str| format!("int i = {from}; i < n; i += gridDim.x * blockDim.x");
+    assert_ne!(counts(&byte, &whole_by("first"), child, "m, 64")[2], "up to n");
+    assert_ne!(
+        counts("", &whole_by(&format!("(unsigned char)({index})")), child, "m, 64")[2],
+        "up to n"
+    );
+    assert_eq!(
+        counts("", &whole_by(&format!("(int)({index})")), child, "m, 64")[2],
+        "up to n"
+    );
     // Other steps than those of the whole grid.
     let halves = format!("int i = {index}; i < n; i += gridDim.x * 32");
     assert_ne!(counts("", &halves, child, "m, 64")[2], "up to n");

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::base::runtime_header::is_runtime_header;
 use gridfuse_analysis::facts::effects::{direct, summary};
 use gridfuse_analysis::facts::launch::{Child, Launchers, launch_counts};
 use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::functions_named;
+use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 use gridfuse_analysis::hir::{ExprKind, body};
 
 use crate::collected::{collectors, kernel_of, runs_for_a_collector};

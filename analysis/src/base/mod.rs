@@ -15,7 +15,6 @@ pub mod parse;
 pub mod parsed;
 pub mod place;
 pub mod preprocess;
-pub mod runtime_header;
 pub(crate) mod scan;
 pub mod settings;
 pub mod severity;

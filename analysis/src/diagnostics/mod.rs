@@ -34,12 +34,12 @@ use std::collections::HashSet;
 use crate::base::db::{Db, SourceFile};
 use crate::base::file_settings::settings;
 use crate::base::place::FileRange;
-use crate::base::runtime_header::is_runtime_header;
 use crate::base::span::Span;
 use crate::diagnostics::diagnostic::{Diagnostic, Finding, Kind, Related};
 use crate::diagnostics::suppress::allowed;
 use crate::hir::flow::Flow;
 use crate::hir::items::{FunctionItem, items};
+use crate::hir::runtime_header::is_runtime_header;
 use crate::hir::{Body, StmtId, body};
 
 /// Every kind of diagnostic.

@@ -1,13 +1,15 @@
 //! Loops whose iterations threads share among them: `for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)`,
 //! a grid-stride loop, does each of its iterations once in the whole grid, however many threads there are.
 
-use super::config::through_variables;
+use super::config::{definition, stable};
 use super::launchers::launched_dimensions;
 use crate::base::db::Db;
+use crate::facts::dependence::integer;
+use crate::facts::uniformity::memory::Places as TypePlaces;
 use crate::facts::uniformity::{Level, uniformity};
 use crate::hir::items::FunctionItem;
 use crate::hir::resolve::only_known_launches;
-use crate::hir::{BinOp, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
+use crate::hir::{BinOp, BindingId, Body, Builtin, ExprId, ExprKind, Name, StmtId, StmtKind};
 
 /// Who shares the iterations of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +72,7 @@ pub(super) fn shared_loop<'db>(
         _ => return None,
     };
     let seen = Seen { db, function, body };
-    let from = decl.init?;
+    let from = decl.init.filter(|_| seen.keeps_numbers(decl.binding))?;
     use Builtin::{BlockDim, BlockIdx, GridDim, ThreadIdx};
     let sharing = if seen.is_sum(from) && seen.is_product(by, GridDim, BlockDim) {
         Sharing::Threads
@@ -107,11 +109,37 @@ struct Seen<'a, 'db> {
 
 impl Seen<'_, '_> {
     fn value(&self, expr: ExprId) -> ExprId {
-        let found = through_variables(self.db, self.function, self.body, expr);
-        match self.body.expr(self.body.strip_parens(found)).kind {
-            ExprKind::Cast { operand, .. } => through_variables(self.db, self.function, self.body, operand),
-            _ => self.body.strip_parens(found),
+        let mut value = self.body.strip_parens(expr);
+        for _ in 0..16 {
+            let next = match &self.body.expr(value).kind {
+                ExprKind::Name(Name::Local(binding)) if self.keeps_numbers(*binding) => {
+                    let set = definition(self.db, self.function, self.body, *binding);
+                    set.filter(|set| stable(self.db, self.function, self.body, *set))
+                }
+                ExprKind::Cast { ty, operand, .. } if self.is_whole(ty) => Some(*operand),
+                _ => None,
+            };
+            let Some(next) = next else { break };
+            value = self.body.strip_parens(next);
         }
+        value
+    }
+
+    /// A variable has another value for each number of a thread.
+    fn keeps_numbers(&self, binding: BindingId) -> bool {
+        let ty = &self.body.binding(binding).ty;
+        ty.pointers == 0 && ty.array.is_empty() && self.is_whole(&ty.base)
+    }
+
+    /// A type that holds every number of a thread: in a smaller one several threads have the same.
+    fn is_whole(&self, ty: &str) -> bool {
+        let places = TypePlaces {
+            db: self.db,
+            function: self.function,
+            body: self.body,
+        };
+        let ty = places.alias(ty.trim_start_matches("const ").trim());
+        ty == "auto" || integer(&ty).is_some_and(|(_, _, whole)| whole)
     }
 
     fn is_x(&self, expr: ExprId, wanted: Builtin) -> bool {
