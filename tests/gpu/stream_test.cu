@@ -99,14 +99,20 @@ __global__ void child(gridfuse::StreamBatch<A, X, Y, Z> batch, unsigned* out, co
     });
 }
 
-// Of the children's warps those that have something to do.
+// Of the children's threads those that have something to do.
 template <class A, unsigned X>
-__global__ void child_of_warps(gridfuse::StreamBatch<A, X> batch, unsigned* out, const unsigned* written, unsigned salt) {
-    batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const A& args) {
-        // All threads of the warp are here, and none of another.
-        const unsigned lane = threadIdx.x % 32, linear = ::threadIdx.x;
-        const bool whole = lane == linear % 32 && __all_sync(~0u, threadIdx.x - lane == __shfl_sync(~0u, threadIdx.x, 0));
-        if (whole) child_thread(threadIdx, blockIdx, gridDim, blockDim, args, out, written, salt);
+__global__ void child_of_threads(gridfuse::StreamBatch<A, X> batch, unsigned* out, const unsigned* written, unsigned salt) {
+    batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const A& args) {
+        child_thread(threadIdx, blockIdx, gridDim, blockDim, args, out, written, salt);
+    });
+}
+
+// The same with launch bounds, so that it can't have the blocks that it would have otherwise.
+template <class A, unsigned X>
+__global__ void __launch_bounds__(X) bound_child_of_threads(gridfuse::StreamBatch<A, X> batch, unsigned* out, const unsigned* written,
+                                                            unsigned salt) {
+    batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const A& args) {
+        child_thread(threadIdx, blockIdx, gridDim, blockDim, args, out, written, salt);
     });
 }
 
@@ -174,8 +180,14 @@ struct Shared {
     static constexpr bool counted = false, may_be_full = false;
 };
 template <unsigned X>
-struct Warps {
-    static constexpr auto kernel = child_of_warps<Counted, X>;
+struct Threads {
+    static constexpr auto kernel = child_of_threads<Counted, X>;
+    static constexpr unsigned x = X, y = 1, z = 1;
+    static constexpr bool counted = true, may_be_full = false;
+};
+template <unsigned X>
+struct BoundThreads {
+    static constexpr auto kernel = bound_child_of_threads<Counted, X>;
     static constexpr unsigned x = X, y = 1, z = 1;
     static constexpr bool counted = true, may_be_full = false;
 };
@@ -344,9 +356,15 @@ void all(bool small, cudaStream_t stream) {
     verdict("wide arguments", run<Plain<Wide, 32, 1, 1>, 3>(random_test(threads, 3, 4, 16), stream));
     verdict("shared memory", run<Shared<Args, 64, 1, 1>, 2>(random_test(threads, 2, 9, 17), stream));
     for (unsigned seed : {40, 41, 42}) {
-        verdict("warps", run<Warps<128>, 2>(random_test(threads, 2, 5, seed), stream));
-        verdict("blocks of one warp", run<Warps<32>, 3>(random_test(threads, 3, 1 + seed % 3, seed), stream));
-        verdict("warps of grids of three dimensions", run<Warps<64>, 1>(random_test(threads / 2, 1, 4, seed, false), stream));
+        verdict("threads", run<Threads<128>, 2>(random_test(threads, 2, 5, seed), stream));
+        verdict("threads of blocks of one warp", run<Threads<32>, 3>(random_test(threads, 3, 1 + seed % 3, seed), stream));
+        verdict("threads of large blocks", run<Threads<1024>, 1>(random_test(threads / 2, 1, 2, seed), stream));
+        verdict("threads of a kernel with launch bounds", run<BoundThreads<64>, 2>(random_test(threads, 2, 5, seed), stream));
+        // Parents of many blocks write down what they launch in several places.
+        Test many = random_test(small ? 300 : 40000, 2, seed % 2 == 0 ? 2 : 9, seed);
+        many.block = dim3(small ? 2 : 16);
+        many.grid = dim3(small ? 150 : 2500);
+        verdict("threads of launches by many blocks", run<Threads<64>, 2>(many, stream));
     }
     // With too little room, and with room for a number of launches that isn't known.
     const auto alone = [&](const char* name, bool some, auto runs) {
@@ -356,18 +374,19 @@ void all(bool small, cudaStream_t stream) {
         verdict(std::string(name) + ": in the launching thread", (gridfuse::direct_launches() > before) == some);
     };
     alone("more launches than there is room for", true, [&] { return run<Limited<Plain<Args, 32, 1, 1>>, 1>(random_test(threads, 6, 5, 43), stream); });
-    alone("more warps than there is room for", true, [&] { return run<Limited<Warps<128>>, 1>(random_test(threads, 5, 4, 44), stream); });
+    alone("more threads than there is room for", true, [&] { return run<Limited<Threads<128>>, 1>(random_test(threads, 5, 4, 44), stream); });
     alone("as many launches as there is room for", false, [&] { return run<Limited<Plain<Args, 32, 1, 1>>, 6>(random_test(threads, 6, 5, 45), stream); });
-    alone("an unknown number of launches", false, [&] { return run<Limited<Warps<64>>, gridfuse::kNotKnown>(random_test(threads, 9, 3, 46), stream); });
+    alone("an unknown number of launches", false, [&] { return run<Limited<Threads<64>>, gridfuse::kNotKnown>(random_test(threads, 9, 3, 46), stream); });
     Test exact = random_test(64, 1, 3, 47);   // as many launches as places, all of one thread
     exact.of_thread.assign(64, {});
     exact.of_thread[5].assign(64, Launch());
     for (auto& launch : exact.of_thread[5]) launch.grid = dim3(3), launch.count = 70;
-    alone("all places taken", false, [&] { return run<Limited<Warps<32>>, 1>(exact, stream); });
+    alone("all places taken", false, [&] { return run<Limited<Threads<32>>, 1>(exact, stream); });
     exact.of_thread[5].push_back(exact.of_thread[5][0]);
-    alone("one launch too many", true, [&] { return run<Limited<Warps<32>>, 1>(exact, stream); });
+    alone("one launch too many", true, [&] { return run<Limited<Threads<32>>, 1>(exact, stream); });
     Test none = random_test(500, 0, 1, 18);
     verdict("no launches", run<Plain<Args, 32, 1, 1>, 1>(none, stream));
+    verdict("no threads", run<Threads<32>, 1>(none, stream));
     Test solid = random_test(threads, 2, 6, 19);
     solid.grid = dim3(2, 2, (solid.grid.x + 3) / 4);
     solid.block = dim3(8, 4, 2);
@@ -379,6 +398,17 @@ void all(bool small, cudaStream_t stream) {
     one.of_thread.assign(40, one.of_thread[0]);
     for (auto& of_thread : one.of_thread) of_thread[0].grid = dim3(small ? 9 : (1 << 15) + 9);
     verdict("launches of many blocks together", run<Plain<Args, 1, 1, 1>, 1>(one, stream));
+
+    // Child grids of very different sizes, some of which begin and end within a tile, and some of which fill many.
+    Test skewed = random_test(small ? 70 : 5000, 1, 1, 24);
+    Random sizes{25};
+    for (auto& of_thread : skewed.of_thread)
+        for (Launch& launch : of_thread) {
+            const bool large = sizes.below(small ? 30 : 500) == 0;
+            launch.grid = dim3(large ? (small ? 40 : 2000) : 1);
+            launch.count = large ? int(launch.grid.x) * 128 - int(sizes.below(100)) : 1 + int(sizes.below(4));
+        }
+    verdict("threads of child grids of very different sizes", run<Threads<128>, 1>(skewed, stream));
 
     // Grids that CUDA refuses, among others.
     Test refused = random_test(threads, 3, 4, 21);
@@ -397,6 +427,11 @@ void all(bool small, cudaStream_t stream) {
     for (int round = 0; round < (small ? 6 : 60); ++round) {
         Test test = random_test(1 + round * 37 % threads, round % 3, 1 + round % 9, 30 + round);
         test.rounds = 1 + round % 4;
+        if (round % 3 == 1) {   // many small blocks
+            test.block = dim3(1);
+            test.grid = dim3(unsigned(test.of_thread.size()) + 64);
+        }
+        right = right && run<Threads<64>, 2>(test, stream);
         right = right && run<Plain<Args, 32, 1, 1>, 2>(test, stream);
         right = right && run<Plain<Wide, 32, 1, 1>, 2>(test, stream);
     }
@@ -405,6 +440,7 @@ void all(bool small, cudaStream_t stream) {
     graph.captured = true;
     graph.rounds = 3;
     verdict("a graph that is launched three times", run<Plain<Args, 32, 1, 1>, 2>(graph, stream));
+    verdict("a graph of threads that is launched three times", run<Threads<64>, 2>(graph, stream));
 }
 
 __global__ void stopping_parent(int what, gridfuse::StreamArena arena) {

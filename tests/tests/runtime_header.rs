@@ -278,7 +278,7 @@ __device__ void body(uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDi
 }
 
 __global__ void child_aggregated(gridfuse::StreamBatch<args, 128> batch, int* out) {
-    batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const args& a) {
+    batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const args& a) {
         body(threadIdx, blockIdx, gridDim, blockDim, out, a);
     });
 }

@@ -28,6 +28,7 @@ pub mod related;
 pub mod resolve;
 pub mod runtime_header;
 pub mod scope;
+pub mod silent_store;
 pub(crate) mod settled;
 pub mod special_members;
 pub mod stream_ordered;

@@ -16,7 +16,7 @@
 #include <cstddef>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 /// Owns the memory of an Arena for one launch in a stream: taken when made, given back when destroyed,
 /// both in stream order. What arena_for returns; converts to Arena.
@@ -101,7 +101,7 @@ constexpr std::size_t room_for(unsigned launches_per_thread = 1) {
 /// A good value for `nested_bytes`: all blocks that fit on a large GPU can write down launches at the same time.
 constexpr std::size_t kNestedBytes = std::size_t{64} << 20;
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_ARENA_FOR_CUH

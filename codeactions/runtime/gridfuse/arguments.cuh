@@ -10,7 +10,7 @@
 #include <cstddef>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -63,7 +63,7 @@ inline void* address_of(T& argument) {
 
 }   // namespace detail
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_ARGUMENTS_CUH

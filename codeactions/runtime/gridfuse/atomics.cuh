@@ -8,7 +8,7 @@
 #include "version.cuh"
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -29,7 +29,7 @@ __device__ __forceinline__ void operate(T* place, V value) {
 
 }   // namespace detail
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_ATOMICS_CUH

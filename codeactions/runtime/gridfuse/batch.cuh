@@ -16,7 +16,7 @@
 #include <type_traits>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 template <class Args, bool Nested = false>
 class Batch;
@@ -124,7 +124,7 @@ private:
 template <class Args>
 using NestedBatch = Batch<Args, true>;
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_BATCH_CUH

@@ -11,7 +11,7 @@
 #include <type_traits>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 /// A kernel of one block that ends by launching itself into cudaStreamTailLaunch, as a loop in that block:
 ///
@@ -66,7 +66,7 @@ private:
     bool odd_ = false;
 };
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_BLOCK_LOOP_CUH

@@ -16,7 +16,7 @@
 #include <type_traits>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 /// A kernel of one block that launches itself again, as one grid: each launch is a link of the chain, each block runs a link
 /// and then takes another one.
@@ -198,7 +198,7 @@ private:
     bool launched_ = false;
 };
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_CHAIN_CUH

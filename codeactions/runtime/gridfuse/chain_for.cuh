@@ -9,7 +9,7 @@
 #include "memory.cuh"
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 /// Owns the memory of a chain for one launch in a stream. What chain_for returns; converts to ChainMemory.
 class ChainOwner {
@@ -34,7 +34,7 @@ private:
 /// back in the order of the stream. Without memory the chain's links run one after the other.
 inline ChainOwner chain_for(cudaStream_t stream = 0) { return ChainOwner(stream); }
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_CHAIN_FOR_CUH

@@ -9,7 +9,7 @@
 #include "grid.cuh"
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 /// The grid for a kernel each of whose blocks does the work of up to `factor` blocks of `grid`, which follow each other in x
 /// at a distance: block b does b, b + n, b + 2n … with n blocks in all. A grid that CUDA would refuse to launch stays as it is.
@@ -24,7 +24,7 @@ __device__ __forceinline__ dim3 coarsened_to(dim3 grid, unsigned blocks) {
     return grid;
 }
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_COARSEN_CUH

@@ -11,7 +11,7 @@
 #include <type_traits>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -85,7 +85,7 @@ struct MaximumAt : detail::Collected<T, detail::Operation::Max> {
 template <class T>
 MaximumAt(T*) -> MaximumAt<T>;
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_COLLECT_CUH

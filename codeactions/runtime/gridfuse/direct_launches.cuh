@@ -19,7 +19,7 @@
 #endif
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -70,7 +70,7 @@ inline unsigned long long direct_launches() {
     return cudaMemcpyFromSymbol(&count, detail::direct_launches, sizeof count) == cudaSuccess ? count : 0;
 }
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_DIRECT_LAUNCHES_CUH

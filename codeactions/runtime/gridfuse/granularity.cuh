@@ -8,7 +8,7 @@
 #include "version.cuh"
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 /// Granularity: the launches of one warp of the parent kernel become one launch.
 struct PerWarp {};
@@ -51,7 +51,7 @@ template <> struct Blocks<PerGridFromHost> { static constexpr unsigned kCount = 
 
 }   // namespace detail
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_GRANULARITY_CUH

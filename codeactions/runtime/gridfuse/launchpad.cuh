@@ -9,7 +9,7 @@
 #include "grid.cuh"
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -47,7 +47,7 @@ struct alignas(kSliceAlignment) Order {
 
 }   // namespace detail
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_LAUNCHPAD_CUH

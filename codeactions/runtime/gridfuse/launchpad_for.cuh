@@ -20,7 +20,7 @@
 #include <cstddef>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -204,7 +204,7 @@ inline LaunchpadOwner<Kernel...> launchpad_for(dim3 grid, dim3 block, cudaStream
     return LaunchpadOwner<Kernel...>(grid, block, stream, bytes_per_thread, aggregators, nested_bytes);
 }
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_LAUNCHPAD_FOR_CUH

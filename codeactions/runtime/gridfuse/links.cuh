@@ -12,7 +12,7 @@
 #include <climits>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -106,7 +106,7 @@ protected:
 
 }   // namespace detail
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_LINKS_CUH

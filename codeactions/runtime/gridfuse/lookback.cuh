@@ -13,7 +13,7 @@
 #include <type_traits>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 /// Operations of a DecoupledLookback. In any order the result is the same, but for sums of floating-point numbers, whose rounding differs.
 struct plus {
@@ -217,7 +217,7 @@ private:
     T first_;
 };
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_LOOKBACK_CUH

@@ -18,7 +18,7 @@
 #include <type_traits>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 template <auto Kernel>
 class Loop;
@@ -411,7 +411,7 @@ inline constexpr detail::LoopLauncher<Kernel, false> launch_loop{};
 template <auto Kernel>
 inline constexpr detail::LoopLauncher<Kernel, true> launch_growing_loop{};
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_LOOP_CUH

@@ -13,7 +13,7 @@
 #include <type_traits>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -176,7 +176,7 @@ __device__ __forceinline__ T* new_together_in_block(std::size_t count) {
     return static_cast<T*>(malloc_together_in_block(possible ? count * sizeof(T) : detail::kNoPart));
 }
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_MALLOC_CUH

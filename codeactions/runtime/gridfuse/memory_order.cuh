@@ -8,7 +8,7 @@
 #include "version.cuh"
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -26,7 +26,7 @@ __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: 
 
 }   // namespace detail
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_MEMORY_ORDER_CUH

@@ -11,7 +11,7 @@
 #include <cstddef>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 /// How many blocks of a kernel with a Chain to launch: as many as can be resident, but no more than `most` per multiprocessor. Right
 /// with any number.
@@ -29,7 +29,7 @@ inline unsigned chain_blocks(dim3 block, std::size_t shared_bytes = 0, unsigned 
     return each * static_cast<unsigned>(processors);
 }
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_OCCUPANCY_CUH

@@ -13,7 +13,7 @@
 #include <cstddef>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -148,7 +148,7 @@ private:
 
 }   // namespace detail
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_POOL_CUH

@@ -17,7 +17,7 @@
 #include <type_traits>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 template <auto Kernel>
 class Recursion;
@@ -395,7 +395,7 @@ struct Launcher<Kernel, Bits, void (*)(Worklist<T>, Uniform...)> {
 template <auto Kernel, unsigned Bits = 18>
 inline constexpr detail::Launcher<Kernel, Bits> launch_recursion{};
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_RECURSION_CUH

@@ -8,7 +8,7 @@
 #include "threads.cuh"
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -45,9 +45,24 @@ __device__ __forceinline__ Place find(const unsigned* first, unsigned count, uns
     return {low, first[low]};
 }
 
+/// How many of `count` ascending numbers are no greater than `value`.
+__device__ __forceinline__ unsigned not_above(const unsigned* numbers, unsigned count, unsigned value) {
+    unsigned low = 0;
+    while (count > 0) {
+        const unsigned half = count / 2;
+        if (numbers[low + half] <= value) {
+            low += half + 1;
+            count -= half + 1;
+        } else {
+            count = half;
+        }
+    }
+    return low;
+}
+
 }   // namespace detail
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_SEARCH_CUH

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 /// Runs the threads of a child grid one after the other in the calling thread:
 /// `body(threadIdx, blockIdx, gridDim, blockDim)`.
@@ -103,7 +103,7 @@ private:
     bool gone_[Count] = {};
 };
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_SERIAL_CUH

@@ -8,7 +8,7 @@
 #include "version.cuh"
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 /// Atomics on shared memory of a block that one thread runs: nothing can come between, and local memory,
 /// where that memory lies, has no atomic operations.
@@ -66,7 +66,7 @@ __device__ __forceinline__ T atomicCAS(T* place, E expected, V value) {
 
 }   // namespace serial
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_SERIAL_ATOMICS_CUH

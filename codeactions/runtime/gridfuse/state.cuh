@@ -9,7 +9,7 @@
 #include "version.cuh"
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -48,7 +48,7 @@ __host__ __device__ constexpr unsigned long long blocks_in(unsigned long long cu
 
 }   // namespace detail
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_STATE_CUH

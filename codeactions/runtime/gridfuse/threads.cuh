@@ -8,7 +8,7 @@
 #include "version.cuh"
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -51,7 +51,7 @@ __device__ __forceinline__ unsigned dynamic_shared_bytes() {
 
 }   // namespace detail
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_THREADS_CUH

@@ -10,7 +10,7 @@
 #include "grid.cuh"
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 /// Whether CUDA launches such a grid at all: not without threads, and not with a block of more than 1024.
 __device__ __forceinline__ bool is_launchable(dim3 grid, dim3 block) { return detail::valid_grid(grid) && detail::valid_block(block); }
@@ -23,7 +23,7 @@ __device__ __forceinline__ bool below_threshold(dim3 grid, dim3 block, unsigned 
     return blocks < threshold && blocks * (block.x * block.y * block.z) < threshold;
 }
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_THRESHOLD_CUH

@@ -3,14 +3,14 @@
 // The version of the runtime. Headers of different versions may be part of one program, as each has its names in an inline
 // namespace of its own, but not of one translation unit.
 
-#if defined(GRIDFUSE_VERSION) && GRIDFUSE_VERSION != 1
+#if defined(GRIDFUSE_VERSION) && GRIDFUSE_VERSION != 2
 #error "two versions of gridfuse.cuh in one translation unit: apply a rewrite with the newer gridfuse, which writes the older header anew"
 #endif
 
 #ifndef GRIDFUSE_VERSION_CUH
 #define GRIDFUSE_VERSION_CUH
 
-#define GRIDFUSE_VERSION 1
+#define GRIDFUSE_VERSION 2
 
 #include <cuda_runtime.h>
 

@@ -12,7 +12,7 @@
 #include <type_traits>
 
 namespace gridfuse {
-inline namespace v1 {
+inline namespace v2 {
 
 namespace detail {
 
@@ -111,7 +111,7 @@ __device__ __forceinline__ void atomicXor(T* place, V value) {
 
 }   // namespace warp_aggregated
 
-}   // inline namespace v1
+}   // inline namespace v2
 }   // namespace gridfuse
 
 #endif   // GRIDFUSE_WARP_ATOMICS_CUH

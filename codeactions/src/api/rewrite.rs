@@ -88,6 +88,8 @@ pub enum Family {
     Memory,
     /// Atomic operations of several threads become one.
     Atomics,
+    /// Stores that change nothing are left out.
+    Stores,
     /// What a diagnostic finds wrong is mended.
     Repair,
     /// Other rewrites are taken back.
@@ -108,6 +110,7 @@ impl Family {
             Family::Promotion => "promote",
             Family::Memory => "allocate",
             Family::Atomics => "atomics",
+            Family::Stores => "stores",
             Family::Repair => "repair",
             Family::Reversal => "revert",
         }
@@ -208,6 +211,8 @@ pub enum Layer {
     Serialized,
     /// Atomic operations that a warp combines.
     Combined,
+    /// Stores in front of which a thread looks whether they change anything.
+    LookedFirst,
 }
 
 /// A rewrite: one entry of the table [`crate::handlers::REWRITES`].

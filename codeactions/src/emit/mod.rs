@@ -4,6 +4,7 @@ pub mod arena;
 pub mod callees;
 pub mod launch_bounds;
 pub mod launchpad;
+pub mod look_first;
 pub mod outline;
 pub mod replaced_launch;
 pub mod split;

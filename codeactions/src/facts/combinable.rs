@@ -139,7 +139,7 @@ pub fn on_one_place(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Operation> {
 /// What an `if` leaves to one thread of the block or of each warp, `if (threadIdx.x == 0) …`: there is nothing to combine. A comparison
 /// of something in memory says nothing about how many threads come there. It's seen in the text, so also where the body has been moved and
 /// `threadIdx` is a parameter, of which [`who_gets_to`] knows nothing.
-fn done_by_one(body: &Body, stmt: StmtId) -> Vec<StmtId> {
+pub(super) fn done_by_one(body: &Body, stmt: StmtId) -> Vec<StmtId> {
     let StmtKind::If {
         cond: Some(cond), then, ..
     } = &body.stmt(stmt).kind
@@ -172,10 +172,10 @@ fn done_by_one(body: &Body, stmt: StmtId) -> Vec<StmtId> {
 }
 
 /// The value is the same for all threads of a grid: made of parameters that nothing changes, and of constants.
-fn is_same_for_all(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
+pub(super) fn is_same_for_all(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: ExprId) -> bool {
     let same = |e: ExprId| is_same_for_all(db, function, body, e);
     match &body.expr(expr).kind {
-        ExprKind::Paren(inner) => same(*inner),
+        ExprKind::Paren(inner) | ExprKind::Unary(_, inner) => same(*inner),
         ExprKind::Cast { operand, .. } => same(*operand),
         ExprKind::Literal(_) => true,
         ExprKind::Binary(_, a, b) => same(*a) && same(*b),
@@ -190,7 +190,7 @@ fn is_same_for_all(db: &dyn Db, function: FunctionItem<'_>, body: &Body, expr: E
 }
 
 /// The place is the same: an element of what a parameter points to, a part of it, or a global variable.
-fn is_one_place(db: &dyn Db, function: FunctionItem<'_>, body: &Body, place: ExprId) -> bool {
+pub(super) fn is_one_place(db: &dyn Db, function: FunctionItem<'_>, body: &Body, place: ExprId) -> bool {
     let same = |e: ExprId| is_same_for_all(db, function, body, e);
     match &body.expr(place).kind {
         ExprKind::Paren(inner) => is_one_place(db, function, body, *inner),

@@ -27,6 +27,7 @@ pub(crate) mod qualified;
 pub(crate) mod read_only;
 pub(crate) mod registers;
 pub(crate) mod room;
+pub(crate) mod silent_stores;
 pub(crate) mod site;
 pub(crate) mod surface;
 pub(crate) mod surroundings;

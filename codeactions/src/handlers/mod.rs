@@ -25,6 +25,7 @@ mod replace_device_sync;
 mod retune;
 mod revert;
 mod serialize;
+mod skip_silent_stores;
 mod threshold;
 
 use crate::api::rewrite::Rewrite;
@@ -46,6 +47,7 @@ pub static REWRITES: &[Rewrite] = &[
     persistent_loop::REWRITE,
     aggregate_malloc::REWRITE,
     aggregate_atomics::REWRITE,
+    skip_silent_stores::REWRITE,
     promote_lookback::REWRITE,
     promote_overlap::REWRITE,
     promote::REWRITE,

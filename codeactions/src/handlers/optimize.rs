@@ -101,7 +101,7 @@ struct expand_args { int begin; int count; __device__ int threads() const { retu
 
 __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col,
                                   int* dist, int level) {
-    batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+    batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
         expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, args.begin,
                       args.count);
     });

@@ -73,7 +73,7 @@ __global__ void expand(const int* col, int* out, int begin, int count) {
 struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
 
 __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col, int* out) {
-    batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+    batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
         expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, out, args.begin, args.count);
     });
 }

@@ -9,5 +9,5 @@ pub use parts::{PARTS, Part, PartSet};
 
 pub use gridfuse_analysis::hir::runtime_header::{HEADER_NAME, is_runtime_header as is_header};
 
-/// The version of the runtime: that of its namespace, `gridfuse::v1`.
-pub const VERSION: u32 = 1;
+/// The version of the runtime: that of its namespace, `gridfuse::v2`.
+pub const VERSION: u32 = 2;

@@ -219,7 +219,7 @@ fn names_of_what_finds_no_room() {
 
 #[test]
 fn warps_that_have_something_to_do() {
-    const BY_WARPS: &str = "batch.for_each_warp([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const child_args& args) {";
+    const BY_WARPS: &str = "batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const child_args& args) {";
     const BY_BLOCKS: &str =
         "batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const child_args& args) {";
     let with = |parameters: &str, code: &str| {

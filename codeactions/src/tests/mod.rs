@@ -33,6 +33,7 @@ mod promote;
 mod registers;
 mod runtime_header;
 mod serialize;
+mod skip_silent_stores;
 mod stream_order;
 mod threshold;
 mod undo;

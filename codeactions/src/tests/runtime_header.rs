@@ -233,10 +233,10 @@ fn what_gridfuse_has_not_written_stays() {
     );
     let enough = HEADER.replacen("constexpr", "inline constexpr", 1);
     assert_eq!(rewritten("threshold", &enough).files[HEADER_NAME], enough);
-    let newer = own.replace("#define GRIDFUSE_VERSION 1\n", "#define GRIDFUSE_VERSION 2\n");
+    let newer = own.replace("#define GRIDFUSE_VERSION 2\n", "#define GRIDFUSE_VERSION 3\n");
     refused(
         &newer,
-        "gridfuse.cuh is of version 2, and this gridfuse writes version 1: update gridfuse",
+        "gridfuse.cuh is of version 3, and this gridfuse writes version 2: update gridfuse",
     );
     let unversioned = "#ifndef GRIDFUSE_CUH\n#define GRIDFUSE_CUH\nnamespace gridfuse {\n}\n#endif\n";
     refused(unversioned, "revert what was rewritten with it, and delete it");

@@ -157,6 +157,24 @@ fn combined_atomics_are_taken_back() {
 }
 
 #[test]
+fn looks_in_front_of_stores_are_taken_back() {
+    let text = program(LAUNCH).replace("out[begin + i] = count;", "{ out[begin + i] = count; *out = 1; }");
+    let at_the_end = text.replace("*out = 1; }", "\n        out[begin] = count;\n    }");
+    let own = text.replace("{ out", "{ if (out[1] != 2) out[1] = 2; out");
+    for text in [text, at_the_end, own] {
+        for ids in [
+            &["skip-silent-stores"][..],
+            &["skip-silent-stores", "aggregate-grid-stream"],
+            &["skip-silent-stores", "threshold", "aggregate-grid"],
+            &["skip-silent-stores", "serialize"],
+            &["optimize"],
+        ] {
+            round_trip(&text, ids);
+        }
+    }
+}
+
+#[test]
 fn arguments_and_configurations_come_back() {
     for launch in [
         "child<<<(count + 31) / 32, 32>>>(out + v, 0, (short)count);",

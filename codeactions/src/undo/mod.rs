@@ -5,6 +5,7 @@ mod aggregated;
 mod coarsened;
 mod launched_again;
 mod layer;
+mod looked_first;
 mod same_code;
 mod serialized;
 mod text;
@@ -101,11 +102,12 @@ fn refuse_not_collected(ctx: &RewriteCtx<'_, '_>) -> Result<(), Ineligible> {
 type Peel = for<'db> fn(&'db dyn Db, FunctionItem<'db>, usize) -> Option<Option<Peeled>>;
 
 /// The layers under that of collected launches, from the outermost one.
-const LAYERS: [(Layer, Peel); 4] = [
+const LAYERS: [(Layer, Peel); 5] = [
     (Layer::Coarsened, coarsened::peel),
     (Layer::Thresholded, thresholded::peel),
     (Layer::Serialized, serialized::peel),
     (Layer::Combined, together::peel),
+    (Layer::LookedFirst, looked_first::peel),
 ];
 
 /// How many layers of other functions are taken off at most, to take one off beneath them.
@@ -232,7 +234,7 @@ impl<'db> Stripped<'db> {
         self.layers += 1;
         // A coarsened launch is one already.
         if layer != Layer::Coarsened {
-            self.launches_again |= layer != Layer::Combined;
+            self.launches_again |= !matches!(layer, Layer::Combined | Layer::LookedFirst);
             for assumption in self.launched_again(index)? {
                 if !self.assumed.contains(&assumption) {
                     self.assumed.push(assumption);
@@ -427,7 +429,7 @@ impl<'db> Stripped<'db> {
 fn is_touched<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
     let source = text::source(db, function);
     let mut words = ["gridfuse::", "Threshold", "Coarsening", "Blocks", "_serial"].iter();
-    words.any(|word| source.contains(word)) || together::is_there(db, function)
+    words.any(|word| source.contains(word)) || together::is_there(db, function) || looked_first::is_there(db, function)
 }
 
 fn texts(host: &Host) -> Vec<(std::path::PathBuf, String)> {

@@ -1,6 +1,6 @@
 //! What a function reads and writes, with all that it calls and launches.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::equation::WORD;
@@ -21,6 +21,7 @@ use crate::facts::uniformity::memory::MemoryClass;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, Memory, Scope, known};
 use crate::hir::names::unqualified;
+use crate::hir::silent_store::silent_stores;
 use crate::hir::{
     BinOp, Body, Builtin, ExprId, ExprKind, Launch, Literal, Name, Parameter, StmtKind, Storage, UnOp, body, parameters,
 };
@@ -183,6 +184,7 @@ pub fn child_footprint<'db>(db: &'db dyn Db, function: FunctionItem<'db>, index:
         body: &body,
         evaluator: &evaluator,
         launches: true,
+        looks: HashSet::new(),
         found: Footprint::default(),
     };
     if let Some(facts) = launches(db, function).get(index as usize)
@@ -216,6 +218,7 @@ fn collect<'db>(db: &'db dyn Db, function: FunctionItem<'db>, launches: bool) ->
         body: &body,
         evaluator: &evaluator,
         launches,
+        looks: silent_stores(&body).into_iter().map(|silent| silent.look).collect(),
         found: Footprint::default(),
     };
     scan.gaps_of_body();
@@ -231,6 +234,8 @@ struct Scan<'a, 'db> {
     body: &'a Body,
     evaluator: &'a Evaluator<'a, 'db>,
     launches: bool,
+    /// Where the body looks whether a store would change anything.
+    looks: HashSet<ExprId>,
     found: Footprint<'db>,
 }
 
@@ -397,6 +402,9 @@ impl<'db> Scan<'_, 'db> {
 
     /// An expression that may name memory.
     fn place(&mut self, e: ExprId) {
+        if self.looks.contains(&e) {
+            return;
+        }
         let body = self.body;
         let parents = &self.evaluator.parents;
         let mut inner = e;

@@ -480,7 +480,7 @@ impl<'db> Plan<'_, 'db> {
                 }
             }
             let (each, thread) = match group.threads {
-                Some(_) => ("for_each_warp", "uint3 threadIdx, "),
+                Some(_) => ("for_each_thread", "uint3 threadIdx, "),
                 None => ("for_each_block", ""),
             };
             body.push_str(&format!(

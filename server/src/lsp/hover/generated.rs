@@ -211,7 +211,7 @@ pub fn role(snapshot: &Snapshot, function: FunctionItem<'_>) -> Option<String> {
     {
         return Some(
             "The aggregated form of a kernel: one grid of it runs many launches, `batch.for_each_block` gives each of them its blocks, \
-             or `for_each_warp` its warps, as far as they have something to do. \
+             or `for_each_thread` its threads, as far as they have something to do. \
              Its parameters after the batch are the arguments that all these launches share. The kernel's code stands in the \
              function that it calls."
                 .to_string(),
