@@ -49,9 +49,8 @@ fn silent_store(body: &Body, stmt: StmtId) -> Option<SilentStore> {
     let ExprKind::Assign { op: None, place, value } = &body.expr(body.strip_parens(assignment)).kind else {
         return None;
     };
-    let same = |looked: ExprId, other: ExprId| {
-        is_same_value(body, looked, *place) && is_same_value(body, other, *value)
-    };
+    let same =
+        |looked: ExprId, other: ExprId| is_same_value(body, looked, *place) && is_same_value(body, other, *value);
     let look = if same(*a, *b) {
         *a
     } else if same(*b, *a) {

@@ -81,16 +81,20 @@ inline constexpr bool kKnowsThreads = false;
 template <class Args>
 inline constexpr bool kKnowsThreads<Args, std::void_t<decltype(std::declval<const Args&>().threads())>> = true;
 
+// Records are moved by words of 16 bytes.
+template <class Args>
+constexpr std::size_t kRecordAlignment = alignof(Args) > 16 ? alignof(Args) : 16;
+
 /// One launch as written down, where its threads are known: the grid has one dimension.
 template <class Args>
-struct alignas(16) ThreadRecord {
+struct alignas(kRecordAlignment<Args>) ThreadRecord {
     unsigned grid_x;
     Bytes<Args> args;
 };
 
 /// One launch as written down. All of them have the same block.
 template <class Args>
-struct alignas(16) BlockRecord {
+struct alignas(kRecordAlignment<Args>) BlockRecord {
     unsigned grid_x;
     unsigned grid_yz;   // as in Shape
     Bytes<Args> args;

@@ -38,7 +38,10 @@ pub fn comment_length(text: &str, end: usize) -> Option<usize> {
     let rest = text.get(end..)?;
     let line = format!("  // {WHY}");
     let within = format!(" /* {WHY} */");
-    let ends = |found: &String| rest.get(found.len()..).is_some_and(|r| lex::is_blank(r.split('\n').next().unwrap_or("")));
+    let ends = |found: &String| {
+        rest.get(found.len()..)
+            .is_some_and(|r| lex::is_blank(r.split('\n').next().unwrap_or("")))
+    };
     if rest.starts_with(&line) && ends(&line) {
         Some(line.len())
     } else {

@@ -94,7 +94,10 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         ));
     }
     for store in found {
-        let stmt = gridfuse_analysis::hir::body(db, worker).stmt(store.stmt).span.shift(start);
+        let stmt = gridfuse_analysis::hir::body(db, worker)
+            .stmt(store.stmt)
+            .span
+            .shift(start);
         edit.insert(file, stmt.start, look(db, worker, &store));
         edit.insert(file, stmt.end, comment(&file.text(db), stmt.end as usize));
     }

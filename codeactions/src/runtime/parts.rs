@@ -112,7 +112,7 @@ fn declared(line: &str) -> Option<String> {
     }
     for kind in ["struct ", "class ", "enum class "] {
         if let Some(mut rest) = line.strip_prefix(kind) {
-            if let Some(aligned) = rest.strip_prefix("alignas(") {
+            while let Some(aligned) = rest.strip_prefix("alignas(") {
                 rest = aligned.split_once(')')?.1.trim_start();
             }
             let name: String = rest.chars().take_while(|c| is_of_word(*c)).collect();

@@ -6,7 +6,8 @@ const ID: &str = "skip-silent-stores";
 
 const LAUNCH: &str = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);";
 
-const NONE: &str = "`child` doesn't store a number that its arguments alone decide to a place that they decide, by many threads";
+const NONE: &str =
+    "`child` doesn't store a number that its arguments alone decide to a place that they decide, by many threads";
 
 /// The program with a child of these parameters and with this code, behind the thread's number.
 fn with(parameters: &str, code: &str) -> String {
@@ -105,7 +106,10 @@ fn others_are_left() {
         (PLAIN, "if (i == 0) *out = 1;"),
         // The `else` would belong to the look.
         (PLAIN, "if (i < count) *out = 1; else out[i] = 2;"),
-        (PLAIN, "if (i < count) for (int k = 0; k < i; ++k) *out = 1; else out[i] = 2;"),
+        (
+            PLAIN,
+            "if (i < count) for (int k = 0; k < i; ++k) *out = 1; else out[i] = 2;",
+        ),
         // Of a class, a global variable, an update.
         ("Pair* out, int begin, int count", "out->x = 1;"),
         (PLAIN, "total = 1;"),
@@ -126,7 +130,15 @@ fn a_look_is_no_obstacle() {
         "if (i < count) { out[begin + i] = 1; if (count != *out) { *out = count; } }",
     ] {
         let looks = rewrite("aggregate-block", &with(PLAIN, code));
-        let plain = rewrite("aggregate-block", &with(PLAIN, &code.replace("if (*out != count) ", "").replace("if (count != *out) ", "")));
+        let plain = rewrite(
+            "aggregate-block",
+            &with(
+                PLAIN,
+                &code
+                    .replace("if (*out != count) ", "")
+                    .replace("if (count != *out) ", ""),
+            ),
+        );
         assert_eq!(looks.assumes.len(), plain.assumes.len(), "{code}: {:?}", looks.assumes);
     }
     // One that isn't followed by that store is one.
@@ -135,7 +147,9 @@ fn a_look_is_no_obstacle() {
         "if (out[0] != count) out[0] = n;",
         "if (out[0] != count) { out[0] = count; out[1] = out[0]; }",
     ] {
-        let parent = with(PLAIN, code).replace("(out, begin, count);", "(out, v, n + v);").replace("= n;", "= begin;");
+        let parent = with(PLAIN, code)
+            .replace("(out, begin, count);", "(out, v, n + v);")
+            .replace("= n;", "= begin;");
         refuses("aggregate-block", &parent, "aren't independent of each other");
     }
 }

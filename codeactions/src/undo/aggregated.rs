@@ -286,7 +286,8 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
     };
     let parameters: Option<Vec<String>> = params.iter().skip(1).map(name_of).collect();
     // for_each_block([&](…) { worker<…>(…); }), or for_each_thread
-    let each = (0..tokens.len()).find(|i| matches!(word(*i), "for_each_block" | "for_each_thread" | "for_each_warp"))?;
+    let each =
+        (0..tokens.len()).find(|i| matches!(word(*i), "for_each_block" | "for_each_thread" | "for_each_warp"))?;
     let brace = (each..tokens.len()).find(|i| word(*i) == "{")?;
     let worker_name = word(brace + 1);
     let open = if word(brace + 2) == "<" {

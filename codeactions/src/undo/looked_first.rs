@@ -4,9 +4,9 @@ use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::{Child, Launchers, launches};
+use gridfuse_analysis::hir::body;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::silent_store::silent_stores;
-use gridfuse_analysis::hir::body;
 
 use super::layer::Peeled;
 use crate::api::rewrite::{Layer, Options};

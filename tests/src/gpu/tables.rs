@@ -12,7 +12,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::record::{BuildStatus, Results, Run, RunStatus};
 use super::summary;
 use super::tune_record::{self, Tuned};
-use super::{by_hand, chains, conformance_record, measured, random_programs, thresholds};
+use super::{by_hand, chains, conformance_record, measured, random_programs, scale, thresholds};
 
 /// What is in the table for one run.
 pub fn cell(run: Option<&Run>) -> String {
@@ -204,7 +204,8 @@ pub fn load_all(directory: &Path) -> Result<Vec<Results>> {
             let path = entry?.path();
             let measured = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {
                 let others = [tune_record::PREFIX, random_programs::PREFIX];
-                name != conformance_record::FILE && !others.iter().any(|prefix| name.starts_with(prefix))
+                ![conformance_record::FILE, scale::record::FILE].contains(&name)
+                    && !others.iter().any(|prefix| name.starts_with(prefix))
             });
             if measured && path.extension().is_some_and(|extension| extension == "json") {
                 paths.push(path);
@@ -300,18 +301,28 @@ pub fn generate(results: &Path, document: &Path, check: bool) -> Result<()> {
         measured::markdown(results)?,
         &tune_record::load_all(results)?,
     )?;
-    if new == old {
-        return Ok(());
+    let mut pages = vec![(document.to_path_buf(), new)];
+    let scale = results.join(scale::record::FILE);
+    if scale.is_file() {
+        let docs = document.parent().unwrap_or(Path::new(""));
+        let made = scale::page::pages(&scale::record::Scale::load(&scale)?)?;
+        pages.extend(made.into_iter().map(|(name, text)| (docs.join(name), text)));
     }
-    if check {
-        bail!(
-            "{} does not show the results in {}: run `cargo run -p gridfuse-tests --bin gpu-tables`",
-            document.display(),
-            results.display()
-        );
+    for (path, new) in pages {
+        if std::fs::read_to_string(&path).is_ok_and(|old| old == new) {
+            continue;
+        }
+        if check {
+            bail!(
+                "{} does not show the results in {}: run `cargo run -p gridfuse-tests --bin gpu-tables`",
+                path.display(),
+                results.display()
+            );
+        }
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        std::fs::write(&path, new).with_context(|| format!("{} cannot be written", path.display()))?;
     }
-    if let Some(directory) = document.parent() {
-        std::fs::create_dir_all(directory)?;
-    }
-    std::fs::write(document, new).with_context(|| format!("{} cannot be written", document.display()))
+    Ok(())
 }
