@@ -2,6 +2,7 @@
 
 use crate::base::db::Db;
 use crate::facts::groups::group_call;
+use crate::facts::overloads::takes_as_they_are;
 use crate::facts::unseen::misses_header;
 use crate::hir::included::included_files;
 use crate::hir::items::FunctionItem;
@@ -9,7 +10,7 @@ use crate::hir::library::{Library, TOGETHER, known};
 use crate::hir::names::unqualified;
 use crate::hir::resolve::{Meaning, meaning, shares_its_name};
 use crate::hir::scope::hides;
-use crate::hir::visible::visible;
+use crate::hir::visible::{visible, visible_names};
 use crate::hir::word::Word;
 use crate::hir::{Body, ExprId, ExprKind, Name, Type};
 
@@ -46,7 +47,30 @@ pub(crate) fn callee<'db>(
             _ => Callee::Unknown,
         };
     };
-    by_name(db, function, name, args)
+    match by_name(db, function, name, args) {
+        Callee::Functions(all, _) if !is_certain(db, function, body, name, args, &all) => Callee::Unknown,
+        found => found,
+    }
+}
+
+/// Whether no function of a header that isn't found can be meant in place of these: no header is missing, the name is that of a class's
+/// function, or one of them takes the arguments as they are.
+fn is_certain<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    name: &str,
+    args: &[ExprId],
+    all: &[FunctionItem<'db>],
+) -> bool {
+    if !misses_header(db, function.file(db)) {
+        return true;
+    }
+    let of_runtime = |f: &FunctionItem<'db>| f.name(db).starts_with("gridfuse::");
+    let scope = name.rsplit_once("::").map_or("", |(scope, _)| unqualified(scope));
+    visible_names(db, function.file(db)).types.contains(scope)
+        || all.iter().all(|f| f.signature(db).member || of_runtime(f))
+        || all.iter().any(|f| takes_as_they_are(db, function, body, args, *f))
 }
 
 pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str, args: &[ExprId]) -> Callee<'db> {

@@ -67,6 +67,13 @@ pub fn hidden<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Hidd
             });
         }
     }
+    if binds_by_get(db, function) {
+        found.push(Hidden {
+            what: "what a structured binding calls".to_owned(),
+            span: Span::new(function.signature(db).name_span.start, function.text(db).len() as u32),
+            anywhere: true,
+        });
+    }
     if harmful.operators.is_empty() && harmful.classes.is_empty() {
         return Arc::new(found);
     }
@@ -87,6 +94,29 @@ pub fn hidden<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Hidd
         });
     }
     Arc::new(found)
+}
+
+/// Whether a function has a structured binding (`auto [x, y] = r;`), where a class in sight says by `std::tuple_size` that its `get` is
+/// called for one.
+fn binds_by_get(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    let binds = |text: &str| {
+        text.match_indices("auto").any(|(at, auto)| {
+            let rest = text.get(at + auto.len()..).unwrap_or("").trim_start();
+            rest.trim_start_matches('&').trim_start().starts_with('[')
+        })
+    };
+    let by_macro = |state: &MacroState| matches!(state, MacroState::Defined(item) if binds(&item.body));
+    let here = binds(&function.text(db))
+        || function_macros(db, function)
+            .states
+            .values()
+            .flatten()
+            .any(|(_, state)| by_macro(state));
+    let of_tuples = |file: &SourceFile| {
+        let mut types = items(db, *file).types.iter();
+        types.any(|ty| unqualified(&ty.name) == "tuple_size")
+    };
+    here && included_files(db, function.file(db)).iter().any(of_tuples)
 }
 
 /// Whether an object of this type, a variable's of a function, may be one that runs something unseen.
@@ -115,7 +145,7 @@ fn harmful(db: &dyn Db, file: SourceFile) -> Arc<Harmful> {
     {
         found
             .operators
-            .insert(String::new(), "an operator that is too large".to_owned());
+            .insert(String::new(), "an operator that isn't parsed".to_owned());
     }
     let mut harmless: Vec<(FunctionItem<'_>, String)> = Vec::new();
     for function in own.iter().flat_map(|f| &items(db, *f).functions) {
@@ -163,7 +193,7 @@ fn classes(db: &dyn Db, files: &[SourceFile]) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let all = || files.iter().map(|file| items(db, *file));
     for name in all().flat_map(|items| &items.blanked.classes) {
-        found.insert(name.clone(), format!("a member of {name}, which is too large"));
+        found.insert(name.clone(), format!("a member of {name} that isn't parsed"));
     }
     for class in all().flat_map(|items| &items.types) {
         if let Some(what) = &class.hidden {

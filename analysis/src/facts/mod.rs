@@ -10,6 +10,7 @@ pub mod groups;
 pub mod hidden;
 pub mod launch;
 pub(crate) mod named;
+mod overloads;
 pub mod streams;
 pub mod uniformity;
 pub mod unseen;

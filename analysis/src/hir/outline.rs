@@ -18,6 +18,7 @@ use crate::base::preprocess::IncludeItem;
 use crate::base::preprocess::Specifiers;
 use crate::base::preprocess::file_directives;
 use crate::base::preprocess::gave_up;
+use crate::base::preprocess::reads_as_restrict;
 use crate::base::span::Span;
 use crate::base::span::TextRange;
 use crate::hir::declarator::typedef_target;
@@ -27,6 +28,7 @@ use crate::hir::items::GlobalItem;
 use crate::hir::items::Signature;
 use crate::hir::items::TypeItem;
 use crate::hir::items::Written;
+use crate::hir::made_items::made_items;
 use crate::hir::names::without_template_arguments;
 use crate::hir::settled::patched_items;
 use crate::hir::special_members::Constructors;
@@ -48,8 +50,12 @@ pub struct Outline {
     pub aliases: Vec<(String, String)>,
     /// See [`FileItems::includes`].
     pub includes: Vec<IncludeItem>,
+    /// See [`FileItems::inner_includes`].
+    pub inner_includes: Vec<IncludeItem>,
     /// See [`FileItems::blanked`].
     pub blanked: Blanked,
+    /// See [`FileItems::loose`].
+    pub loose: Vec<String>,
 }
 
 /// A function of the items of a file, as it is found in the text.
@@ -132,6 +138,9 @@ pub(crate) fn outline_in_text(db: &dyn Db, file: SourceFile) -> OutlineInText {
     functions.sort_by_key(|(start, _)| *start);
     let mut outline = collector.items;
     outline.blanked = Blanked::of(&file.text(db), &masked.large, &functions);
+    let made = made_items(db, file);
+    outline.blanked.extend(&made.names);
+    outline.loose.clone_from(&made.loose);
     let mut starts = Vec::with_capacity(functions.len());
     for (start, function) in functions {
         starts.push(start);
@@ -147,6 +156,12 @@ pub(crate) fn outline_in_text(db: &dyn Db, file: SourceFile) -> OutlineInText {
 }
 
 impl Blanked {
+    /// Adds what may stand elsewhere.
+    pub(crate) fn extend(&mut self, other: &Blanked) {
+        self.words.extend(&other.words);
+        self.classes.extend(other.classes.iter().cloned());
+    }
+
     /// What stands in the ranges of `text` that none of the `functions` contains, which are in order.
     fn of(text: &str, large: &[TextRange], functions: &[(u32, OutlinedFunction)]) -> Blanked {
         let mut found = Blanked::default();
@@ -336,7 +351,7 @@ impl<'a> Collector<'a> {
                     }
                 }
                 "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
-                    self.type_item(node);
+                    self.type_item(node, context.template);
                     // A specialisation's members count as the template's: any of them may be meant.
                     let name = node.child_by_field_id(fields::NAME.id()).map_or("", |n| self.text(n));
                     let name = without_template_arguments(name);
@@ -350,6 +365,7 @@ impl<'a> Collector<'a> {
                     continue;
                 }
                 "ERROR" => {
+                    self.broken_typedef(node);
                     self.errors
                         .push(TextRange::new(node.start_byte() as u32, node.end_byte() as u32));
                     inner.conditional = true;
@@ -414,16 +430,39 @@ impl<'a> Collector<'a> {
         if node.kind() == "alias_declaration" {
             let name = node.child_by_field_id(fields::NAME.id());
             if let Some((name, ty)) = name.zip(node.child_by_field_id(fields::TYPE.id())) {
-                let alias = (self.text(name).to_owned(), self.text(ty).to_owned());
-                self.items.aliases.push(alias);
+                let target = format!("{}{}", self.text(ty), self.restrict_by_macro(node));
+                self.items.aliases.push((self.text(name).to_owned(), target));
             }
             return;
         }
         let mut cursor = node.walk();
         for name in node.children_by_field_name("declarator", &mut cursor) {
             let words = self.text(name).trim_matches(['*', ' ', '&']).to_owned();
-            let target = typedef_target(node, name, |n| self.text(n));
+            let target = typedef_target(node, name, |n| self.text(n)) + self.restrict_by_macro(node);
             self.items.aliases.push((words, target));
+        }
+        self.broken_typedef(node);
+    }
+
+    /// `typedef RO_PTR(float) In;`, which reads as something else: the last word stands for what is written before it.
+    fn broken_typedef(&mut self, node: Node<'_>) {
+        let text = self.text(node).trim_end_matches([';', ' ']);
+        let Some(written) = text.strip_prefix("typedef").filter(|written| written.contains('(')) else {
+            return;
+        };
+        if let Some(last) = crate::base::words::words(written).last()
+            && let Some(target) = written.strip_suffix(last)
+        {
+            self.items.aliases.push((last.to_owned(), target.trim().to_owned()));
+        }
+    }
+
+    /// The `__restrict__` of a macro in a declaration that reads as the rest of what it stands for.
+    fn restrict_by_macro(&self, node: Node<'_>) -> &'static str {
+        let mut macros = self.specifiers(node.start_byte(), node.end_byte()).iter();
+        match macros.any(|used| used.words.iter().any(|word| reads_as_restrict(word))) {
+            true => " __restrict__",
+            false => "",
         }
     }
 
@@ -669,6 +708,9 @@ impl<'a> Collector<'a> {
                 device: words.contains(&"__device__"),
                 managed: words.contains(&"__managed__"),
                 shared: words.contains(&"__shared__"),
+                restrict: crate::base::words::words(self.text(node))
+                    .chain(words.iter().copied())
+                    .any(reads_as_restrict),
                 init,
             });
         }
@@ -761,7 +803,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn type_item(&mut self, node: Node<'_>) {
+    fn type_item(&mut self, node: Node<'_>, template: Option<Node<'_>>) {
         let Some(name) = node
             .child_by_field_id(fields::NAME.id())
             .map(|n| without_template_arguments(self.text(n)))
@@ -774,6 +816,14 @@ impl<'a> Collector<'a> {
         let blanked = self.body_from(body.start_byte());
         self.blanked_class |= blanked.is_some_and(|blanked| (blanked.start as usize) < body.end_byte());
         let is_enum = node.kind() == "enum_specifier";
+        let inner: Vec<IncludeItem> = included_in(self.text(body)).collect();
+        let includes_inside = !inner.is_empty();
+        for include in inner {
+            if !self.items.includes.contains(&include) {
+                self.items.includes.push(include.clone());
+            }
+            self.items.inner_includes.push(include);
+        }
         let mut item = TypeItem {
             name,
             is_enum,
@@ -781,12 +831,18 @@ impl<'a> Collector<'a> {
             nontrivial: false,
             constructors: Constructors::None,
             hidden: None,
+            template_defaults: String::new(),
             bases: String::new(),
             fields: Vec::new(),
             implicit: String::new(),
             constants: Vec::new(),
             members: BTreeSet::new(),
         };
+        let parameters = template.and_then(|t| t.child_by_field_id(fields::PARAMETERS.id()));
+        let parameters = parameters.map_or("", |list| self.text(list));
+        if parameters.contains('=') {
+            item.template_defaults = parameters.to_owned();
+        }
         let mut cursor = node.walk();
         let bases = node
             .named_children(&mut cursor)
@@ -851,6 +907,11 @@ impl<'a> Collector<'a> {
             item.nontrivial |= special.nontrivial;
             item.constructors = special.constructors;
             item.hidden = special.hidden;
+            if includes_inside {
+                item.nontrivial = true;
+                item.constructors = Constructors::Other;
+                item.hidden = Some("what is included in it");
+            }
             if self.is_partly_blanked(body) {
                 item.nontrivial = true;
                 item.constructors = Constructors::Other;
@@ -860,6 +921,28 @@ impl<'a> Collector<'a> {
         self.items.types.push(item);
     }
 }
+
+/// The `#include` lines of a text.
+fn included_in(text: &str) -> impl Iterator<Item = IncludeItem> {
+    let directives = text.lines().filter_map(|line| line.trim_start().strip_prefix('#'));
+    let paths = directives.filter_map(|line| line.trim_start().strip_prefix("include"));
+    paths.map(|path| {
+        let path = path.trim();
+        let end = path
+            .get(1..)
+            .and_then(|rest| rest.find(['"', '>']))
+            .map_or(path.len(), |end| end + 1);
+        IncludeItem {
+            path: path
+                .get(..end)
+                .unwrap_or(path)
+                .trim_start_matches(['"', '<'])
+                .to_owned(),
+            system: path.starts_with('<'),
+        }
+    })
+}
+
 /// The type that a declaration defines: `struct S { … } s;`
 fn defined_type(node: Node<'_>) -> Option<Node<'_>> {
     let ty = node.child_by_field_id(fields::TYPE.id())?;
