@@ -8,7 +8,7 @@ use crate::hir::included::included_files;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, TOGETHER, known};
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, meaning, shares_its_name};
+use crate::hir::resolve::{Meaning, is_made_by_macros, meaning, shares_its_name};
 use crate::hir::scope::hides;
 use crate::hir::visible::{visible, visible_names};
 use crate::hir::word::Word;
@@ -126,6 +126,8 @@ pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &
             }
         }
         Meaning::Type => Callee::Type(name.to_owned()),
+        // One of the library's names, perhaps, of which a macro makes another function.
+        Meaning::Unknown if is_made_by_macros(db, function.file(db), name) => Callee::Unknown,
         Meaning::Unknown => match known(name) {
             Some(k) => Callee::Known(k),
             None if scalar_type(name) => Callee::Type(name.to_owned()),
@@ -202,7 +204,7 @@ fn scalar_type(name: &str) -> bool {
 pub(crate) fn is_runtime<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> bool {
     let plain = name.trim_start_matches("::");
     let own = || match meaning(db, function.file(db), name) {
-        Meaning::Unknown => false,
+        Meaning::Unknown => is_made_by_macros(db, function.file(db), name),
         Meaning::Functions(all) => all.iter().any(|f| sees(db, function, *f)),
         _ => true,
     };

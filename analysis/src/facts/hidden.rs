@@ -11,6 +11,7 @@ use crate::base::db::{Db, SourceFile};
 use crate::base::preprocess::MacroState;
 use crate::base::span::Span;
 use crate::base::words::words;
+use crate::facts::bindings::binds_by_get;
 use crate::facts::uniformity::memory::{Class, Places};
 use crate::hir::declarator::declared_name;
 use crate::hir::declarator::is_array;
@@ -94,29 +95,6 @@ pub fn hidden<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Hidd
         });
     }
     Arc::new(found)
-}
-
-/// Whether a function has a structured binding (`auto [x, y] = r;`), where a class in sight says by `std::tuple_size` that its `get` is
-/// called for one.
-fn binds_by_get(db: &dyn Db, function: FunctionItem<'_>) -> bool {
-    let binds = |text: &str| {
-        text.match_indices("auto").any(|(at, auto)| {
-            let rest = text.get(at + auto.len()..).unwrap_or("").trim_start();
-            rest.trim_start_matches('&').trim_start().starts_with('[')
-        })
-    };
-    let by_macro = |state: &MacroState| matches!(state, MacroState::Defined(item) if binds(&item.body));
-    let here = binds(&function.text(db))
-        || function_macros(db, function)
-            .states
-            .values()
-            .flatten()
-            .any(|(_, state)| by_macro(state));
-    let of_tuples = |file: &SourceFile| {
-        let mut types = items(db, *file).types.iter();
-        types.any(|ty| unqualified(&ty.name) == "tuple_size")
-    };
-    here && included_files(db, function.file(db)).iter().any(of_tuples)
 }
 
 /// Whether an object of this type, a variable's of a function, may be one that runs something unseen.

@@ -332,3 +332,113 @@ impl Scan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::hir::resolve::is_made_by_macros;
+    use crate::host::Host;
+
+    /// Those of `names` of which macros may make another one in `a.cu`.
+    fn made<'n>(files: &[(&str, &str)], names: &[&'n str]) -> Vec<&'n str> {
+        let mut host = Host::new();
+        for (name, text) in files {
+            host.set_file(&Path::new("/w").join(name), (*text).to_owned());
+        }
+        let file = host.file(Path::new("/w/a.cu")).expect("the file");
+        let db = host.db();
+        names
+            .iter()
+            .copied()
+            .filter(|name| is_made_by_macros(db, file, name))
+            .collect()
+    }
+
+    #[test]
+    fn what_macros_declare() {
+        for (text, expected) in [
+            ("#define F(T) void fold(T& i) { help(i); }\nF(int)\nF(long);", "fold"),
+            (
+                "#define F(n) __device__ int n(int i) { return help(i); }\nF(fold)",
+                "fold",
+            ),
+            (
+                "#define EACH(X) X(int) X(long)\n#define F(T) void fold(T& i) { }\nEACH(F)",
+                "fold",
+            ),
+            (
+                "#define K(T) template <> __global__ void fill<T>(T* a) { help(a); }\nK(int)",
+                "fill",
+            ),
+            (
+                "#define C(n, v) namespace device { constexpr int n = v + help; }\nC(kBlock, 64)",
+                "kBlock",
+            ),
+            ("#define C(n, v) constexpr int n = v\nC(kBlock, help);", "kBlock"),
+            (
+                "#define O(n) struct n##_t { void operator()(int& i) { } }; constexpr n##_t n{}\nO(fold);",
+                "fold",
+            ),
+            ("#define FN fold\nvoid FN(int& i) { help(i); }", "fold"),
+            ("#define D(n) int (*n)(int) = help\nD(fold);", "fold"),
+            ("#define D(n) void (n)(int& i) { }\nD(fold)", "fold"),
+            (
+                "#define M(n) static void n(int& i) { help(i); }\nstruct S { M(fold) int k; };",
+                "fold",
+            ),
+            ("enum E {\n#define A(n) n = help,\nA(kBlock)\n};", "kBlock"),
+            (
+                "#define O(C) C& operator>>(C& help, int& i) { return help; }\nstruct View { };\nO(View);",
+                "operator",
+            ),
+            ("UNSEEN(fold, 3)\nvoid f() {}", "fold"),
+        ] {
+            assert_eq!(
+                made(
+                    &[("a.cu", text)],
+                    &["fold", "fill", "kBlock", "operator", "help", "i", "a"]
+                ),
+                [expected],
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_they_do_not() {
+        for text in [
+            // An explicit instantiation.
+            "template <class T> __global__ void fill(T* a) { }\n#define I(T) template __global__ void fill<T>(T*)\nI(int);\nI(float);",
+            "#define SIZE (kBlock * 2)\n__device__ int table[SIZE];\nconstexpr int kOther = SIZE;",
+            "#define HD __device__ __host__\nHD int fold(int i) { return i; }",
+            "#define REAL Scalar\nREAL fold(REAL i) { return i; }\nREAL* a;",
+            "#define CALL fold(3)\nvoid f() { CALL; fold(1); }\nstatic int k = CALL;",
+            "struct fold { fold(int i); ~fold(); };\nstatic_assert(kBlock == 3, \"\");",
+            "#define F(T) void other(T i) { fold(kBlock); }\nF(int)",
+        ] {
+            let names = ["fold", "fill", "kBlock", "kOther", "table", "Scalar", "i", "a"];
+            assert_eq!(made(&[("a.cu", text)], &names), [""; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_other_files_have_a_part_in() {
+        let names = ["fold", "kBlock", "help"];
+        let list = ("types.def", "ENTRY(int, 3)\nENTRY(long, 7)\n");
+        let by_list = "#define ENTRY(T, M) void fold(T& i) { i &= help(M); }\n#include \"types.def\"\n#undef ENTRY\n";
+        assert_eq!(made(&[("a.cu", by_list), list], &names), ["fold"]);
+        let through = ("a.cu", "#include \"b.cuh\"\nvoid f() { fold(1); }\n");
+        assert_eq!(made(&[through, ("b.cuh", by_list), list], &names), ["fold"]);
+        let renamed = ("a.cu", "#define FN fold\n#include \"make.inl\"\n#undef FN\n");
+        assert_eq!(
+            made(&[renamed, ("make.inl", "void FN(int& i) { help(i); }\n")], &names),
+            ["fold"]
+        );
+        let inner = (
+            "a.cu",
+            "enum Sizes {\n#include \"sizes.inl\"\n};\nvoid f() { help(); }\n",
+        );
+        assert_eq!(made(&[inner, ("sizes.inl", "kBlock = 64,\n")], &names), ["kBlock"]);
+    }
+}

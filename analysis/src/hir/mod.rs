@@ -24,6 +24,7 @@ pub mod mentions;
 pub mod names;
 pub mod number_types;
 pub(crate) mod outline;
+mod outline_classes;
 pub mod plain_types;
 pub(crate) mod reference_names;
 pub mod related;

@@ -130,6 +130,9 @@ impl<'db> Named<'db> {
                 if self.functions(name, true, span, at) {
                     return;
                 }
+                if is_made_by_macros(self.db, self.function.file(self.db), name) {
+                    self.unknown(format!("`{name}`, which a macro may declare"), span, at);
+                }
                 if self.visible.globals.get(last).is_some_and(|g| g.shared) {
                     self.does(What::Shared, format!("`{last}`, which is __shared__"), span, at);
                 }
