@@ -35,7 +35,7 @@ pub(super) fn takes_as_they_are<'db>(
             plain(db, file, &ty.base),
             u32::from(ty.pointers) + ty.array.len() as u32,
         );
-        let told = !ty.complex && ty.base != "auto" && !own.iter().any(|name| *name == ty.base);
+        let told = !ty.complex && ty.base != "auto" && !own.contains(&ty.base);
         told && type_of(places, *arg) == Some(wanted)
     })
 }
