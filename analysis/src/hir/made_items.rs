@@ -139,6 +139,10 @@ fn made_by<'m>(code: &str, find: &'m dyn Fn(&str) -> Option<&'m MacroItem>) -> M
             let written = code.get(lexeme.start..lexemes.get(end).map_or(lexeme.end, |last| last.end));
             found.loose.extend(written.map(str::to_owned));
             at = end + 1;
+            // `API(int) bar(int x);` is a declaration of `bar`.
+            let behind = lexemes.get(end).zip(lexemes.get(at));
+            begins =
+                behind.is_some_and(|(last, next)| code.get(last.end..next.start).is_some_and(|gap| gap.contains('\n')));
             continue;
         }
         if matches!(text(at.wrapping_sub(1)), "struct" | "class" | "union") {
@@ -346,13 +350,12 @@ mod tests {
         for (name, text) in files {
             host.set_file(&Path::new("/w").join(name), (*text).to_owned());
         }
-        let file = host.file(Path::new("/w/a.cu")).expect("the file");
+        let Some(file) = host.file(Path::new("/w/a.cu")) else {
+            return Vec::new();
+        };
         let db = host.db();
-        names
-            .iter()
-            .copied()
-            .filter(|name| is_made_by_macros(db, file, name))
-            .collect()
+        let all = names.iter().copied();
+        all.filter(|name| is_made_by_macros(db, file, name)).collect()
     }
 
     #[test]
@@ -407,6 +410,7 @@ mod tests {
             // An explicit instantiation.
             "template <class T> __global__ void fill(T* a) { }\n#define I(T) template __global__ void fill<T>(T*)\nI(int);\nI(float);",
             "#define SIZE (kBlock * 2)\n__device__ int table[SIZE];\nconstexpr int kOther = SIZE;",
+            "API(int) fold(int i);\nAPI(int) fold(int i) { return i; }",
             "#define HD __device__ __host__\nHD int fold(int i) { return i; }",
             "#define REAL Scalar\nREAL fold(REAL i) { return i; }\nREAL* a;",
             "#define CALL fold(3)\nvoid f() { CALL; fold(1); }\nstatic int k = CALL;",
