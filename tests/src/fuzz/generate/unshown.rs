@@ -271,6 +271,8 @@ impl Generator {
     /// A macro makes the overload that a child calls, at which the block's threads meet; another one is in sight.
     fn overload_by_macro(&mut self) {
         self.feature("overload of a macro in a child");
+        // A type as the argument of a macro.
+        self.beyond_the_grammar = true;
         let march = self.own_march();
         let child = self.step(&march, "again", false);
         let name = self.fresh("meet");
@@ -279,10 +281,10 @@ impl Generator {
         let made = |what: &str| format!("static __device__ inline void {what}(T) {{ __syncthreads(); }}");
         if self.random.chance(50) {
             self.text(format!("#define {make}(T) {}", made(&name)));
-            self.text(format!("{make}(int)"));
+            self.text(format!("{make}(int);"));
         } else {
             self.text(format!("#define {make}(n, T) {}", made("n")));
-            self.text(format!("{make}({name}, int)"));
+            self.text(format!("{make}({name}, int);"));
         }
         let change = assign(
             index(atom("to"), atom("i")),
@@ -318,7 +320,7 @@ impl Generator {
         self.text(format!(
             "#define {make}(n, v) namespace {here} {{ constexpr int n = v; }}"
         ));
-        self.text(format!("{make}({name}, 32)"));
+        self.text(format!("{make}({name}, 32);"));
         self.text(format!("using namespace {here};"));
         let mut launch = self.in_its_place(child, &march, false);
         if let Stmt::Launch(launch) = &mut launch {
