@@ -2,14 +2,15 @@
 
 use crate::base::db::Db;
 use crate::facts::groups::group_call;
+use crate::facts::overloads::takes_as_they_are;
 use crate::facts::unseen::misses_header;
 use crate::hir::included::included_files;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, TOGETHER, known};
 use crate::hir::names::unqualified;
-use crate::hir::resolve::{Meaning, meaning, shares_its_name};
+use crate::hir::resolve::{Meaning, is_made_by_macros, meaning, shares_its_name};
 use crate::hir::scope::hides;
-use crate::hir::visible::visible;
+use crate::hir::visible::{visible, visible_names};
 use crate::hir::word::Word;
 use crate::hir::{Body, ExprId, ExprKind, Name, Type};
 
@@ -46,7 +47,30 @@ pub(crate) fn callee<'db>(
             _ => Callee::Unknown,
         };
     };
-    by_name(db, function, name, args)
+    match by_name(db, function, name, args) {
+        Callee::Functions(all, _) if !is_certain(db, function, body, name, args, &all) => Callee::Unknown,
+        found => found,
+    }
+}
+
+/// Whether no function of a header that isn't found can be meant in place of these: no header is missing, the name is that of a class's
+/// function, or one of them takes the arguments as they are.
+fn is_certain<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    body: &Body,
+    name: &str,
+    args: &[ExprId],
+    all: &[FunctionItem<'db>],
+) -> bool {
+    if !misses_header(db, function.file(db)) {
+        return true;
+    }
+    let of_runtime = |f: &FunctionItem<'db>| f.name(db).starts_with("gridfuse::");
+    let scope = name.rsplit_once("::").map_or("", |(scope, _)| unqualified(scope));
+    visible_names(db, function.file(db)).types.contains(scope)
+        || all.iter().all(|f| f.signature(db).member || of_runtime(f))
+        || all.iter().any(|f| takes_as_they_are(db, function, body, args, *f))
 }
 
 pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str, args: &[ExprId]) -> Callee<'db> {
@@ -102,6 +126,8 @@ pub(crate) fn by_name<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &
             }
         }
         Meaning::Type => Callee::Type(name.to_owned()),
+        // One of the library's names, perhaps, of which a macro makes another function.
+        Meaning::Unknown if is_made_by_macros(db, function.file(db), name) => Callee::Unknown,
         Meaning::Unknown => match known(name) {
             Some(k) => Callee::Known(k),
             None if scalar_type(name) => Callee::Type(name.to_owned()),
@@ -178,7 +204,7 @@ fn scalar_type(name: &str) -> bool {
 pub(crate) fn is_runtime<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &str) -> bool {
     let plain = name.trim_start_matches("::");
     let own = || match meaning(db, function.file(db), name) {
-        Meaning::Unknown => false,
+        Meaning::Unknown => is_made_by_macros(db, function.file(db), name),
         Meaning::Functions(all) => all.iter().any(|f| sees(db, function, *f)),
         _ => true,
     };

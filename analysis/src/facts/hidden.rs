@@ -11,6 +11,7 @@ use crate::base::db::{Db, SourceFile};
 use crate::base::preprocess::MacroState;
 use crate::base::span::Span;
 use crate::base::words::words;
+use crate::facts::bindings::binds_by_get;
 use crate::facts::uniformity::memory::{Class, Places};
 use crate::hir::declarator::declared_name;
 use crate::hir::declarator::is_array;
@@ -67,6 +68,13 @@ pub fn hidden<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Arc<Vec<Hidd
             });
         }
     }
+    if binds_by_get(db, function) {
+        found.push(Hidden {
+            what: "what a structured binding calls".to_owned(),
+            span: Span::new(function.signature(db).name_span.start, function.text(db).len() as u32),
+            anywhere: true,
+        });
+    }
     if harmful.operators.is_empty() && harmful.classes.is_empty() {
         return Arc::new(found);
     }
@@ -115,7 +123,7 @@ fn harmful(db: &dyn Db, file: SourceFile) -> Arc<Harmful> {
     {
         found
             .operators
-            .insert(String::new(), "an operator that is too large".to_owned());
+            .insert(String::new(), "an operator that isn't parsed".to_owned());
     }
     let mut harmless: Vec<(FunctionItem<'_>, String)> = Vec::new();
     for function in own.iter().flat_map(|f| &items(db, *f).functions) {
@@ -163,7 +171,7 @@ fn classes(db: &dyn Db, files: &[SourceFile]) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let all = || files.iter().map(|file| items(db, *file));
     for name in all().flat_map(|items| &items.blanked.classes) {
-        found.insert(name.clone(), format!("a member of {name}, which is too large"));
+        found.insert(name.clone(), format!("a member of {name} that isn't parsed"));
     }
     for class in all().flat_map(|items| &items.types) {
         if let Some(what) = &class.hidden {

@@ -1,6 +1,7 @@
 //! What happens when the code runs: which values threads share, who launches what and how often, what memory is touched and what may
 //! run at the same time.
 
+mod bindings;
 pub mod callee;
 pub(crate) mod defaults;
 pub mod dependence;
@@ -10,6 +11,7 @@ pub mod groups;
 pub mod hidden;
 pub mod launch;
 pub(crate) mod named;
+mod overloads;
 pub mod streams;
 pub mod uniformity;
 pub mod unseen;

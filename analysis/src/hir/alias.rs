@@ -9,6 +9,7 @@ use crate::base::preprocess::reads_as_restrict;
 use crate::base::words::words;
 use crate::hir::names::also_stands_for;
 use crate::hir::names::{unqualified, without_template_arguments};
+use crate::hir::visible::visible;
 
 /// So many names that stand for each other are followed; what more of them hide isn't known.
 const STEPS: usize = 64;
@@ -56,7 +57,10 @@ impl Lowering<'_> {
     /// The type with the reference and the `volatile` that its name hides.
     pub(super) fn seen_through(&self, mut ty: Type) -> Type {
         let mut hidden = match ty.base.strip_prefix("decltype") {
-            Some(operand) => self.decltype_is_a_reference(operand),
+            Some(operand) => {
+                ty.restrict |= self.decltype_is_restrict(operand);
+                self.decltype_is_a_reference(operand)
+            }
             None => words(&ty.base).any(|word| word == "bitand"),
         };
         let mut pending = vec![without_template_arguments(&ty.base)];
@@ -71,6 +75,11 @@ impl Lowering<'_> {
                     continue;
                 }
                 hidden |= self.is_a_reference_by_macro(word);
+                // All of the type may be a macro.
+                if let Some(item) = self.names.macros.get(word) {
+                    ty.restrict |= words(&item.body).any(reads_as_restrict);
+                    pending.push(item.body.clone());
+                }
                 match self.stands_for(word) {
                     Some(target) if seen.len() <= STEPS => {
                         hidden |= self.shows_a_reference(target);
@@ -150,6 +159,13 @@ impl Lowering<'_> {
         // What may be a class is made.
         let shows = seen.reference && !(seen.complex && made);
         shows.then(|| (format!("{ty}&"), operand))
+    }
+
+    /// `decltype` of a name takes the `__restrict__` of the variable over.
+    fn decltype_is_restrict(&self, operand: &str) -> bool {
+        let globals = &visible(self.db, self.file).globals;
+        let local = |name: &str| self.body.bindings.iter().any(|b| b.name == name && b.ty.restrict);
+        words(operand).any(|name| local(name) || globals.get(name).is_some_and(|global| global.restrict))
     }
 
     /// `decltype` of anything but the name of a value is a reference, or may be.

@@ -182,6 +182,8 @@ pub struct GlobalItem {
     pub managed: bool,
     /// `__shared__`
     pub shared: bool,
+    /// `__restrict__`
+    pub restrict: bool,
     /// Text of its initialiser.
     pub init: Option<String>,
 }
@@ -201,6 +203,8 @@ pub struct TypeItem {
     pub constructors: Constructors,
     /// What of it runs unasked and does more than compute or set fields.
     pub hidden: Option<&'static str>,
+    /// Its template parameters as written where some have defaults.
+    pub template_defaults: String,
     /// Its base classes as written.
     pub bases: String,
     /// Fields of its objects as (type as written, name).
@@ -228,14 +232,19 @@ pub struct FileItems<'db> {
     pub aliases: Vec<(String, String)>,
     /// Includes.
     pub includes: Vec<IncludeItem>,
-    /// What may stand where something was blanked because it is too large.
+    /// Those of them that stand within a class or an enum: any word of what is included may be a name that it declares.
+    pub inner_includes: Vec<IncludeItem>,
+    /// What may stand where something isn't parsed.
     pub blanked: Blanked,
+    /// Uses of macros that whoever includes the file may define: see [`MadeItems::loose`](crate::hir::made_items::MadeItems::loose).
+    pub loose: Vec<String>,
 }
 
-/// What stands, outside of functions, where something was blanked because it is too large: nothing is known of it.
+/// What stands, outside of functions, where something was blanked because it is too large, and what macros declare there: nothing else is
+/// known of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, salsa::SalsaValue)]
 pub struct Blanked {
-    /// Its words.
+    /// Its words, or the names that are declared.
     pub words: WordSet,
     /// Those of them that may be names of classes.
     pub classes: BTreeSet<String>,
@@ -275,7 +284,9 @@ pub fn items<'db>(db: &'db dyn Db, file: SourceFile) -> FileItems<'db> {
         types: outline.types.clone(),
         aliases: outline.aliases.clone(),
         includes: outline.includes.clone(),
+        inner_includes: outline.inner_includes.clone(),
         blanked: outline.blanked.clone(),
+        loose: outline.loose.clone(),
     }
 }
 

@@ -354,7 +354,7 @@ pub(crate) fn one_use<'m>(
 }
 
 /// The lexeme that closes the parenthesis at `open`; `None`: none opens there, or a directive stands inside.
-fn closing(inner: &str, lexemes: &[Lexeme], open: usize) -> Option<usize> {
+pub(crate) fn closing(inner: &str, lexemes: &[Lexeme], open: usize) -> Option<usize> {
     let mut depth = 0u32;
     for (index, lexeme) in lexemes.iter().enumerate().skip(open) {
         if lexeme.kind == TokenKind::Directive {

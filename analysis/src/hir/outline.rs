@@ -18,6 +18,7 @@ use crate::base::preprocess::IncludeItem;
 use crate::base::preprocess::Specifiers;
 use crate::base::preprocess::file_directives;
 use crate::base::preprocess::gave_up;
+use crate::base::preprocess::reads_as_restrict;
 use crate::base::span::Span;
 use crate::base::span::TextRange;
 use crate::hir::declarator::typedef_target;
@@ -27,10 +28,9 @@ use crate::hir::items::GlobalItem;
 use crate::hir::items::Signature;
 use crate::hir::items::TypeItem;
 use crate::hir::items::Written;
+use crate::hir::made_items::made_items;
 use crate::hir::names::without_template_arguments;
 use crate::hir::settled::patched_items;
-use crate::hir::special_members::Constructors;
-use crate::hir::special_members::special_members;
 use crate::hir::word::Word;
 
 /// The items of a file, but for where they stand.
@@ -48,8 +48,12 @@ pub struct Outline {
     pub aliases: Vec<(String, String)>,
     /// See [`FileItems::includes`].
     pub includes: Vec<IncludeItem>,
+    /// See [`FileItems::inner_includes`].
+    pub inner_includes: Vec<IncludeItem>,
     /// See [`FileItems::blanked`].
     pub blanked: Blanked,
+    /// See [`FileItems::loose`].
+    pub loose: Vec<String>,
 }
 
 /// A function of the items of a file, as it is found in the text.
@@ -132,6 +136,9 @@ pub(crate) fn outline_in_text(db: &dyn Db, file: SourceFile) -> OutlineInText {
     functions.sort_by_key(|(start, _)| *start);
     let mut outline = collector.items;
     outline.blanked = Blanked::of(&file.text(db), &masked.large, &functions);
+    let made = made_items(db, file);
+    outline.blanked.extend(&made.names);
+    outline.loose.clone_from(&made.loose);
     let mut starts = Vec::with_capacity(functions.len());
     for (start, function) in functions {
         starts.push(start);
@@ -147,6 +154,12 @@ pub(crate) fn outline_in_text(db: &dyn Db, file: SourceFile) -> OutlineInText {
 }
 
 impl Blanked {
+    /// Adds what may stand elsewhere.
+    pub(crate) fn extend(&mut self, other: &Blanked) {
+        self.words.extend(&other.words);
+        self.classes.extend(other.classes.iter().cloned());
+    }
+
     /// What stands in the ranges of `text` that none of the `functions` contains, which are in order.
     fn of(text: &str, large: &[TextRange], functions: &[(u32, OutlinedFunction)]) -> Blanked {
         let mut found = Blanked::default();
@@ -185,8 +198,9 @@ pub(crate) fn item_tree(db: &dyn Db, file: SourceFile) -> (Tree, Vec<TextRange>)
     (bare.tree().clone(), bare.bodies().to_vec())
 }
 
-struct Collector<'a> {
-    masked: &'a Masked,
+/// Collects the items of a file.
+pub(super) struct Collector<'a> {
+    pub(super) masked: &'a Masked,
     /// Where the directives of the file begin.
     directives: &'a [u32],
     /// The bodies that were blanked, in order.
@@ -194,11 +208,11 @@ struct Collector<'a> {
     /// How many of these are bodies of the functions that were found.
     found_bodies: usize,
     /// Something was blanked in a class.
-    blanked_class: bool,
+    pub(super) blanked_class: bool,
     /// Functions with where they begin.
     functions: Vec<(u32, OutlinedFunction)>,
     /// All other items.
-    items: Outline,
+    pub(super) items: Outline,
     errors: Vec<TextRange>,
 }
 
@@ -246,12 +260,12 @@ impl<'a> Collector<'a> {
     }
 
     /// The first blanked body that begins at `start` or behind it.
-    fn body_from(&self, start: usize) -> Option<TextRange> {
+    pub(super) fn body_from(&self, start: usize) -> Option<TextRange> {
         let first = self.bodies.partition_point(|body| (body.start as usize) < start);
         self.bodies.get(first).copied()
     }
 
-    fn text(&self, node: Node<'_>) -> &'a str {
+    pub(super) fn text(&self, node: Node<'_>) -> &'a str {
         self.masked.text.get(node.byte_range()).unwrap_or("")
     }
 
@@ -280,7 +294,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Whether something in a node was blanked because it is too large.
-    fn is_partly_blanked(&self, node: Node<'_>) -> bool {
+    pub(super) fn is_partly_blanked(&self, node: Node<'_>) -> bool {
         let large = &self.masked.large;
         let first = large.partition_point(|range| (range.end as usize) <= node.start_byte());
         large
@@ -336,7 +350,7 @@ impl<'a> Collector<'a> {
                     }
                 }
                 "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
-                    self.type_item(node);
+                    self.type_item(node, context.template);
                     // A specialisation's members count as the template's: any of them may be meant.
                     let name = node.child_by_field_id(fields::NAME.id()).map_or("", |n| self.text(n));
                     let name = without_template_arguments(name);
@@ -350,6 +364,7 @@ impl<'a> Collector<'a> {
                     continue;
                 }
                 "ERROR" => {
+                    self.broken_typedef(node);
                     self.errors
                         .push(TextRange::new(node.start_byte() as u32, node.end_byte() as u32));
                     inner.conditional = true;
@@ -414,16 +429,39 @@ impl<'a> Collector<'a> {
         if node.kind() == "alias_declaration" {
             let name = node.child_by_field_id(fields::NAME.id());
             if let Some((name, ty)) = name.zip(node.child_by_field_id(fields::TYPE.id())) {
-                let alias = (self.text(name).to_owned(), self.text(ty).to_owned());
-                self.items.aliases.push(alias);
+                let target = format!("{}{}", self.text(ty), self.restrict_by_macro(node));
+                self.items.aliases.push((self.text(name).to_owned(), target));
             }
             return;
         }
         let mut cursor = node.walk();
         for name in node.children_by_field_name("declarator", &mut cursor) {
             let words = self.text(name).trim_matches(['*', ' ', '&']).to_owned();
-            let target = typedef_target(node, name, |n| self.text(n));
+            let target = typedef_target(node, name, |n| self.text(n)) + self.restrict_by_macro(node);
             self.items.aliases.push((words, target));
+        }
+        self.broken_typedef(node);
+    }
+
+    /// `typedef RO_PTR(float) In;`, which reads as something else: the last word stands for what is written before it.
+    fn broken_typedef(&mut self, node: Node<'_>) {
+        let text = self.text(node).trim_end_matches([';', ' ']);
+        let Some(written) = text.strip_prefix("typedef").filter(|written| written.contains('(')) else {
+            return;
+        };
+        if let Some(last) = crate::base::words::words(written).last()
+            && let Some(target) = written.strip_suffix(last)
+        {
+            self.items.aliases.push((last.to_owned(), target.trim().to_owned()));
+        }
+    }
+
+    /// The `__restrict__` of a macro in a declaration that reads as the rest of what it stands for.
+    fn restrict_by_macro(&self, node: Node<'_>) -> &'static str {
+        let mut macros = self.specifiers(node.start_byte(), node.end_byte()).iter();
+        match macros.any(|used| used.words.iter().any(|word| reads_as_restrict(word))) {
+            true => " __restrict__",
+            false => "",
         }
     }
 
@@ -669,6 +707,9 @@ impl<'a> Collector<'a> {
                 device: words.contains(&"__device__"),
                 managed: words.contains(&"__managed__"),
                 shared: words.contains(&"__shared__"),
+                restrict: crate::base::words::words(self.text(node))
+                    .chain(words.iter().copied())
+                    .any(reads_as_restrict),
                 init,
             });
         }
@@ -697,169 +738,8 @@ impl<'a> Collector<'a> {
         }
         found
     }
-
-    /// Notes what a part of a class's body declares beside functions.
-    fn note_members(&self, part: Node<'_>, members: &mut BTreeSet<String>) {
-        let declared = |node: Node<'_>| crate::hir::declarator::declared_name(self.text(node)).to_owned();
-        match part.kind() {
-            "comment" | "access_specifier" | "friend_declaration" | "static_assert_declaration" => {}
-            // A function: the file's functions of that name are looked at together with it.
-            "function_definition" | "declaration" => {}
-            "field_declaration" => {
-                let mut cursor = part.walk();
-                for declarator in part.children_by_field_name("declarator", &mut cursor) {
-                    match declarator.kind() {
-                        "function_declarator" if !self.text(declarator).trim_start().starts_with('(') => {}
-                        // `int (*f)(int)`
-                        _ if self.text(declarator).contains('(') => {
-                            members.extend(crate::base::words::words(self.text(declarator)).map(str::to_owned));
-                        }
-                        _ => {
-                            members.insert(declared(declarator));
-                        }
-                    }
-                }
-                if let Some(ty) = part.child_by_field_id(fields::TYPE.id()) {
-                    self.note_type(ty, members);
-                }
-            }
-            "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
-                self.note_type(part, members);
-            }
-            "template_declaration" => {
-                let mut cursor = part.walk();
-                for inner in part.named_children(&mut cursor) {
-                    if inner.kind() != "template_parameter_list" {
-                        self.note_members(inner, members);
-                    }
-                }
-            }
-            "alias_declaration" | "type_definition" | "enumerator" => {
-                let mut cursor = part.walk();
-                let names = part.children_by_field_name("declarator", &mut cursor);
-                members.extend(names.map(declared));
-                members.extend(part.child_by_field_id(fields::NAME.id()).map(declared));
-            }
-            // Branches of `#if`, `using Base::member;`, what isn't understood: any of its words.
-            _ => members.extend(crate::base::words::words(self.text(part)).map(str::to_owned)),
-        }
-    }
-
-    /// Notes the name of a class or enum that is defined here, and an enum's enumerators.
-    fn note_type(&self, ty: Node<'_>, members: &mut BTreeSet<String>) {
-        let Some(body) = ty.child_by_field_id(fields::BODY.id()) else {
-            return;
-        };
-        let name = ty.child_by_field_id(fields::NAME.id());
-        members.extend(name.map(|name| self.text(name).to_owned()));
-        // The members of a class without a name are those of the class around it.
-        if ty.kind() == "enum_specifier" || name.is_none() {
-            let mut cursor = body.walk();
-            for inner in body.named_children(&mut cursor) {
-                self.note_members(inner, members);
-            }
-        }
-    }
-
-    fn type_item(&mut self, node: Node<'_>) {
-        let Some(name) = node
-            .child_by_field_id(fields::NAME.id())
-            .map(|n| without_template_arguments(self.text(n)))
-        else {
-            return;
-        };
-        let Some(body) = node.child_by_field_id(fields::BODY.id()) else {
-            return;
-        };
-        let blanked = self.body_from(body.start_byte());
-        self.blanked_class |= blanked.is_some_and(|blanked| (blanked.start as usize) < body.end_byte());
-        let is_enum = node.kind() == "enum_specifier";
-        let mut item = TypeItem {
-            name,
-            is_enum,
-            enumerators: Vec::new(),
-            nontrivial: false,
-            constructors: Constructors::None,
-            hidden: None,
-            bases: String::new(),
-            fields: Vec::new(),
-            implicit: String::new(),
-            constants: Vec::new(),
-            members: BTreeSet::new(),
-        };
-        let mut cursor = node.walk();
-        let bases = node
-            .named_children(&mut cursor)
-            .find(|c| c.kind() == "base_class_clause");
-        item.nontrivial = bases.is_some();
-        item.bases = bases.map_or("", |bases| self.text(bases)).to_owned();
-        let mut cursor = body.walk();
-        for child in body.named_children(&mut cursor) {
-            self.note_members(child, &mut item.members);
-            match child.kind() {
-                "enumerator" => {
-                    if let Some(name) = child.child_by_field_id(fields::NAME.id()) {
-                        item.enumerators.push(self.text(name).to_owned());
-                    }
-                }
-                "field_declaration" => {
-                    let text = self.text(child);
-                    let mut ty = child
-                        .child_by_field_id(fields::TYPE.id())
-                        .map_or("", |t| self.text(t))
-                        .to_owned();
-                    // What the parser doesn't understand is part of the type: a macro of it.
-                    let mut cursor = child.walk();
-                    for unclear in child.children(&mut cursor).filter(|part| part.is_error()) {
-                        ty.push(' ');
-                        ty.push_str(self.text(unclear));
-                    }
-                    let head = text.split(['=', '{', ';']).next().unwrap_or("");
-                    let is = |word: &str| crate::base::words::words(head).any(|w| w == word);
-                    let variable = !head.contains(['(', '*', '&']);
-                    let constant = variable && is("static") && (is("const") || is("constexpr"));
-                    let mut cursor = child.walk();
-                    for name in child.children_by_field_name("declarator", &mut cursor) {
-                        if constant {
-                            let name = crate::hir::declarator::declared_name(self.text(name));
-                            item.constants.push(name.to_owned());
-                        } else {
-                            item.fields.push((ty.clone(), self.text(name).to_owned()));
-                        }
-                    }
-                    if child.child_by_field_id(fields::DEFAULT_VALUE.id()).is_some() {
-                        item.implicit.push_str(text);
-                    }
-                }
-                _ if is_conversion(child) => item.implicit.push_str(self.text(child)),
-                _ => {}
-            }
-        }
-        if !is_enum {
-            let declared: Vec<&str> = item
-                .fields
-                .iter()
-                .map(|(_, declarator)| crate::hir::declarator::declared_name(declarator))
-                .collect();
-            let arrays: Vec<&str> = item
-                .fields
-                .iter()
-                .filter(|(_, declarator)| crate::hir::declarator::is_array(declarator))
-                .map(|(_, declarator)| crate::hir::declarator::declared_name(declarator))
-                .collect();
-            let special = special_members(body, &item.name, &declared, &arrays, &self.masked.text);
-            item.nontrivial |= special.nontrivial;
-            item.constructors = special.constructors;
-            item.hidden = special.hidden;
-            if self.is_partly_blanked(body) {
-                item.nontrivial = true;
-                item.constructors = Constructors::Other;
-                item.hidden = Some("a member that is too large");
-            }
-        }
-        self.items.types.push(item);
-    }
 }
+
 /// The type that a declaration defines: `struct S { … } s;`
 fn defined_type(node: Node<'_>) -> Option<Node<'_>> {
     let ty = node.child_by_field_id(fields::TYPE.id())?;
@@ -880,14 +760,4 @@ fn last_of_qualified(declarator: Node<'_>) -> Option<Node<'_>> {
         next = current.child_by_field_id(fields::DECLARATOR.id());
     }
     None
-}
-
-/// `operator dim3() const { … }`, also behind `template <…>`.
-fn is_conversion(member: Node<'_>) -> bool {
-    if member.kind() == "template_declaration" {
-        let mut cursor = member.walk();
-        return member.named_children(&mut cursor).any(is_conversion);
-    }
-    let declarator = member.child_by_field_id(fields::DECLARATOR.id());
-    declarator.is_some_and(|declarator| declarator.kind() == "operator_cast")
 }

@@ -105,9 +105,14 @@ pub fn functions_in<'db>(db: &'db dyn Db, function: FunctionItem<'db>, name: &st
 }
 
 /// Whether a variable in sight has the name, in some scope: which of the two is meant, it or a function, their scopes decide. It may be
-/// an object that is called, or a pointer to a kernel.
+/// an object that is called, or a pointer to a kernel. So is it where a macro declares something of that name.
 pub fn shares_its_name(db: &dyn Db, file: SourceFile, name: &str) -> bool {
-    visible(db, file).globals.contains_key(unqualified(name))
+    visible(db, file).globals.contains_key(unqualified(name)) || is_made_by_macros(db, file, name)
+}
+
+/// Whether a macro, or what isn't parsed, may declare something of this name: another overload, a specialisation of a kernel.
+pub fn is_made_by_macros(db: &dyn Db, file: SourceFile, name: &str) -> bool {
+    visible(db, file).blanked.contains(&Word::new(unqualified(name)))
 }
 
 /// Functions (definitions and declarations) that `name`, as written in `file`, may mean. A declaration whose definition

@@ -3,12 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::base::db::{Db, SourceFile};
+use crate::base::include::resolve_include;
 use crate::base::literal::integer_literal;
+use crate::base::parse::masked;
 use crate::base::preprocess::{MacroItem, MacroState, preprocessed};
+use crate::base::words::words;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, GlobalItem, items};
+use crate::hir::made_items::{made_by_includers, renamed_by_macros};
 use crate::hir::names::{also_stands_for, unqualified};
-use crate::hir::word::WordSet;
+use crate::hir::word::{Word, WordSet};
 
 /// All that is visible in a file: its own items and those of its includes (transitively).
 #[derive(Clone, Debug, Default, PartialEq, salsa::SalsaValue)]
@@ -21,7 +25,8 @@ pub struct Visible<'db> {
     pub enumerators: HashSet<String>,
     /// Names of namespaces and classes in which functions and variables stand.
     pub scopes: HashSet<String>,
-    /// Words of what was blanked because it is too large: any of them may be declared there.
+    /// Words of what was blanked because it is too large, and names that macros declare: any of them may be declared in another way than
+    /// it seems.
     pub blanked: WordSet,
 }
 
@@ -44,9 +49,16 @@ pub struct Names {
 #[salsa::tracked]
 pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
     let mut found = Visible::default();
-    for &file in included_files(db, file) {
+    let files = included_files(db, file);
+    for &file in files {
         let items = items(db, file);
         found.blanked.extend(&items.blanked.words);
+        found.blanked.extend(&made_by_includers(db, files, &items.loose).words);
+        for include in &items.inner_includes {
+            if let Some(inner) = resolve_include(db, file, include) {
+                found.blanked.extend(words(&masked(db, inner).text).map(Word::new));
+            }
+        }
         for function in &items.functions {
             let scopes = function.name(db).rsplit_once("::").into_iter();
             found
@@ -71,6 +83,7 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
                     known.constant &= global.constant && known.init == global.init;
                     known.constant_memory &= global.constant_memory;
                     known.shared |= global.shared;
+                    known.restrict |= global.restrict;
                     known.scopes.extend(global.scopes.iter().cloned());
                     known.pointer |= global.pointer || known.dims != global.dims || known.base != global.base;
                     if known.init != global.init {
@@ -83,6 +96,9 @@ pub fn visible<'db>(db: &'db dyn Db, file: SourceFile) -> Visible<'db> {
             found.enumerators.extend(ty.enumerators.iter().cloned());
         }
     }
+    let names = found.functions.keys().chain(found.globals.keys()).map(String::as_str);
+    let renamed = renamed_by_macros(db, files, names);
+    found.blanked.extend(&renamed);
     found
 }
 

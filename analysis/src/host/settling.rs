@@ -389,9 +389,12 @@ fn is_same_but_texts(a: &Outline, b: &Outline) -> bool {
             types,
             aliases,
             includes,
+            inner_includes,
             blanked,
+            loose,
         } = outline;
-        (globals, members, types, aliases, includes, blanked)
+        let names = (globals, members, types, aliases);
+        (names, includes, inner_includes, blanked, loose)
     }
     fn head(function: &OutlinedFunction) -> impl PartialEq {
         let OutlinedFunction {

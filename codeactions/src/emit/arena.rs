@@ -18,7 +18,7 @@ use crate::emit::launchpad::{self, Listed};
 use crate::emit::target;
 use crate::facts::calls;
 use crate::facts::cluster::ARENA;
-use crate::facts::cluster::{Cluster, Function};
+use crate::facts::cluster::{Cluster, Function, refuse_own_head};
 use crate::facts::pure;
 use crate::facts::room::{Collected, bytes_per_thread};
 use crate::facts::site::{Site, function_around};
@@ -60,6 +60,7 @@ impl<'db> Parent<'db> {
             range: item.signature(db).name_span.shift(item.start(db)),
         };
         let at_name = Some(place(parent));
+        refuse_own_head(function, refusals);
         if signature.conditional {
             refusals.add(
                 format!("`{name}` is defined under an #if, where another definition may take its place"),

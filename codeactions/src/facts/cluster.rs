@@ -12,6 +12,7 @@ use std::sync::Arc;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::facts::effects::{OWN_HEAD, effects};
 use gridfuse_analysis::facts::launch::{Child, LaunchId, launches, statement_places};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
@@ -302,9 +303,20 @@ fn launching_callees<'db>(db: &'db dyn Db, from: FunctionItem<'db>) -> Vec<Funct
     found
 }
 
+/// A function that asks for its own head can't get another parameter.
+pub fn refuse_own_head(function: &Function<'_>, refusals: &mut Refusals) {
+    for found in &effects(function.db, function.item).own_name {
+        if OWN_HEAD.contains(&found.what.as_str()) {
+            let text = format!("`{}` uses {}, which tells its parameters", function.name(), found.what);
+            refusals.add(text, Some(found.place));
+        }
+    }
+}
+
 /// A device function that can't get another parameter.
 fn refuse_function(function: &Function<'_>, refusals: &mut Refusals) {
     let db = function.db;
+    refuse_own_head(function, refusals);
     let signature = function.item.signature(db);
     let name = function.name();
     let here = Some(function.name_place());

@@ -10,7 +10,7 @@ use gridfuse_analysis::hir::extents::functions_near;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::library::{Does, library};
 use gridfuse_analysis::hir::names::unqualified;
-use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_in};
+use gridfuse_analysis::hir::resolve::{definitions_by_name, functions_in, is_made_by_macros};
 use gridfuse_analysis::hir::stream_ordered::Operation;
 use gridfuse_analysis::hir::syntax_error::syntax_error;
 use gridfuse_analysis::hir::{Body, ExprId, ExprKind, Launch, StmtId, StmtKind, body};
@@ -193,6 +193,12 @@ impl<'db> Site<'db> {
                 None => format!("`{name}` is not declared `__global__`"),
             };
             return (why, place);
+        }
+        if is_made_by_macros(db, self.parent.file(db), written) {
+            return (
+                format!("a macro, or what else isn't parsed, may make another `{name}` than the one in sight"),
+                here,
+            );
         }
         let elsewhere = definitions_by_name(db).get(name).into_iter().flatten();
         let why = if elsewhere.into_iter().any(|f| f.signature(db).kernel) {

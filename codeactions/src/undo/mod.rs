@@ -31,7 +31,7 @@ use crate::api::source_edit::apply;
 use crate::facts::site::function_around;
 
 use layer::Peeled;
-use same_code::same_code;
+use same_code::{same_code, spelling_macros};
 
 /// Why nothing is taken back where no rewrite has been.
 pub const NOTHING: &str = "nothing here was made by a rewrite that can be taken back";
@@ -343,9 +343,10 @@ impl<'db> Stripped<'db> {
         let plain = texts(&self.copy.host);
         let made = self.put_on_launch(name, undo, &peeled.options, peeled.index);
         let again = texts(&self.copy.host);
+        let spelling = spelling_macros(before.iter().map(|(_, text)| &**text));
         let all = before
             .iter()
-            .all(|(path, text)| again.iter().any(|(p, t)| p == path && same_code(text, t)));
+            .all(|(path, text)| again.iter().any(|(p, t)| p == path && same_code(text, t, &spelling)));
         let proven = made.is_ok() && all;
         for (path, text) in if proven { plain } else { before } {
             self.copy.host.set_file(&path, text);

@@ -277,6 +277,10 @@ impl Masker<'_> {
             self.at = end_of_raw_string(bytes, end);
         } else if WORDS.contains(&word) {
             blank(&mut self.out, at, end);
+        } else if WITH_ARGUMENTS.contains(&word)
+            && arguments().is_some_and(|(open, close)| runs_at_the_end(text.get(open..close).unwrap_or("")))
+        {
+            // It isn't understood.
         } else if WITH_ARGUMENTS.contains(&word) {
             blank(&mut self.out, at, end);
             if let Some((open, close)) = arguments() {
@@ -292,6 +296,7 @@ impl Masker<'_> {
             }
         } else if self.macros.mentions(word)
             && let Some(used) = self.macros.use_at(text, at, word, self.next_directive as u32)
+            && !used.specifiers.words.iter().any(|word| runs_at_the_end(word))
         {
             if used.is_restrict() {
                 show_restrict(&mut self.out, word, at, &used);
@@ -335,6 +340,11 @@ fn point(bytes: &[u8], at: usize) -> Point {
     let row = before.iter().filter(|b| **b == b'\n').count();
     let line = before.iter().rposition(|b| *b == b'\n').map_or(0, |p| p + 1);
     Point { row, column: at - line }
+}
+
+/// Whether an attribute makes a function run at the end of a variable's scope: `cleanup(f)`.
+fn runs_at_the_end(attribute: &str) -> bool {
+    crate::base::words::words(attribute).any(|word| matches!(word, "cleanup" | "__cleanup__"))
 }
 
 /// Writes `restrict` in place of a macro that stands for it in any case and has a name which says so. Others read as what they are

@@ -40,7 +40,7 @@ mod with_callees;
 pub use assembly::Assembly;
 pub(crate) use for_callers::looks_at_the_thread;
 pub use for_callers::{MemoryEffects, Summary, leads_too_far, may_end_the_program, memory_effects, summary};
-pub use named::BUILTINS;
+pub use named::{BUILTINS, OWN_HEAD};
 pub use of_body::direct;
 pub use pure::{computes, is_pure, keeps_arguments};
 pub use types::{Act, Builtins, CallSite, Direct, Facts, Step, What, Write};

@@ -5,16 +5,20 @@ use crate::base::db::Db;
 use crate::base::span::Span;
 use crate::facts::callee::Callee;
 use crate::facts::groups::{Group, decided_by, made_by};
+use crate::facts::unseen::misses_header;
 use crate::hir::items::FunctionItem;
 use crate::hir::library::{Library, library};
 use crate::hir::names::unqualified;
 use crate::hir::plain_types::is_plain_type;
-use crate::hir::resolve::{functions_named, shares_its_name};
+use crate::hir::resolve::{functions_named, is_made_by_macros, shares_its_name};
 use crate::hir::scope::hides;
 use crate::hir::visible::{Names, Visible, visible, visible_names};
 
 /// The built-in variables that differ between threads or grids.
 pub const BUILTINS: [&str; 4] = ["threadIdx", "blockIdx", "gridDim", "blockDim"];
+
+/// What tells a function its whole head: its parameters and what it returns.
+pub const OWN_HEAD: [&str; 3] = ["__PRETTY_FUNCTION__", "__FUNCSIG__", "__FUNCDNAME__"];
 
 /// Names as they are written in a function; what they do is collected.
 pub(super) struct Named<'db> {
@@ -75,7 +79,7 @@ impl<'db> Named<'db> {
             self.unknown(format!("`{name}`"), at, at);
             return;
         }
-        if matches!(name, "__func__" | "__FUNCTION__" | "__PRETTY_FUNCTION__") {
+        if matches!(name, "__func__" | "__FUNCTION__") || OWN_HEAD.contains(&name) {
             self.does(What::OwnName, name, at, at);
             return;
         }
@@ -126,6 +130,9 @@ impl<'db> Named<'db> {
                 if self.functions(name, true, span, at) {
                     return;
                 }
+                if is_made_by_macros(self.db, self.function.file(self.db), name) {
+                    self.unknown(format!("`{name}`, which a macro may declare"), span, at);
+                }
                 if self.visible.globals.get(last).is_some_and(|g| g.shared) {
                     self.does(What::Shared, format!("`{last}`, which is __shared__"), span, at);
                 }
@@ -155,8 +162,18 @@ impl<'db> Named<'db> {
         if bodies.is_empty() || missing && undefined {
             self.unknown(format!("`{name}`, of which no definition is in sight"), span, at);
         }
-        if shares_its_name(db, self.function.file(db), name) {
+        let file = self.function.file(db);
+        if is_made_by_macros(db, file, name) {
+            self.unknown(
+                format!("`{name}`, of which a macro, or what else isn't parsed, may make another one"),
+                span,
+                at,
+            );
+        } else if shares_its_name(db, file, name) {
             self.unknown(format!("`{name}`, which is the name of a variable, too"), span, at);
+        } else if missing && misses_header(db, file) {
+            let what = format!("`{name}`, of which a header that isn't found may have another one");
+            self.unknown(what, span, at);
         }
         self.runs(bodies, at);
         true

@@ -5,6 +5,8 @@
 //! Only these words are looked at: what lowering has understood, [`direct`](super::of_body::direct) tells. Words know no control flow and
 //! no types, so every answer errs on the safe side.
 
+use std::collections::BTreeSet;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::named::{BUILTINS, Named};
@@ -13,6 +15,7 @@ use crate::base::budget::MACRO_BYTES;
 use crate::base::db::Db;
 use crate::base::preprocess::{Lexeme, TokenKind, lex};
 use crate::base::span::Span;
+use crate::base::words::words;
 use crate::facts::callee::by_name;
 use crate::hir::assembly::assembly_text;
 use crate::hir::items::FunctionItem;
@@ -106,7 +109,28 @@ fn understood(named: &Named<'_>, body: &Body, text: &str) -> FxHashSet<u32> {
     for start in opaque_macros {
         found.remove(&start);
     }
+    // What a class does that a macro defines isn't lowered, though an object of it be.
+    found.retain(|start| !defines_a_class(named, text.get(*start as usize..).unwrap_or("")));
     found
+}
+
+/// Whether the macro that a text begins with defines a class, itself or by others.
+fn defines_a_class(named: &Named<'_>, text: &str) -> bool {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut pending: Vec<&str> = words(text).take(1).collect();
+    while let Some(name) = pending.pop() {
+        let Some(item) = named.names.macros.get(name) else {
+            continue;
+        };
+        if seen.insert(name) {
+            let class = |word: &str| matches!(word, "struct" | "class" | "union");
+            if item.body.contains('{') && words(&item.body).any(class) {
+                return true;
+            }
+            pending.extend(words(&item.body));
+        }
+    }
+    false
 }
 
 /// The words of a text, one after the other.

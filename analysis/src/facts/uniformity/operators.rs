@@ -9,6 +9,7 @@ use crate::base::db::{Db, SourceFile};
 use crate::facts::hidden::symbol_of;
 use crate::hir::included::included_files;
 use crate::hir::items::{FunctionItem, items};
+use crate::hir::resolve::is_made_by_macros;
 use crate::hir::{BindingId, Body, ExprId, parameters};
 
 /// Which operands an operator of the workspace may change.
@@ -33,6 +34,14 @@ fn changing_operators(db: &dyn Db, file: SourceFile) -> HashMap<String, Changing
             all.object |= may.object;
             all.others |= may.others;
         }
+    }
+    // One that a macro declares.
+    if is_made_by_macros(db, file, "operator") {
+        let any = Changing {
+            object: true,
+            others: true,
+        };
+        found.insert(String::new(), any);
     }
     found
 }

@@ -152,6 +152,35 @@ fn class_name(ty: &str) -> &str {
     unqualified(ty.split('<').next().unwrap_or(ty).trim())
 }
 
+/// The template parameters with defaults of a function, and of the classes in its qualified name.
+fn defaults_of(db: &dyn Db, file: SourceFile, function: FunctionItem<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Some(parameters) = function.signature(db).template_params {
+        let text = function.text(db);
+        found.extend(
+            Some(parameters.text(&text))
+                .filter(|list| list.contains('='))
+                .map(str::to_owned),
+        );
+    }
+    let mut scopes: Vec<&str> = function.name(db).split("::").collect();
+    scopes.pop();
+    if !scopes.is_empty() {
+        let types = included_files(db, file).iter().flat_map(|file| &items(db, *file).types);
+        let around = types.filter(|ty| !ty.template_defaults.is_empty() && scopes.contains(&ty.name.as_str()));
+        found.extend(around.map(|ty| ty.template_defaults.clone()));
+    }
+    found
+}
+
+/// Whether a parameter by value has a type that a template parameter tells, of the function or of what is around it.
+fn takes_what_it_is_given(db: &dyn Db, function: FunctionItem<'_>) -> bool {
+    let given = &function.signature(db).scope_names;
+    parameters(db, function)
+        .iter()
+        .any(|p| p.ty.is_value() && words(&p.ty.base).any(|word| given.iter().any(|name| name == word)))
+}
+
 /// Follows what expressions may refer to.
 struct Reader<'a, 'db> {
     db: &'db dyn Db,
@@ -271,12 +300,21 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
         }
     }
 
-    /// A type that is given as a template's argument may take a reference: `put<View>(x)`.
-    fn named_in_template(&self, target: ExprId) -> bool {
-        let text = self.function.text(self.db);
+    /// A type that is given as a template's argument may take a reference: `put<View>(x)`. So may one that a template of the function, or
+    /// of a class that it is called by, has for a default, and what the calling function's own template is given.
+    fn named_in_template(&self, target: ExprId, all: &[FunctionItem<'db>]) -> bool {
+        let (db, file) = (self.db, self.function.file(self.db));
+        let text = self.function.text(db);
         let written = self.places.body.expr(target).span.text(&text);
         let given = written.split_once('<').map_or("", |(_, given)| given);
-        may_be_a_reference(self.db, self.function.file(self.db), given) || words(given).any(|word| self.takes(word))
+        let takes = |types: &str| may_be_a_reference(db, file, types) || words(types).any(|word| self.takes(word));
+        let own = |word: &str| self.function.signature(db).scope_names.iter().any(|name| name == word);
+        let may_be_given = words(given).any(own) && all.iter().any(|f| takes_what_it_is_given(db, *f));
+        takes(given)
+            || may_be_given
+            || all
+                .iter()
+                .any(|f| defaults_of(db, file, *f).iter().any(|defaults| takes(defaults)))
     }
 
     fn of_expr(&self, e: ExprId, out: &mut HashSet<BindingId>) {
@@ -303,7 +341,7 @@ impl<'a, 'db: 'a> Reader<'a, 'db> {
                 match callee(db, self.function, body, *target, name.as_deref(), args) {
                     Callee::Functions(all, _) => {
                         self.of_call(&all, args, out);
-                        if self.named_in_template(*target) {
+                        if self.named_in_template(*target, &all) {
                             args.iter().for_each(|arg| changed(*arg, out));
                         }
                     }

@@ -14,7 +14,9 @@ pub const UNFOUND: &str = "vendor/work.hpp";
 impl Generator {
     /// Adds a parent with such a thing.
     pub fn unshown(&mut self) {
-        match self.random.below(10) {
+        match self.random.below(13) {
+            10 | 11 => self.overload_by_macro(),
+            12 => self.constant_by_macro(),
             0 | 1 => self.leaving(),
             2 => self.leaving_child(),
             3 | 4 => self.unfound_in_child(),
@@ -262,6 +264,67 @@ impl Generator {
         let mut launch = self.in_its_place(child, &march, false);
         if let Stmt::Launch(launch) = &mut launch {
             launch.config = vec![int(1), int(*self.random.pick(&[8, 32]))];
+        }
+        self.each(&march, vec![launch]);
+    }
+
+    /// A macro makes the overload that a child calls, at which the block's threads meet; another one is in sight.
+    fn overload_by_macro(&mut self) {
+        self.feature("overload of a macro in a child");
+        // A type as the argument of a macro.
+        self.beyond_the_grammar = true;
+        let march = self.own_march();
+        let child = self.step(&march, "again", false);
+        let name = self.fresh("meet");
+        let make = self.fresh("MEETS");
+        self.text(format!("static __device__ inline void {name}(double) {{}}"));
+        let made = |what: &str| format!("static __device__ inline void {what}(T) {{ __syncthreads(); }}");
+        if self.random.chance(50) {
+            self.text(format!("#define {make}(T) {}", made(&name)));
+            self.text(format!("{make}(int);"));
+        } else {
+            self.text(format!("#define {make}(n, T) {}", made("n")));
+            self.text(format!("{make}({name}, int);"));
+        }
+        let change = assign(
+            index(atom("to"), atom("i")),
+            "=",
+            binary(
+                binary(index(atom("lanes"), atom("len - 1 - i")), "+", atom("k")),
+                "%",
+                int(1000),
+            ),
+        );
+        self.kernels[child].body = Some(vec![
+            text("__shared__ int lanes[64];"),
+            declare("int", "i", atom("threadIdx.x")),
+            text("lanes[i] = i < len ? from[i] + i : 0;"),
+            text(&format!("{name}(i);")),
+            when(binary(atom("i"), "<", atom("len")), vec![change]),
+        ]);
+        let mut launch = self.in_its_place(child, &march, false);
+        if let Stmt::Launch(launch) = &mut launch {
+            launch.config = vec![int(1), int(*self.random.pick(&[8, 32]))];
+        }
+        self.each(&march, vec![launch]);
+    }
+
+    /// A macro makes the constant that a launch has for its block size; another namespace has one of that name in sight.
+    fn constant_by_macro(&mut self) {
+        self.feature("constant of a macro");
+        let march = self.own_march();
+        let child = self.step(&march, "again", false);
+        let name = self.fresh("kThreads");
+        let (here, make) = (self.fresh("sizes"), self.fresh("CONSTANT"));
+        self.text(format!("namespace {here}_of_host {{ constexpr int {name} = 8; }}"));
+        self.text(format!(
+            "#define {make}(n, v) namespace {here} {{ constexpr int n = v; }}"
+        ));
+        self.text(format!("{make}({name}, 32);"));
+        self.text(format!("using namespace {here};"));
+        let mut launch = self.in_its_place(child, &march, false);
+        if let Stmt::Launch(launch) = &mut launch {
+            launch.config = vec![int(1), atom(&name)];
         }
         self.each(&march, vec![launch]);
     }

@@ -1,0 +1,227 @@
+//! What the walk over a file's tree finds of classes and enums.
+
+use std::collections::BTreeSet;
+
+use tree_sitter::Node;
+
+use super::outline::Collector;
+use crate::base::fields;
+use crate::base::preprocess::IncludeItem;
+use crate::hir::items::TypeItem;
+use crate::hir::names::without_template_arguments;
+use crate::hir::special_members::{Constructors, special_members};
+
+impl Collector<'_> {
+    /// Notes what a part of a class's body declares beside functions.
+    fn note_members(&self, part: Node<'_>, members: &mut BTreeSet<String>) {
+        let declared = |node: Node<'_>| crate::hir::declarator::declared_name(self.text(node)).to_owned();
+        match part.kind() {
+            "comment" | "access_specifier" | "friend_declaration" | "static_assert_declaration" => {}
+            // A function: the file's functions of that name are looked at together with it.
+            "function_definition" | "declaration" => {}
+            "field_declaration" => {
+                let mut cursor = part.walk();
+                for declarator in part.children_by_field_name("declarator", &mut cursor) {
+                    match declarator.kind() {
+                        "function_declarator" if !self.text(declarator).trim_start().starts_with('(') => {}
+                        // `int (*f)(int)`
+                        _ if self.text(declarator).contains('(') => {
+                            members.extend(crate::base::words::words(self.text(declarator)).map(str::to_owned));
+                        }
+                        _ => {
+                            members.insert(declared(declarator));
+                        }
+                    }
+                }
+                if let Some(ty) = part.child_by_field_id(fields::TYPE.id()) {
+                    self.note_type(ty, members);
+                }
+            }
+            "class_specifier" | "struct_specifier" | "union_specifier" | "enum_specifier" => {
+                self.note_type(part, members);
+            }
+            "template_declaration" => {
+                let mut cursor = part.walk();
+                for inner in part.named_children(&mut cursor) {
+                    if inner.kind() != "template_parameter_list" {
+                        self.note_members(inner, members);
+                    }
+                }
+            }
+            "alias_declaration" | "type_definition" | "enumerator" => {
+                let mut cursor = part.walk();
+                let names = part.children_by_field_name("declarator", &mut cursor);
+                members.extend(names.map(declared));
+                members.extend(part.child_by_field_id(fields::NAME.id()).map(declared));
+            }
+            // Branches of `#if`, `using Base::member;`, what isn't understood: any of its words.
+            _ => members.extend(crate::base::words::words(self.text(part)).map(str::to_owned)),
+        }
+    }
+
+    /// Notes the name of a class or enum that is defined here, and an enum's enumerators.
+    fn note_type(&self, ty: Node<'_>, members: &mut BTreeSet<String>) {
+        let Some(body) = ty.child_by_field_id(fields::BODY.id()) else {
+            return;
+        };
+        let name = ty.child_by_field_id(fields::NAME.id());
+        members.extend(name.map(|name| self.text(name).to_owned()));
+        // The members of a class without a name are those of the class around it.
+        if ty.kind() == "enum_specifier" || name.is_none() {
+            let mut cursor = body.walk();
+            for inner in body.named_children(&mut cursor) {
+                self.note_members(inner, members);
+            }
+        }
+    }
+
+    /// Notes a class or an enum. `template`: what it is one by.
+    pub(super) fn type_item(&mut self, node: Node<'_>, template: Option<Node<'_>>) {
+        let Some(name) = node
+            .child_by_field_id(fields::NAME.id())
+            .map(|n| without_template_arguments(self.text(n)))
+        else {
+            return;
+        };
+        let Some(body) = node.child_by_field_id(fields::BODY.id()) else {
+            return;
+        };
+        let blanked = self.body_from(body.start_byte());
+        self.blanked_class |= blanked.is_some_and(|blanked| (blanked.start as usize) < body.end_byte());
+        let is_enum = node.kind() == "enum_specifier";
+        let inner: Vec<IncludeItem> = included_in(self.text(body)).collect();
+        let includes_inside = !inner.is_empty();
+        for include in inner {
+            if !self.items.includes.contains(&include) {
+                self.items.includes.push(include.clone());
+            }
+            self.items.inner_includes.push(include);
+        }
+        let mut item = TypeItem {
+            name,
+            is_enum,
+            enumerators: Vec::new(),
+            nontrivial: false,
+            constructors: Constructors::None,
+            hidden: None,
+            template_defaults: String::new(),
+            bases: String::new(),
+            fields: Vec::new(),
+            implicit: String::new(),
+            constants: Vec::new(),
+            members: BTreeSet::new(),
+        };
+        let parameters = template.and_then(|t| t.child_by_field_id(fields::PARAMETERS.id()));
+        let parameters = parameters.map_or("", |list| self.text(list));
+        if parameters.contains('=') {
+            item.template_defaults = parameters.to_owned();
+        }
+        let mut cursor = node.walk();
+        let bases = node
+            .named_children(&mut cursor)
+            .find(|c| c.kind() == "base_class_clause");
+        item.nontrivial = bases.is_some();
+        item.bases = bases.map_or("", |bases| self.text(bases)).to_owned();
+        let mut cursor = body.walk();
+        for child in body.named_children(&mut cursor) {
+            self.note_members(child, &mut item.members);
+            match child.kind() {
+                "enumerator" => {
+                    if let Some(name) = child.child_by_field_id(fields::NAME.id()) {
+                        item.enumerators.push(self.text(name).to_owned());
+                    }
+                }
+                "field_declaration" => {
+                    let text = self.text(child);
+                    let mut ty = child
+                        .child_by_field_id(fields::TYPE.id())
+                        .map_or("", |t| self.text(t))
+                        .to_owned();
+                    // What the parser doesn't understand is part of the type: a macro of it.
+                    let mut cursor = child.walk();
+                    for unclear in child.children(&mut cursor).filter(|part| part.is_error()) {
+                        ty.push(' ');
+                        ty.push_str(self.text(unclear));
+                    }
+                    let head = text.split(['=', '{', ';']).next().unwrap_or("");
+                    let is = |word: &str| crate::base::words::words(head).any(|w| w == word);
+                    let variable = !head.contains(['(', '*', '&']);
+                    let constant = variable && is("static") && (is("const") || is("constexpr"));
+                    let mut cursor = child.walk();
+                    for name in child.children_by_field_name("declarator", &mut cursor) {
+                        if constant {
+                            let name = crate::hir::declarator::declared_name(self.text(name));
+                            item.constants.push(name.to_owned());
+                        } else {
+                            item.fields.push((ty.clone(), self.text(name).to_owned()));
+                        }
+                    }
+                    if child.child_by_field_id(fields::DEFAULT_VALUE.id()).is_some() {
+                        item.implicit.push_str(text);
+                    }
+                }
+                _ if is_conversion(child) => item.implicit.push_str(self.text(child)),
+                _ => {}
+            }
+        }
+        if !is_enum {
+            let declared: Vec<&str> = item
+                .fields
+                .iter()
+                .map(|(_, declarator)| crate::hir::declarator::declared_name(declarator))
+                .collect();
+            let arrays: Vec<&str> = item
+                .fields
+                .iter()
+                .filter(|(_, declarator)| crate::hir::declarator::is_array(declarator))
+                .map(|(_, declarator)| crate::hir::declarator::declared_name(declarator))
+                .collect();
+            let special = special_members(body, &item.name, &declared, &arrays, &self.masked.text);
+            item.nontrivial |= special.nontrivial;
+            item.constructors = special.constructors;
+            item.hidden = special.hidden;
+            if includes_inside {
+                item.nontrivial = true;
+                item.constructors = Constructors::Other;
+                item.hidden = Some("what is included in it");
+            }
+            if self.is_partly_blanked(body) {
+                item.nontrivial = true;
+                item.constructors = Constructors::Other;
+                item.hidden = Some("a member that is too large");
+            }
+        }
+        self.items.types.push(item);
+    }
+}
+
+/// The `#include` lines of a text.
+fn included_in(text: &str) -> impl Iterator<Item = IncludeItem> {
+    let directives = text.lines().filter_map(|line| line.trim_start().strip_prefix('#'));
+    let paths = directives.filter_map(|line| line.trim_start().strip_prefix("include"));
+    paths.map(|path| {
+        let path = path.trim();
+        let end = path
+            .get(1..)
+            .and_then(|rest| rest.find(['"', '>']))
+            .map_or(path.len(), |end| end + 1);
+        IncludeItem {
+            path: path
+                .get(..end)
+                .unwrap_or(path)
+                .trim_start_matches(['"', '<'])
+                .to_owned(),
+            system: path.starts_with('<'),
+        }
+    })
+}
+
+/// `operator dim3() const { … }`, also behind `template <…>`.
+fn is_conversion(member: Node<'_>) -> bool {
+    if member.kind() == "template_declaration" {
+        let mut cursor = member.walk();
+        return member.named_children(&mut cursor).any(is_conversion);
+    }
+    let declarator = member.child_by_field_id(fields::DECLARATOR.id());
+    declarator.is_some_and(|declarator| declarator.kind() == "operator_cast")
+}
