@@ -1,19 +1,26 @@
 //! Whether two texts are the same code, white space between tokens aside.
 
-use crate::edit::lex::{self, TokenKind};
+use std::collections::HashSet;
 
-/// Whether two texts have the same tokens and comments. In literals white space counts, in comments how long it is doesn't; nor does
-/// where lines end, but for directives.
-pub fn same_code(a: &str, b: &str) -> bool {
-    a == b || parts(a).eq(parts(b))
+use crate::edit::lex::{self, TokenKind};
+use crate::emit::described::is_taken_back;
+
+/// Whether a text has the same tokens and comments as what a rewrite has made. In literals white space counts, in comments how long it is
+/// doesn't; nor does where lines end, but for directives. What the rewrite's own comments say of its functions may be gone.
+pub fn same_code(text: &str, made: &str) -> bool {
+    let comments = lex::comments(made).into_iter().map(|comment| comment.text(made));
+    let told: HashSet<&str> = comments.filter(|comment| is_taken_back(comment)).collect();
+    text == made || parts(text, &told).eq(parts(made, &told))
 }
 
 /// The tokens, each with what else tells it from others: whether it touches the one before where that makes another operator of both,
 /// and whether it begins a line where that ends a directive or begins one.
-fn parts(text: &str) -> impl Iterator<Item = (String, bool, bool)> {
+fn parts<'a>(text: &'a str, without: &'a HashSet<&str>) -> impl Iterator<Item = (String, bool, bool)> + 'a {
     let mut before: Option<lex::Token> = None;
     let mut directive = false;
-    lex::tokens(text).into_iter().map(move |token| {
+    let tokens = lex::tokens(text).into_iter();
+    let counts = |token: &lex::Token| token.kind != TokenKind::Comment || !without.contains(token.text(text));
+    tokens.filter(counts).map(move |token| {
         let gap = text.get(before.map_or(0, |b| b.end)..token.start).unwrap_or("");
         let fresh = before.is_none() || ends_line(gap);
         let code = token.text(text);
