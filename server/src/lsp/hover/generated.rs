@@ -317,9 +317,20 @@ fn knob(snapshot: &Snapshot, file: SourceFile, name: &str, value: &str) -> Optio
             .collect();
         links.join(", ")
     });
+    // A kernel that the host launches before anybody knows of what is made for one size of blocks.
+    let is_block = included_files(db, file).iter().any(|file| {
+        let text = file.text(db);
+        text.contains("gridfuse::StreamBatch<") && text.contains(&format!(", {name}> "))
+    });
+    let change = match is_block {
+        true => {
+            "The launches and what runs them share it, so that they change together; what the program computes from the block size, as the \
+             number of blocks, has to change with it."
+        }
+        false => "A number to tune: any positive one is right, the best depends on the data and the GPU.",
+    };
     Some(format!(
-        "**`{name}`** = {value}\n\n{comment}\n\nA number to tune: any positive one is right, the best depends on the data and the GPU. \
-         Used at {used}.\n"
+        "**`{name}`** = {value}\n\n{comment}\n\n{change} Used at {used}.\n"
     ))
 }
 
