@@ -473,3 +473,24 @@ fn a_function_of_the_user_may_be_called_as_a_member_of_the_header() {
     let found = rewrite_files("aggregate-grid", &files, &[]).unwrap_or_else(|reasons| panic!("{reasons:?}"));
     found.has(&["gridfuse::arena_for(resident_blocks(n), 128)"]);
 }
+
+#[test]
+fn a_variable_begins_with_the_constant_of_one_kernel() {
+    let launch = "const int threads = 32;\n    if (count > 0) child<<<(count + threads - 1) / threads, threads>>>(out, begin, count);";
+    let one = program(launch);
+    rewrite(ID, &one).has(&[
+        "constexpr int kChildBlock = 32;",
+        "const int threads = kChildBlock;",
+        "childs.launch((count + threads - 1) / threads, threads, {begin, count});",
+    ]);
+    let other =
+        "__global__ void other(int* out, int begin, int count) { out[begin] = count; }\n\n__global__ void parent";
+    let two = program(&format!(
+        "{launch}\n    if (count > 9) other<<<1, threads>>>(out, begin, count);"
+    ));
+    rewrite(ID, &two.replace("__global__ void parent", other)).has(&[
+        "const int threads = 32;",
+        "gridfuse::StreamBatch<child_args, 32> batch",
+        "gridfuse::StreamBatch<other_args, 32> batch",
+    ]);
+}

@@ -94,7 +94,9 @@ impl Strategy for InStream {
         let sites: Vec<_> = launches
             .map(|index| (index, &collection.cluster.sites[index]))
             .collect();
-        group.block = SharedBlock::of(&sites, child, names);
+        // A variable may be that of several kernels, and can begin with the constant of one only.
+        let shared = SharedBlock::of(&sites, child, names);
+        group.block = shared.filter(|block| !several || !block.has_variables());
         let mut launches = group.launches.iter();
         if launches.any(|(site, _)| collection.launches_of_a_thread(*site).is_none()) {
             group.serial = Some(names.fresh(&format!("{}_serial", child.name)));

@@ -80,6 +80,11 @@ impl SharedBlock {
         }
     }
 
+    /// Whether variables are to begin with it.
+    pub fn has_variables(&self) -> bool {
+        matches!(self, SharedBlock::New(new) if !new.variables.is_empty())
+    }
+
     /// Its name beside the child.
     pub fn name(&self) -> &str {
         match self {
