@@ -1,17 +1,28 @@
 //! Launches that a rewrite has made into calls of a collector: `gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated> children(arena);` at the
-//! top of a function, and `children.launch(…)` where a launch stood.
+//! top of a function, and `children.launch(…)` where a launch stood. A loop or a recursion of grids that has become one grid is one, too.
 
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::resolve::functions_named;
-use gridfuse_analysis::hir::{ExprKind, body};
+use gridfuse_analysis::hir::{ExprId, ExprKind, body};
 
 /// How a declaration of a collector begins.
-pub const AGGREGATOR: &str = "gridfuse::Aggregator<";
+const AGGREGATOR: &str = "gridfuse::Aggregator<";
 
-/// What rewrites call the kernel that runs what was collected of another one.
-const AGGREGATED: &str = "_aggregated";
+/// How declarations of what takes launches begin, and what rewrites call the kernel that runs these: by the name of the one that was launched.
+const COLLECTORS: [(&str, &str); 3] = [
+    (AGGREGATOR, "_aggregated"),
+    ("gridfuse::Loop<", "_loop"),
+    ("gridfuse::Recursion<", "_flattened"),
+];
+
+/// What the host calls in place of a launch, where a loop or a recursion has become one grid.
+const STARTERS: [&str; 3] = [
+    "gridfuse::launch_loop<",
+    "gridfuse::launch_growing_loop<",
+    "gridfuse::launch_recursion<",
+];
 
 /// A collector that a function declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,49 +34,130 @@ pub struct Collector<'db> {
     /// The kernel that was launched here before, or, where it is gone, the one that runs what is collected.
     pub child: FunctionItem<'db>,
     /// Its calls of `launch`, relative to the function.
-    pub launches: Vec<Span>,
+    pub launches: Vec<CollectedCall>,
+}
+
+/// A call of `launch`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectedCall {
+    /// The call, relative to the function.
+    pub span: Span,
+    /// The grid size, the block size and the shared memory, as far as they are there.
+    pub config: Vec<ExprId>,
+    /// The arguments that differ from launch to launch.
+    pub arguments: Vec<ExprId>,
 }
 
 impl Collector<'_> {
-    /// Whose launches become one, in words: `block`, `group of blocks`.
-    pub fn group(&self) -> &'static str {
+    /// Whose launches become one, in words: `block`, `group of blocks`. `None` where all grids that follow each other do.
+    pub fn group(&self) -> Option<&'static str> {
         let word = self.granularity.split('<').next().unwrap_or_default();
         match word {
-            "PerWarp" => "warp",
-            "PerBlock" => "block",
-            "PerMultiBlock" => "group of blocks",
-            _ => "grid",
+            "" => None,
+            "PerWarp" => Some("warp"),
+            "PerBlock" => Some("block"),
+            "PerMultiBlock" => Some("group of blocks"),
+            _ => Some("grid"),
         }
     }
+
+    /// How its launches run, for a label: `collected per block`.
+    pub fn label(&self) -> String {
+        match self.group() {
+            Some(group) => format!("collected per {group}"),
+            None => "in the same grid".to_owned(),
+        }
+    }
+
+    /// How its launches run, as a sentence.
+    pub fn answer(&self, child: &str) -> String {
+        match self.group() {
+            Some(group) => {
+                format!("collected per {group}: one grid runs all grids of `{child}` that a {group} launches here")
+            }
+            None => format!("one grid runs this grid of `{child}` and all that follow it"),
+        }
+    }
+}
+
+/// The launches of a function that a rewrite has collected.
+pub fn count(db: &dyn Db, function: FunctionItem<'_>) -> usize {
+    collectors(db, function)
+        .iter()
+        .map(|collector| collector.launches.len())
+        .sum()
+}
+
+/// The kernels that a function starts as loops or recursions of grids that have become one grid.
+pub fn started<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<FunctionItem<'db>> {
+    let text = function.text(db);
+    if !function.has_body(db) || !text.contains("gridfuse::launch_") {
+        return Vec::new();
+    }
+    // What only a comment or a string mentions isn't called.
+    let called = |at: usize| {
+        let mut exprs = body(db, function).exprs.clone().into_iter();
+        exprs.any(|expr| matches!(expr.kind, ExprKind::Call { .. }) && expr.span.start as usize == at)
+    };
+    let starts = STARTERS.iter().flat_map(|start| text.match_indices(start));
+    let kernels = starts.filter(|(at, _)| called(*at)).filter_map(|(at, start)| {
+        let rest = &text[at + start.len()..];
+        let name = rest.get(..closing(rest)?)?.split(['<', ',']).next()?.trim();
+        let suffix = COLLECTORS.iter().find(|(_, suffix)| name.ends_with(suffix))?.1;
+        child_of(db, function, name, suffix)
+    });
+    kernels.collect()
 }
 
 /// The collectors of a function.
 pub fn collectors<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Collector<'db>> {
     let text = function.text(db);
-    if !function.has_body(db) || !text.contains(AGGREGATOR) {
+    if !function.has_body(db) || !COLLECTORS.iter().any(|(start, _)| text.contains(start)) {
         return Vec::new();
     }
     let body = body(db, function);
-    let declared = text.match_indices(AGGREGATOR).filter_map(|(at, start)| {
-        let rest = &text[at + start.len()..];
+    let starts = COLLECTORS.iter().flat_map(|(start, suffix)| {
+        let places = text.match_indices(start);
+        places.map(move |(at, _)| (at + start.len(), *start, *suffix))
+    });
+    let declared = starts.filter_map(|(at, start, suffix)| {
+        let rest = &text[at..];
         let close = closing(rest)?;
-        let (granularity, kernel) = split_first(&rest[..close])?;
+        let arguments = &rest[..close];
+        let (granularity, kernel) = match start {
+            AGGREGATOR => split_first(arguments)?,
+            _ => ("", arguments),
+        };
         // A function that a kernel's body has moved to takes the kernel's collector by reference.
         let name = rest[close + 1..].trim_start().trim_start_matches('&').trim_start();
         let name = &name[..name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?];
         // What is only mentioned in a comment or a string is no variable.
         body.bindings.iter().any(|binding| binding.name == name).then_some(())?;
         let kernel = kernel.split('<').next()?.trim();
-        let child = child_of(db, function, kernel)?;
+        let child = child_of(db, function, kernel, suffix)?;
         let launches = body.exprs.iter().filter_map(|expr| {
-            let ExprKind::Call { callee, .. } = &expr.kind else {
+            let ExprKind::Call { callee, args, .. } = &expr.kind else {
                 return None;
             };
             let ExprKind::Field { base, field, .. } = &body.expr(body.strip_parens(*callee)).kind else {
                 return None;
             };
             let object = body.expr(body.strip_parens(*base)).span;
-            (field == "launch" && object.text(&text) == name).then_some(expr.span)
+            if field != "launch" || object.text(&text) != name {
+                return None;
+            }
+            let listed = args
+                .iter()
+                .position(|arg| matches!(body.expr(*arg).kind, ExprKind::InitList(_)));
+            let arguments = match listed.map(|at| &body.expr(args[at]).kind) {
+                Some(ExprKind::InitList(items)) => items.clone(),
+                _ => Vec::new(),
+            };
+            Some(CollectedCall {
+                span: expr.span,
+                config: args.get(..listed.unwrap_or(args.len()))?.to_vec(),
+                arguments,
+            })
         });
         Some(Collector {
             name: name.to_owned(),
@@ -77,14 +169,19 @@ pub fn collectors<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Coll
     declared.collect()
 }
 
-/// The kernel that users know: that of which `aggregated` is the aggregated form, where it is there.
-fn child_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>, aggregated: &str) -> Option<FunctionItem<'db>> {
+/// The kernel that users know: that of which `aggregated` is the aggregated form, where it is there, and has the name without the suffix.
+fn child_of<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    aggregated: &str,
+    suffix: &str,
+) -> Option<FunctionItem<'db>> {
     let kernel = |name: &str| {
         let found = functions_named(db, function.file(db), name);
         let mut kernels = found.into_iter().filter(|f| f.has_body(db) && f.signature(db).kernel);
         kernels.next()
     };
-    let plain = aggregated.strip_suffix(AGGREGATED).and_then(kernel);
+    let plain = aggregated.strip_suffix(suffix).and_then(kernel);
     plain.or_else(|| kernel(aggregated))
 }
 
@@ -92,7 +189,7 @@ fn child_of<'db>(db: &'db dyn Db, function: FunctionItem<'db>, aggregated: &str)
 pub fn runs_for_a_collector(db: &dyn Db, function: FunctionItem<'_>) -> bool {
     let text = function.text(db);
     let parameters = function.signature(db).params_span.text(&text);
-    parameters.contains(AGGREGATOR)
+    COLLECTORS.iter().any(|(start, _)| parameters.contains(start))
 }
 
 /// The kernel whose body a function is, where a rewrite has moved it there; else the function itself.
@@ -170,10 +267,12 @@ __global__ void parent(int* out, int n, gridfuse::Arena arena) {
             .map(|c| (c.name.as_str(), c.group(), c.child.name(db), c.launches.len()))
             .collect();
         let expected = [
-            ("children", "group of blocks", "child", 2),
-            ("others", "grid", "other_aggregated", 1),
+            ("children", Some("group of blocks"), "child", 2),
+            ("others", Some("grid"), "other_aggregated", 1),
         ];
         assert_eq!(told, expected);
+        let call = &found[0].launches[0];
+        assert_eq!((call.config.len(), call.arguments.len()), (2, 1));
         let child = functions.iter().find(|f| f.name(db) == "child").ok_or("no kernel")?;
         assert_eq!(collectors(db, *child), []);
         let body = functions
@@ -182,7 +281,42 @@ __global__ void parent(int* out, int n, gridfuse::Arena arena) {
             .ok_or("no function")?;
         assert_eq!(kernel_of(db, *body), *parent);
         assert_eq!(kernel_of(db, *child), *child);
-        assert_eq!(collectors(db, *body).iter().map(|c| c.launches.len()).sum::<usize>(), 1);
+        assert_eq!(super::count(db, *body), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_loop_of_grids_is_launched_by_itself_and_by_the_host() -> Result<(), &'static str> {
+        let program = r#"
+__global__ void sweep_loop(gridfuse::Iterations<sweep_args> iterations, int n);
+__device__ void sweep_body(gridfuse::Loop<sweep_loop>& sweeps, int n) {
+    if (n > 0) sweeps.launch(gridDim, blockDim, {n - 1});
+}
+__global__ void sweep(int n) {
+    gridfuse::Loop<sweep_loop> sweeps({}, n);
+    sweep_body(sweeps, n);
+}
+__global__ void sweep_loop(gridfuse::Iterations<sweep_args> iterations, int n) {}
+void run(int n) {
+    // gridfuse::launch_loop<sweep_loop>(1);
+    gridfuse::launch_loop<sweep_loop>(n, 32, 0, 0, {n}, n);
+}
+"#;
+        let mut host = Host::new();
+        let file = host.set_file("/a.cu".as_ref(), program);
+        let db = host.db();
+        let named = |name: &str| {
+            let mut functions = items(db, file).functions.iter().copied();
+            functions
+                .find(|f| f.has_body(db) && f.name(db) == name)
+                .ok_or("no function")
+        };
+        let (sweep, body) = (named("sweep")?, named("sweep_body")?);
+        let found = collectors(db, body);
+        let told: Vec<_> = found.iter().map(|c| (c.group(), c.child, c.launches.len())).collect();
+        assert_eq!(told, [(None, sweep, 1)]);
+        assert_eq!(kernel_of(db, body), sweep);
+        assert_eq!(super::started(db, named("run")?), [sweep]);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::runtime_header::is_runtime_header;
 use gridfuse_analysis::hir::{ExprKind, body};
 
-use crate::collected::{collectors, kernel_of, runs_for_a_collector};
+use crate::collected::{collectors, kernel_of, runs_for_a_collector, started};
 use crate::graph_svg::{self, Look};
 use crate::launches::{LaunchSite, by_function, in_file, place_in};
 
@@ -102,6 +102,16 @@ impl Graph {
 
     /// Adds the launches that a rewrite has made calls of a collector: users think of them as launches still.
     fn collected(&mut self, db: &dyn Db, function: FunctionItem<'_>) {
+        for kernel in started(db, function) {
+            let (from, to) = (self.function(db, function), self.function(db, kernel));
+            self.edges.push(Edge {
+                from,
+                to,
+                label: String::new(),
+                uncertain: false,
+                call: false,
+            });
+        }
         for collector in collectors(db, function) {
             if collector.launches.is_empty() {
                 continue;
@@ -112,7 +122,7 @@ impl Graph {
                 self.edges.push(Edge {
                     from,
                     to,
-                    label: format!("collected per {}", collector.group()),
+                    label: collector.label(),
                     uncertain: false,
                     call: false,
                 });

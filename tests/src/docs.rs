@@ -69,7 +69,7 @@ What gridfuse finds, and what it can do about it. `gridfuse list` prints the sam
 
 - [Examples](examples/README.md): programs, rewritten
 - [Measurements](measurements.md) on a GPU; what a rewrite costs in [registers and memory](overhead.md) and in [compile time](compile-time.md)
-- [How much of real code is rewritten](reach.md)
+- [How much of real code is rewritten](reach.md), and [how far newcomers' programs are from a faster one](newcomers.md)
 - [Measuring](measuring.md) and [tuning](tuning.md)
 "#,
     );

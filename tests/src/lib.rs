@@ -49,6 +49,7 @@ pub mod json_schema;
 #[cfg(target_os = "linux")]
 pub mod lsp_bench;
 pub mod lsp_client;
+pub mod newcomers;
 pub mod nvcc;
 pub mod once_wrong;
 pub mod oracle;

@@ -100,6 +100,42 @@ fn a_program_comes_in_on_standard_input() {
     assert!(graph.stdout.contains("parent"), "{}", graph.story());
 }
 
+/// An editor checks a text that isn't saved, from wherever it runs.
+#[test]
+fn a_text_on_standard_input_is_of_the_file_that_is_named() {
+    let files = directory(&[
+        ("src/child.cuh", CHILD.as_bytes()),
+        ("src/saved.cu", b"__global__ void saved() {}\n"),
+    ]);
+    let run = |arguments: &[&str]| gridfuse_reading(files.path(), arguments, PROGRAM.as_bytes());
+    for name in ["src/saved.cu", "src/new.cu"] {
+        let check = run(&["check", "-", "--stdin-path", name]).expect_code(0);
+        assert!(
+            check.stdout.contains(&format!("--> {name}:3:31\n")),
+            "{}",
+            check.story()
+        );
+        let launches = run(&["explain", "-", "--at", "3", "--stdin-path", name, "--format", "json"])
+            .expect_code(0)
+            .json();
+        assert_eq!(launches["launches"][0]["child"]["status"], "known");
+        let shown = run(&[
+            "rewrite",
+            "-",
+            "--stdin-path",
+            name,
+            "--at",
+            "3",
+            "--apply",
+            "serialize",
+        ])
+        .expect_code(0);
+        assert!(shown.stdout.contains(&format!("+++ b/{name}\n")), "{}", shown.story());
+    }
+    let nowhere = run(&["check", "-", "--stdin-path", "nowhere/a.cu"]).expect_code(2);
+    assert!(nowhere.stderr.contains("nowhere"), "{}", nowhere.story());
+}
+
 #[test]
 fn standard_input_is_not_written() {
     let files = files();

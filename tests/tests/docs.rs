@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use gridfuse_tests::cli::gridfuse;
-use gridfuse_tests::{docs, examples, expect, reach, screens, workspace};
+use gridfuse_tests::{docs, examples, expect, newcomers, reach, screens, workspace};
 
 #[test]
 fn the_pages_are_fresh() {
@@ -15,6 +15,15 @@ fn the_pages_are_fresh() {
         reach::page().expect("the record of tests/reach"),
     );
     pages.insert(screens::NAME.to_owned(), screens::page());
+    let newcomers = newcomers::rows();
+    for row in &newcomers {
+        assert_eq!(
+            row.position, 1,
+            "{}: `{}` isn't the first in the menu",
+            row.file, row.best
+        );
+    }
+    pages.insert(newcomers::NAME.to_owned(), newcomers::page(&newcomers));
     pages.extend(examples::pages(&examples::all()));
     let directory = workspace::root().join("docs");
     if expect::updates() {

@@ -446,6 +446,60 @@ fn hints(client: &mut Client, path: &Path) -> Vec<(String, String)> {
     hints.iter().map(shown).collect()
 }
 
+/// A launch that a rewrite has collected is shown as one still.
+#[test]
+fn collected_launches_are_shown_as_launches() {
+    let root = corpus();
+    root.write("gridfuse.toml", b"[inlay-hints]\narguments = true\n");
+    let at = LAUNCH.split('(').next().unwrap();
+    let line = root.read("bfs.cu").lines().position(|line| line.contains(at)).unwrap() + 1;
+    let line = line.to_string();
+    let words = [
+        "rewrite",
+        "bfs.cu",
+        "--at",
+        &line,
+        "--apply",
+        "aggregate-grid-stream",
+        "--in-place",
+    ];
+    gridfuse(root.path(), &words).expect_code(0);
+    let mut client = start(root.path(), &Capabilities::default());
+    let path = root.file("bfs.cu");
+    client.open(&path, &root.read("bfs.cu"));
+    let lenses = client.code_lenses(&path);
+    let own = client.find(&path, "bfs_level(const");
+    let own = client.position(&path, own);
+    let lens = lenses
+        .iter()
+        .find(|lens| lens["range"]["start"] == own)
+        .expect("a lens");
+    let resolved = client.request("codeLens/resolve", lens.clone());
+    let title = resolved["command"]["title"].as_str().unwrap();
+    contains(title, &["1 collected launch · ", " rewrites"]);
+    let hints = hints(&mut client, &path);
+    for hint in [("⟨varies⟩", "(count + 127) / 128"), ("⟨varies⟩", "count")] {
+        let has = hints
+            .iter()
+            .any(|(label, text)| label == hint.0 && hint.1.ends_with(text));
+        assert!(has, "{hint:?}: {hints:?}");
+    }
+    let (told, _) = hover(&mut client, &path, "expands.launch(", "expands.l".len());
+    contains(
+        &told,
+        &[
+            "**A launch, collected per grid: one grid runs all grids of `expand` that a grid launches here.**",
+            " rewrites fit: ",
+            "Go back to plain launches (`revert`)",
+        ],
+    );
+    let (told, _) = hover(&mut client, &path, "kExpandBlock", 1);
+    contains(
+        &told,
+        &["**`kExpandBlock`** = 128", "share it, so that they change together"],
+    );
+}
+
 #[test]
 fn hints_follow_settings_and_range() {
     let root = Directory::new();

@@ -34,6 +34,8 @@ struct FileEdits {
     text: Arc<str>,
     style: Style,
     edits: Vec<TextEdit>,
+    /// What stands directly in front of something: behind all else that is inserted there.
+    directly: Vec<TextEdit>,
 }
 
 impl<'db> EditBuilder<'db> {
@@ -58,6 +60,7 @@ impl<'db> EditBuilder<'db> {
                 style: style_of(db, file).clone(),
                 text: file.text(db),
                 edits: Vec::new(),
+                directly: Vec::new(),
             })
     }
 
@@ -101,6 +104,18 @@ impl<'db> EditBuilder<'db> {
         if !edits.contains(&edit) {
             edits.push(edit);
         }
+    }
+
+    /// Inserts generated code directly in front of what begins at `offset`, whatever else is inserted there before or after. Its last line
+    /// ends where that begins.
+    pub fn insert_directly(&mut self, file: SourceFile, offset: u32, generated: &str) {
+        let file = self.file(file);
+        let indent = style::indent_at(&file.text, offset as usize);
+        let insert = format!("{}{indent}", file.style.fit(generated, indent));
+        file.directly.push(TextEdit {
+            range: TextRange::empty(offset),
+            insert,
+        });
     }
 
     /// Replaces `range` by generated code (`\n`, a tab a level), fitted to the file's habits and to the indentation of the
@@ -182,6 +197,9 @@ impl<'db> EditBuilder<'db> {
 
     /// The finished edit; refused when two edits want the same bytes.
     pub fn finish(mut self) -> Result<SourceEdit, EditError> {
+        for file in self.files.values_mut() {
+            file.edits.append(&mut file.directly);
+        }
         let ranges = |of: &FileEdits| of.edits.iter().map(|edit| edit.range).collect();
         let edited: Vec<_> = self.files.values().map(|of| (of.file, ranges(of))).collect();
         if let Some(reason) = defaulted::assumption(self.db, &edited) {

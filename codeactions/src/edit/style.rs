@@ -11,7 +11,7 @@ pub struct Style {
     pub newline: &'static str,
     /// One level of indentation: a tab, or some spaces.
     pub unit: String,
-    /// Columns that inserted lines should stay within.
+    /// Columns that inserted lines should stay within, however long the file's own are.
     pub width: usize,
     /// The brace of a function body stands on a line of its own.
     pub brace_on_own_line: bool,
@@ -87,10 +87,8 @@ impl Style {
             unit,
             width: if longest <= 80 && text.lines().count() >= 60 {
                 80
-            } else if longest <= 100 {
-                100
             } else {
-                120
+                100
             },
             brace_on_own_line: own_line > same_line,
         }
@@ -122,7 +120,8 @@ impl Style {
     }
 
     /// `prefix`, the items separated by commas, `suffix`; broken into several lines, aligned behind the prefix, where it would
-    /// be wider than the file's lines when indented by `column` columns. `prefix` may not hold a newline.
+    /// be wider than the file's lines when indented by `column` columns. An item that is wider itself is broken where it is a list.
+    /// `prefix` may not hold a newline.
     pub fn list(&self, column: usize, prefix: &str, items: &[String], suffix: &str) -> String {
         let start = column + prefix.chars().count();
         let last_line = suffix.split('\n').next().unwrap_or("").chars().count();
@@ -134,7 +133,9 @@ impl Style {
             // The continuation is indented with spaces behind the indentation of the first line.
             let mut align = " ".repeat(prefix.chars().count());
             let mut at = start;
-            if prefix.chars().count() * 2 > self.width && !items.is_empty() {
+            let widest = items.iter().map(|item| item.chars().count() + 1).max().unwrap_or(0);
+            let narrow = prefix.chars().count() * 2 > self.width || start + widest > self.width;
+            if narrow && align.len() > 4 && !items.is_empty() {
                 align = " ".repeat(4);
                 out.push('\n');
                 out.push_str(&align);
@@ -154,13 +155,52 @@ impl Style {
                         at += 2;
                     }
                 }
-                out.push_str(item);
-                at += len;
+                match parted(item).filter(|_| at == start && at + len + tail > self.width) {
+                    Some((open, parts, close)) => {
+                        let last = if index + 1 == items.len() { suffix } else { "," };
+                        let close = format!("{close}{}", last.split('\n').next().unwrap_or(""));
+                        let list = self.list(at, open, &parts, &close);
+                        let list = list.get(..list.len() + 1 - close.len()).unwrap_or(&list);
+                        at += list.rsplit('\n').next().unwrap_or(list).chars().count();
+                        out.push_str(&list.replace('\n', &format!("\n{align}")));
+                    }
+                    None => {
+                        out.push_str(item);
+                        at += len;
+                    }
+                }
             }
         }
         out.push_str(suffix);
         out
     }
+}
+
+/// A piece of code that ends with a list in brackets: what stands in front of its items, they themselves, and the bracket that ends it.
+/// `None` where there is no such list, or nothing in it.
+fn parted(code: &str) -> Option<(&str, Vec<String>, &str)> {
+    let tokens = lex::code_tokens(code);
+    let last = tokens.last().filter(|last| matches!(last.text(code), ")" | "}"))?;
+    let (mut depth, mut commas) = (0, Vec::new());
+    for token in tokens.iter().rev() {
+        match token.text(code) {
+            ")" | "]" | "}" => depth += 1,
+            "(" | "[" | "{" => depth -= 1,
+            "," if depth == 1 => commas.push(token.start),
+            _ => {}
+        }
+        if depth == 0 {
+            let mut items = Vec::new();
+            let mut at = token.end;
+            for comma in commas.into_iter().rev().chain([last.start]) {
+                items.push(code.get(at..comma)?.trim().to_owned());
+                at = comma + 1;
+            }
+            let empty = items.iter().any(String::is_empty);
+            return (!empty).then_some((code.get(..token.end)?, items, last.text(code)));
+        }
+    }
+    None
 }
 
 /// The offset of the first byte of the line that holds `at`.

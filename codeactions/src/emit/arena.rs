@@ -181,7 +181,7 @@ impl<'db> Parent<'db> {
             }
             for host in &self.launches {
                 if let Some((span, code)) = arena_for(host, *index, room) {
-                    edit.replace(host.place(span), code);
+                    target::replace_argument(edit, host.place(span), &code);
                 }
             }
             return;
@@ -204,11 +204,14 @@ impl<'db> Parent<'db> {
             let aggregators = room.collected.len();
             let several = aggregators > 1 || room.nested;
             if several || bytes.is_some() {
-                let stream = if stream.is_none() { ", 0" } else { "" };
-                code.push_str(&format!("{stream}, {}", bytes.as_deref().unwrap_or("64")));
+                if stream.is_none() {
+                    code.push_str(&format!(", {}", named("stream", "0")));
+                }
+                let bytes = named("bytes_per_thread", bytes.as_deref().unwrap_or("64"));
+                code.push_str(&format!(", {bytes}"));
             }
             if several {
-                code.push_str(&format!(", {aggregators}"));
+                code.push_str(&format!(", {}", named("aggregators", &aggregators.to_string())));
             }
             if room.nested {
                 code.push_str(", gridfuse::kNestedBytes");
@@ -305,7 +308,7 @@ pub fn nest<'db>(
                             Some(host.here()),
                         );
                     }
-                    edit.replace(host.place(span), code);
+                    target::replace_argument(edit, host.place(span), &code);
                 }
                 None => refusals.add("the arena of this launch is not understood", Some(host.here())),
             }
@@ -410,6 +413,14 @@ pub const ARENA_FOR: &str = "gridfuse::arena_for";
 /// The same where the host launches.
 pub const LAUNCHPAD_FOR: &str = "gridfuse::launchpad_for";
 
+/// An argument of these with the name of the parameter in front of it, where it is a number that says nothing by itself.
+fn named(parameter: &str, argument: &str) -> String {
+    match argument.parse::<u64>() {
+        Ok(_) => format!("/*{parameter}=*/{argument}"),
+        Err(_) => argument.to_owned(),
+    }
+}
+
 /// The function that makes the arena of a launch by the host: for kernels that are `listed` there, and further ones.
 fn function_for(host: &Site<'_>, listed: &str, further: &[Listed<'_, '_>]) -> String {
     let kernels = launchpad::united(listed, further.iter().map(|k| k.name_at(host)));
@@ -458,9 +469,9 @@ fn arena_for(host: &Site<'_>, index: usize, room: &Room<'_, '_>) -> Option<(Span
         function_for(host, listed, room.listed),
         given(0, ""),
         given(1, ""),
-        given(2, "0"),
-        bytes,
-        aggregators + room.collected.len() as u64,
+        named("stream", &given(2, "0")),
+        named("bytes_per_thread", &bytes),
+        named("aggregators", &(aggregators + room.collected.len() as u64).to_string()),
         if nested.is_empty() { "" } else { ", " }
     );
     Some((host.body.expr(arg).span, code))

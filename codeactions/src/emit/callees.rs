@@ -46,7 +46,12 @@ pub fn copy<'db>(edit: &mut EditBuilder<'db>, child: &Child<'db>, form: Form, ke
             let text = text_of(function, index, &found, &name, &copied);
             let end = of.item.body_span(child.db).end + of.start;
             let newline = style.newline;
-            edit.insert(of.file, end, format!("{newline}{newline}{indent}{text}"));
+            let comment = format!("// {}, where the built-in variables are parameters.", of.name());
+            edit.insert(
+                of.file,
+                end,
+                format!("{newline}{newline}{indent}{comment}{newline}{indent}{text}"),
+            );
         }
         copied.push(name);
     }

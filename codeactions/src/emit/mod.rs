@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod callees;
+pub mod described;
 pub mod launch_bounds;
 pub mod launchpad;
 pub mod look_first;

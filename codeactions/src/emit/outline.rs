@@ -10,6 +10,7 @@ use crate::edit::names::Names;
 use crate::edit::one_line::{one_line, without_restrict};
 use crate::edit::style::{self, Style};
 use crate::emit::callees;
+use crate::emit::described;
 use crate::emit::target::default_behind;
 use crate::facts::builtin_objects::Objects;
 use crate::facts::child::Child;
@@ -82,6 +83,41 @@ impl Behind {
         format!("{before}{newline}{list}")
     }
 
+    /// The comment of a function that `revert` takes back.
+    pub fn taken_back(&self, what: &str) -> String {
+        described::taken_back(what, &self.style, self.column())
+    }
+
+    /// A statement that calls `name` with a lambda behind the other arguments, indented by a level. `parameters` and `body` are the
+    /// lambda's; the body's lines have an indentation of their own.
+    pub fn call_with_lambda(&self, name: &str, arguments: &[&str], parameters: &[&str], body: &str) -> String {
+        format!("{} {{\n{body}\n\t}});", self.lambda(name, arguments, parameters))
+    }
+
+    /// The same up to the brace of the lambda's body.
+    pub fn lambda(&self, name: &str, arguments: &[&str], parameters: &[&str]) -> String {
+        let column = self.column() + style::columns(&self.style.unit);
+        let parameters: Vec<String> = parameters.iter().map(|p| (*p).to_owned()).collect();
+        let before: String = arguments.iter().map(|argument| format!("{argument}, ")).collect();
+        let lambda = format!("[&]({})", parameters.join(", "));
+        let wide = |start: usize| start + lambda.chars().count() + " {".len() > self.style.width;
+        let open = column + name.chars().count() + 1;
+        let head = if wide(open + before.chars().count()) && !wide(open) && !before.is_empty() {
+            // The lambda below the other arguments.
+            format!(
+                "{name}({}\n{}{lambda}",
+                before.trim_end(),
+                " ".repeat(name.chars().count() + 1)
+            )
+        } else {
+            let list = self
+                .style
+                .list(column, &format!("{name}({before}[&]("), &parameters, ") {");
+            list.strip_suffix(" {").unwrap_or(&list).to_owned()
+        };
+        format!("\t{}", head.replace('\n', "\n\t"))
+    }
+
     /// A statement that is a call, indented by `level`.
     pub fn call(&self, level: usize, prefix: &str, items: &[String], suffix: &str) -> String {
         let tabs = "\t".repeat(level);
@@ -122,6 +158,8 @@ pub struct Collecting {
     /// written another one reads; and where nvcc inlines it, it loads through `const T* __restrict__` as if nothing in all of the
     /// kernel wrote there (`ld.global.nc`).
     pub unrestricted: bool,
+    /// Nothing takes it back.
+    pub stays: bool,
 }
 
 /// Moves the child's body out, unless an earlier rewrite has done so. The kernel that calls it is the first thing in `behind`. `kept`:
@@ -199,11 +237,32 @@ pub fn outline_collecting<'db>(
             own = without_restrict(&own);
         }
         let comma = if child.params.is_empty() { "" } else { ", " };
-        format!("{head}{}{comma}{}", builtins.join(", "), own.trim_start_matches('('))
+        let own = own.trim_start_matches('(');
+        let line = format!("{head}{}{comma}", builtins.join(", "));
+        let first = own.split('\n').next().unwrap_or("");
+        if comma.is_empty() || behind.column() + line.chars().count() + first.chars().count() <= behind.style.width {
+            format!("{line}{own}")
+        } else {
+            // Below each other, as the user's are.
+            let next = own.split('\n').nth(1).unwrap_or("");
+            let align = next
+                .get(..next.len() - next.trim_start().len())
+                .filter(|align| !align.is_empty());
+            let align = align.unwrap_or("\t");
+            let builtins = behind.style.list(behind.column(), &head, &builtins, ",");
+            format!("{builtins}\n{align}{own}")
+        }
     };
     let range = TextRange::new(child.head_start, child.params_range().end);
     let file = child.file;
     edit.replace(FileRange { file, range }, behind.style.fit(&params, &indent));
+    let part = if form == Form::Thread { "thread" } else { "block" };
+    let what = format!("The body of {}, for any {part} of any grid", child.name);
+    let comment = match collecting.stays {
+        true => format!("// {what}.\n"),
+        false => behind.taken_back(&what),
+    };
+    edit.insert_directly(file, child.front(), &comment);
 
     // The kernel under its old head.
     let start = if child.template.is_some() {
@@ -226,7 +285,18 @@ pub fn outline_collecting<'db>(
         params = if empty {
             format!("({arena}{default})")
         } else {
-            format!("{open}, {arena}{default})")
+            let last = format!("{head}{open}");
+            let last = last.rsplit('\n').next().unwrap_or("");
+            let brace = behind.style.open_brace();
+            let used = behind.column() + last.chars().count() + arena.chars().count() + default.chars().count();
+            let gap = match used + format!(", ){brace}").split('\n').next().map_or(0, str::len) > behind.style.width {
+                true => {
+                    let first = head.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+                    format!(",\n{}", " ".repeat(first))
+                }
+                false => ", ".to_owned(),
+            };
+            format!("{open}{gap}{arena}{default})")
         };
     }
     let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));

@@ -9,25 +9,26 @@ use crate::edit::style;
 use crate::emit::split::Split;
 use crate::facts::site::Site;
 
-/// Replaces the launch expression by a call of the aggregator.
+/// Replaces the launch expression by a call of the aggregator. `block`: the block size, where it is written otherwise than there;
 /// `otherwise`: what is done with a launch that finds no room.
 pub fn replace_launch(
     site: &Site<'_>,
     split: &Split<'_>,
+    block: Option<String>,
     aggregator: &str,
     otherwise: Option<String>,
     edit: &mut EditBuilder<'_>,
 ) {
     let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
-    replace_launch_by(site, split, &fields, None, aggregator, otherwise, edit);
+    replace_launch_by(site, split, &fields, block, aggregator, otherwise, edit);
 }
 
-/// The same with these initialisers of the arguments that differ, and blocks of so many threads.
+/// The same with these initialisers of the arguments that differ.
 pub fn replace_launch_by(
     site: &Site<'_>,
     split: &Split<'_>,
     fields: &[String],
-    block: Option<u64>,
+    block: Option<String>,
     aggregator: &str,
     otherwise: Option<String>,
     edit: &mut EditBuilder<'_>,
@@ -38,7 +39,7 @@ pub fn replace_launch_by(
         .map(|s| crate::edit::one_line::flat(site.source(*s)))
         .collect();
     if let (Some(block), Some(item)) = (block, items.get_mut(1)) {
-        *item = block.to_string();
+        *item = block;
     }
     if let Some(shared) = &site.facts.shared {
         let zero = matches!(

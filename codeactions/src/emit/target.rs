@@ -250,6 +250,17 @@ pub fn append_item(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange
 /// Appends items to a list in parentheses: parameters or arguments. Each on a line of its own, aligned with the first one of the list,
 /// where the line would get too wide; indented once more than the line of the parenthesis, where that would be too wide, too.
 pub fn append_items(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRange, items: &[String]) {
+    append_items_to_wider(edit, file, list, items, 0);
+}
+
+/// The same where the last line of the list comes to be so many columns wider by what else is changed there.
+pub fn append_items_to_wider(
+    edit: &mut EditBuilder<'_>,
+    file: SourceFile,
+    list: TextRange,
+    items: &[String],
+    wider: usize,
+) {
     let joined = items.join(", ");
     let text = edit.text(file);
     let style = edit.style(file);
@@ -270,7 +281,7 @@ pub fn append_items(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRang
     let line = style::line_start(&text, at);
     let used = text.get(line..at).unwrap_or("");
     let rest = text.get(at..style::line_end(&text, at)).unwrap_or("").trim_end();
-    let width = style::columns(style::indent_at(&text, at)) + used.trim_start().chars().count();
+    let width = style::columns(style::indent_at(&text, at)) + used.trim_start().chars().count() + wider;
     if width + 2 + joined.chars().count() + rest.chars().count() <= style.width {
         edit.insert(file, at as u32, format!(", {joined}"));
         return;
@@ -289,8 +300,44 @@ pub fn append_items(edit: &mut EditBuilder<'_>, file: SourceFile, list: TextRang
             align = shorter;
         }
     }
-    let lines = items.iter().map(|item| format!(",{}{align}{item}", style.newline));
-    edit.insert(file, at as u32, lines.collect::<String>());
+    let column = style::columns(&align);
+    let line = |(index, item): (usize, &String)| {
+        let tail = if index + 1 == items.len() { rest } else { "," };
+        let code = style.list(column, "", std::slice::from_ref(item), tail);
+        let code = code.strip_suffix(tail).unwrap_or(&code);
+        let newline = format!("{}{align}", style.newline);
+        format!(",{newline}{}", code.replace('\n', &newline))
+    };
+    edit.insert(file, at as u32, items.iter().enumerate().map(line).collect::<String>());
+}
+
+/// Puts generated code in the place of an argument, on a line of its own where it would be too wide.
+pub fn replace_argument(edit: &mut EditBuilder<'_>, place: FileRange, code: &str) {
+    let (text, style) = (edit.text(place.file), edit.style(place.file));
+    let (start, end) = (place.range.start as usize, place.range.end as usize);
+    let before = text.get(style::line_start(&text, start)..start).unwrap_or("");
+    let indent = style::indent_at(&text, start);
+    let column = style::columns(indent) + before.trim_start().chars().count();
+    let rest = text.get(end..style::line_end(&text, end)).unwrap_or("").trim_end();
+    if column + code.chars().count() + rest.chars().count() <= style.width {
+        edit.replace(place, code);
+        return;
+    }
+    let align = match before.trim().is_empty() {
+        true => indent.to_owned(),
+        false => format!("{indent}{}", style.unit),
+    };
+    let code = style.list(style::columns(&align), "", &[code.to_owned()], rest);
+    let code = code.strip_suffix(rest).unwrap_or(&code);
+    let newline = format!("{}{align}", style.newline);
+    let code = code.replace('\n', &newline);
+    if before.trim().is_empty() {
+        edit.replace(place, code);
+        return;
+    }
+    let gap = before.len() - before.trim_end().len();
+    let range = TextRange::new((start - gap) as u32, place.range.end);
+    edit.replace(FileRange { range, ..place }, format!("{newline}{code}"));
 }
 
 /// Puts items in front of the others in a list in parentheses: parameters or arguments.

@@ -34,8 +34,9 @@ const DOC: &str = r#"Applies [threshold](threshold.md) to a launch that is colle
 ```cuda
 #include "gridfuse.cuh"
 
-__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim, const int* col, int* out,
-                                            int begin, int count) {
+// The body of expand, for any block of any grid; `gridfuse revert` takes it back.
+__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                            const int* col, int* out, int begin, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) atomicAdd(&out[col[begin + i]], 1);
 }
@@ -47,6 +48,7 @@ __global__ void expand(const int* col, int* out, int begin, int count) {
 // The arguments of expand that differ within a grid of visit.
 struct expand_args { int begin; int count; };
 
+// Runs grids of expand that a grid of visit launches; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* out) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
         expand_body(blockIdx, gridDim, blockDim, col, out, args.begin, args.count);
@@ -73,8 +75,10 @@ void run(const int* row, const int* col, int* out, int n) {
 // Child grids of expand with fewer threads run in the launching thread.
 constexpr int kExpandThreshold = 64;
 
-__device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
-                                              const int* col, int* out, int begin, int count) {
+// The body of expand, for any thread of any grid; `gridfuse revert` takes it back.
+__device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim,
+                                              dim3 blockDim, const int* col, int* out, int begin,
+                                              int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) atomicAdd(&out[col[begin + i]], 1);
 }
@@ -86,14 +90,18 @@ __global__ void expand(const int* col, int* out, int begin, int count) {
 // The arguments of expand that differ within a grid of visit.
 struct expand_args { int begin; int count; };
 
+// Runs grids of expand that a grid of visit launches; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* out) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
         expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, out, args.begin, args.count);
     });
 }
 
-__device__ inline void expand_serial(dim3 grid, dim3 block, const int* col, int* out, int begin, int count) {
-    gridfuse::for_each_thread(grid, block, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+// Runs a grid of expand in one thread; `gridfuse revert` takes it back.
+__device__ inline void expand_serial(dim3 grid, dim3 block, const int* col, int* out, int begin,
+                                     int count) {
+    gridfuse::for_each_thread(grid, block, count,
+                              [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
         expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, out, begin, count);
     });
 }

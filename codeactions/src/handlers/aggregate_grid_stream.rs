@@ -78,6 +78,7 @@ void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) 
 ```cuda
 #include "gridfuse.cuh"
 
+// The body of expand, for any thread of any grid; `gridfuse revert` takes it back.
 __device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim,
                                               dim3 blockDim, const int* col, int* dist, int level,
                                               int begin, int count) {
@@ -89,13 +90,18 @@ __global__ void expand(const int* col, int* dist, int level, int begin, int coun
     expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
 }
 
+// The threads of a block of expand, for its launches and for what runs them.
+constexpr int kExpandBlock = 128;
+
 // The arguments of expand that differ within a grid of visit.
 // Of the child's threads only the first threads() do anything.
 struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
 
-__global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col,
-                                  int* dist, int level) {
-    batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+// Runs grids of expand that a grid of visit launches; `gridfuse revert` takes it back.
+__global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, kExpandBlock> batch,
+                                  const int* col, int* dist, int level) {
+    batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                              const expand_args& args) {
         expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, args.begin,
                       args.count);
     });
@@ -107,13 +113,14 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n || dist[v] != level) return;
     int begin = row[v], count = row[v + 1] - begin;
-    if (count > 0) expands.launch((count + 127) / 128, 128, {begin, count});
+    if (count > 0) expands.launch((count + 127) / 128, kExpandBlock, {begin, count});
 }
 
 void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
     for (int level = 0; level < 10; ++level)
         visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n,
-            gridfuse::followed_by<expand_aggregated>((n + 255) / 256, 256, stream, col, dist, level));
+            gridfuse::followed_by<expand_aggregated>((n + 255) / 256, 256, stream, col, dist,
+                                                     level));
 }
 ```
 

@@ -80,8 +80,10 @@ void run(const float* image, const int* sizes, float* out, int width, int n) {
 ```cuda
 #include "gridfuse.cuh"
 
-__device__ __forceinline__ void refine_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim, const float* image, float* out,
-                                            int width, int x, int y, int size) {
+// The body of refine, for any block of any grid; `gridfuse revert` takes it back.
+__device__ __forceinline__ void refine_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                            const float* image, float* out, int width, int x, int y,
+                                            int size) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;
     if (i < size && j < size) out[(y + j) * width + x + i] = 2 * image[(y + j) * width + x + i];
 }
@@ -93,14 +95,18 @@ __global__ void refine(const float* image, float* out, int width, int x, int y, 
 // The arguments of refine that differ within a group of blocks of tiles.
 struct refine_args { int x; int y; int size; };
 
-__global__ void refine_aggregated(gridfuse::Batch<refine_args> batch, const float* image, float* out, int width) {
+// Runs grids of refine that a group of blocks of tiles launches; `gridfuse revert` takes it back.
+__global__ void refine_aggregated(gridfuse::Batch<refine_args> batch, const float* image,
+                                  float* out, int width) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const refine_args& args) {
         refine_body(blockIdx, gridDim, blockDim, image, out, width, args.x, args.y, args.size);
     });
 }
 
-__global__ void tiles(const float* image, const int* sizes, float* out, int width, int n, gridfuse::Arena arena) {
-    gridfuse::Aggregator<gridfuse::PerMultiBlock<8>, refine_aggregated> refines(arena, image, out, width);
+__global__ void tiles(const float* image, const int* sizes, float* out, int width, int n,
+                      gridfuse::Arena arena) {
+    gridfuse::Aggregator<gridfuse::PerMultiBlock<8>, refine_aggregated> refines(
+        arena, image, out, width);
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t >= n) return;
     int size = sizes[t], grid = (size + 15) / 16;
@@ -109,7 +115,8 @@ __global__ void tiles(const float* image, const int* sizes, float* out, int widt
 }
 
 void run(const float* image, const int* sizes, float* out, int width, int n) {
-    tiles<<<(n + 127) / 128, 128>>>(image, sizes, out, width, n, gridfuse::arena_for((n + 127) / 128, 128));
+    tiles<<<(n + 127) / 128, 128>>>(image, sizes, out, width, n,
+                                    gridfuse::arena_for((n + 127) / 128, 128));
 }
 ```
 

@@ -77,6 +77,7 @@ void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) 
 ```cuda
 #include "gridfuse.cuh"
 
+// The body of expand, for any block of any grid; `gridfuse revert` takes it back.
 __device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
                                             const int* col, int* dist, int level, int begin,
                                             int count) {
@@ -91,6 +92,7 @@ __global__ void expand(const int* col, int* dist, int level, int begin, int coun
 // The arguments of expand that differ within a warp of visit.
 struct expand_args { int begin; int count; };
 
+// Runs grids of expand that a warp of visit launches; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* dist,
                                   int level) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {

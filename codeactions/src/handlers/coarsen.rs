@@ -98,6 +98,7 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
 // A block of expand_coarsened does the work of so many blocks of expand, one at a time.
 constexpr int kExpandCoarsening = 4;
 
+// The body of expand, for any block of any grid; `gridfuse revert` takes it back.
 __device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
                                             const int* col, int* dist, int level, int begin,
                                             int count) {
@@ -109,6 +110,7 @@ __global__ void expand(const int* col, int* dist, int level, int begin, int coun
     expand_body(blockIdx, gridDim, blockDim, col, dist, level, begin, count);
 }
 
+// Runs expand in fewer blocks, each for several of its blocks; `gridfuse revert` takes it back.
 __global__ void expand_coarsened(dim3 grid, const int* col, int* dist, int level, int begin,
                                  int count) {
     for (unsigned block = blockIdx.x; block < grid.x; block += gridDim.x)
@@ -275,6 +277,11 @@ fn constant(child: &Child<'_>, amount: Amount, comment: &str, names: &mut Names,
     let constant = names.fresh(&wanted);
     let style = edit.style(child.file);
     let indent = style::indent_at(&child.text, child.start as usize).to_owned();
+    let wide = style::columns(&indent) + comment.chars().count() > style.width;
+    let comment = match comment.rsplit_once(", ").filter(|_| wide) {
+        Some((what, how)) => format!("{what},\n// {how}"),
+        None => comment.to_owned(),
+    };
     let head = format!("{comment}\nconstexpr int {constant} = {};\n\n", amount.value());
     // In front of the body, of which the child may be no more than a call.
     let body = child
@@ -328,7 +335,8 @@ fn generate<'db>(
     let constant = constant(child, amount, &comment(&kernel), names, edit);
     let worker = outline::outline(edit, &mut behind, child, Form::Block, KEPT_BLOCK, names);
     let code = coarsened_kernel(child, &bounds, &kernel, &worker.name, worker.takes_thread, &behind);
-    behind.add(code);
+    let what = format!("Runs {} in fewer blocks, each for several of its blocks", child.name);
+    behind.add(format!("{}{code}", behind.taken_back(&what)));
     behind.finish(edit, child);
     (kernel, constant)
 }

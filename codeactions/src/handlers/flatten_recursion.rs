@@ -50,6 +50,7 @@ const RUNTIME: Runtime = Runtime {
     variable: "worklist",
     runner: "Recursion",
     without: "Without a worklist each launch goes out by itself.",
+    purpose: "Runs all grids of the recursion of",
 };
 
 const DOC: &str = r#"Runs a kernel that launches itself as a single grid, whose blocks take from a worklist what is left to do.
@@ -126,6 +127,7 @@ __global__ void visit_flattened(gridfuse::Worklist<visit_args> worklist, const i
                                 int* depths);
 
 // The children of a node of a tree have the numbers row[node] to row[node + 1] - 1.
+// The body of visit, for any block of any grid.
 __device__ __forceinline__ void visit_body(gridfuse::Recursion<visit_flattened>& visits,
                                            uint3 blockIdx, dim3 gridDim, dim3 blockDim,
                                            const int* row, int* depths, int first, int depth) {
@@ -141,6 +143,7 @@ __global__ void visit(const int* row, int* depths, int first, int depth) {
     visit_body(visits, blockIdx, gridDim, blockDim, row, depths, first, depth);
 }
 
+// Runs all grids of the recursion of visit.
 __global__ void visit_flattened(gridfuse::Worklist<visit_args> worklist, const int* row,
                                 int* depths) {
     gridfuse::Recursion<visit_flattened> visits(worklist, row, depths);
@@ -216,7 +219,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     header.include_in(db, edit, child.file);
     plan.generate(names, edit);
     for (site, split) in sites.iter().zip(&splits) {
-        replace_launch(site, split, &plan.launches, None, edit);
+        replace_launch(site, split, None, &plan.launches, None, edit);
     }
     if let Some(site) = sites.first() {
         remove(site, &streams, edit);

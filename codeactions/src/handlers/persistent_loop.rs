@@ -127,6 +127,7 @@ struct relax_args { float* from; float* to; int round; };
 __global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, int n, float* change);
 
 // Sweeps over a rod until it hardly changes. An iteration knows the change in the one before.
+// The body of relax, for any block of any grid.
 __device__ __forceinline__ void relax_body(gridfuse::Loop<relax_loop>& relaxes, uint3 blockIdx,
                                            dim3 gridDim, dim3 blockDim, float* from, float* to,
                                            int n, float* change, int round) {
@@ -149,9 +150,11 @@ __global__ void relax(float* from, float* to, int n, float* change, int round) {
     relax_body(relaxes, blockIdx, gridDim, blockDim, from, to, n, change, round);
 }
 
+// Runs the grids that follow each other of relax.
 __global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, int n, float* change) {
     gridfuse::Loop<relax_loop> relaxes(iterations, n, change);
-    relaxes.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const relax_args& args) {
+    relaxes.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                               const relax_args& args) {
         relax_body(relaxes, blockIdx, gridDim, blockDim, args.from, args.to, n, change, args.round);
     });
 }

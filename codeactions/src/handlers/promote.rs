@@ -83,6 +83,7 @@ void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
 // What a link of the chain of compact gets from the one before.
 struct compact_args { int tile; int offset; };
 
+// The body of compact, as one link of its chain.
 __device__ __forceinline__ void compact_link(gridfuse::Chain<compact_args>& chain, const int* in,
                                              int* out, int* kept, int n, int tile, int offset) {
     __shared__ int sums[256];
@@ -115,7 +116,8 @@ __global__ void compact(const int* in, int* out, int* kept, int n, int tile, int
 }
 
 void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
-    compact<<<gridfuse::chain_blocks<compact>(256), 256, 0, stream>>>(in, out, kept, n, 0, 0, gridfuse::chain_for(stream));
+    compact<<<gridfuse::chain_blocks<compact>(256), 256, 0, stream>>>(in, out, kept, n, 0, 0,
+                                   gridfuse::chain_for(stream));
 }
 ```
 

@@ -85,8 +85,10 @@ void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
 ```cuda
 #include "gridfuse.cuh"
 
-__device__ __forceinline__ void compact_link(gridfuse::DecoupledLookback<int, gridfuse::plus>& chain,
-                                             const int* in, int* out, int* kept, int n, int tile) {
+// The body of compact, as one link of its chain.
+__device__ __forceinline__ void compact_link(
+    gridfuse::DecoupledLookback<int, gridfuse::plus>& chain, const int* in, int* out, int* kept,
+    int n, int tile) {
     __shared__ int sums[256];
     int i = tile * 256 + threadIdx.x;
     int value = i < n ? in[i] : 0;
@@ -124,7 +126,8 @@ __global__ void compact(const int* in, int* out, int* kept, int n, int tile, int
 }
 
 void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
-    compact<<<gridfuse::chain_blocks<compact>(256), 256, 0, stream>>>(in, out, kept, n, 0, 0, gridfuse::chain_for(stream));
+    compact<<<gridfuse::chain_blocks<compact>(256), 256, 0, stream>>>(in, out, kept, n, 0, 0,
+                                   gridfuse::chain_for(stream));
 }
 ```
 

@@ -81,6 +81,7 @@ void run(int* values, int* out) { sums<<<1, 32>>>(values, out); }
 ```cuda
 __global__ void square(int* values) { values[threadIdx.x] *= values[threadIdx.x]; }
 
+// What sums does after its wait.
 __global__ void sums_after_square(int* values, int* out) {
     int i = threadIdx.x;
     // Neighbours, around the corner.

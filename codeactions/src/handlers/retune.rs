@@ -12,8 +12,9 @@ macro_rules! program {
         concat!(
             "#include \"gridfuse.cuh\"
 
-__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim, const int* col, int* out,
-                                            int begin, int count) {
+// The body of expand, for any block of any grid; `gridfuse revert` takes it back.
+__device__ __forceinline__ void expand_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                            const int* col, int* out, int begin, int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) atomicAdd(&out[col[begin + i]], 1);
 }
@@ -27,6 +28,9 @@ __global__ void expand(const int* col, int* out, int begin, int count) {
             " of visit.
 struct expand_args { int begin; int count; };
 
+// Runs grids of expand that a ",
+            $noun,
+            " of visit launches; `gridfuse revert` takes it back.
 __global__ void expand_aggregated(gridfuse::Batch<expand_args> batch, const int* col, int* out) {
     batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
         expand_body(blockIdx, gridDim, blockDim, col, out, args.begin, args.count);
@@ -44,7 +48,7 @@ __global__ void visit(const int* row, const int* col, int* out, int n, gridfuse:
 }
 
 void run(const int* row, const int* col, int* out, int n) {
-    visit<<<(n + 255) / 256, 256>>>(row, col, out, n, gridfuse::",
+    visit<<<(n + 255) / 256, 256>>>(row, col, out, n,",
             $arena,
             "((n + 255) / 256, 256));
 }
@@ -58,8 +62,10 @@ macro_rules! in_stream {
     () => {
         r#"#include "gridfuse.cuh"
 
-__device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
-                                              const int* col, int* out, int begin, int count) {
+// The body of expand, for any thread of any grid; `gridfuse revert` takes it back.
+__device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim,
+                                              dim3 blockDim, const int* col, int* out, int begin,
+                                              int count) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < count) atomicAdd(&out[col[begin + i]], 1);
 }
@@ -68,27 +74,34 @@ __global__ void expand(const int* col, int* out, int begin, int count) {
     expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, out, begin, count);
 }
 
+// The threads of a block of expand, for its launches and for what runs them.
+constexpr int kExpandBlock = 128;
+
 // The arguments of expand that differ within a grid of visit.
 // Of the child's threads only the first threads() do anything.
 struct expand_args { int begin; int count; __device__ int threads() const { return count; } };
 
-__global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col, int* out) {
-    batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const expand_args& args) {
+// Runs grids of expand that a grid of visit launches; `gridfuse revert` takes it back.
+__global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, kExpandBlock> batch,
+                                  const int* col, int* out) {
+    batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                              const expand_args& args) {
         expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, out, args.begin, args.count);
     });
 }
 
-__global__ void visit(const int* row, const int* col, int* out, int n, gridfuse::StreamArena arena) {
+__global__ void visit(const int* row, const int* col, int* out, int n,
+                      gridfuse::StreamArena arena) {
     gridfuse::Aggregator<gridfuse::PerGridInStream, expand_aggregated> expands(arena);
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n) return;
     int begin = row[v], count = row[v + 1] - begin;
-    if (count > 0) expands.launch((count + 127) / 128, 128, {begin, count});
+    if (count > 0) expands.launch((count + 127) / 128, kExpandBlock, {begin, count});
 }
 
 void run(const int* row, const int* col, int* out, int n) {
     visit<<<(n + 255) / 256, 256>>>(row, col, out, n,
-                                    gridfuse::followed_by<expand_aggregated>((n + 255) / 256, 256, 0, col, out));
+        gridfuse::followed_by<expand_aggregated>((n + 255) / 256, 256, /*stream=*/0, col, out));
 }
 "#
     };
@@ -97,7 +110,7 @@ void run(const int* row, const int* col, int* out, int n) {
 /// The documentation of one: all are the same but for the granularity.
 macro_rules! doc {
     ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $to:literal, $to_noun:literal) => {
-        doc!($what, $rewrite, $from, $from_noun, program!($to, $to_noun, "arena_for"))
+        doc!($what, $rewrite, $from, $from_noun, program!($to, $to_noun, " gridfuse::arena_for"))
     };
     ($what:literal, $rewrite:literal, $from:literal, $from_noun:literal, $after:expr) => {
         concat!(
@@ -114,7 +127,7 @@ Arguments that are the same for all launches that are collected together are pas
             "](",
             $rewrite,
             ".md) needs.\n\n## Before\n```cuda\n",
-            program!($from, $from_noun, "arena_for"),
+            program!($from, $from_noun, " gridfuse::arena_for"),
             "```\n\n## After\n```cuda\n",
             $after,
             "```\n\n## Source\nThe rewrites `aggregate-*`.\n"
@@ -153,7 +166,11 @@ pub(super) const GRID_HOST: Rewrite = Rewrite {
         "aggregate-grid-host",
         "PerGrid",
         "grid",
-        program!("PerGridFromHost", "grid", "launchpad_for<expand_aggregated>")
+        program!(
+            "PerGridFromHost",
+            "grid",
+            "\n        gridfuse::launchpad_for<expand_aggregated>"
+        )
     ),
     undo: Undo::Layer(Layer::Collected("PerGridFromHost")),
     ..AGAIN

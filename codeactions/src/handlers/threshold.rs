@@ -93,6 +93,7 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
 // Child grids of expand with fewer threads run in the launching thread.
 constexpr int kExpandThreshold = 64;
 
+// The body of expand, for any thread of any grid; `gridfuse revert` takes it back.
 __device__ __forceinline__ void expand_thread(uint3 threadIdx, uint3 blockIdx, dim3 gridDim,
                                               dim3 blockDim, const int* col, int* dist, int level,
                                               int begin, int count) {
@@ -104,9 +105,11 @@ __global__ void expand(const int* col, int* dist, int level, int begin, int coun
     expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
 }
 
+// Runs a grid of expand in one thread; `gridfuse revert` takes it back.
 __device__ inline void expand_serial(dim3 grid, dim3 block, const int* col, int* dist, int level,
                                      int begin, int count) {
-    gridfuse::for_each_thread(grid, block, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+    gridfuse::for_each_thread(grid, block, count,
+                              [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
         expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, begin, count);
     });
 }

@@ -323,8 +323,10 @@ fn min_and_max_are_never_smaller_than_int() {
     let launch = r#"short s = v, t = 7;
     unsigned char e = v, d = 3;
     if (count > 0) child<<<1, 32>>>(out, min(s, t), max(e, d), min(s, t));"#;
-    rewrite("aggregate-grid", &with_child(child, launch))
-        .has(&["{static_cast<short>(min(s, t)), static_cast<unsigned char>(max(e, d)), min(s, t)}"]);
+    rewrite("aggregate-grid", &with_child(child, launch)).has(&[
+        "{static_cast<short>(min(s, t)), static_cast<unsigned char>(max(e, d)),
+                        min(s, t)}",
+    ]);
 }
 
 #[test]
@@ -687,5 +689,5 @@ void run(int* out) {{ parent<<<1, 32>>>(out, 1); }}
             "the block of the child isn't constant",
         );
     }
-    rewrite("aggregate-grid-stream", &text("other += threads >> 1;")).has(&["StreamBatch<child_args, 96>"]);
+    rewrite("aggregate-grid-stream", &text("other += threads >> 1;")).has(&["StreamBatch<child_args, kChildBlock>"]);
 }

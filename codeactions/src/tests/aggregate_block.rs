@@ -62,9 +62,9 @@ __global__ void child(int* out, int a, int b, unsigned c, int d, float e) {
         "child_body(blockIdx, gridDim, blockDim, out, a, b, c, args.d, e);",
     ]);
     // Narrowing conversions are written out, harmless ones aren't.
-    rewrite(ID, &launch("out + begin, count, v, v, begin * 2, count")).has(&[
-        "childs.launch(1, 32, {out + begin, count, v, static_cast<unsigned>(v), begin * 2, static_cast<float>(count)});",
-    ]);
+    rewrite(ID, &launch("out + begin, count, v, v, begin * 2, count")).has(&["childs.launch(
+        1, 32,
+        {out + begin, count, v, static_cast<unsigned>(v), begin * 2, static_cast<float>(count)});"]);
     // A parameter that changes is none.
     rewrite(
         ID,
@@ -248,8 +248,9 @@ __global__ void child_aggregated(gridfuse::Batch<child_args<T, N>> batch, T* out
         "child_body<T, N>(blockIdx, gridDim, blockDim, out, args.value, args.count);",
         "gridfuse::Aggregator<gridfuse::PerBlock, child_aggregated<U, 3>> childs(arena, out);",
         "childs.launch(1, 32, {value, static_cast<int>(threadIdx.x)});",
-        "parent<float><<<1, 32>>>(out, 5, gridfuse::arena_for(1, 32, 0, 100));",
-        "parent<<<2, 64>>>(out, 5, gridfuse::arena_for(2, 64, 0, 100));",
+        "parent<float><<<1, 32>>>(out, 5,
+                             gridfuse::arena_for(1, 32, /*stream=*/0, /*bytes_per_thread=*/100));",
+        "parent<<<2, 64>>>(out, 5, gridfuse::arena_for(2, 64, /*stream=*/0, /*bytes_per_thread=*/100));",
     ]);
     refuses(ID, &text.replace("child<U, 3><<<", "child<<<"), "are deduced");
     refuses(
@@ -352,7 +353,7 @@ void run() { parent<<<1, 32>>>(); }
 #[test]
 fn the_arena_has_room_for_what_a_thread_launches() {
     let arena = |launches: &str| {
-        format!("gridfuse::arena_for((n + 127) / 128, 128, 0, gridfuse::room_for<child_args>({launches}))")
+        format!("gridfuse::arena_for((n + 127) / 128, 128, /*stream=*/0, gridfuse::room_for<child_args>({launches}))")
     };
     let counted = program("for (int i = 0; i < 3; ++i) child<<<1, 32>>>(out, begin + i, count);");
     rewrite(ID, &counted).has(&[arena("3").as_str()]);
@@ -394,7 +395,8 @@ int child_args, child_aggregated;
 fn default_arguments_of_the_parent() {
     let text =
         program("child<<<1, 32>>>(out, begin, count);").replace("int n) {\n    int v", "int n = 3) {\n    int v");
-    rewrite(ID, &text).has(&["int n = 3, gridfuse::Arena arena = gridfuse::Arena()) {"]);
+    rewrite(ID, &text).has(&["int n = 3,
+                       gridfuse::Arena arena = gridfuse::Arena()) {"]);
     refuses(
         ID,
         &text.replace("(out, row, n);", "(out, row);"),

@@ -28,11 +28,15 @@ fn the_host_lists_the_kernel() {
 
 #[test]
 fn kernels_of_nested_launches_are_listed_too() {
-    rewrite(ID, QUICKSORT)
-        .has(&["gridfuse::launchpad_for<sort_aggregated>(1, 32, 0, 64, 1, gridfuse::kNestedBytes));"]);
+    rewrite(ID, QUICKSORT).has(&[
+        "gridfuse::launchpad_for<sort_aggregated>(1, 32, /*stream=*/0, /*bytes_per_thread=*/64,
+                                                 /*aggregators=*/1, gridfuse::kNestedBytes));",
+    ]);
     rewrite(ID, &NEST.replace("leaf<<<", "$0leaf<<<")).has(&[
         "gridfuse::Aggregator<gridfuse::PerGridFromHost, leaf_aggregated> leafs(batch.arena(), out);",
-        "gridfuse::launchpad_for<child_aggregated, leaf_aggregated>(4, 128, 0, 64, 1, gridfuse::kNestedBytes)",
+        "gridfuse::launchpad_for<child_aggregated, leaf_aggregated>(
+            4, 128, /*stream=*/0, /*bytes_per_thread=*/64, /*aggregators=*/1,
+            gridfuse::kNestedBytes)",
     ]);
 }
 
@@ -44,7 +48,9 @@ fn one_after_the_other() {
         rewrite_files(ID, &[("a.cu", &outer)], &[])
     };
     let both = inner(ID).unwrap_or_else(|reasons| panic!("{reasons:?}"));
-    both.has(&["gridfuse::launchpad_for<child_aggregated, leaf_aggregated>(4, 128, 0, 64, 1, gridfuse::kNestedBytes)"]);
+    both.has(&["gridfuse::launchpad_for<child_aggregated, leaf_aggregated>(
+            4, 128, /*stream=*/0, /*bytes_per_thread=*/64, /*aggregators=*/1,
+            gridfuse::kNestedBytes)"]);
     assert!(both.assumes.iter().any(|a| a.contains("the host may wait")));
     let refused = inner("aggregate-block");
     assert!(
@@ -55,7 +61,8 @@ fn one_after_the_other() {
     let outer = rewrite(ID, &marked).text().replace("leaf<<<", "$0leaf<<<");
     rewrite("aggregate-block", &outer).has(&[
         "gridfuse::Aggregator<gridfuse::PerBlock, leaf_aggregated> leafs(batch.arena(), out);",
-        "gridfuse::launchpad_for<child_aggregated>(4, 128, 0, 64, 1, gridfuse::kNestedBytes)",
+        "gridfuse::launchpad_for<child_aggregated>(4, 128, /*stream=*/0, /*bytes_per_thread=*/64,
+                                                  /*aggregators=*/1, gridfuse::kNestedBytes)",
     ]);
 }
 

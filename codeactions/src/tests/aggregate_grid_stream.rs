@@ -26,10 +26,10 @@ fn the_host_passes_what_all_launches_share() {
     let result = rewrite(ID, &program(LAUNCH));
     result.has(&[
         "gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> childs(arena);",
-        "void child_aggregated(gridfuse::StreamBatch<child_args, 32> batch, int* out) {",
+        "void child_aggregated(gridfuse::StreamBatch<child_args, kChildBlock> batch, int* out) {",
         "const int* row, int n, gridfuse::StreamArena arena) {",
-        "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, 0, out)",
-        "childs.launch((count + 31) / 32, 32, {begin, count});",
+        "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, /*stream=*/0, out)",
+        "childs.launch((count + 31) / 32, kChildBlock, {begin, count});",
     ]);
     assert!(!result.text().contains("arena_for"), "{}", result.text());
     let assumed = |text: &str| result.assumes.iter().any(|a| a.contains(text));
@@ -47,11 +47,12 @@ fn arguments_are_converted_as_the_parent_converts_them() {
     // To float.
     rewrite(ID, &passed("float scale", "factor * 2", launch)).has(&[
         "struct child_args { int begin; int count; __device__ int threads() const { return count; } };",
-        "followed_by<child_aggregated>((n + 127) / 128, 128, 0, out, factor * 2)",
+        "followed_by<child_aggregated>((n + 127) / 128, 128, /*stream=*/0, out,
+                                                factor * 2)",
     ]);
     // To int, and then to float.
     rewrite(ID, &passed("int scale", "factor * 2", launch)).has(&[
-        "followed_by<child_aggregated>((n + 127) / 128, 128, 0, out,",
+        "followed_by<child_aggregated>((n + 127) / 128, 128, /*stream=*/0, out,",
         "static_cast<int>(factor * 2))",
     ]);
 }
@@ -61,29 +62,45 @@ fn what_the_host_cannot_write_twice_is_written_down() {
     let launch = "if (count > 0) child<<<1, 32>>>(out, scale, begin, count);";
     for arguments in ["next()", "steps++"] {
         rewrite(ID, &passed("float scale", arguments, launch)).has(&[
-            "struct child_args { float scale; int begin; int count; __device__ int threads() const { return count; } };",
-            "followed_by<child_aggregated>((n + 127) / 128, 128, 0, out)",
-            "childs.launch(1, 32, {scale, begin, count});",
+            "struct child_args {
+    float scale;
+    int begin;
+    int count;
+    __device__ int threads() const { return count; }
+};",
+            "followed_by<child_aggregated>((n + 127) / 128, 128, /*stream=*/0, out)",
+            "childs.launch(1, kChildBlock, {scale, begin, count});",
         ]);
     }
     // Another argument changes it.
     let text = passed("float scale, int step", "steps, steps++", launch);
-    rewrite(ID, &text).has(&[
-        "struct child_args { float scale; int begin; int count; __device__ int threads() const { return count; } };",
-    ]);
+    rewrite(ID, &text).has(&["struct child_args {
+    float scale;
+    int begin;
+    int count;
+    __device__ int threads() const { return count; }
+};"]);
     // An int for the parent, a float for the child.
     let text = passed("T scale", "factor", launch)
         .replace("__global__ void parent", "template <class T>\n__global__ void parent")
         .replace("    parent<<<", "    parent<int><<<");
-    rewrite(ID, &text).has(&[
-        "struct child_args { float scale; int begin; int count; __device__ int threads() const { return count; } };",
-    ]);
+    rewrite(ID, &text).has(&["struct child_args {
+    float scale;
+    int begin;
+    int count;
+    __device__ int threads() const { return count; }
+};"]);
     // Computed from parameters, and a constant.
     for value in ["n * 2.0f", "3"] {
         let launch = format!("if (count > 0) child<<<1, 32>>>(out, {value}, begin, count);");
         rewrite(ID, &passed("float scale", "1", &launch)).has(&[
-            "struct child_args { float scale; int begin; int count; __device__ int threads() const { return count; } };",
-            "followed_by<child_aggregated>((n + 127) / 128, 128, 0, out)",
+            "struct child_args {
+    float scale;
+    int begin;
+    int count;
+    __device__ int threads() const { return count; }
+};",
+            "followed_by<child_aggregated>((n + 127) / 128, 128, /*stream=*/0, out)",
         ]);
     }
     // One of two launches of the parent.
@@ -92,8 +109,8 @@ fn what_the_host_cannot_write_twice_is_written_down() {
         "    parent<<<1, 64>>>(out, row, n, next());\n    parent<<<",
     );
     rewrite(ID, &two).has(&[
-        "gridfuse::followed_by<child_aggregated>(1, 64, 0, out)",
-        "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, 0, out)",
+        "gridfuse::followed_by<child_aggregated>(1, 64, /*stream=*/0, out)",
+        "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, /*stream=*/0, out)",
     ]);
 }
 
@@ -138,7 +155,7 @@ fn blocks_and_streams() {
 #[test]
 fn launches_of_a_thread_are_counted() {
     rewrite(ID, &program(&format!("{LAUNCH}\n    else {LAUNCH}")))
-        .has(&["gridfuse::followed_by<child_aggregated, 2>((n + 127) / 128, 128, 0, out)"]);
+        .has(&["gridfuse::followed_by<child_aggregated, 2>((n + 127) / 128, 128, /*stream=*/0, out)"]);
     rewrite(
         ID,
         &program("for (int k = 0; k < 3; ++k) child<<<1, 32>>>(out, begin + k, count);"),
@@ -151,12 +168,14 @@ fn launches_of_a_thread_are_counted() {
     ] {
         let result = rewrite(ID, &program(launch));
         result.has(&[
-            "gridfuse::followed_by<child_aggregated, gridfuse::kNotKnown>((n + 127) / 128, 128, 0, out)",
-            "childs.launch(1, 32, {begin + k, count},\n        \
+            "gridfuse::followed_by<child_aggregated, gridfuse::kNotKnown>(
+            (n + 127) / 128, 128, /*stream=*/0, out)",
+            "childs.launch(1, kChildBlock, {begin + k, count},\n        \
              [&](dim3 grid, dim3 block, const child_args& args) {\n            \
              child_serial(grid, block, out, args.begin, args.count);\n        });",
             "__device__ inline void child_serial(dim3 grid, dim3 block, int* out, int begin, int count) {\n    \
-             gridfuse::for_each_thread(grid, block, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {\n        \
+             gridfuse::for_each_thread(grid, block,\n                              \
+             [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {\n        \
              child_thread(threadIdx, blockIdx, gridDim, blockDim, out, begin, count);",
         ]);
         assert!(
@@ -219,7 +238,8 @@ fn names_of_what_finds_no_room() {
 
 #[test]
 fn warps_that_have_something_to_do() {
-    const BY_WARPS: &str = "batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim, const child_args& args) {";
+    const BY_WARPS: &str = "batch.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                              const child_args& args) {";
     const BY_BLOCKS: &str =
         "batch.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const child_args& args) {";
     let with = |parameters: &str, code: &str| {
@@ -364,7 +384,7 @@ fn no_launches_in_their_turn() {
     let outer = rewrite(ID, &NEST.replace("child<<<", "$0child<<<"));
     outer.has(&[
         "leaf<<<(row",
-        "gridfuse::followed_by<child_aggregated>(4, 128, 0, nullptr, nullptr)",
+        "gridfuse::followed_by<child_aggregated>(4, 128, /*stream=*/0, nullptr, nullptr)",
     ]);
     refuses(
         ID,
@@ -387,14 +407,14 @@ fn several_kernels_follow() {
         "int n,\n                       gridfuse::StreamArena child_arena,\n                       gridfuse::StreamArena other_arena) {",
         "gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> childs(child_arena);",
         "gridfuse::Aggregator<gridfuse::PerGridInStream, other_aggregated> others(other_arena);",
-        "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, 0, out),\n",
-        "gridfuse::followed_by<other_aggregated>((n + 127) / 128, 128, 0, out));",
+        "gridfuse::followed_by<child_aggregated>((n + 127) / 128, 128, /*stream=*/0, out),",
+        "gridfuse::followed_by<other_aggregated>((n + 127) / 128, 128, /*stream=*/0, out));",
     ]);
     // One kernel with two sizes of blocks.
     let blocks = program(&format!("{LAUNCH}\n    else child<<<1, 64>>>(out, begin, count);"));
     rewrite(ID, &blocks.replace("child<<<1,", "$0child<<<1,")).has(&[
-        "gridfuse::StreamBatch<child_args, 32> batch",
-        "gridfuse::StreamBatch<child_args2, 64> batch",
+        "gridfuse::StreamBatch<child_args, kChildBlock> batch",
+        "gridfuse::StreamBatch<child_args2, kChildBlock2> batch",
     ]);
     let collected = rewrite(ID, &program(LAUNCH)).text().replace(
         "    if (v >= n) return;",
@@ -412,7 +432,8 @@ fn the_launch_of_the_parent_is_a_statement_that_sees_the_kernel() {
         format!("{}{main}{}", &text[..at], &text[end..])
     };
     let launch = "parent<<<4, 128>>>(nullptr, nullptr, 512)";
-    rewrite(ID, &with(&format!("    {launch};"))).has(&["followed_by<child_aggregated>(4, 128, 0, nullptr)"]);
+    rewrite(ID, &with(&format!("    {launch};")))
+        .has(&["followed_by<child_aggregated>(4, 128, /*stream=*/0, nullptr)"]);
     refuses(
         ID,
         &with(&format!("    {launch}, cudaDeviceSynchronize();")),
@@ -451,4 +472,25 @@ fn a_function_of_the_user_may_be_called_as_a_member_of_the_header() {
     let files = [("a.cu", own.as_str()), (HEADER_NAME, &HEADER)];
     let found = rewrite_files("aggregate-grid", &files, &[]).unwrap_or_else(|reasons| panic!("{reasons:?}"));
     found.has(&["gridfuse::arena_for(resident_blocks(n), 128)"]);
+}
+
+#[test]
+fn a_variable_begins_with_the_constant_of_one_kernel() {
+    let launch = "const int threads = 32;\n    if (count > 0) child<<<(count + threads - 1) / threads, threads>>>(out, begin, count);";
+    let one = program(launch);
+    rewrite(ID, &one).has(&[
+        "constexpr int kChildBlock = 32;",
+        "const int threads = kChildBlock;",
+        "childs.launch((count + threads - 1) / threads, threads, {begin, count});",
+    ]);
+    let other =
+        "__global__ void other(int* out, int begin, int count) { out[begin] = count; }\n\n__global__ void parent";
+    let two = program(&format!(
+        "{launch}\n    if (count > 9) other<<<1, threads>>>(out, begin, count);"
+    ));
+    rewrite(ID, &two.replace("__global__ void parent", other)).has(&[
+        "const int threads = 32;",
+        "gridfuse::StreamBatch<child_args, 32> batch",
+        "gridfuse::StreamBatch<other_args, 32> batch",
+    ]);
 }

@@ -63,7 +63,8 @@ fn a_launch_beside_an_aggregator() {
         "childs2(arena, 0);",
         "childs2.launch(2, 64, {out + v, count});",
         "struct child_args2 { int* out; int count; };",
-        "gridfuse::arena_for((n + 127) / 128, 128, 0, 64, 2)",
+        "gridfuse::arena_for((n + 127) / 128, 128, /*stream=*/0, /*bytes_per_thread=*/64,
+                            /*aggregators=*/2)",
     ]);
     assert_eq!(both.text().matches("out[begin + i] = count;").count(), 1);
     refuses("threshold", &mark(&added, "child<<<2"), "apply `threshold` first");
@@ -81,7 +82,7 @@ fn launches_are_collected_all_or_none() {
         "childs(arena);\n",
         r#"childs.launch(1, 32, {out, begin, count});
     childs.launch(2, 64, {out + v, 0, count});"#,
-        "gridfuse::arena_for((n + 127) / 128, 128, 0, gridfuse::room_for<child_args>(2))",
+        "gridfuse::arena_for((n + 127) / 128, 128, /*stream=*/0, gridfuse::room_for<child_args>(2))",
     ]);
     assert!(result.assumes.iter().any(|a| a.contains("independent of other grids")));
     let helper = program("helper(out);\n    child<<<1, 32>>>(out, begin, count);").replacen(
@@ -134,7 +135,8 @@ __global__ void other(int* out, int scale) {
     childs.launch(count, 64, {begin});
     others2.launch(2, dim3(4, 8), {});
 "#,
-        "gridfuse::arena_for((n + 127) / 128, 128, 0, 64, 4)",
+        "gridfuse::arena_for((n + 127) / 128, 128, /*stream=*/0, /*bytes_per_thread=*/64,
+                            /*aggregators=*/4)",
     ]);
     assert_eq!(
         result.text().matches("_body(uint3 blockIdx").count(),
@@ -186,7 +188,8 @@ fn threshold_then_coarsen_then_aggregate() {
     let first = rewrite("threshold", &text);
     let second = again("coarsen", &first, "child<<<");
     second.has(&[
-        "child_thread(threadIdx, make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, out, begin, count);",
+        "child_thread(threadIdx, make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, out,
+                     begin, count);",
     ]);
     let third = again("aggregate-grid", &second, "child_coarsened<<<");
     third.has(&["if (count < kChildThreshold)", "childs.launch("]);

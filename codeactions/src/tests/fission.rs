@@ -29,7 +29,7 @@ const TREE: &str = "    __shared__ int sums[64];
 fn a_tree() {
     split(TREE, "child<<<1, 64>>>(out, begin, count);").has(&[
         "\
-// child in one thread: what stands between two barriers runs for one thread of the block after the other.
+// Runs a grid of child in one thread, from barrier to barrier; `gridfuse revert` takes it back.
 __device__ inline void child_serial(dim3 grid, dim3 block, int* out, int begin, int count) {
     gridfuse::for_each_block(grid, block, [&](uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
         /* __shared__ */ int sums[64];

@@ -243,7 +243,8 @@ fn host_launches() {
         "walk<<<dim3(3, 2), 512>>>(next, out, threads, 0);",
     );
     rewrite(ID, &short).has(&[
-        "gridfuse::launch_recursion<walk_flattened>(dim3(3, 2), 512, 0, 0, {threads}, next, out, 0);",
+        "gridfuse::launch_recursion<walk_flattened>(dim3(3, 2), 512, /*shared_memory=*/0, /*stream=*/0,
+                                               {threads}, next, out, 0);",
         "__global__ void __launch_bounds__(512) walk_flattened(",
     ]);
     // What can't be changed stays; with nothing else there is nothing to gain.

@@ -196,8 +196,9 @@ void run(float* a, float* b, int n) { sweep<<<(n + 31) / 32, 32>>>(a, b, n, 9); 
 "#;
     let new = rewrite("persistent-loop", &loops.replace("(to, from", "(to, (float*)from"));
     assert!(
-        new.text()
-            .contains("dim3 blockDim, const float* from, float* to, int n, int left)"),
+        new.text().contains(
+            "dim3 blockDim, const float* from,\n                                           float* to, int n, int left)"
+        ),
         "{}",
         new.text()
     );

@@ -74,9 +74,14 @@ impl Rewritten {
     /// Asserts that all these pieces occur.
     #[track_caller]
     pub fn has(&self, pieces: &[&str]) -> &Self {
-        for piece in pieces {
-            assert!(self.text().contains(piece), "no\n{piece}\nin\n{}", self.text());
-        }
+        let missing = pieces.iter().filter(|piece| !self.text().contains(**piece));
+        let missing: Vec<&str> = missing.copied().collect();
+        assert!(
+            missing.is_empty(),
+            "no\n{}\nin\n{}",
+            missing.join("\nnor\n"),
+            self.text()
+        );
         self
     }
 }

@@ -25,7 +25,7 @@ fn a_kernel_that_launches_itself() {
 
 __global__ void sort_aggregated(gridfuse::NestedBatch<sort_args> batch, int* data, int depth);
 "#,
-            &format!("void sort_body({kernel}& sorts,"),
+            &format!("void sort_body(\n    {kernel}& sorts, uint3 blockIdx,"),
             "sorts.launch(1, 32, {left, middle});",
             "void sort(int* data, int left, int right, int depth, gridfuse::Arena arena) {\n",
             &format!(
@@ -37,7 +37,8 @@ __global__ void sort_aggregated(gridfuse::NestedBatch<sort_args> batch, int* dat
     batch.for_each_block("#
             ),
             "sort_body(sorts, blockIdx, gridDim, blockDim, data, args.left, args.right, depth);",
-            "gridfuse::arena_for(1, 32, 0, 64, 1, gridfuse::kNestedBytes));",
+            "gridfuse::arena_for(1, 32, /*stream=*/0, /*bytes_per_thread=*/64, /*aggregators=*/1,
+                            gridfuse::kNestedBytes));",
         ]);
     }
 }
@@ -71,7 +72,8 @@ fn the_inner_launch_takes_the_outer_one_along() {
         "leafs(batch.arena(), out);",
         "childs(arena, out, row);",
         "childs.launch(2, 64, {v, row[v]});",
-        "gridfuse::arena_for(4, 128, 0, 64, 1, gridfuse::kNestedBytes)",
+        "gridfuse::arena_for(4, 128, /*stream=*/0, /*bytes_per_thread=*/64, /*aggregators=*/1,
+                            gridfuse::kNestedBytes)",
         r#"void child(int* out, const int* row, int begin, int count, gridfuse::Arena arena) {
     gridfuse::Aggregator"#,
     ]);
@@ -89,7 +91,8 @@ fn one_after_the_other() {
         r#"gridfuse::Aggregator<gridfuse::PerGrid, leaf_aggregated> leafs(batch.arena(), out);
     batch.for_each_block("#,
         "child_body(leafs, blockIdx, gridDim, blockDim, out, row, args.begin, args.count);",
-        "gridfuse::arena_for(4, 128, 0, 64, 1, gridfuse::kNestedBytes)",
+        "gridfuse::arena_for(4, 128, /*stream=*/0, /*bytes_per_thread=*/64, /*aggregators=*/1,
+                            gridfuse::kNestedBytes)",
     ]);
 }
 
@@ -112,8 +115,10 @@ int main() {
 "#;
     rewrite("aggregate-block", text).has(&[
         "struct odd_args {",
-        "void even_body(gridfuse::Aggregator<gridfuse::PerBlock, odd_aggregated>& odds,",
-        "void odd_body(gridfuse::Aggregator<gridfuse::PerBlock, even_aggregated>& evens,",
+        "void even_body(
+    gridfuse::Aggregator<gridfuse::PerBlock, odd_aggregated>& odds,",
+        "void odd_body(
+    gridfuse::Aggregator<gridfuse::PerBlock, even_aggregated>& evens,",
         "odds(batch.arena(), out",
         "evens(batch.arena(), out",
     ]);

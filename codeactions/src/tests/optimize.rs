@@ -9,7 +9,7 @@ fn the_host_launches_behind_the_parent() {
     let result = rewrite(ID, &program("child<<<(count + 127) / 128, 128>>>(out, begin, count);"));
     result.has(&[
         "gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> childs(arena);",
-        "childs.launch((count + 127) / 128, 128, {begin, count});",
+        "childs.launch((count + 127) / 128, kChildBlock, {begin, count});",
     ]);
     assert!(!result.text().contains("Threshold"));
     assert_eq!(result.assumes.len(), 2, "{:?}", result.assumes);
@@ -71,7 +71,7 @@ fn what_cannot_be_applied_is_left_out() {
 }
 "#;
     let result = rewrite(ID, &with_child(child, "child<<<count, 128>>>(out, begin, count);"));
-    result.has(&["childs.launch(count, 128, {begin, count});"]);
+    result.has(&["childs.launch(count, kChildBlock, {begin, count});"]);
     assert!(!result.text().contains("Threshold"));
     // Nobody launches the parent, so there is nobody to make an arena.
     let text = with_child(child, "child<<<count, 128>>>(out, begin, count);").replace("parent<<<", "other<<<");

@@ -45,7 +45,7 @@ fn a_grid_that_stays() {
 
 __global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, int n);
 "#,
-        "void relax_body(gridfuse::Loop<relax_loop>& relaxes, uint3 blockIdx, dim3 gridDim,\n",
+        "void relax_body(gridfuse::Loop<relax_loop>& relaxes, uint3 blockIdx,\n                                           dim3 gridDim,",
         "if (i == 0 && round < 9) relaxes.launch(gridDim, blockDim, {b, (float*)a, round + 1});",
         r#"    // One iteration, which launches the next one by itself.
     gridfuse::Loop<relax_loop> relaxes({}, n);
@@ -108,6 +108,7 @@ fn one_block_needs_no_other_kernel() {
         r#"// The arguments of relax that differ between its iterations.
 struct relax_args { const float* a; float* b; int round; };
 
+// The body of relax, for one of its iterations.
 __device__ __forceinline__ void relax_body(gridfuse::BlockLoop<relax_args>& relaxes, const float* a,"#,
         "float* b, int n, int round) {\n",
         "if (round < 9) relaxes.launch({b, (float*)a, round + 1});",
@@ -165,7 +166,8 @@ fn no_pointer_is_restrict_in_a_loop() {
         "const float* __restrict__ a, float *__restrict b, int n, int round) {",
     );
     let result = rewrite(ID, &text);
-    result.has(&["dim3 blockDim, const float* a, float *b, int n, int round) {"]);
+    result.has(&["dim3 blockDim, const float* a, float *b,
+                                           int n, int round) {"]);
     // The kernel that stays is what it was.
     result.has(&["__global__ void relax(const float* __restrict__ a, float *__restrict b, int n, int round) {"]);
 }
@@ -337,7 +339,8 @@ __global__ void propose_loop(gridfuse::Iterations<propose_args> iterations, int*
     });
 }
 "#,
-        "gridfuse::launch_loop<propose_loop>(N / 32, 32, 0, 0, {0, 0}, value, proposal, moves, 4);",
+        "gridfuse::launch_loop<propose_loop>(N / 32, 32, /*shared_memory=*/0, /*stream=*/0, {0, 0},
+                                        value, proposal, moves, 4);",
     ]);
     assert_eq!(result.assumes, Vec::<String>::new());
 }
@@ -362,9 +365,11 @@ void run(int* data, int* other, int n) {
 "#;
     rewrite(ID, text).has(&[
         "struct step_args { int kernel; int count; int* other; float scale; };",
-        "loop.launch(gridDim, blockDim, {1, count, {}, 2.0f * count});",
+        "loop.launch(gridDim, blockDim,
+                                                         {1, count, {}, 2.0f * count});",
         "loop.launch(gridDim, blockDim, {0, count - 1, others + count % 4, {}});",
-        "gridfuse::launch_loop<step_loop>(n, 64, 0, 0, {0, 5, other, {}}, data);",
+        "gridfuse::launch_loop<step_loop>(n, 64, /*shared_memory=*/0, /*stream=*/0, {0, 5, other, {}},
+                                     data);",
         "mark_body(loop, blockIdx, gridDim, blockDim, data, args.scale, args.count);",
     ]);
 }
@@ -391,7 +396,8 @@ void run(int* x) { a<<<1, 32>>>(x, 3); }
         "// The arguments of a and b and c that differ between their launches. kernel: 0 for a, 1 for b, 2 for c.",
         "loop.launch(1, 32, {2, n});",
         "        else if (args.kernel == 1)\n            b_body(",
-        "gridfuse::launch_growing_loop<a_loop>(1, 32, 0, 0, {0, 3}, x);",
+        "gridfuse::launch_growing_loop<a_loop>(1, 32, /*shared_memory=*/0, /*stream=*/0,
+                                                         {0, 3}, x);",
     ]);
 }
 
@@ -453,7 +459,7 @@ fn kernels_in_turn_with_blocks_of_two_sizes() {
                             rounds);
         }
 "#,
-        "gridfuse::launch_growing_loop<propose_loop>(N / 32, 32, 0, 0,",
+        "gridfuse::launch_growing_loop<propose_loop>(N / 32, 32, /*shared_memory=*/0, /*stream=*/0,",
     ]);
     // The host launches the one that decides.
     let text = r#"__global__ void work(int* x, int n);
@@ -470,7 +476,8 @@ void run(int* x, int n) { decide<<<1, 1>>>(x, n); }
     rewrite(ID, text).has(&[
         "loop.launch(1, 64, {0});",
         "            if (threadIdx.x == 0)\n                decide_body(loop, blockIdx, gridDim, dim3(1), x, n);",
-        "gridfuse::launch_growing_loop<decide_loop>(1, 64, 0, 0, {0}, x, n);",
+        "gridfuse::launch_growing_loop<decide_loop>(1, 64, /*shared_memory=*/0,
+                                                                     /*stream=*/0, {0}, x, n);",
     ]);
 }
 

@@ -12,7 +12,8 @@ fn no_launch_is_left() {
     );
     result.has(&[
         "    if (count > 0) child_serial((count + 31) / 32, 32, out, begin, count);\n",
-        "    gridfuse::for_each_thread(grid, block, count, [&](uint3 threadIdx",
+        "gridfuse::for_each_thread(grid, block, count,
+                              [&](uint3 threadIdx",
     ]);
     let text = result.text();
     assert!(!text.contains("child<<<") && !text.contains("constexpr") && !text.contains("is_launchable"));
@@ -20,9 +21,11 @@ fn no_launch_is_left() {
 
 #[test]
 fn what_cuda_refuses_does_not_run() {
-    rewrite(ID, &program("child<<<count, 32>>>(out, begin, count);"))
-        .has(&[r#"    if (!gridfuse::is_launchable(grid, block)) return;
-    gridfuse::for_each_thread(grid, block, [&](uint3 threadIdx"#]);
+    rewrite(ID, &program("child<<<count, 32>>>(out, begin, count);")).has(&[
+        r#"if (!gridfuse::is_launchable(grid, block)) return;
+    gridfuse::for_each_thread(grid, block,
+                              [&](uint3 threadIdx"#,
+    ]);
 }
 
 #[test]
@@ -125,10 +128,12 @@ fn what_goes_to_one_place_is_collected() {
         &with_code("if (i < count && out[i] > 3) atomicMin(&out[begin], out[begin + i]);"),
     );
     result.has(&[
-        r#"// child in one thread: what its atomic operations do to a place is done once for all threads of a grid.
+        r#"// Runs a grid of child in one thread, with one atomic operation for all its threads;
+// `gridfuse revert` takes it back.
 __device__ inline void child_serial(dim3 grid, dim3 block, int* out, int begin, int count) {
     gridfuse::MinimumAt least(&out[begin]);
-    gridfuse::for_each_thread<8>(grid, block, count, [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
+    gridfuse::for_each_thread<8>(grid, block, count,
+                                 [&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
         if (i < count && out[i] > 3) least.take(out[begin + i]);
     });

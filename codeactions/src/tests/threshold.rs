@@ -62,7 +62,8 @@ fn unbraced_branches_get_braces() {
 fn without_a_known_count_the_whole_grid_is_compared() {
     let whole = &[
         "gridfuse::below_threshold(",
-        "gridfuse::for_each_thread(grid, block, [&](uint3 threadIdx",
+        "gridfuse::for_each_thread(grid, block,
+                              [&](uint3 threadIdx",
     ];
     rewrite(ID, &program("child<<<count, 32>>>(out, begin, count);")).has(whole);
     // Another value than the guard's.
@@ -121,7 +122,8 @@ fn an_early_return_is_a_guard() {
     )
     .has(&[
         "if (count < kChildThreshold)",
-        "gridfuse::for_each_thread(grid, block, count, [&]",
+        "gridfuse::for_each_thread(grid, block, count,
+                              [&]",
     ]);
 }
 
@@ -142,7 +144,8 @@ fn a_guard_may_have_further_conditions() {
     };
     let counted = &[
         "if (count < kChildThreshold)",
-        "gridfuse::for_each_thread(grid, block, count, [&]",
+        "gridfuse::for_each_thread(grid, block, count,
+                              [&]",
     ];
     let whole = &["gridfuse::below_threshold("];
     with("if (i < count && out[i] > 0 && begin) out[begin + i] = count;").has(counted);
@@ -250,7 +253,10 @@ int child_thread, child_serial;
         ID,
         &with_child(child, "child<<<(count + 31) / 32, 32>>>(out, begin, count);"),
     )
-    .has(&["child_serial(dim3 launch_grid, dim3 launch_block, int* grid, int block, int count)"]);
+    .has(
+        &["child_serial(dim3 launch_grid, dim3 launch_block, int* grid, int block,
+                                    int count)"],
+    );
 }
 
 #[test]
@@ -262,11 +268,11 @@ fn formatting_is_kept() {
     assert!(!result.text().replace("\r\n", "").contains('\n'));
     result.has(&[
         "#include <cstdio>\r\n#include \"gridfuse.cuh\"\r\n\r\n",
-        "constexpr int kChildThreshold = 64;\r\n\r\n/* The child. */\r\n__device__",
+        "constexpr int kChildThreshold = 64;\r\n\r\n/* The child. */\r\n// The body of child,",
         "int *out, // where\r\n",
         "\r\n{\r\n\tint i = blockIdx.x * blockDim.x + threadIdx.x;\r\n\tif (i < count)\r\n\t\tout[i] = 1; // done\r\n}\r\n",
-        "\t\tif (count < kChildThreshold)\r\n\t\t\tchild_serial((count + 31) / 32, 32, out, count);\r\n\t\telse\r\n\
-         \t\t\tchild<<<(count + 31) / 32, 32>>>(out, /* how many */ count);\r\n\t}\r\n",
+        "\t\tif (count < kChildThreshold)\r\n\t\t{\r\n\t\t\tchild_serial((count + 31) / 32, 32, out, count);\r\n\t\t}\r\n\
+         \t\telse\r\n\t\t{\r\n\t\t\tchild<<<(count + 31) / 32, 32>>>(out, /* how many */ count);\r\n\t\t}\r\n\t}\r\n",
     ]);
 }
 
@@ -277,7 +283,7 @@ fn unnamed_and_defaulted_parameters() {
 }
 "#;
     rewrite(ID, &with_child(child, "child<<<1, 32>>>(out, begin, nullptr, count);")).has(&[
-        "const float* arg3, int count) {\n    out[threadIdx.x]",
+        "const float* arg3,\n                                             int count) {\n    out[threadIdx.x]",
         r#"__global__ void child(int* out, int arg2, const float* arg3, int count = 3) {
     child_thread(threadIdx, blockIdx, gridDim, blockDim, out, arg2, arg3, count);"#,
     ]);

@@ -590,11 +590,16 @@ fn a_threshold_with_braces_is_no_serialized_launch() {
     let once = braced(at, &there);
     let launch = once.rfind("child<<<").unwrap_or_default();
     let both = braced(launch, &once);
-    for text in [once, both] {
-        let refused = fix("revert", &marked(&text), &[]);
-        let edited = |all: &Vec<String>| all.iter().any(|r| r.contains("`threshold`") && r.contains("edited"));
-        assert!(refused.as_ref().is_err_and(edited), "{refused:?}\n{text}");
-    }
+    let refused = fix("revert", &marked(&once), &[]);
+    let edited = |all: &Vec<String>| all.iter().any(|r| r.contains("`threshold`") && r.contains("edited"));
+    assert!(refused.as_ref().is_err_and(edited), "{refused:?}\n{once}");
+    // The launch keeps the braces, and so do others of the user's.
+    let in_braces = LAUNCH
+        .replace("child<<<", "{\n        child<<<")
+        .replace(';', ";\n    }");
+    let (back, _) = fix("revert", &marked(&both), &[]).unwrap_or_else(|reasons| panic!("{reasons:?}\n{both}"));
+    assert_eq!(back, program(&in_braces));
+    comes_back(&program(&in_braces), &["threshold"]);
 }
 
 /// A kernel of this name that launches `child` for each of its threads.

@@ -6,7 +6,7 @@ use gridfuse_analysis::facts::dependence::{Root, own_footprint};
 use gridfuse_analysis::facts::effects::{BUILTINS, Effects, effects, summary};
 use gridfuse_analysis::facts::launch::Stream;
 use gridfuse_analysis::hir::resolve::{Meaning, launch_sites_of, meaning};
-use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, Literal, Name, StmtId, Storage};
+use gridfuse_analysis::hir::{self, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Storage};
 
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Reason;
@@ -481,8 +481,8 @@ fn generate<'db>(
         (Grids::All, None) => unless_launchable(&grid, &block),
         _ => String::new(),
     };
-    let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
-    let code = serial_function(&behind, child, &worker, &serial, [&grid, &block], &limit, &refused);
+    let limit = count.map(|c| c.parameter.as_str());
+    let code = serial_function(&behind, child, &worker, &serial, [&grid, &block], limit, &refused);
     behind.add(code);
     behind.finish(edit, child);
     Generated { constant, serial }
@@ -502,18 +502,16 @@ fn accumulating_function(
     let (grid, block) = (child.local_around_body("grid"), child.local_around_body("block"));
     let params = serial_params(child, &grid, &block);
     let refused = count.map_or_else(|| unless_launchable(&grid, &block), |_| String::new());
-    let limit = count.map_or(String::new(), |c| format!("{}, ", c.parameter));
+    let limit = count.map(|c| c.parameter.as_str());
     let at_a_time = count.map_or(String::new(), |_| format!("<{AT_A_TIME}>"));
     let objects = Objects::of(child.db, child.file, child.source(child.item.body_span(child.db)));
-    let builtins = objects.parameters(BUILTINS);
-    let body = format!(
-        "{refused}{}\tgridfuse::for_each_thread{at_a_time}({grid}, {block}, {limit}[&]({builtins}) {});",
-        accumulated.declarations, accumulated.body
-    );
-    let comment = format!(
-        "// {} in one thread: what its atomic operations do to a place is done once for all threads of a grid.\n",
-        child.name
-    );
+    let builtins: Vec<String> = BUILTINS.iter().map(|builtin| objects.parameter(builtin)).collect();
+    let builtins: Vec<&str> = builtins.iter().map(String::as_str).collect();
+    let arguments: Vec<&str> = [grid.as_str(), &block].into_iter().chain(limit).collect();
+    let each = format!("gridfuse::for_each_thread{at_a_time}");
+    let each = behind.lambda(&each, &arguments, &builtins);
+    let body = format!("{refused}{}{each} {});", accumulated.declarations, accumulated.body);
+    let comment = in_one_thread(behind, child, ", with one atomic operation for all its threads");
     format!(
         "{comment}{}",
         behind.function(&serial_head(child, serial), &params, &body)
@@ -537,7 +535,7 @@ fn serial_params(child: &Child<'_>, grid: &str, block: &str) -> Vec<String> {
 /// The function `serial` that runs all threads of a grid, one after the other.
 pub fn serial_of(behind: &Behind, child: &Child<'_>, worker: &Worker, serial: &str) -> String {
     let (grid, block) = (child.local("grid"), child.local("block"));
-    serial_function(behind, child, worker, serial, [&grid, &block], "", "")
+    serial_function(behind, child, worker, serial, [&grid, &block], None, "")
 }
 
 fn serial_function(
@@ -546,17 +544,22 @@ fn serial_function(
     worker: &Worker,
     serial: &str,
     [grid, block]: [&str; 2],
-    limit: &str,
+    limit: Option<&str>,
     refused: &str,
 ) -> String {
     let params = serial_params(child, grid, block);
     let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
     let call = behind.call(2, &prefix, &items, ");");
-    let body = format!(
-        "{refused}\tgridfuse::for_each_thread({grid}, {block}, {limit}[&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim) {{\n\
-         {call}\n\t}});"
-    );
-    behind.function(&serial_head(child, serial), &params, &body)
+    let arguments: Vec<&str> = [grid, block].into_iter().chain(limit).collect();
+    let builtins = ["uint3 threadIdx", "uint3 blockIdx", "dim3 gridDim", "dim3 blockDim"];
+    let each = behind.call_with_lambda("gridfuse::for_each_thread", &arguments, &builtins, &call);
+    let code = behind.function(&serial_head(child, serial), &params, &format!("{refused}{each}"));
+    format!("{}{code}", in_one_thread(behind, child, ""))
+}
+
+/// The comment of a function that runs a child's grid in one thread; `how`: in what way.
+fn in_one_thread(behind: &Behind, child: &Child<'_>, how: &str) -> String {
+    behind.taken_back(&format!("Runs a grid of {} in one thread{how}", child.name))
 }
 
 /// The constant and the serial function of a child that is split at its barriers; the child stays as it is.
@@ -618,15 +621,27 @@ fn generate_split<'db>(
         constant
     });
     let serial = names.fresh(&wanted_serial);
-    let comment = format!(
-        "// {} in one thread: what stands between two barriers runs for one thread of the block after the other.\n",
-        child.name
-    );
+    let comment = in_one_thread(&behind, child, ", from barrier to barrier");
     // Without a threshold the number of threads is a constant's value, and no name.
     let code = function(constant.as_deref().unwrap_or(""), &serial);
     behind.add(format!("{comment}{code}"));
     behind.finish(edit, child);
     Generated { constant, serial }
+}
+
+/// Whether a statement is a branch or a loop's body, alone in braces of its own.
+fn in_braces(site: &Site<'_>, statement: StmtId) -> bool {
+    let Some(block) = site.places.parent(statement) else {
+        return false;
+    };
+    let alone = matches!(&site.body.stmt(block).kind, StmtKind::Block(stmts) if stmts.len() == 1);
+    let braces = site.source(site.body.stmt(block).span).starts_with('{');
+    let control = site.places.parent(block).map(|around| &site.body.stmt(around).kind);
+    let controls = matches!(
+        control,
+        Some(StmtKind::If { .. } | StmtKind::For { .. } | StmtKind::While { .. } | StmtKind::RangeFor { .. })
+    );
+    alone && braces && controls
 }
 
 /// Puts the comparison in front of the launch, or the call in its place.
@@ -674,6 +689,11 @@ fn replace_launch(
     };
     let condition = condition(qualify(constant));
     let launch = style::reindent(&site.source(span).replace("\r\n", "\n"), &indent, "\t");
-    let code = format!("if ({condition})\n\t{call}\nelse\n\t{launch}");
+    // As the user writes it: in braces where the launch was.
+    let (open, close) = (style.open_brace(), if style.brace_on_own_line { "\n" } else { " " });
+    let code = match in_braces(site, statement) {
+        true => format!("if ({condition}){open}\n\t{call}\n}}{close}else{open}\n\t{launch}\n}}"),
+        false => format!("if ({condition})\n\t{call}\nelse\n\t{launch}"),
+    };
     target::replace_statement(site, statement, &code, edit);
 }

@@ -42,6 +42,8 @@ pub struct Runtime {
     pub runner: &'static str,
     /// Says what is so without memory.
     pub without: &'static str,
+    /// Says of the second kernel what it does with all grids of the first: "Runs all grids of".
+    pub purpose: &'static str,
 }
 
 /// Refuses a launch that isn't of the kernel by itself.
@@ -379,6 +381,7 @@ impl<'a, 'db> Plan<'a, 'db> {
                 self.declaration("{}", &behind).trim_start().to_owned(),
             ],
             unrestricted: true,
+            stays: true,
             ..Collecting::default()
         };
         if child.template.is_some() {
@@ -401,14 +404,17 @@ impl<'a, 'db> Plan<'a, 'db> {
         let (prefix, items) = worker.call(child, values);
         let call = behind.call(2, &prefix, &items, ");");
         let declaration = self.declaration(&memory, &behind);
-        let body = format!(
-            "{declaration}\n\t{}.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const {}& {args}) {{\n{call}\n\t}});",
-            self.launches,
-            self.record_type()
-        );
+        let own = format!("const {}& {args}", self.record_type());
+        let parameters = ["uint3 blockIdx", "dim3 gridDim", "dim3 blockDim", &own];
+        let each = format!("{}.for_each_block", self.launches);
+        let each = behind.call_with_lambda(&each, &[], &parameters, &call);
+        let body = format!("{declaration}\n{each}");
         let (head, params) = self.head(&memory);
         let code = behind.function(&head, &params, &body);
-        behind.add(code);
+        behind.add(format!(
+            "// {}.\n{code}",
+            format_args!("{} {}", self.runtime.purpose, child.name)
+        ));
         behind.finish(edit, child);
     }
 
@@ -481,7 +487,11 @@ pub fn replace_entry<'db>(
                 kept.push(host.body.expr(*operand).span);
                 items.push(crate::edit::one_line::flat(host.expr_source(*operand)));
             }
-            None => items.push("0".to_owned()),
+            None => items.push(match index {
+                2 => "/*shared_memory=*/0".to_owned(),
+                3 => "/*stream=*/0".to_owned(),
+                _ => "0".to_owned(),
+            }),
         }
     }
     if let (Some(block), Some(item)) = (block, items.get_mut(1)) {

@@ -227,7 +227,9 @@ pub fn follows<'db>(
 /// most that a thread has, if that is known.
 pub fn followed_by(host: &Site<'_>, follower: &Listed<'_, '_>, launches: Option<u64>, uniform: &[String]) -> String {
     let stream = host.facts.stream_operand.as_ref();
-    let stream = stream.map_or("0".to_owned(), |s| crate::edit::one_line::flat(host.source(s.span)));
+    let stream = stream.map_or("/*stream=*/0".to_owned(), |s| {
+        crate::edit::one_line::flat(host.source(s.span))
+    });
     let mut items = vec![
         crate::edit::one_line::flat(host.expr_source(host.facts.grid.operand.expr)),
         crate::edit::one_line::flat(host.expr_source(host.facts.block.operand.expr)),

@@ -5,13 +5,14 @@ use std::ops::Range;
 use gridfuse_analysis::base::db::{Db, SourceFile};
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_analysis::hir::ExprKind;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of};
+use gridfuse_analysis::hir::{ExprKind, StmtKind};
 
 use super::layer::Peeled;
-use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_body_back, source};
+use super::nested;
+use super::text::{child_of, constant, delete_item, is_used_elsewhere, list, place, put_body_back, source};
 use crate::api::rewrite::{Layer, Options, Rewrite, Undo};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token};
@@ -19,10 +20,11 @@ use crate::emit::arena::{ARENA_FOR, LAUNCHPAD_FOR};
 use crate::facts::cluster::ARENA;
 use crate::facts::pure;
 use crate::facts::site::Site;
+use crate::transforms::aggregate::shared_block;
 use crate::transforms::stream::{self, FOLLOWED_BY, STREAM_ARENA};
 
-/// The statement at the top of a function, with the white space around it, if all that follows it there stands on one line: the function
-/// had one line before the statement came.
+/// The statement at the top of a function, with the white space around it, if all that follows it there stands on one line, arguments of
+/// calls aside: perhaps the function had one line before the statement came.
 fn opens_one_line(db: &dyn Db, function: FunctionItem<'_>, statement: FileRange) -> Option<FileRange> {
     let text = statement.file.text(db);
     let body = function.body_span(db).shift(function.start(db));
@@ -34,17 +36,31 @@ fn opens_one_line(db: &dyn Db, function: FunctionItem<'_>, statement: FileRange)
     let apart = before.contains('\n') && before.trim().is_empty() && behind.len() > rest.len();
     let start = body.start + 1;
     let end = statement.range.end + (behind.len() - rest.len()) as u32;
-    (apart && !rest.contains('\n')).then_some(FileRange {
+    let (mut depth, mut at) = (0i32, 0);
+    let mut breaks = false;
+    for token in lex::tokens(rest) {
+        breaks |= depth == 0 && rest.get(at..token.start).is_some_and(|gap| gap.contains('\n'));
+        depth += match token.text(rest) {
+            "(" => 1,
+            ")" => -1,
+            _ => 0,
+        };
+        at = token.end;
+    }
+    (apart && !breaks).then_some(FileRange {
         file: statement.file,
         range: TextRange::new(start, end),
     })
 }
 
 /// A declaration `gridfuse::Aggregator<Granularity, kernel> name(arena, …);`.
-struct Aggregator<'db> {
-    name: String,
-    statement: FileRange,
-    granularity: String,
+pub struct Aggregator<'db> {
+    /// Its name.
+    pub name: String,
+    /// The whole declaration.
+    pub statement: FileRange,
+    /// `gridfuse::PerBlock`
+    pub granularity: String,
     /// As written: `ns::child_aggregated<T>`.
     kernel: String,
     arguments: Vec<String>,
@@ -52,17 +68,21 @@ struct Aggregator<'db> {
 }
 
 /// What the aggregated kernel says.
-struct Collected<'db> {
+pub struct Collected<'db> {
     kernel: FunctionItem<'db>,
     record: String,
     /// Types and names of the record's members.
     fields: Vec<(String, String)>,
-    structure: FileRange,
+    /// The struct of the arguments that differ.
+    pub structure: FileRange,
     /// Names of the kernel's parameters behind the batch.
     parameters: Vec<String>,
-    worker: FunctionItem<'db>,
+    /// The function with the child's body.
+    pub worker: FunctionItem<'db>,
     /// The child's arguments: names of parameters, or `args.` and names of members.
     arguments: Vec<String>,
+    /// The constant that a rewrite has declared for the child's block: its name, its value, and the declaration.
+    block: Option<(String, String, FileRange)>,
 }
 
 /// The granularity at which the host passes what all launches share.
@@ -77,8 +97,24 @@ pub fn peel<'db>(
     why: &mut Option<String>,
 ) -> Option<Option<Peeled>> {
     let code = source(db, parent);
-    code.contains("gridfuse::Aggregator")
-        .then(|| peeled(db, parent, table, stream, why))
+    if nested::is_part(db, parent) {
+        return Some(nested::peel(db, parent, table, stream, why));
+    }
+    if !code.contains("gridfuse::Aggregator") {
+        return None;
+    }
+    let one_line = peeled(db, parent, table, stream, true, why);
+    let Some(several_lines) = peeled(db, parent, table, stream, false, why) else {
+        return Some(one_line);
+    };
+    let mut all = one_line.unwrap_or_else(|| Peeled {
+        edits: Vec::new(),
+        ..several_lines.clone()
+    });
+    let further = several_lines.edits.into_iter().filter(|edit| !all.edits.contains(edit));
+    let further: Vec<_> = further.collect();
+    all.edits.extend(further);
+    Some(Some(all))
 }
 
 fn peeled<'db>(
@@ -86,37 +122,16 @@ fn peeled<'db>(
     parent: FunctionItem<'db>,
     table: &[Rewrite],
     stream: &str,
+    one_line: bool,
     why: &mut Option<String>,
 ) -> Option<Peeled> {
     let file = parent.file(db);
     let text = file.text(db);
     let own = place(db, parent).range;
-    // What is collected launches more: the collector goes to functions that kernels' bodies have moved to.
-    let takes_it = parent
-        .signature(db)
-        .params_span
-        .shift(parent.start(db))
-        .text(&text)
-        .contains("gridfuse::Aggregator<");
-    if takes_it || source(db, parent).contains("gridfuse::NestedBatch<") {
-        *why = Some(format!(
-            "what `{}` launches, launches more: gridfuse can't take back yet that this is collected",
-            unqualified(parent.name(db))
-        ));
-        return None;
-    }
-    let tokens: Vec<Token> = lex::code_tokens_of(db, file)
-        .iter()
-        .copied()
-        .filter(|t| own.start <= t.start as u32 && t.end as u32 <= own.end)
-        .collect();
-    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
+    let tokens: Vec<Token> = tokens_in(db, file, own);
     let mut aggregators = Vec::new();
-    for index in 0..tokens.len() {
-        let head = ["gridfuse", ":", ":", "Aggregator", "<"];
-        if head.iter().enumerate().all(|(k, w)| word(index + k) == *w) {
-            aggregators.push(declaration(db, parent, &text, &tokens, index)?);
-        }
+    for index in declared(&text, &tokens) {
+        aggregators.push(declaration(db, parent, &text, &tokens, index)?);
     }
     let first = aggregators.first()?;
     let (layer, options) = layer_of(&first.granularity, table)?;
@@ -137,16 +152,11 @@ fn peeled<'db>(
         if !arenas.contains(own_arena) {
             arenas.push(own_arena.clone());
         }
-        match aggregators.as_slice() {
-            [only] if opens_one_line(db, parent, only.statement).is_some() => {
-                let whole = opens_one_line(db, parent, only.statement).unwrap_or(only.statement);
-                edit.replace(whole, " ");
-            }
-            _ => edit.delete_lines(aggregator.statement),
-        }
         deleted.push(aggregator.statement);
     }
-    launches(db, &aggregators, &text, &tokens, file, stream, &mut edit)?;
+    delete_declarations(db, parent, &aggregators, one_line, &mut edit);
+    launches(db, &aggregators, parent, own, stream, &mut edit)?;
+    numbers_in_variables(db, parent, &aggregators, &mut edit);
     let mut done: Vec<FunctionItem<'db>> = Vec::new();
     for aggregator in &aggregators {
         let collected = &aggregator.collected;
@@ -173,6 +183,9 @@ fn peeled<'db>(
             delete_item(&mut edit, collected.structure);
             deleted.push(collected.structure);
         }
+        if let Some((_, _, place)) = &collected.block {
+            delete_item(&mut edit, *place);
+        }
     }
     for serial in without_room(db, parent, &text, &tokens) {
         let own = place(db, serial);
@@ -192,18 +205,60 @@ fn peeled<'db>(
         }
     }
     for arena in &arenas {
-        remove_arena(db, parent, arena, &deleted, &mut edit)?;
+        remove_arena(db, parent, arena, &deleted, false, &mut edit)?;
     }
     Some(Peeled {
-        edit: edit.finish().ok()?,
+        edits: vec![edit.finish().ok()?],
         layer,
         options,
         index: 0,
+        function: None,
     })
 }
 
+/// The code tokens in a part of a file.
+pub fn tokens_in(db: &dyn Db, file: SourceFile, range: TextRange) -> Vec<Token> {
+    let all = lex::code_tokens_of(db, file).iter().copied();
+    all.filter(|t| range.start <= t.start as u32 && t.end as u32 <= range.end)
+        .collect()
+}
+
+/// The tokens with which the type `gridfuse::Aggregator<…>` begins.
+pub fn declared(text: &str, tokens: &[Token]) -> Vec<usize> {
+    const HEAD: [&str; 5] = ["gridfuse", ":", ":", "Aggregator", "<"];
+    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(text));
+    let begins = |index: &usize| HEAD.iter().enumerate().all(|(k, w)| word(index + k) == *w);
+    (0..tokens.len()).filter(begins).collect()
+}
+
+/// Deletes the declarations at the top of a kernel; `one_line`: with the line's end, where it may have put that there.
+pub fn delete_declarations(
+    db: &dyn Db,
+    parent: FunctionItem<'_>,
+    aggregators: &[Aggregator<'_>],
+    one_line: bool,
+    edit: &mut EditBuilder<'_>,
+) {
+    for aggregator in aggregators {
+        match aggregators {
+            [only] if one_line && opens_one_line(db, parent, only.statement).is_some() => {
+                let whole = opens_one_line(db, parent, only.statement).unwrap_or(only.statement);
+                edit.replace(whole, " ");
+            }
+            _ => edit.delete_lines(aggregator.statement),
+        }
+    }
+}
+
+/// The arena of a kernel's collectors, where all have the same.
+pub fn arena_of<'a>(aggregators: &'a [Aggregator<'_>]) -> Option<&'a str> {
+    let mut arenas = aggregators.iter().map(|aggregator| aggregator.arguments.first());
+    let first = arenas.next()??;
+    arenas.all(|other| other == Some(first)).then_some(first)
+}
+
 /// The layer that is there when launches are collected at a granularity, and the options of the rewrite that does it.
-fn layer_of(granularity: &str, table: &[Rewrite]) -> Option<(Layer, Options)> {
+pub fn layer_of(granularity: &str, table: &[Rewrite]) -> Option<(Layer, Options)> {
     let mut options = Options::default();
     let mut name = granularity.strip_prefix("gridfuse::")?;
     if let Some((template, arguments)) = name.split_once('<') {
@@ -221,7 +276,8 @@ fn layer_of(granularity: &str, table: &[Rewrite]) -> Option<(Layer, Options)> {
     }
 }
 
-fn declaration<'db>(
+/// Reads the declaration that a token begins.
+pub fn declaration<'db>(
     db: &'db dyn Db,
     parent: FunctionItem<'db>,
     text: &str,
@@ -263,7 +319,8 @@ fn declaration<'db>(
     })
 }
 
-fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collected<'db>> {
+/// Reads an aggregated kernel.
+pub fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collected<'db>> {
     let file = kernel.file(db);
     let text = file.text(db);
     let all = lex::code_tokens(&text);
@@ -277,6 +334,14 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
     let batch = (0..tokens.len())
         .find(|i| matches!(word(*i), "Batch" | "NestedBatch" | "StreamBatch") && word(i + 1) == "<")?;
     let record = word(batch + 2).to_owned();
+    let (types, _) = list(&text, &tokens, batch + 1)?;
+    let block = types.get(1).and_then(|range| text.get(range.clone()));
+    let block = block.and_then(|name| {
+        let (value, place) = constant(db, file, name)?;
+        let from = crate::emit::target::above_comment(db, file, place.range.start as usize);
+        let ours = text.get(from..)?.starts_with(shared_block::COMMENT);
+        ours.then(|| (name.to_owned(), value, place))
+    });
     let params = kernel.signature(db).params_span.shift(kernel.start(db));
     let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
     let (params, _) = list(&text, &tokens, open)?;
@@ -302,10 +367,13 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
     if !stands(end, &[";", "}", ")", ";", "}"]) {
         return None;
     }
+    let builtin = |a: &String| ["threadIdx", "blockIdx", "gridDim", "blockDim"].contains(&a.as_str());
+    // In front of these stand the collectors for its launches.
     let arguments: Vec<String> = arguments
         .iter()
         .map(|a| text.get(a.clone()).unwrap_or("").to_owned())
-        .skip_while(|a| ["threadIdx", "blockIdx", "gridDim", "blockDim"].contains(&a.as_str()))
+        .skip_while(|a| !builtin(a))
+        .skip_while(builtin)
         .collect();
     let mut workers = functions_named(db, file, worker_name)
         .into_iter()
@@ -357,6 +425,7 @@ fn collected<'db>(db: &'db dyn Db, kernel: FunctionItem<'db>) -> Option<Collecte
         parameters: parameters?,
         worker,
         arguments,
+        block,
     })
 }
 
@@ -389,16 +458,17 @@ fn without_room<'db>(
     found
 }
 
-/// Puts plain launches in place of the calls of `launch`.
-fn launches<'db>(
+/// Puts plain launches in place of the calls of `launch` in a part of a function.
+pub fn launches<'db>(
     db: &'db dyn Db,
     aggregators: &[Aggregator<'db>],
-    text: &str,
-    tokens: &[Token],
-    file: SourceFile,
+    function: FunctionItem<'db>,
+    range: TextRange,
     stream: &str,
     edit: &mut EditBuilder<'db>,
 ) -> Option<()> {
+    let file = function.file(db);
+    let (text, tokens) = (&*file.text(db), &*tokens_in(db, file, range));
     let word = |index: usize| tokens.get(index).map_or("", |t| t.text(text));
     for index in 0..tokens.len() {
         let Some(aggregator) = aggregators.iter().find(|a| a.name == word(index)) else {
@@ -437,19 +507,26 @@ fn launches<'db>(
             Some(without_cast(code, &collected.fields[position].0))
         };
         let arguments: Option<Vec<String>> = collected.arguments.iter().map(value).collect();
-        let child = child_of(db, collected.worker)?;
+        let child = match child_of(db, collected.worker) {
+            Some(child) => child.name,
+            None => nested::child_name(db, collected.worker)?,
+        };
         let scope = aggregator.kernel.split('<').next().and_then(|k| k.rsplit_once("::"));
         let scope = scope.map_or(String::new(), |(scope, _)| format!("{scope}::"));
         let template = aggregator.kernel.find('<').map_or("", |at| &aggregator.kernel[at..]);
-        let config: Vec<&str> = config.iter().map(|c| text.get(c.clone()).unwrap_or("")).collect();
+        let mut config: Vec<&str> = config.iter().map(|c| text.get(c.clone()).unwrap_or("")).collect();
+        if let (Some((name, value, _)), Some(block)) = (&collected.block, config.get_mut(1))
+            && is_named(block, name)
+        {
+            *block = value;
+        }
         let stream = if config.len() == 3 {
             stream.trim_start_matches(", 0")
         } else {
             stream
         };
         let code = format!(
-            "{scope}{}{template}<<<{}{stream}>>>({})",
-            child.name,
+            "{scope}{child}{template}<<<{}{stream}>>>({})",
             config.join(", "),
             arguments?.join(", ")
         );
@@ -457,6 +534,39 @@ fn launches<'db>(
         edit.replace(FileRange { file, range }, code);
     }
     Some(())
+}
+
+/// Whether a code is a constant's name, with scopes or without.
+fn is_named(code: &str, name: &str) -> bool {
+    let rest = code.strip_suffix(name);
+    rest.is_some_and(|scope| scope.is_empty() || scope.ends_with("::"))
+}
+
+/// Puts the numbers back in place of the constants for block sizes, where variables of the function begin with these.
+fn numbers_in_variables<'db>(
+    db: &'db dyn Db,
+    parent: FunctionItem<'db>,
+    aggregators: &[Aggregator<'db>],
+    edit: &mut EditBuilder<'db>,
+) {
+    let (file, body) = (parent.file(db), gridfuse_analysis::hir::body(db, parent));
+    let text = file.text(db);
+    let declarations = body.stmts.iter().filter_map(|stmt| match &stmt.kind {
+        StmtKind::Decl(decls) => Some(decls),
+        _ => None,
+    });
+    for initial in declarations.flatten().filter_map(|declaration| declaration.init) {
+        let range = body.expr(initial).span.shift(parent.start(db));
+        let blocks = aggregators
+            .iter()
+            .filter_map(|aggregator| aggregator.collected.block.as_ref());
+        for (name, value, _) in blocks {
+            if is_named(range.text(&text), name) {
+                edit.replace(FileRange { file, range }, value.clone());
+                break;
+            }
+        }
+    }
 }
 
 /// An argument without the conversion that braces need.
@@ -487,7 +597,7 @@ fn arguments_of(host: &Site<'_>) -> Option<Vec<Range<usize>>> {
 }
 
 /// The arguments `gridfuse::arena_for(…)` or `gridfuse::launchpad_for<…>(…)` of the kernel's launches.
-fn arena_arguments<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Vec<FileRange> {
+pub fn arena_arguments<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> Vec<FileRange> {
     let mut found = Vec::new();
     for id in launch_sites_of(db, parent) {
         let Ok(host) = Site::new(db, id) else { continue };
@@ -597,12 +707,13 @@ fn passed_by_host<'db>(
     Some(found)
 }
 
-/// Takes the arena's parameter and its arguments away.
-fn remove_arena<'db>(
+/// Takes the arena's parameter and its arguments away; `written`: the definition is written otherwise.
+pub fn remove_arena<'db>(
     db: &'db dyn Db,
     parent: FunctionItem<'db>,
     arena: &str,
     deleted: &[FileRange],
+    written: bool,
     edit: &mut EditBuilder<'db>,
 ) -> Option<()> {
     let body = parent.body_span(db).shift(parent.start(db));
@@ -630,7 +741,9 @@ fn remove_arena<'db>(
                     && lex::identifiers(code).any(|word| word == arena)
             })
         })?;
-        remove_item(edit, item.file(db), &params, at);
+        if !(written && item == parent) {
+            remove_item(edit, item.file(db), &params, at);
+        }
         position = Some(at);
     }
     for id in launch_sites_of(db, parent) {

@@ -13,6 +13,7 @@ use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_bod
 use crate::api::rewrite::{Layer, Options};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
+use crate::edit::style;
 use crate::facts::site::Site;
 
 /// Takes it off one of the launches that have it, counted from 0; `None` where there are fewer.
@@ -32,10 +33,24 @@ pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, nth: usize) -> Opti
         index,
     };
     let site = Site::new(db, launch).ok()?;
-    Some(layer(&site))
+    // What is on several lines now may have been on one.
+    let one_line = site
+        .source(site.facts.span)
+        .contains('\n')
+        .then(|| layer(&site, true))
+        .flatten();
+    let Some(as_it_is) = layer(&site, false) else {
+        return Some(None);
+    };
+    let edits = one_line.map(|peeled| peeled.edits).unwrap_or_default().into_iter();
+    Some(Some(Peeled {
+        edits: edits.chain(as_it_is.edits.clone()).collect(),
+        ..as_it_is
+    }))
 }
 
-fn layer(site: &Site<'_>) -> Option<Peeled> {
+/// `one_line`: the launch comes to stand on one line, where it has room there.
+fn layer(site: &Site<'_>, one_line: bool) -> Option<Peeled> {
     let db = site.db;
     let grid_place = site.place(site.facts.grid.operand.span);
     let text = &site.text;
@@ -74,9 +89,32 @@ fn layer(site: &Site<'_>) -> Option<Peeled> {
         let arguments = site.place(site.launch.args_span).range;
         let open = tokens.iter().position(|t| t.start as u32 == arguments.start)?;
         let (items, _) = list(text, &tokens, open)?;
-        let behind = items.get(1).map_or(arguments.end as usize - 1, |next| next.start);
-        let range = TextRange::new(site.here().range.start, behind as u32);
-        edit.replace(FileRange { file: site.file, range }, head);
+        if one_line {
+            let given: Vec<String> = items
+                .iter()
+                .skip(1)
+                .filter_map(|item| Some(crate::edit::one_line::flat(text.get(item.clone())?)))
+                .collect();
+            let launch = format!("{head}{})", given.join(", "));
+            let start = site.here().range.start as usize;
+            let indent = style::indent_at(text, start);
+            let before = start - style::line_start(text, start) - indent.len();
+            // The user's lines may be wider than those that rewrites write.
+            let widest = text
+                .lines()
+                .map(|line| line.trim_end().chars().count())
+                .max()
+                .unwrap_or(0);
+            let width = edit.style(site.file).width.max(widest);
+            if style::columns(indent) + before + launch.chars().count() + 1 > width {
+                return None;
+            }
+            edit.replace(site.here(), launch);
+        } else {
+            let behind = items.get(1).map_or(arguments.end as usize - 1, |next| next.start);
+            let range = TextRange::new(site.here().range.start, behind as u32);
+            edit.replace(FileRange { file: site.file, range }, head);
+        }
         let own = place(db, kernel);
         let mut except = used.clone();
         except.push(own);
@@ -95,10 +133,11 @@ fn layer(site: &Site<'_>) -> Option<Peeled> {
         .0
         .insert(if blocks { "blocks" } else { "factor" }.to_owned(), value);
     Some(Peeled {
-        edit: edit.finish().ok()?,
+        edits: vec![edit.finish().ok()?],
         layer: Layer::Coarsened,
         options,
         index: site.id.index,
+        function: None,
     })
 }
 

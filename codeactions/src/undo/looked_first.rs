@@ -61,9 +61,10 @@ fn layer(db: &dyn Db, added: Vec<FileRange>, index: u32) -> Option<Peeled> {
         edit.replace(place, "");
     }
     Some(Peeled {
-        edit: edit.finish().ok()?,
+        edits: vec![edit.finish().ok()?],
         layer: Layer::LookedFirst,
         options: Options::default(),
         index,
+        function: None,
     })
 }

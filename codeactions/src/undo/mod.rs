@@ -6,13 +6,14 @@ mod coarsened;
 mod launched_again;
 mod layer;
 mod looked_first;
+mod nested;
 mod same_code;
 mod serialized;
 mod text;
 mod thresholded;
 mod together;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gridfuse_analysis::base::db::{Db, Workspace};
 use gridfuse_analysis::base::place::FileRange;
@@ -330,29 +331,45 @@ impl<'db> Stripped<'db> {
         let rewrite = self.rewrite(undo).map_or("", |rewrite| rewrite.id);
         let before = texts(&self.copy.host);
         let read = |path: &Path| before.iter().find(|(p, _)| p == path).map(|(_, t)| t.clone());
-        let mut after = apply(&peeled.edit, read).map_err(|_| edited(rewrite))?;
-        for text in after.values_mut() {
-            if let Some(without) = text::without_include(text) {
-                *text = without;
+        let plain_name = peeled.function.as_deref().unwrap_or(name);
+        let spelling = spelling_macros(before.iter().map(|(_, text)| &**text));
+        let mut best: Option<Vec<(PathBuf, String)>> = None;
+        for edit in &peeled.edits {
+            let mut after = apply(edit, read).map_err(|_| edited(rewrite))?;
+            for text in after.values_mut() {
+                if let Some(without) = text::without_include(text) {
+                    *text = without;
+                }
+            }
+            for (path, text) in after {
+                self.copy.host.set_file(&path, text);
+            }
+            // What the rewrite makes of it now has to be what was there.
+            let plain = texts(&self.copy.host);
+            let made = self.put_on_launch(plain_name, undo, &peeled.options, peeled.index);
+            let again = texts(&self.copy.host);
+            let all = |same: &dyn Fn(&str, &str) -> bool| {
+                let mut files = before.iter();
+                files.all(|(path, text)| again.iter().any(|(p, t)| p == path && same(text, t)))
+            };
+            let exact = made.is_ok() && all(&|text, made| text == made);
+            let same = |text: &str, made: &str| same_code(text, made, &spelling);
+            if exact || made.is_ok() && best.is_none() && all(&same) {
+                best = Some(plain);
+            }
+            for (path, text) in &before {
+                self.copy.host.set_file(path, text.clone());
+            }
+            if exact {
+                break;
             }
         }
-        for (path, text) in after {
+        let plain = best.ok_or_else(|| edited(rewrite))?;
+        for (path, text) in plain {
             self.copy.host.set_file(&path, text);
         }
-        // What the rewrite makes of it now has to be what was there.
-        let plain = texts(&self.copy.host);
-        let made = self.put_on_launch(name, undo, &peeled.options, peeled.index);
-        let again = texts(&self.copy.host);
-        let spelling = spelling_macros(before.iter().map(|(_, text)| &**text));
-        let all = before
-            .iter()
-            .all(|(path, text)| again.iter().any(|(p, t)| p == path && same_code(text, t, &spelling)));
-        let proven = made.is_ok() && all;
-        for (path, text) in if proven { plain } else { before } {
-            self.copy.host.set_file(&path, text);
-        }
-        if !proven {
-            return Err(edited(rewrite));
+        if name == self.function {
+            plain_name.clone_into(&mut self.function);
         }
         Ok(Some((peeled.layer, peeled.options, peeled.index)))
     }
@@ -430,10 +447,13 @@ impl<'db> Stripped<'db> {
 fn is_touched<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
     let source = text::source(db, function);
     let mut words = ["gridfuse::", "Threshold", "Coarsening", "Blocks", "_serial"].iter();
-    words.any(|word| source.contains(word)) || together::is_there(db, function) || looked_first::is_there(db, function)
+    // A template gets its collectors by the names of parameters.
+    let launches = || source.contains(".launch(");
+    let of_child = || together::is_there(db, function) || looked_first::is_there(db, function);
+    words.any(|word| source.contains(word)) || launches() || of_child()
 }
 
-fn texts(host: &Host) -> Vec<(std::path::PathBuf, String)> {
+fn texts(host: &Host) -> Vec<(PathBuf, String)> {
     let db = host.db();
     let files = Workspace::try_get(db).map(|w| w.files(db)).unwrap_or_default();
     files.iter().map(|(p, f)| (p.clone(), f.text(db).to_string())).collect()

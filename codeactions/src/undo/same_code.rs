@@ -1,13 +1,17 @@
 //! Whether two texts are the same code, white space between tokens aside.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::edit::lex::{self, TokenKind};
+use crate::emit::described::is_taken_back;
 
-/// Whether two texts have the same tokens and comments. In literals white space counts, in comments how long it is doesn't; nor does
-/// where lines end, but for directives. What `spelling` macros are given counts as it is spelled: see [`spelling_macros`].
-pub fn same_code(a: &str, b: &str, spelling: &BTreeSet<String>) -> bool {
-    a == b || parts(a, spelling).eq(parts(b, spelling))
+/// Whether a text has the same tokens and comments as what a rewrite has made. In literals white space counts, in comments how long it is
+/// doesn't; nor does where lines end, but for directives. What `spelling` macros are given counts as it is spelled: see
+/// [`spelling_macros`]. What the rewrite's own comments say of its functions may be gone.
+pub fn same_code(text: &str, made: &str, spelling: &BTreeSet<String>) -> bool {
+    let comments = lex::comments(made).into_iter().map(|comment| comment.text(made));
+    let told: HashSet<&str> = comments.filter(|comment| is_taken_back(comment)).collect();
+    text == made || parts(text, spelling, &told).eq(parts(made, spelling, &told))
 }
 
 /// The macros of some texts that make a string of what they are given (`#define LEN(e) sizeof(#e)`), themselves or by others.
@@ -51,12 +55,17 @@ pub fn spelling_macros<'t>(texts: impl Iterator<Item = &'t str>) -> BTreeSet<Str
 
 /// The tokens, each with what else tells it from others: whether it touches the one before where that makes another operator of both,
 /// whether it begins a line where that ends a directive or begins one, and whether white space stands before it where that is spelled.
-fn parts(text: &str, spelling: &BTreeSet<String>) -> impl Iterator<Item = (String, bool, bool, bool)> {
+fn parts<'a>(
+    text: &'a str,
+    spelling: &'a BTreeSet<String>,
+    without: &'a HashSet<&str>,
+) -> impl Iterator<Item = (String, bool, bool, bool)> + 'a {
     let mut before: Option<lex::Token> = None;
     let mut directive = false;
     // Parentheses that are open in what such a macro is given.
     let mut depth = 0u32;
-    lex::tokens(text).into_iter().map(move |token| {
+    let counts = |token: &lex::Token| token.kind != TokenKind::Comment || !without.contains(token.text(text));
+    lex::tokens(text).into_iter().filter(counts).map(move |token| {
         let gap = text.get(before.map_or(0, |b| b.end)..token.start).unwrap_or("");
         let fresh = before.is_none() || ends_line(gap);
         let code = token.text(text);

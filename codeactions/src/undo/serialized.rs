@@ -82,9 +82,10 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, call: ExprId, serial: 
         .filter(|l| l.span.start < span.start)
         .count() as u32;
     Some(Peeled {
-        edit: edit.finish().ok()?,
+        edits: vec![edit.finish().ok()?],
         layer: Layer::Serialized,
         options: Options::default(),
         index,
+        function: None,
     })
 }

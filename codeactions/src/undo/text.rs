@@ -16,6 +16,7 @@ use crate::edit::include::{insertion, insertion_at_head};
 use crate::edit::lex::{self, Token};
 use crate::edit::names::Names;
 use crate::edit::style;
+use crate::emit::described;
 use crate::emit::target;
 use crate::facts::child::Child;
 use crate::runtime::{HEADER_NAME, is_header};
@@ -140,6 +141,27 @@ pub fn delete_item(edit: &mut EditBuilder<'_>, place: FileRange) {
     edit.replace(FileRange { range, ..place }, "");
 }
 
+/// Deletes the comment directly above a function that says what it is for, where a rewrite has put it there.
+pub fn delete_description(edit: &mut EditBuilder<'_>, function: FileRange) {
+    let text = edit.text(function.file);
+    let end = function.range.start as usize;
+    let before = text.get(..end).unwrap_or("");
+    // A comment of the user's may stand directly above it.
+    let from = before.rfind("\n\n").map_or(0, |at| at + 2);
+    let above = before.get(from..).unwrap_or("");
+    let comments = lex::comments(above);
+    let Some((last, others)) = comments.split_last().filter(|(last, _)| {
+        let directly = above.get(last.end..).is_some_and(|gap| gap.trim().is_empty());
+        directly && described::is_taken_back(last.text(above))
+    }) else {
+        return;
+    };
+    let begun = others.last().filter(|_| described::is_second_line(last.text(above)));
+    let start = from + begun.map_or(last.start, |first| first.start);
+    let range = TextRange::new(start as u32, end as u32);
+    edit.replace(FileRange { range, ..function }, "");
+}
+
 /// The kernel whose body a rewrite has moved to `worker`.
 pub fn child_of<'db>(db: &'db dyn Db, worker: FunctionItem<'db>) -> Option<Child<'db>> {
     let file = worker.file(db);
@@ -177,8 +199,57 @@ pub fn put_body_back<'db>(
     let text = file.text(db);
     let body: Vec<&str> = lex::identifiers(behind.text(&text)).collect();
     let code = without_made_up_names(original.text(&child.text), child, &body);
+    delete_description(edit, place(db, worker));
     edit.replace(FileRange { file, range: head }, code);
     delete_item(edit, kernel);
+}
+
+/// Gives a function that a kernel's body has moved to the kernel's head again, without the parameter `arena`, and deletes the kernel.
+pub fn put_head_back<'db>(
+    edit: &mut EditBuilder<'db>,
+    db: &'db dyn Db,
+    worker: FunctionItem<'db>,
+    kernel: FunctionItem<'db>,
+    arena: &str,
+) -> Option<()> {
+    let child = Child::read(db, kernel, &mut Names::default(), &mut Refusals::default());
+    let tokens = lex::code_tokens_of(db, child.file);
+    let open = tokens
+        .iter()
+        .position(|t| t.start as u32 == child.params_range().start)?;
+    let (params, _) = list(&child.text, tokens, open)?;
+    let at = params.iter().position(|p| {
+        let code = child.text.get(p.clone()).unwrap_or("");
+        code.starts_with("gridfuse::") && lex::identifiers(code).any(|word| word == arena)
+    })?;
+    let before = match at.checked_sub(1) {
+        Some(before) => params[before].end,
+        None => child.params_range().start as usize + 1,
+    };
+    let head = child.text.get(child.front() as usize..before)?;
+    let rest = child.text.get(params[at].end..child.params_range().end as usize)?;
+    let (file, own) = (worker.file(db), place(db, worker).range);
+    let end = worker.signature(db).params_span.end + worker.start(db);
+    let text = file.text(db);
+    let body: Vec<&str> = lex::identifiers(TextRange::new(end, own.end).text(&text)).collect();
+    let code = without_made_up_names(&format!("{head}{rest}"), &child, &body);
+    delete_description(edit, place(db, worker));
+    let range = TextRange::new(own.start, end);
+    edit.replace(FileRange { file, range }, code);
+    let range = TextRange::new(child.front(), child.end());
+    let file = child.file;
+    delete_item(edit, FileRange { file, range });
+    Some(())
+}
+
+/// Deletes generated items with the comment above them and the empty line below.
+pub fn delete_with_gap(edit: &mut EditBuilder<'_>, place: FileRange) {
+    let text = edit.text(place.file);
+    let start = target::above_comment(edit.db(), place.file, place.range.start as usize);
+    let end = place.range.end as usize;
+    let rest = text.get(end..).unwrap_or("");
+    let range = TextRange::new(start as u32, (end + rest.len() - rest.trim_start().len()) as u32);
+    edit.replace(FileRange { range, ..place }, "");
 }
 
 /// The head of a kernel without the names that parameters got which had none, as the kernel that takes their place has to pass them on:
@@ -211,6 +282,19 @@ pub fn moved_body<'db>(db: &'db dyn Db, serial: FunctionItem<'db>) -> Option<Fun
     })
 }
 
+/// The value of a constant that a rewrite may have declared, and the declaration.
+pub fn constant(db: &dyn Db, file: SourceFile, name: &str) -> Option<(String, FileRange)> {
+    let text = file.text(db);
+    let tokens = lex::code_tokens_of(db, file);
+    let words = ["constexpr", "int", name, "="];
+    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
+    let declares = |at: &usize| words.iter().enumerate().all(|(k, w)| word(at + k) == *w);
+    let at = (0..tokens.len()).find(declares)?;
+    let (value, semicolon) = (tokens.get(at + 4)?, tokens.get(at + 5)?);
+    let range = TextRange::new(tokens[at].start as u32, semicolon.end as u32);
+    (semicolon.text(&text) == ";").then(|| (value.text(&text).to_owned(), FileRange { file, range }))
+}
+
 /// Deletes the constant of a generated comparison, its comment and the line behind it, unless something else uses it; gives its
 /// value.
 pub fn take_constant(
@@ -221,29 +305,13 @@ pub fn take_constant(
     used: &[FileRange],
 ) -> Option<String> {
     let text = edit.text(file);
-    let tokens = lex::code_tokens_of(db, file);
-    let words = ["constexpr", "int", name, "="];
-    let at = (0..tokens.len()).find(|i| {
-        words
-            .iter()
-            .enumerate()
-            .all(|(k, w)| tokens.get(i + k).is_some_and(|t| t.text(&text) == *w))
-    })?;
-    let (value, semicolon) = (tokens.get(at + 4)?, tokens.get(at + 5)?);
-    if semicolon.text(&text) != ";" {
-        return None;
-    }
-    let value = value.text(&text).to_owned();
-    let own = FileRange {
-        file,
-        range: TextRange::new(tokens[at].start as u32, semicolon.end as u32),
-    };
+    let (value, own) = constant(db, file, name)?;
     let mut except = used.to_vec();
     except.push(own);
     if !is_used_elsewhere(db, file, name, &except) {
-        let start = target::above_comment(db, file, tokens[at].start);
+        let start = target::above_comment(db, file, own.range.start as usize);
         let line = style::line_start(&text, start);
-        let mut end = semicolon.end;
+        let mut end = own.range.end as usize;
         for _ in 0..2 {
             let rest = text.get(end..).unwrap_or("");
             let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r']).len();

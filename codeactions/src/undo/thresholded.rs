@@ -117,7 +117,9 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
     let inner = site.place(body.stmt(statement).span);
     let own = style::indent_at(&site.text, inner.range.start as usize).to_owned();
     let launch = site.source(body.stmt(statement).span);
-    match sole_block(site, branch) {
+    // Where the branches have braces, the launch had some.
+    let braces = !matches!(branch_of(body, &site.places, statement), Some((_, own)) if own == statement);
+    match sole_block(site, branch).filter(|_| !braces) {
         // The braces were put there with the comparison.
         Some((block, outer)) => {
             let outer_indent = style::indent_at(&site.text, site.place(body.stmt(outer).span).range.start as usize);
@@ -127,7 +129,14 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
             let head = before.trim_end();
             let launch = style::reindent(launch, &own, &format!("{line}{}", edit.style(site.file).unit));
             let width = style::columns(outer_indent) + head.len() - style::line_start(&site.text, head.len());
-            let fits = !launch.contains('\n') && width + 1 + launch.len() <= edit.style(site.file).width.max(120);
+            // The user's lines may be wider than those that rewrites write.
+            let widest = site
+                .text
+                .lines()
+                .map(|line| line.trim_end().chars().count())
+                .max()
+                .unwrap_or(0);
+            let fits = !launch.contains('\n') && width + 1 + launch.len() <= widest.max(100);
             let style = edit.style(site.file);
             let gap = if fits {
                 " ".to_owned()
@@ -162,10 +171,11 @@ fn layer<'db>(site: &Site<'db>, branch: StmtId, serial: FunctionItem<'db>) -> Op
     let mut options = Options::default();
     options.0.insert("threshold".to_owned(), value);
     Some(Peeled {
-        edit: edit.finish().ok()?,
+        edits: vec![edit.finish().ok()?],
         layer: Layer::Thresholded,
         options,
         index: site.id.index,
+        function: None,
     })
 }
 

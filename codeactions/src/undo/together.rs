@@ -62,9 +62,10 @@ fn layer(db: &dyn Db, calls: Vec<FileRange>, index: u32) -> Option<Peeled> {
         edit.replace(call, "");
     }
     Some(Peeled {
-        edit: edit.finish().ok()?,
+        edits: vec![edit.finish().ok()?],
         layer: Layer::Combined,
         options: Options::default(),
         index,
+        function: None,
     })
 }

@@ -49,7 +49,7 @@ pub fn run(args: &ExplainArgs, out: &mut dyn Write) -> CliResult {
         return Err(format!("{} is a directory; name one file", path.display()).into());
     }
     let project = Project::load(std::slice::from_ref(&path), &args.includes)?;
-    let path = located(&path)?;
+    let path = located(&path, &args.includes)?;
     let file = project
         .host
         .file(&path)
@@ -115,7 +115,7 @@ struct CollectedLaunch {
     text: String,
     child: schema::Function,
     parent: schema::Function,
-    group: &'static str,
+    answer: String,
     alike: usize,
 }
 
@@ -125,7 +125,7 @@ fn collected_at(db: &Database, describe: &Describe<'_>, file: SourceFile, at: Op
     for function in &items(db, file).functions {
         for collector in collectors(db, *function) {
             for launch in &collector.launches {
-                let range = place_in(db, *function, *launch);
+                let range = place_in(db, *function, launch.span);
                 let place = describe.place(range);
                 let lines = place.start.line..=place.end.line;
                 if at.is_none_or(|at| lines.contains(&at.line)) {
@@ -134,7 +134,7 @@ fn collected_at(db: &Database, describe: &Describe<'_>, file: SourceFile, at: Op
                         place,
                         child: describe.function(collector.child),
                         parent: describe.function(*function),
-                        group: collector.group(),
+                        answer: collector.answer(describe.function(collector.child).name.as_str()),
                         alike: collector.launches.len(),
                     });
                 }
@@ -155,11 +155,7 @@ impl CollectedLaunch {
             ),
         };
         writeln!(out, "{}: {}", at(&self.place), self.text)?;
-        writeln!(
-            out,
-            "  answer      collected per {}: one grid runs all grids of `{}` that a {} launches here{together}",
-            self.group, child.name, self.group
-        )?;
+        writeln!(out, "  answer      {}{together}", self.answer)?;
         let line = format!("{}:{}", self.place.start.line, self.place.start.column);
         writeln!(
             out,

@@ -96,9 +96,13 @@ enum Command {
     Man(man::ManArgs),
 }
 
-/// Where `#include` looks.
+/// Where `#include` looks, and where the text on standard input belongs.
 #[derive(Debug, Args)]
 pub struct Includes {
+    /// The file that the text on standard input (-) is of: what it includes and its settings are looked for from there, and it is told of
+    /// by this name. The file itself isn't read, and need not exist
+    #[arg(long, value_name = "FILE")]
+    pub stdin_path: Option<PathBuf>,
     /// Directory in which #include looks after the including file's own
     #[arg(short = 'I', value_name = "DIR")]
     pub include_dirs: Vec<PathBuf>,

@@ -83,7 +83,7 @@ impl Project {
             unreadable,
             roots,
             incomplete,
-        } = read_all(paths, here.as_deref())?;
+        } = read_all(paths, includes, here.as_deref())?;
         let files: Vec<PathBuf> = texts.keys().cloned().collect();
         for root in &roots {
             for path in files::context_of(root) {
@@ -107,7 +107,7 @@ impl Project {
         for problem in &commands.problems {
             note(&problem.to_string());
         }
-        let first = paths.first().map(|first| located(first)).transpose()?;
+        let first = paths.first().map(|first| located(first, includes)).transpose()?;
         let manifest = first.and_then(|first| manifests.of(&first).cloned());
         let (settings, build, runner, inputs, runs) = manifest
             .map(|m| (m.settings, m.build, m.runner, m.inputs, m.runs))
@@ -188,10 +188,10 @@ struct Asked {
     incomplete: bool,
 }
 
-fn read_all(paths: &[PathBuf], here: Option<&Path>) -> Result<Asked, CliError> {
+fn read_all(paths: &[PathBuf], includes: &Includes, here: Option<&Path>) -> Result<Asked, CliError> {
     let mut asked = Asked::default();
     for given in paths {
-        let path = located(given)?;
+        let path = located(given, includes)?;
         if asked.texts.contains_key(&path) {
             // Named twice. Standard input can be read once only.
             continue;
@@ -280,11 +280,18 @@ pub fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The real path of what the user names. What comes in on standard input is taken to be a file in the current directory, so that what it
-/// includes is found there, and is shown as `-`.
-pub fn located(path: &Path) -> Result<PathBuf, CliError> {
-    if is_standard_input(path) {
-        return Ok(canonical(Path::new("."))?.join(path));
+/// The real path of what the user names. What comes in on standard input is the file that `--stdin-path` says, else it is taken to be a file
+/// in the current directory, so that what it includes is found there, and is shown as `-`.
+pub fn located(path: &Path, includes: &Includes) -> Result<PathBuf, CliError> {
+    if !is_standard_input(path) {
+        return canonical(path);
     }
-    canonical(path)
+    let Some(stands) = &includes.stdin_path else {
+        return Ok(canonical(Path::new("."))?.join(path));
+    };
+    let directory = stands.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = canonical(directory.unwrap_or(Path::new(".")))?;
+    let name = stands.file_name();
+    let name = name.ok_or_else(|| format!("--stdin-path names a file, and {} is none", stands.display()))?;
+    Ok(directory.join(name))
 }

@@ -98,7 +98,7 @@ pub fn run(args: &RewriteArgs, out: &mut dyn Write) -> CliResult {
         return Err(text.to_owned().into());
     }
     let mut project = Project::load(std::slice::from_ref(&args.file), &args.includes)?;
-    let path = located(&args.file)?;
+    let path = located(&args.file, &args.includes)?;
     let file = project
         .host
         .file(&path)
@@ -460,6 +460,7 @@ mod tests {
             std::fs::write(path.with_file_name("h.cuh"), header).map_err(|_| 99_usize)?;
         }
         let none = Includes {
+            stdin_path: None,
             include_dirs: Vec::new(),
         };
         let mut project = Project::load(std::slice::from_ref(&path), &none).map_err(|_| 99_usize)?;

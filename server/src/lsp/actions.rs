@@ -335,7 +335,8 @@ fn of_launch(
         .collect();
     let refuted = refuted(db, site.id.function);
     let is_refuted = |reasons: &[Reason]| reasons.iter().any(|r| refuted.contains(r));
-    // The best one, which the menu shows first. An editor may apply a preferred action without showing it, so what assumes something isn't.
+    // The best one, which the menu shows first. Preferred it is only where it takes nothing for granted: editors have keys that apply the
+    // preferred action without a menu, where nobody has read how many things the title says that it assumes.
     let preferred = verdicts
         .iter()
         .find(|(_, verdict)| match verdict {

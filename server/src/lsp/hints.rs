@@ -1,15 +1,21 @@
 //! Inlay hints: how uniform the arguments and the config of a launch are.
 
+use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::Operand;
-use gridfuse_analysis::facts::uniformity::Level;
+use gridfuse_analysis::facts::uniformity::{Level, uniformity};
+use gridfuse_analysis::hir::body;
+use gridfuse_analysis::hir::items::items;
 use tower_lsp_server::ls_types::{
-    InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind,
+    InlayHint, InlayHintLabel, InlayHintParams, InlayHintTooltip, MarkupContent, MarkupKind, Position,
 };
 
 use super::convert::path_of;
 use super::hover::operand;
 use super::state::Snapshot;
-use crate::launches::{LaunchSite, overlap, overlapping};
+use crate::collected::collectors;
+use crate::hints::Hints;
+use crate::launches::{LaunchSite, overlap, overlapping, place_in};
 
 /// The hints in a range of a document.
 pub fn inlay_hints(snapshot: &Snapshot, params: &InlayHintParams) -> Vec<InlayHint> {
@@ -22,7 +28,7 @@ pub fn inlay_hints(snapshot: &Snapshot, params: &InlayHintParams) -> Vec<InlayHi
         return Vec::new();
     };
     let range = snapshot.text_range(file, params.range);
-    let mut hints = Vec::new();
+    let mut hints = of_collected(snapshot, file, range, shown);
     for site in overlapping(&snapshot.db, file, range) {
         if !site.device_side() {
             continue;
@@ -41,26 +47,67 @@ pub fn inlay_hints(snapshot: &Snapshot, params: &InlayHintParams) -> Vec<InlayHi
     hints
 }
 
-fn hint(snapshot: &Snapshot, site: &LaunchSite<'_>, role: &operand::Role, operand: &Operand) -> Option<InlayHint> {
-    let label = match operand.uniformity.level {
-        // Mostly a literal: one sees it.
-        Level::Constant => return None,
-        Level::Grid => "⟨grid⟩",
-        Level::Block => "⟨block⟩",
-        Level::Warp => "⟨warp⟩",
-        Level::Varying => "⟨varies⟩",
-    };
-    Some(InlayHint {
-        position: snapshot.range(site.at(&snapshot.db, operand.span)).end,
+/// The hints of launches that a rewrite has collected.
+fn of_collected(snapshot: &Snapshot, file: SourceFile, range: TextRange, shown: Hints) -> Vec<InlayHint> {
+    let db = &snapshot.db;
+    let mut hints = Vec::new();
+    for function in &items(db, file).functions {
+        for launch in collectors(db, *function)
+            .iter()
+            .flat_map(|collector| &collector.launches)
+        {
+            if !overlap(place_in(db, *function, launch.span).range, range) {
+                continue;
+            }
+            let (config, arguments) = (
+                shown.config.then_some(&launch.config),
+                shown.arguments.then_some(&launch.arguments),
+            );
+            let levels = uniformity(db, *function);
+            for expr in config.into_iter().chain(arguments).flatten() {
+                let level = levels.exprs.get(expr).map_or(Level::Varying, |found| found.level);
+                let place = place_in(db, *function, body(db, *function).expr(*expr).span);
+                if let Some(label) = label(level).filter(|_| overlap(place.range, range)) {
+                    hints.push(plain(snapshot.range(place).end, label));
+                }
+            }
+        }
+    }
+    hints
+}
+
+/// What is shown behind a value; nothing behind a constant, as that is mostly a literal: one sees it.
+fn label(level: Level) -> Option<&'static str> {
+    match level {
+        Level::Constant => None,
+        Level::Grid => Some("⟨grid⟩"),
+        Level::Block => Some("⟨block⟩"),
+        Level::Warp => Some("⟨warp⟩"),
+        Level::Varying => Some("⟨varies⟩"),
+    }
+}
+
+fn plain(position: Position, label: &str) -> InlayHint {
+    InlayHint {
+        position,
         label: InlayHintLabel::String(label.to_string()),
         kind: None,
         text_edits: None,
+        tooltip: None,
+        padding_left: Some(false),
+        padding_right: Some(false),
+        data: None,
+    }
+}
+
+fn hint(snapshot: &Snapshot, site: &LaunchSite<'_>, role: &operand::Role, operand: &Operand) -> Option<InlayHint> {
+    let label = label(operand.uniformity.level)?;
+    let position = snapshot.range(site.at(&snapshot.db, operand.span)).end;
+    Some(InlayHint {
         tooltip: Some(InlayHintTooltip::MarkupContent(MarkupContent {
             kind: MarkupKind::Markdown,
             value: operand::markdown(snapshot, site, role, operand),
         })),
-        padding_left: Some(false),
-        padding_right: Some(false),
-        data: None,
+        ..plain(position, label)
     })
 }

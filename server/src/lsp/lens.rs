@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use gridfuse_analysis::base::db::SourceFile;
+use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::hir::items::{FunctionItem, items};
-use gridfuse_codeactions::api::rewrite::{Options, Verdict};
-use gridfuse_codeactions::handlers::of_launches;
+use gridfuse_codeactions::api::rewrite::{Offered, Options, Rewrite, Target, Verdict};
+use gridfuse_codeactions::handlers::{of_launches, of_places};
 use serde::{Deserialize, Serialize};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp_server::ls_types::{CodeLens, CodeLensParams, Command, Uri};
@@ -16,6 +17,7 @@ use super::convert::path_of;
 use super::measure;
 use super::measured;
 use super::state::Snapshot;
+use crate::collected;
 use crate::launches::{LaunchSite, by_function, place_in};
 
 /// What a lens needs to be resolved later.
@@ -41,6 +43,7 @@ pub fn code_lenses(snapshot: &Snapshot, params: &CodeLensParams) -> Vec<CodeLens
     let functions = items(db, file).functions.iter();
     functions
         .flat_map(|function| {
+            let collects = collected::count(db, *function) > 0;
             let launches = !launches_in(snapshot, *function).is_empty();
             let place = place_in(db, *function, function.signature(db).name_span);
             let lens = |measure: bool| {
@@ -56,17 +59,12 @@ pub fn code_lenses(snapshot: &Snapshot, params: &CodeLensParams) -> Vec<CodeLens
                     data: serde_json::to_value(data).ok(),
                 }
             };
-            let runs = snapshot.session.runs_measure && (launches || is_tuned(snapshot, *function));
-            let lenses = [launches.then(|| lens(false)), runs.then(|| lens(true))];
+            let told = launches || collects;
+            let runs = snapshot.session.runs_measure && told;
+            let lenses = [told.then(|| lens(false)), runs.then(|| lens(true))];
             lenses.into_iter().flatten()
         })
         .collect()
-}
-
-/// The function collects launches, and something is known of them: no launch stands in it any more.
-fn is_tuned(snapshot: &Snapshot, function: FunctionItem<'_>) -> bool {
-    let collects = function.text(&snapshot.db).contains("gridfuse::Aggregator<");
-    collects && !measured::of_function(snapshot, function).is_empty()
 }
 
 /// The launches that a kernel or device function makes.
@@ -107,11 +105,17 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
         return Ok(lens);
     }
     let sites = launches_in(snapshot, function);
-    let usable = usable_rewrites(snapshot, &sites);
-    let title = format!("{} · {}", count(sites.len(), "launch"), count(usable, "rewrite"));
+    let calls: Vec<FileRange> = collected::collectors(&snapshot.db, function)
+        .iter()
+        .flat_map(|collector| &collector.launches)
+        .map(|launch| place_in(&snapshot.db, function, launch.span))
+        .collect();
+    let usable = usable_rewrites(snapshot, &sites, &calls);
+    let title = titled_launches(sites.len(), calls.len(), count(usable, "rewrite"));
     let at = lens.range.start;
     lens.command = Some(if snapshot.session.shows_launches {
-        let places: Vec<_> = sites.iter().filter_map(|site| snapshot.location(site.place)).collect();
+        let places = sites.iter().map(|site| site.place).chain(calls);
+        let places: Vec<_> = places.filter_map(|place| snapshot.location(place)).collect();
         let arguments = [
             serde_json::to_value(&data.uri),
             serde_json::to_value(at),
@@ -128,6 +132,13 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
     Ok(lens)
 }
 
+/// The rewrites that can be applied to a collected launch.
+pub fn of_a_collected_launch(snapshot: &Snapshot, place: FileRange) -> Vec<&'static Rewrite> {
+    let everywhere = of_places().filter(|rewrite| rewrite.target == Target::Place(Offered::Everywhere));
+    let fits = |rewrite: &&'static Rewrite| rewrite.apply(&snapshot.db, place, &Options::default()).is_ok();
+    everywhere.filter(fits).collect()
+}
+
 /// A lens that says how many launches there are, while it isn't known what can be done with them.
 pub fn known(snapshot: &Snapshot, lens: CodeLens) -> CodeLens {
     let data = serde_json::from_value(lens.data.clone().unwrap_or_default());
@@ -136,10 +147,12 @@ pub fn known(snapshot: &Snapshot, lens: CodeLens) -> CodeLens {
         let file = snapshot
             .file(&path)
             .filter(|_| snapshot.version(&path) == data.version)?;
-        Some(launches_in(snapshot, function_named_at(snapshot, file, data.offset)?).len())
+        let function = function_named_at(snapshot, file, data.offset)?;
+        let sites = launches_in(snapshot, function).len();
+        Some((sites, collected::count(&snapshot.db, function)))
     });
     match launches {
-        Some(launches) => titled(lens, format!("{} · …", count(launches, "launch"))),
+        Some((sites, collected)) => titled(lens, titled_launches(sites, collected, "…".to_owned())),
         None => unknown(lens),
     }
 }
@@ -158,6 +171,16 @@ fn titled(mut lens: CodeLens, title: String) -> CodeLens {
     lens
 }
 
+/// `2 launches, 1 collected · 5 rewrites`
+fn titled_launches(sites: usize, collected: usize, rewrites: String) -> String {
+    let launches = match (sites, collected) {
+        (_, 0) => count(sites, "launch"),
+        (0, n) => count(n, "collected launch"),
+        (_, n) => format!("{}, {n} collected", count(sites + n, "launch")),
+    };
+    format!("{launches} · {rewrites}")
+}
+
 fn count(n: usize, one: &str) -> String {
     match n {
         0 => format!("no {one}"),
@@ -166,9 +189,12 @@ fn count(n: usize, one: &str) -> String {
     }
 }
 
-/// How many different rewrites can be applied to one of the launches at least.
-fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>]) -> usize {
+/// How many different rewrites can be applied to one of the launches at least, or to one of those that are collected.
+fn usable_rewrites(snapshot: &Snapshot, sites: &[LaunchSite<'_>], collected: &[FileRange]) -> usize {
     let mut usable = BTreeSet::new();
+    for place in collected {
+        usable.extend(of_a_collected_launch(snapshot, *place).iter().map(|rewrite| rewrite.id));
+    }
     for site in sites {
         for rewrite in of_launches() {
             let verdict = || rewrite.verdict(&snapshot.db, site.id, &Options::default());

@@ -4,7 +4,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use gridfuse_tests::{docs, examples, reach, screens, severities, workspace};
+use gridfuse_tests::{docs, examples, newcomers, reach, screens, severities, workspace};
 
 /// Make docs/diagnostics, docs/rewrites and docs/README.md from what `gridfuse list` says, and docs/screens.md and
 /// docs/examples from real runs, and the severities in editors/vscode/package.json
@@ -27,6 +27,7 @@ fn main() -> Result<ExitCode> {
     let mut pages = docs::pages(&report).map_err(anyhow::Error::msg)?;
     pages.insert(reach::NAME.to_owned(), reach::page().map_err(anyhow::Error::msg)?);
     pages.insert(screens::NAME.to_owned(), screens::page());
+    pages.insert(newcomers::NAME.to_owned(), newcomers::page(&newcomers::rows()));
     pages.extend(examples::pages(&examples::all()));
     let directory = workspace::root().join("docs");
     let differences = docs::differences(&directory, &pages).context("docs cannot be read")?;

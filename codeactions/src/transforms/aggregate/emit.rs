@@ -345,21 +345,27 @@ impl<'db> Plan<'_, 'db> {
         }
     }
 
+    /// What a group's kernel is for.
+    fn collects(&self, group: &Group<'_>, child: &Child<'db>) -> String {
+        let noun = self.strategy.granularity().noun();
+        let parent = self.first_parent(group).map_or("", Function::name);
+        format!("Runs grids of {} that a {noun} of {parent} launches", child.name)
+    }
+
+    /// The first kernel that comes to a launch of a group.
+    fn first_parent(&self, group: &Group<'_>) -> Option<&Function<'db>> {
+        let at = self.collection.cluster.site_of[group.launches.first()?.0];
+        let mut functions = self.collection.cluster.functions.iter().enumerate();
+        let reaching = functions.find(|(k, f)| f.is_kernel() && self.collection.cluster.reached_from(*k).contains(&at));
+        reaching.map(|(_, function)| function)
+    }
+
     /// The struct of a group's arguments that differ, and the kernel's head and parameters.
     fn kernel_head(&self, group: &Group<'_>, child: &Child<'db>, behind: &Behind) -> (String, String, Vec<String>) {
         let Some((split, site)) = group.split().zip(group.launches.first()) else {
             return Default::default();
         };
-        let at = self.collection.cluster.site_of[site.0];
-        let kernels = self
-            .collection
-            .cluster
-            .functions
-            .iter()
-            .enumerate()
-            .filter(|(_, f)| f.is_kernel());
-        let mut reaching = kernels.filter(|(k, _)| self.collection.cluster.reached_from(*k).contains(&at));
-        let parent = reaching.next().map_or("", |(_, f)| f.name());
+        let parent = self.first_parent(group).map_or("", Function::name);
         let batch = child.local("batch");
         let (record, noun) = (&group.record, self.strategy.granularity().noun());
         let template = child.template_line();
@@ -392,13 +398,17 @@ impl<'db> Plan<'_, 'db> {
                 fields.join("\n\t")
             )
         };
+        let constant = group.block.as_ref().map(|block| block.declaration(child));
+        let structure = format!("{}{structure}", constant.unwrap_or_default());
         let record_type = if depends {
             format!("{record}{}", child.template_args)
         } else {
             record.clone()
         };
         let block = self.collection.cluster.sites[site.0].facts.block.constant;
-        let batch_type = self.strategy.batch_type(&record_type, block, self.is_nested());
+        let batch_type = self
+            .strategy
+            .batch_type(&record_type, block, group.block.as_ref(), self.is_nested());
         let mut params = vec![format!("{batch_type} {batch}")];
         params.extend(split.uniform().map(|p| crate::edit::one_line::one_line(&p.param.decl)));
         let linkage = child.linkage();
@@ -479,15 +489,20 @@ impl<'db> Plan<'_, 'db> {
                     body.push_str(&format!("\t{}\n", line.replace('\n', "\n\t")));
                 }
             }
-            let (each, thread) = match group.threads {
-                Some(_) => ("for_each_thread", "uint3 threadIdx, "),
-                None => ("for_each_block", ""),
+            let mut parameters = vec!["uint3 blockIdx", "dim3 gridDim", "dim3 blockDim"];
+            let each = match group.threads {
+                Some(_) => "for_each_thread",
+                None => "for_each_block",
             };
-            body.push_str(&format!(
-                "\t{batch}.{each}([&]({thread}uint3 blockIdx, dim3 gridDim, dim3 blockDim, const {record_type}& {args}) {{\n{call}\n\t}});"
-            ));
+            if group.threads.is_some() {
+                parameters.insert(0, "uint3 threadIdx");
+            }
+            let own = format!("const {record_type}& {args}");
+            parameters.push(&own);
+            body.push_str(&behind.call_with_lambda(&format!("{batch}.{each}"), &[], &parameters, &call));
             let code = behind.function(&head, &params, &body);
-            behind.add(code);
+            let comment = behind.taken_back(&self.collects(group, child));
+            behind.add(format!("{comment}{code}"));
         }
         behind.finish(edit, child);
     }

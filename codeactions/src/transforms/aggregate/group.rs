@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::collect::Collection;
 use super::eligibility::is_linear_block;
+use super::shared_block::SharedBlock;
 use super::strategy::Strategy;
 use crate::api::refusal::Refusals;
 use crate::edit::lex;
@@ -33,6 +34,8 @@ pub struct Group<'a> {
     pub threads: Option<usize>,
     /// The function that runs a grid in the thread that launches it, where that may find no room.
     pub serial: Option<String>,
+    /// The constant for the block size, where that is a template argument, too.
+    pub block: Option<SharedBlock>,
 }
 
 impl Group<'_> {
@@ -93,6 +96,7 @@ pub fn groups<'a>(
             arena: None,
             threads: None,
             serial: None,
+            block: None,
         });
     }
     groups

@@ -8,6 +8,7 @@ use super::collect::Collection;
 use super::emit::{Plan, declare};
 use super::granularity::Granularity;
 use super::group::Group;
+use super::shared_block::SharedBlock;
 use super::strategy::Strategy;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
@@ -89,6 +90,13 @@ impl Strategy for InStream {
             let sites: Vec<&Site<'_>> = launches.map(|(index, _)| &collection.cluster.sites[*index]).collect();
             stream::warps_alone(&sites, child, split)
         });
+        let launches = group.launches.iter().map(|(index, _)| *index);
+        let sites: Vec<_> = launches
+            .map(|index| (index, &collection.cluster.sites[index]))
+            .collect();
+        // A variable may be that of several kernels, and can begin with the constant of one only.
+        let shared = SharedBlock::of(&sites, child, names);
+        group.block = shared.filter(|block| !several || !block.has_variables());
         let mut launches = group.launches.iter();
         if launches.any(|(site, _)| collection.launches_of_a_thread(*site).is_none()) {
             group.serial = Some(names.fresh(&format!("{}_serial", child.name)));
@@ -104,10 +112,11 @@ impl Strategy for InStream {
         stream::ends_with_barrier(child)
     }
 
-    fn batch_type(&self, record: &str, block: Option<[u64; 3]>, _nested: bool) -> String {
-        match block {
-            Some(block) => stream::batch(record, block),
-            None => format!("{BATCH}<{record}>"),
+    fn batch_type(&self, record: &str, block: Option<[u64; 3]>, shared: Option<&SharedBlock>, _nested: bool) -> String {
+        match (shared, block) {
+            (Some(shared), _) => format!("{}<{record}, {}>", stream::STREAM_BATCH, shared.name()),
+            (None, Some(block)) => stream::batch(record, block),
+            (None, None) => format!("{BATCH}<{record}>"),
         }
     }
 

@@ -11,6 +11,7 @@ mod granularity;
 mod group;
 mod host;
 mod in_stream;
+pub mod shared_block;
 mod strategy;
 
 use gridfuse_analysis::facts::launch::Launchers;
@@ -138,7 +139,13 @@ fn replace_launches<'db>(plan: &Plan<'_, 'db>, draft: &mut Draft<'db>) {
             let site = &cluster.sites[*index];
             let style = edit.style(site.file);
             let otherwise = plan.without_room(number, site, split, &style);
-            replace_launch(site, split, &group.aggregator, otherwise, edit);
+            let child = &plan.collection.children[group.child];
+            let block = group.block.as_ref().and_then(|block| block.at_launch(site, child));
+            replace_launch(site, split, block, &group.aggregator, otherwise, edit);
+        }
+        if let Some(block) = &group.block {
+            let child = &plan.collection.children[group.child];
+            block.name_in_variables(|index| &cluster.sites[index], child, edit);
         }
     }
     for (site, stream) in cluster.sites.iter().zip(&plan.collection.streams) {

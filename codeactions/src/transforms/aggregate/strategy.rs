@@ -10,6 +10,7 @@ use super::eligibility::children_with_kept_blocks;
 use super::emit::Plan;
 use super::granularity::Granularity;
 use super::group::Group;
+use super::shared_block::SharedBlock;
 use crate::api::refusal::Refusals;
 use crate::edit::builder::EditBuilder;
 use crate::edit::include::Header;
@@ -69,9 +70,15 @@ pub trait Strategy {
         false
     }
 
-    /// The type of the aggregated kernel's first parameter. `block`: of the launches, where that is constant; `nested`: some kernel that
-    /// an aggregator launches has aggregators of its own.
-    fn batch_type(&self, record: &str, _block: Option<[u64; 3]>, nested: bool) -> String {
+    /// The type of the aggregated kernel's first parameter. `block`: of the launches, where that is constant, and `shared`: the constant for
+    /// it; `nested`: some kernel that an aggregator launches has aggregators of its own.
+    fn batch_type(
+        &self,
+        record: &str,
+        _block: Option<[u64; 3]>,
+        _shared: Option<&SharedBlock>,
+        nested: bool,
+    ) -> String {
         let batch = if nested { NESTED_BATCH } else { BATCH };
         format!("{batch}<{record}>")
     }

@@ -336,8 +336,7 @@ impl Tail<'_, '_> {
             let list = file_style.list(behind.column(), &format!("{last}{}(", kernel.name), &all, ");");
             generated.push_str(&format!("{before}{newline}{list}\n\n"));
         }
-        generated.push_str(&function);
-        generated.push_str("\n\n");
+        generated.push_str(&format!("// What {} does after its wait.\n{function}\n\n", kernel.name));
         let indent = style::indent_at(&kernel.text, kernel.front() as usize).to_owned();
         let at = target::above_comment(wait.db, wait.file, kernel.front() as usize);
         let mut text = file_style.fit(&generated, &indent);

@@ -16,6 +16,7 @@ pub(super) const RUNTIME: Runtime = Runtime {
     variable: "iterations",
     runner: "Loop",
     without: "One iteration, which launches the next one by itself.",
+    purpose: "Runs the grids that follow each other of",
 };
 
 /// The whole edit.
@@ -41,7 +42,7 @@ pub fn write<'db>(iteration: &Iteration<'db>, header: &Header, draft: &mut Draft
     let plan = Plan::new(kernel, &split, &RUNTIME, bounds, names);
     header.include_in(db, edit, kernel.file);
     plan.generate(names, edit);
-    replace_launch(site, &split, &plan.launches, None, edit);
+    replace_launch(site, &split, None, &plan.launches, None, edit);
     let launch = if iteration.same_grid {
         "launch_loop"
     } else {

@@ -98,6 +98,8 @@ impl<'db> Writer<'_, 'db> {
             },
             style.fit(&list, &indent),
         );
+        let comment = format!("// The body of {}, for one of its iterations.\n", kernel.name);
+        edit.insert_directly(kernel.file, kernel.front(), &comment);
     }
 
     /// The launch of the next iteration.

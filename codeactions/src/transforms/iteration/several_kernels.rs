@@ -74,7 +74,7 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
     for (at, (iteration, split)) in cycle.kernels.iter().zip(&splits).enumerate() {
         let next = (at + 1) % cycle.kernels.len();
         let fields = writer.record.initialisers(next, split);
-        let block = writer.block(next);
+        let block = writer.block(next).map(|threads| threads.to_string());
         replace_launch_by(&iteration.site, split, &fields, block, &writer.launches, None, edit);
     }
     let launch = if head.same_grid {
@@ -302,6 +302,7 @@ impl<'db> Writer<'_, 'db> {
                     self.declaration(at, "{}", &behind).trim_start().to_owned(),
                 ],
                 unrestricted: true,
+                stays: true,
                 ..Collecting::default()
             };
             workers.push(outline::outline_collecting(
@@ -320,7 +321,9 @@ impl<'db> Writer<'_, 'db> {
         }
         if let Some((mut behind, kernel)) = behind_last {
             let code = self.kernel_that_stays(&workers, &behind);
-            behind.add(code);
+            let names: Vec<&str> = self.cycle.kernels.iter().map(|k| k.kernel.name.as_str()).collect();
+            let purpose = RUNTIME.purpose;
+            behind.add(format!("// {purpose} {}.\n{code}", names.join(" and ")));
             behind.finish(edit, kernel);
         }
     }
@@ -372,10 +375,11 @@ impl<'db> Writer<'_, 'db> {
             branches.push_str(if braced { "\n\t\t}" } else { "" });
         }
         let declaration = self.declaration(0, &memory, behind);
-        let body = format!(
-            "{declaration}\n\t{}.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim, const {}& {args}) {{\n{branches}\n\t}});",
-            self.launches, self.record.name
-        );
+        let own = format!("const {}& {args}", self.record.name);
+        let parameters = ["uint3 blockIdx", "dim3 gridDim", "dim3 blockDim", &own];
+        let each = format!("{}.for_each_block", self.launches);
+        let each = behind.call_with_lambda(&each, &[], &parameters, &branches);
+        let body = format!("{declaration}\n{each}");
         let (head, params) = self.head(&memory);
         behind.function(&head, &params, &body)
     }

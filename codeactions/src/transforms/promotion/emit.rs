@@ -163,6 +163,8 @@ impl Writer<'_, '_> {
         let name = entry.source(entry.launch.name_span);
         let template_args = instance::arguments(entry, &self.chain.kernel).unwrap_or_default();
         let grid = format!("gridfuse::chain_blocks<{name}{template_args}>({})", blocks.join(", "));
+        let before = entry.source(entry.facts.grid.operand.span).chars().count();
+        let wider = grid.chars().count().saturating_sub(before);
         edit.replace(entry.place(entry.facts.grid.operand.span), grid);
         if entry.launch.template_args.is_none() && !template_args.is_empty() {
             // As in the line's other half, which can't leave them to be deduced.
@@ -173,7 +175,8 @@ impl Writer<'_, '_> {
         let stream = entry.facts.stream_operand.as_ref().filter(|o| !literal(o.expr));
         let stream = stream.map_or(String::new(), |o| crate::edit::one_line::flat(entry.source(o.span)));
         let list = entry.launch.args_span.shift(entry.start);
-        target::append_item(edit, entry.file, list, &format!("gridfuse::chain_for({stream})"));
+        let arena = format!("gridfuse::chain_for({stream})");
+        target::append_items_to_wider(edit, entry.file, list, &[arena], wider);
     }
 
     /// The struct, and the head of the function that has the body now.
@@ -219,6 +222,8 @@ impl Writer<'_, '_> {
             },
             style.fit(&list, &indent),
         );
+        let comment = format!("// The body of {}, as one link of its chain.\n", kernel.name);
+        edit.insert_directly(kernel.file, kernel.front(), &comment);
     }
 
     /// The launch of the next link.

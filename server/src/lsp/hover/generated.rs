@@ -8,9 +8,11 @@ use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 use gridfuse_codeactions::runtime::HEADER;
 
+use super::super::lens::of_a_collected_launch;
 use super::super::markdown::{code, describe, fenced, link};
 use super::super::state::Snapshot;
 use super::{named_at, word};
+use crate::collected::collectors;
 use crate::launches::{function_at, place_in};
 
 /// The namespace of the runtime.
@@ -52,7 +54,10 @@ pub fn at(snapshot: &Snapshot, file: SourceFile, offset: u32) -> Option<(String,
             _ => name,
         };
         if let Some(text) = aggregator(snapshot, function, object) {
-            return Some((text, place));
+            let launch = (object != name)
+                .then(|| collected_launch(snapshot, function, offset))
+                .flatten();
+            return Some((launch.unwrap_or_default() + &text, place));
         }
     }
     if let Some((function, place)) = named_at(snapshot, file, offset) {
@@ -164,6 +169,31 @@ fn declaration<'t>(text: &'t str, name: &str) -> Option<(u32, &'t str)> {
         let declared = rest[..end].trim_end();
         (last_word(declared) == name).then_some((at as u32, declared))
     })
+}
+
+/// What a collected launch is, and what can be done with it.
+fn collected_launch(snapshot: &Snapshot, function: FunctionItem<'_>, offset: u32) -> Option<String> {
+    let db = &snapshot.db;
+    let found = collectors(db, function).into_iter().find_map(|collector| {
+        let mut places = collector
+            .launches
+            .iter()
+            .map(|launch| place_in(db, function, launch.span));
+        let place = places.find(|place| place.range.touches(offset))?;
+        Some((collector.answer(collector.child.name(db)), place))
+    });
+    let (answer, place) = found?;
+    let fitting = of_a_collected_launch(snapshot, place);
+    let titles: Vec<String> = fitting
+        .iter()
+        .map(|rewrite| format!("{} (`{}`)", rewrite.title, rewrite.id))
+        .collect();
+    let fit = match titles.as_slice() {
+        [] => "No rewrite fits.".to_owned(),
+        [one] => format!("1 rewrite fits: {one}."),
+        several => format!("{} rewrites fit: {}.", several.len(), several.join(", ")),
+    };
+    Some(format!("**A launch, {answer}.**\n\n{fit}\n\n---\n\n"))
 }
 
 fn aggregator(snapshot: &Snapshot, function: FunctionItem<'_>, name: &str) -> Option<String> {
@@ -287,9 +317,20 @@ fn knob(snapshot: &Snapshot, file: SourceFile, name: &str, value: &str) -> Optio
             .collect();
         links.join(", ")
     });
+    // A kernel that the host launches before anybody knows of what is made for one size of blocks.
+    let is_block = included_files(db, file).iter().any(|file| {
+        let text = file.text(db);
+        text.contains("gridfuse::StreamBatch<") && text.contains(&format!(", {name}> "))
+    });
+    let change = match is_block {
+        true => {
+            "The launches and what runs them share it, so that they change together; what the program computes from the block size, as the \
+             number of blocks, has to change with it."
+        }
+        false => "A number to tune: any positive one is right, the best depends on the data and the GPU.",
+    };
     Some(format!(
-        "**`{name}`** = {value}\n\n{comment}\n\nA number to tune: any positive one is right, the best depends on the data and the GPU. \
-         Used at {used}.\n"
+        "**`{name}`** = {value}\n\n{comment}\n\n{change} Used at {used}.\n"
     ))
 }
 

@@ -1,0 +1,148 @@
+//! The page of `docs/` that says how far a newcomer's program is from a faster one: six programs, what is found in each, what the menu of code
+//! actions has at the launch, and what the first entry changes. Taken from real runs.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::cli::{Directory, gridfuse};
+use crate::docs::NOTE;
+use crate::lsp_client::{Capabilities, Client, apply_workspace_edit};
+use crate::workspace;
+
+/// Name of the page.
+pub const NAME: &str = "newcomers.md";
+
+/// The programs, in the fixtures.
+const PROGRAMS: [(&str, &str); 6] = [
+    ("bfs.cu", "breadth-first search"),
+    ("quadtree.cu", "quadtree"),
+    ("mandelbrot.cu", "Mandelbrot set by Mariani and Silver"),
+    ("quicksort.cu", "quicksort with a wait"),
+    ("matrix.cu", "sparse matrix, launches in a loop"),
+    ("refine.cu", "adaptive refinement"),
+];
+
+/// What a newcomer finds in a program.
+pub struct Row {
+    /// The program.
+    pub file: &'static str,
+    /// What it does.
+    pub what: &'static str,
+    /// What `check` finds.
+    pub findings: BTreeSet<String>,
+    /// The title of the best action, as the menu has it.
+    pub best: String,
+    /// Its place in the menu, from 1.
+    pub position: usize,
+    /// Keys until the program has changed: to the launch, to the menu, through it.
+    pub keys: Vec<&'static str>,
+    /// Lines of the program that are gone or have become others.
+    pub changed: usize,
+    /// Lines that are new, or others than before.
+    pub added: usize,
+}
+
+/// Looks at one program.
+fn row(file: &'static str, what: &'static str) -> Row {
+    let root = Directory::new();
+    let text =
+        std::fs::read_to_string(workspace::root().join("tests/fixtures/newcomers").join(file)).expect("a program");
+    let path = root.write(file, text.as_bytes());
+    let report = gridfuse(root.path(), &["check", "--format", "json", file]).json();
+    let found = report["findings"].as_array().expect("findings").clone();
+    let findings = found.iter().map(|finding| finding["id"].as_str().unwrap().to_owned());
+    let findings: BTreeSet<String> = findings.collect();
+    // At the first finding, or at the first launch.
+    let mut client = Client::spawn(workspace::gridfuse_bin(), &["lsp"]);
+    client.initialize(Some(root.path()), &Capabilities::default());
+    client.open(&path, &text);
+    let diagnostics = client.diagnostics(&path);
+    let position_of = |found: &Value| {
+        client
+            .encoding()
+            .offset(&text, &found["range"]["start"])
+            .expect("a place")
+    };
+    let at = match diagnostics.first() {
+        Some(first) => position_of(first),
+        None => text.match_indices("<<<").map(|(at, _)| at).next().expect("a launch"),
+    };
+    let actions = client.code_actions(&path, at..at, &[], &[]);
+    let enabled: Vec<&Value> = actions.iter().filter(|action| action["disabled"].is_null()).collect();
+    let title = |action: &Value| action["title"].as_str().unwrap_or_default().to_owned();
+    let best = match findings.contains("device-sync") {
+        true => "Replace the wait for child grids",
+        false => "Optimize the launch",
+    };
+    let position = enabled.iter().position(|action| title(action).starts_with(best));
+    let position = position.unwrap_or_else(|| panic!("{file}: no `{best}` in {actions:#?}"));
+    let action = enabled[position].clone();
+    let resolved = client.resolve(&action);
+    apply_workspace_edit(root.path(), &resolved["edit"], client.encoding()).expect("an edit");
+    client.shutdown();
+    let text_after = std::fs::read_to_string(&path).expect("the program");
+    let mut keys = match diagnostics.is_empty() {
+        // By the search for a symbol, or a click on the lens.
+        true => vec!["a click on the lens"],
+        false => vec!["F8"],
+    };
+    keys.push("Ctrl+.");
+    keys.extend(std::iter::repeat_n("↓", position));
+    keys.push("Enter");
+    let (before, after): (Vec<&str>, Vec<&str>) = (text.lines().collect(), text_after.lines().collect());
+    let changed = before.iter().filter(|line| !after.contains(line)).count();
+    let added = after.iter().filter(|line| !before.contains(line)).count();
+    Row {
+        file,
+        what,
+        findings,
+        best: title(&action),
+        position: position + 1,
+        keys,
+        changed,
+        added,
+    }
+}
+
+/// Looks at all of them.
+pub fn rows() -> Vec<Row> {
+    PROGRAMS.iter().map(|(file, what)| row(file, what)).collect()
+}
+
+/// Makes the page.
+pub fn page(rows: &[Row]) -> String {
+    let mut page = format!(
+        "{NOTE}\n\n# Six programs of newcomers\n\nWhat somebody finds who opens one of these programs for the first time, taken from real runs: what \
+         `gridfuse check` finds, the best action and its place in the menu at the launch (or at what stops the program), the keys that \
+         apply it in Visual Studio Code, how many lines of the program don't stay, and how many come in their place. What an action takes for granted, the preview says before \
+         anything changes; `gridfuse revert` takes a rewrite back. An action that assumes something comes first in the menu and isn't \
+         *preferred*: editors have a key that applies what is preferred without a menu, where nobody has read the title.\n\n\
+         | program | findings | best action | place | keys | lines of before | lines of after |\n|---|---|---|---|---|---|---|\n"
+    );
+    for row in rows {
+        let findings: Vec<String> = row
+            .findings
+            .iter()
+            .map(|id| format!("[{id}](diagnostics/{id}.md)"))
+            .collect();
+        let findings = if findings.is_empty() {
+            "none".to_owned()
+        } else {
+            findings.join(", ")
+        };
+        page += &format!(
+            "| [{}](../tests/fixtures/newcomers/{}) | {findings} | {} | {} | {} | {} | {} |\n",
+            row.what,
+            row.file,
+            row.best,
+            row.position,
+            row.keys.join(", "),
+            row.changed,
+            row.added
+        );
+    }
+    page
+}
