@@ -5,13 +5,14 @@ use std::collections::{BTreeSet, HashSet};
 use crate::edit::lex::{self, TokenKind};
 use crate::emit::described::is_taken_back;
 
-/// Whether a text has the same tokens and comments as what a rewrite has made. In literals white space counts, in comments how long it is
-/// doesn't; nor does where lines end, but for directives. What `spelling` macros are given counts as it is spelled: see
+/// Whether a text, `a`, has the same tokens and comments as what a rewrite has made, `b`. In literals white space counts, in comments how
+/// long it is doesn't; nor does where lines end, but for directives. What `spelling` macros are given counts as it is spelled: see
 /// [`spelling_macros`]. What the rewrite's own comments say of its functions may be gone.
-pub fn same_code(text: &str, made: &str, spelling: &BTreeSet<String>) -> bool {
-    let comments = lex::comments(made).into_iter().map(|comment| comment.text(made));
+pub fn same_code(a: &str, b: &str, spelling: &BTreeSet<String>) -> bool {
+    let comments = lex::comments(b).into_iter().map(|comment| comment.text(b));
     let told: HashSet<&str> = comments.filter(|comment| is_taken_back(comment)).collect();
-    text == made || parts(text, spelling, &told).eq(parts(made, spelling, &told))
+    let parts = |text, spelling| parts(text, spelling, &told);
+    a == b || parts(a, spelling).eq(parts(b, spelling))
 }
 
 /// The macros of some texts that make a string of what they are given (`#define LEN(e) sizeof(#e)`), themselves or by others.
