@@ -1,13 +1,13 @@
 //! What macros declare outside of functions: `DEFINE_WRAP(int, 3)` makes an overload, `SPECIAL_FILL(int)` a specialisation of a kernel,
 //! `DEVICE_CONST(kBlock, 64)` a constant. No items are made of it; whoever asks for one of these names learns that there may be another.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::db::{Db, SourceFile};
 use crate::base::parse::masked;
 use crate::base::preprocess::expand::Expander;
 use crate::base::preprocess::token::{Lexeme, TokenKind, glues, lex};
-use crate::base::preprocess::{MacroItem, MacroState, Preprocessed, files_defining, preprocessed};
+use crate::base::preprocess::{MacroItem, MacroState, Preprocessed, preprocessed};
 use crate::base::skeleton::{Blank, skeleton};
 use crate::base::words::words;
 use crate::hir::items::Blanked;
@@ -35,15 +35,34 @@ pub(crate) fn made_items(db: &dyn Db, file: SourceFile) -> MadeItems {
     made_by(&code, &find)
 }
 
+/// The macros that are defined somewhere in a file, with the words of their texts. It changes less often than the file, so that what is
+/// visible in the files around it needn't be asked for at each edit.
+#[salsa::tracked(returns(ref))]
+fn defined_words(db: &dyn Db, file: SourceFile) -> BTreeMap<String, WordSet> {
+    let mut found = BTreeMap::new();
+    for (name, states) in &preprocessed(db, file).states {
+        let mut own = WordSet::default();
+        let mut is_defined = false;
+        for (_, state) in states {
+            if let MacroState::Defined(item) = state {
+                is_defined = true;
+                own.extend(words(&item.body).map(Word::new));
+            }
+        }
+        if is_defined {
+            found.insert(name.clone(), own);
+        }
+    }
+    found
+}
+
 /// What uses of macros declare that a file doesn't define itself, when `files` do, of which the file is one.
 pub(crate) fn made_by_includers(db: &dyn Db, files: &[SourceFile], loose: &[String]) -> Blanked {
     let mut found = Blanked::default();
     for used in loose {
         let name = words(used).next().unwrap_or("");
-        let mut defining = files_defining(db, name)
-            .iter()
-            .filter(|file| files.contains(file))
-            .peekable();
+        let defines = |file: &&SourceFile| defined_words(db, **file).contains_key(name);
+        let mut defining = files.iter().filter(defines).peekable();
         if defining.peek().is_none() {
             // A macro of a header that isn't found. Of what it is given, it may make anything.
             note_all(used, &mut found);
@@ -66,14 +85,10 @@ pub(crate) fn renamed_by_macros<'n>(
     names: impl Iterator<Item = &'n str>,
 ) -> WordSet {
     let mut found = WordSet::default();
+    let defined: Vec<&BTreeMap<String, WordSet>> = files.iter().map(|file| defined_words(db, *file)).collect();
     for name in names {
-        for file in files_defining(db, name).iter().filter(|file| files.contains(file)) {
-            let states = preprocessed(db, *file).states.get(name).into_iter().flatten();
-            for (_, state) in states {
-                if let MacroState::Defined(item) = state {
-                    found.extend(words(&item.body).map(Word::new));
-                }
-            }
+        for of_macro in defined.iter().filter_map(|defined| defined.get(name)) {
+            found.extend(of_macro);
         }
     }
     found

@@ -28,7 +28,6 @@ pub(crate) use specifiers_of_file::specifier_macros;
 pub(crate) use token::{Lexeme, TokenKind, lex};
 pub use walk::Preprocessed;
 pub(crate) use walk::branches;
-pub(crate) use walk::files_defining;
 pub(crate) use walk::gave_up;
 pub use walk::preprocessed;
 

@@ -251,11 +251,6 @@ fn defined_names(db: &dyn Db) -> BTreeMap<String, Vec<SourceFile>> {
     found
 }
 
-/// The files that define a name as a macro.
-pub(crate) fn files_defining<'db>(db: &'db dyn Db, name: &str) -> &'db [SourceFile] {
-    defined_names(db).get(name).map(Vec::as_slice).unwrap_or_default()
-}
-
 /// What all passes say about each branch. A pass that doesn't come by says nothing.
 fn agreed(count: usize, passes: &[&Walk<'_, '_>]) -> Vec<Branch> {
     (0..count)
