@@ -26,7 +26,7 @@ pub const COMMAND: &str =
     "cargo run -p gridfuse-tests --bin reach -- --record && cargo run -p gridfuse-tests --bin docs";
 
 /// Rewrites that say little about reach: a composition of others, and what costs nothing.
-const LITTLE: [&str; 2] = ["optimize", "fire-and-forget"];
+const LITTLE: [&str; 3] = ["optimize", "fire-and-forget", "skip-silent-stores"];
 
 /// What is offered for the launches of one half.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]

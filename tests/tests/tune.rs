@@ -146,7 +146,8 @@ fn the_best_is_written_and_tuned_again() {
                 "kChildThreshold = 16;",
                 "kChildCoarsening = 4;",
                 "gridfuse::PerGrid,",
-                "within a grid"
+                "within a grid",
+                "that a grid of parent launches"
             ]
             .iter()
             .any(|part| line.contains(part)),

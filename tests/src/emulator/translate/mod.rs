@@ -10,6 +10,7 @@ mod globals;
 mod include;
 mod kernels;
 mod launch;
+mod look;
 mod qualifiers;
 mod shared;
 mod splice;
@@ -76,7 +77,7 @@ pub struct Translation {
 
 /// Translates a program, file by file.
 pub fn separate(program: &Program) -> Result<Translation, Unsupported> {
-    let program = &splice::joined(program);
+    let program = &look::without(&splice::joined(program));
     let mut pass = Pass::new(program);
     let mut files = Vec::new();
     for path in program.files().keys() {
@@ -107,7 +108,7 @@ pub fn together(programs: &[&Program]) -> Result<Option<Translation>, Unsupporte
         let [unit] = program.units() else {
             return Ok(None);
         };
-        let program = &splice::joined(program);
+        let program = &look::without(&splice::joined(program));
         let mut pass = Pass::new(program);
         let mut inlined = Inlined {
             runtime,
