@@ -118,7 +118,7 @@ fn hover_on_a_launch_and_its_operands() {
     let first: Vec<&str> = text.lines().take(8).collect();
     assert!(first[0].starts_with("**launch of `expand`**"), "{text}");
     assert!(
-        first[2].contains(" rewrites fit; best: Optimize the launch (aggregate-"),
+        first[2].contains(" rewrites fit; best: Optimize the launch (skip-silent-stores, aggregate-"),
         "{text}"
     );
     assert!(
