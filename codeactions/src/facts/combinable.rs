@@ -41,17 +41,30 @@ pub fn has_some(db: &dyn Db, child: FunctionItem<'_>) -> bool {
 /// Refuses a child that says in which order others see what it writes: behind a thread's fence stands an atomic operation that another
 /// thread would do for it.
 pub fn refuse_order(db: &dyn Db, worker: FunctionItem<'_>, name: &str, refusals: &mut Refusals) {
+    refuse_fences(db, worker, name, "atomic operation", refusals);
+}
+
+/// Refuses a child with fences, or with what may be one: they order what a thread does before its own `operation`, which it may not do.
+pub(super) fn refuse_fences(
+    db: &dyn Db,
+    worker: FunctionItem<'_>,
+    name: &str,
+    operation: &str,
+    refusals: &mut Refusals,
+) {
     let effects = effects(db, worker);
-    for (list, what) in [
-        (
-            &effects.fences,
-            "has a fence, which orders what a thread writes before its own atomic operation",
-        ),
-        (&effects.unknown, "uses what may be a fence"),
-    ] {
-        if let Some(first) = list.first() {
-            refusals.add(format!("`{name}` {what}: {}", first.what), Some(first.place));
-        }
+    if let Some(first) = effects.fences.first() {
+        let text = format!(
+            "`{name}` has a fence, which orders what a thread writes before its own {operation}: {}",
+            first.what
+        );
+        refusals.add(text, Some(first.place));
+    }
+    if let Some(first) = effects.unknown.first() {
+        refusals.add(
+            format!("`{name}` uses what may be a fence: {}", first.what),
+            Some(first.place),
+        );
     }
     if let Some(asm) = effects.asm.first() {
         refusals.add(

@@ -13,7 +13,8 @@ use gridfuse_analysis::hir::visible::visible_names;
 use gridfuse_analysis::hir::walk::{all_stmts, parts};
 use gridfuse_analysis::hir::{BinOp, Body, ExprId, ExprKind, Literal, Name, StmtId, StmtKind, Type, UnOp, body};
 
-use crate::facts::combinable::{done_by_one, is_one_place, is_same_for_all, worker};
+use crate::api::refusal::Refusals;
+use crate::facts::combinable::{self, done_by_one, is_one_place, is_same_for_all, worker};
 use crate::facts::ctype;
 
 /// A store of one number to one place, by many threads.
@@ -27,19 +28,31 @@ pub struct Store {
     pub value: ExprId,
 }
 
-/// A child has such stores, so that there is something to gain.
+/// A child has such stores, and nothing speaks against a look, so that there is something to gain.
 pub fn has_some(db: &dyn Db, child: FunctionItem<'_>) -> bool {
-    !unguarded(db, worker(db, child)).is_empty()
+    let worker = worker(db, child);
+    let mut refusals = Refusals::default();
+    refuse_fences(db, worker, "", &mut refusals);
+    refusals.is_empty() && !unguarded(db, worker).is_empty()
+}
+
+/// Refuses a child that says in which order others see what it writes: they may expect behind the store what was written before it, and a
+/// look is none.
+pub fn refuse_fences(db: &dyn Db, worker: FunctionItem<'_>, name: &str, refusals: &mut Refusals) {
+    combinable::refuse_fences(db, worker, name, "store", refusals);
 }
 
 /// Those of a function in front of which nobody looks, in the order of the text.
 pub fn unguarded(db: &dyn Db, function: FunctionItem<'_>) -> Vec<Store> {
     let body = body(db, function);
-    let Some(root) = body.root else { return Vec::new() };
+    // Of a branch that isn't shown, an `else` may belong to what is.
+    let Some(root) = body.root.filter(|_| !body.cut) else {
+        return Vec::new();
+    };
     let stmts = all_stmts(&body, root);
     let mut left_alone: HashSet<StmtId> = stmts.iter().flat_map(|stmt| done_by_one(&body, *stmt)).collect();
     left_alone.extend(silent_stores(&body).iter().map(|silent| silent.store));
-    left_alone.extend(before_else(&body, &stmts));
+    left_alone.extend(no_place_for_an_if(&body, &stmts));
     let candidates = stmts.into_iter().filter(|stmt| !left_alone.contains(stmt));
     let mut found: Vec<Store> = candidates.filter_map(|stmt| store(db, function, &body, stmt)).collect();
     found.sort_by_key(|store| body.stmt(store.stmt).span.start);
@@ -133,17 +146,25 @@ impl Number<'_, '_> {
     }
 }
 
-/// Statements behind which an `else` would belong to an `if` that is put in front of them.
-fn before_else(body: &Body, stmts: &[StmtId]) -> HashSet<StmtId> {
+/// Statements in front of which no `if` can be put: those in the head of a loop or a branch, and those behind which an `else` would belong
+/// to it.
+fn no_place_for_an_if(body: &Body, stmts: &[StmtId]) -> HashSet<StmtId> {
     let mut around = HashMap::new();
     for stmt in stmts {
         around.extend(parts(body, *stmt).0.into_iter().map(|inner| (inner, *stmt)));
     }
-    let ends_before_else = |stmt: &StmtId| {
+    let is_none = |stmt: &StmtId| {
         let mut inner = *stmt;
         while let Some(outer) = around.get(&inner) {
             match &body.stmt(*outer).kind {
                 StmtKind::Block(_) => return false,
+                StmtKind::If { init: Some(head), .. }
+                | StmtKind::For { init: Some(head), .. }
+                | StmtKind::While { init: Some(head), .. }
+                    if *head == inner =>
+                {
+                    return true;
+                }
                 StmtKind::If {
                     then,
                     otherwise: Some(_),
@@ -154,5 +175,5 @@ fn before_else(body: &Body, stmts: &[StmtId]) -> HashSet<StmtId> {
         }
         false
     };
-    stmts.iter().copied().filter(ends_before_else).collect()
+    stmts.iter().copied().filter(is_none).collect()
 }

@@ -9,7 +9,7 @@ use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::emit::look_first::{comment, look};
 use crate::facts::combinable::worker;
-use crate::facts::silent_stores::unguarded;
+use crate::facts::silent_stores::{refuse_fences, unguarded};
 
 pub(super) const REWRITE: Rewrite = Rewrite {
     id: "skip-silent-stores",
@@ -35,6 +35,7 @@ The place has the same number afterwards, in whatever order threads come: what a
 ## Needs
 - A statement that stores a whole number to what a pointer parameter points to, both of which the child's arguments alone decide, and not by
   one thread of a block (`if (threadIdx.x == 0)`).
+- No fence (`__threadfence()`), nor anything that may be one: it orders what a thread writes before its own store.
 
 ## Before
 ```cuda
@@ -79,7 +80,9 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     draft.site.refuse_common(&mut draft.refusals);
     let child = draft.site.child(&mut draft.refusals);
     let child = draft.settle(child)?;
-    let Draft { site, edit, .. } = &mut draft;
+    let Draft {
+        site, edit, refusals, ..
+    } = &mut draft;
     let worker = worker(db, child);
     let (file, start) = (worker.file(db), worker.start(db));
     let found = unguarded(db, worker);
@@ -93,6 +96,8 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
             Some(FileRange { file, range: name }),
         ));
     }
+    refuse_fences(db, worker, site.child_name(), refusals);
+    refusals.check()?;
     for store in found {
         let stmt = gridfuse_analysis::hir::body(db, worker)
             .stmt(store.stmt)

@@ -115,11 +115,39 @@ fn others_are_left() {
         (PLAIN, "total = 1;"),
         (PLAIN, "*out += 1;"),
         (PLAIN, "int old = *out = 1;"),
+        // In the head of a loop or a branch.
+        (PLAIN, "for (*out = 1; i < count; i += 64) out[begin + i] = 2;"),
+        (PLAIN, "if (*out = 1; i < count) out[begin + i] = 2;"),
+        (PLAIN, "while (*out = 1) break;"),
+        // Of an `if` whose `else` may be compiled or not.
+        (
+            PLAIN,
+            "if (i < count) *out = 1;\n#ifdef SOMETIMES\n    else out[i] = 2;\n#endif",
+        ),
     ] {
         refuses(ID, &with(parameters, code), NONE);
     }
     let by_macro = with(PLAIN, "MARK(1);").replace("__device__ int total;", "#define MARK(n) *out = n");
     refuses(ID, &by_macro, NONE);
+}
+
+/// Others may expect behind the store what was written before it, and a look is none.
+#[test]
+fn fences_are_refused() {
+    for (code, why) in [
+        (
+            "if (i < count) { out[begin + i] = 1; __threadfence(); out[begin] = 1; }",
+            "`child` has a fence",
+        ),
+        (
+            "asm volatile(\"membar.gl;\" ::: \"memory\"); out[begin] = 1;",
+            "may be a fence",
+        ),
+        ("unseen(out); out[begin] = 1;", "uses what may be a fence"),
+    ] {
+        let text = with(PLAIN, code).replace("__device__ int total;", "__device__ void unseen(int*);");
+        refuses(ID, &text, why);
+    }
 }
 
 /// A look is no read: what others write it finds, or stores itself.

@@ -3,35 +3,23 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_analysis::facts::launch::{Child, Launchers, launches};
 use gridfuse_analysis::hir::body;
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::silent_store::silent_stores;
 
+use super::in_child;
 use super::layer::Peeled;
-use crate::api::rewrite::{Layer, Options};
-use crate::edit::builder::EditBuilder;
+use crate::api::rewrite::Layer;
 use crate::emit::look_first::comment_length;
 
 /// Takes it off the child of one of the launches that have it, counted from 0; `None` where there are fewer.
 pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, nth: usize) -> Option<Option<Peeled>> {
-    let own = launches(db, parent).iter().enumerate();
-    own.filter(|(_, facts)| facts.launchers != Launchers::Host)
-        .filter_map(|(index, facts)| {
-            let Child::Kernel(child) = facts.child else { return None };
-            let added = added(db, child);
-            (!added.is_empty()).then_some((added, index as u32))
-        })
-        .nth(nth)
-        .map(|(added, index)| layer(db, added, index))
+    in_child::peel(db, parent, nth, Layer::LookedFirst, added)
 }
 
 /// A function launches a kernel that has it.
 pub fn is_there<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> bool {
-    launches(db, parent).iter().any(|facts| {
-        facts.launchers != Launchers::Host
-            && matches!(facts.child, Child::Kernel(child) if !added(db, child).is_empty())
-    })
+    in_child::is_there(db, parent, added)
 }
 
 /// What was added to a function: in front of each store, and behind it.
@@ -53,18 +41,4 @@ fn added(db: &dyn Db, function: FunctionItem<'_>) -> Vec<FileRange> {
         ])
     });
     stores.flatten().collect()
-}
-
-fn layer(db: &dyn Db, added: Vec<FileRange>, index: u32) -> Option<Peeled> {
-    let mut edit = EditBuilder::new(db);
-    for place in added {
-        edit.replace(place, "");
-    }
-    Some(Peeled {
-        edits: vec![edit.finish().ok()?],
-        layer: Layer::LookedFirst,
-        options: Options::default(),
-        index,
-        function: None,
-    })
 }

@@ -3,6 +3,7 @@
 
 mod aggregated;
 mod coarsened;
+mod in_child;
 mod launched_again;
 mod layer;
 mod looked_first;

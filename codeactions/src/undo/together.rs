@@ -3,35 +3,23 @@
 use gridfuse_analysis::base::db::Db;
 use gridfuse_analysis::base::place::FileRange;
 use gridfuse_analysis::base::span::TextRange;
-use gridfuse_analysis::facts::launch::{Child, Launchers, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
 
+use super::in_child;
 use super::layer::Peeled;
 use super::text::place;
-use crate::api::rewrite::{Layer, Options};
-use crate::edit::builder::EditBuilder;
+use crate::api::rewrite::Layer;
 use crate::edit::lex;
 use crate::facts::combinable::NAMESPACE;
 
 /// Takes it off the child of one of the launches that have it, counted from 0; `None` where there are fewer.
 pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, nth: usize) -> Option<Option<Peeled>> {
-    let own = launches(db, parent).iter().enumerate();
-    own.filter(|(_, facts)| facts.launchers != Launchers::Host)
-        .filter_map(|(index, facts)| {
-            let Child::Kernel(child) = facts.child else { return None };
-            let calls = calls(db, child);
-            (!calls.is_empty()).then_some((calls, index as u32))
-        })
-        .nth(nth)
-        .map(|(calls, index)| layer(db, calls, index))
+    in_child::peel(db, parent, nth, Layer::Combined, calls)
 }
 
 /// A function launches a kernel that has it.
 pub fn is_there<'db>(db: &'db dyn Db, parent: FunctionItem<'db>) -> bool {
-    launches(db, parent).iter().any(|facts| {
-        facts.launchers != Launchers::Host
-            && matches!(facts.child, Child::Kernel(child) if !calls(db, child).is_empty())
-    })
+    in_child::is_there(db, parent, calls)
 }
 
 /// Where the namespace stands in front of a call in a function.
@@ -54,18 +42,4 @@ fn calls(db: &dyn Db, function: FunctionItem<'_>) -> Vec<FileRange> {
             range: TextRange::new(token.start as u32, (token.start + NAMESPACE.len()) as u32),
         })
         .collect()
-}
-
-fn layer(db: &dyn Db, calls: Vec<FileRange>, index: u32) -> Option<Peeled> {
-    let mut edit = EditBuilder::new(db);
-    for call in calls {
-        edit.replace(call, "");
-    }
-    Some(Peeled {
-        edits: vec![edit.finish().ok()?],
-        layer: Layer::Combined,
-        options: Options::default(),
-        index,
-        function: None,
-    })
 }

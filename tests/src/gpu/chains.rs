@@ -65,7 +65,8 @@ fn times_naive(results: &Results, variant: &str, input: &str) -> Option<f64> {
     Some(speed(results, variant, input)? / speed(results, NAIVE, MEASURE)?)
 }
 
-fn table(head: &[&str], numbers_from: usize, rows: &[Vec<String>]) -> String {
+/// A Markdown table; from the column `numbers_from` on it holds numbers.
+pub(in crate::gpu) fn table(head: &[&str], numbers_from: usize, rows: &[Vec<String>]) -> String {
     let mut text = format!("| {} |\n|", head.join(" | "));
     for column in 0..head.len() {
         text.push_str(if column < numbers_from { " --- |" } else { " ---: |" });

@@ -1,6 +1,7 @@
-//! Looks in front of stores: `if (*p != v) *p = v;` is what `*p = v;` does, in whatever order other threads write (see
-//! `gridfuse_analysis::hir::silent_store`), and other threads' stores of the same number are no race. So the look goes, and the store
-//! stays where it stands. One that isn't followed by just that store is left.
+//! Looks that `skip-silent-stores` has put in front of stores: `if (*p != v) *p = v;  // only what changes` is what `*p = v;` does, in
+//! whatever order other threads write (see `gridfuse_analysis::hir::silent_store`), and other threads' stores of the same number are no
+//! race. So the look goes, and the store stays where it stands. One that isn't followed by just that store is left, and so is what
+//! somebody has written.
 
 use crate::emulator::program::Program;
 
@@ -44,10 +45,11 @@ fn look(code: &str) -> Option<usize> {
     })?;
     let (place, value) = condition.get(..close)?.split_once(" != ")?;
     let store = condition.get(close + 1..)?.strip_prefix(' ')?;
-    let plain = ["\n", "\"", "//", "/*", "&&", "||", ",", "="]
-        .iter()
-        .all(|odd| !condition[..close].replace("!=", "").contains(odd));
-    (plain && store.starts_with(&format!("{place} = {value};"))).then_some("if (".len() + close + ") ".len())
+    let plain = ["\n", "\"", "//", "/*", "&&", "||", ",", "="];
+    let condition = format!("{place} {value}");
+    let behind = store.strip_prefix(&format!("{place} = {value};"))?;
+    let is_made = behind.starts_with("  // only what changes") || behind.starts_with(" /* only what changes */");
+    (is_made && !plain.iter().any(|odd| condition.contains(odd))).then_some("if (".len() + close + ") ".len())
 }
 
 #[cfg(test)]
@@ -56,13 +58,14 @@ mod tests {
 
     #[test]
     fn looks_go_and_all_else_stays_in_place() {
-        let text = "if (a) if (*p != v + 1) *p = v + 1;  // x\nif (q[f(1)] != 2) q[f(1)] = 2;";
+        let text = "if (a) if (*p != v + 1) *p = v + 1;  // only what changes\nif (q[f(1)] != 2) q[f(1)] = 2; /* only what changes */";
         let without = without_looks(text);
-        let expected = "if (a)                  *p = v + 1;  // x\n                  q[f(1)] = 2;";
+        let expected = "if (a)                  *p = v + 1;  // only what changes\n                  q[f(1)] = 2; /* only what changes */";
         assert_eq!(without.as_deref(), Some(expected));
         for other in [
-            "if (*p != v) *p = w;",
-            "if (*p != v) *q = v;",
+            "if (*p != v) *p = v;",
+            "if (*p != v) *p = w;  // only what changes",
+            "if (*p != v) *q = v;  // only what changes",
             "if (*p != v) { *p = v; }",
             "if (*p == v) *p = v;",
             "if (*p != v && x) *p = v && x;",

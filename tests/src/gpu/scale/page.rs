@@ -1,11 +1,12 @@
 //! `docs/scale.md` and its plots, made from the record of `gpu-scale`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use anyhow::Result;
 
-use super::record::{Scale, Status};
+use super::record::{Run, Scale, Status};
+use crate::gpu::chains::table;
 use crate::gpu::tables::milliseconds;
 use crate::lsp_bench::plot::{self, Line};
 
@@ -107,50 +108,53 @@ fn shown_size(vertices: u64) -> String {
     }
 }
 
-fn row(text: &mut String, cells: &[String]) {
-    let _ = writeln!(text, "| {} |", cells.join(" | "));
+/// A table with a column for each size.
+fn by_size(first: &str, sizes: &[u64], rows: &[(String, BTreeMap<u64, String>)]) -> String {
+    let head: Vec<String> = sizes.iter().map(|size| shown_size(*size)).collect();
+    let head: Vec<&str> = [first].into_iter().chain(head.iter().map(String::as_str)).collect();
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|(name, cells)| {
+            let cells = sizes
+                .iter()
+                .map(|size| cells.get(size).cloned().unwrap_or_else(|| "–".to_owned()));
+            [name.clone()].into_iter().chain(cells).collect()
+        })
+        .collect();
+    table(&head, 1, &rows) + "\n"
 }
 
-fn head(text: &mut String, cells: &[String], numbers_from: usize) {
-    row(text, cells);
-    let rules: Vec<&str> = (0..cells.len())
-        .map(|i| if i < numbers_from { "---" } else { "---:" })
-        .collect();
-    let _ = writeln!(text, "| {} |", rules.join(" | "));
+/// All sizes that rows have, in order.
+fn all_sizes<T>(rows: &[(String, BTreeMap<u64, T>)]) -> Vec<u64> {
+    let all: BTreeSet<u64> = rows.iter().flat_map(|(_, cells)| cells.keys().copied()).collect();
+    all.into_iter().collect()
 }
 
 /// The variants of one program on one input, by size.
 fn times(scale: &Scale, program: &str, input: &str) -> String {
-    let sizes = sizes(scale, program, input);
-    let mut text = String::new();
-    let first = format!("{program}, {input}");
-    let cells: Vec<String> = [first]
-        .into_iter()
-        .chain(sizes.iter().map(|size| shown_size(*size)))
-        .collect();
-    head(&mut text, &cells, 1);
     let runs = || {
         scale
             .runs
             .iter()
             .filter(|run| run.program == program && run.input == input)
     };
-    for variant in unique(runs().map(|run| run.variant.clone())) {
-        let cells = sizes.iter().map(|size| {
-            let run = runs().find(|run| run.vertices == *size && run.variant == variant);
-            match run.map(|run| (run.status, run.time_ms)) {
-                Some((Status::Pass, Some(time))) => milliseconds(time),
-                Some((Status::Pass | Status::Failed, _)) => "failed".to_owned(),
-                Some((Status::Wrong, _)) => "wrong".to_owned(),
-                Some((Status::Timeout, _)) => "not in time".to_owned(),
-                None => "–".to_owned(),
-            }
-        });
-        let cells: Vec<String> = [variant.clone()].into_iter().chain(cells).collect();
-        row(&mut text, &cells);
-    }
-    text.push('\n');
-    text
+    let shown = |run: &Run| match (run.status, run.time_ms) {
+        (Status::Pass, Some(time)) => milliseconds(time),
+        (Status::Pass | Status::Failed, _) => "failed".to_owned(),
+        (Status::Wrong, _) => "wrong".to_owned(),
+        (Status::Timeout, _) => "not in time".to_owned(),
+    };
+    let rows: Vec<_> = unique(runs().map(|run| run.variant.clone()))
+        .into_iter()
+        .map(|variant| {
+            let cells = runs()
+                .filter(|run| run.variant == variant)
+                .map(|run| (run.vertices, shown(run)));
+            let cells = cells.collect();
+            (variant, cells)
+        })
+        .collect();
+    by_size(&format!("{program}, {input}"), &sizes(scale, program, input), &rows)
 }
 
 /// How many times the time of a peer `optimize` takes.
@@ -159,17 +163,17 @@ fn against(scale: &Scale, peer: &str, title: &str) -> String {
     let mut rows: Vec<(String, BTreeMap<u64, f64>)> = Vec::new();
     for program in programs(scale) {
         for input in inputs(scale, &program) {
-            let mut by_size = BTreeMap::new();
+            let mut ratio_by_size = BTreeMap::new();
             for size in sizes(scale, &program, &input) {
                 let time = |variant: &str| scale.time(&program, &input, size, variant);
                 let Some((ours, theirs)) = time("optimize").zip(time(peer)) else {
                     continue;
                 };
                 ratios.push((ours / theirs, format!("{program}, {input}, {}", shown_size(size))));
-                by_size.insert(size, ours / theirs);
+                ratio_by_size.insert(size, ours / theirs);
             }
-            if !by_size.is_empty() {
-                rows.push((format!("{program}, {input}"), by_size));
+            if !ratio_by_size.is_empty() {
+                rows.push((format!("{program}, {input}"), ratio_by_size));
             }
         }
     }
@@ -177,29 +181,24 @@ fn against(scale: &Scale, peer: &str, title: &str) -> String {
         return String::new();
     };
     let mean = (ratios.iter().map(|(ratio, _)| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
-    let mut text = format!(
+    let text = format!(
         "{title}\n\n**`optimize` takes {mean:.2} times as long as `{peer}`** (geometric mean of {}); at most {worst:.2} times ({place}).\n\n",
         ratios.len()
     );
-    let all: Vec<u64> = {
-        let mut all = unique(rows.iter().flat_map(|(_, by_size)| by_size.keys().copied()));
-        all.sort_unstable();
-        all
-    };
-    let cells: Vec<String> = [format!("optimize ÷ {peer}")]
+    let sizes = all_sizes(&rows);
+    let rows: Vec<_> = rows
         .into_iter()
-        .chain(all.iter().map(|s| shown_size(*s)))
+        .map(|(name, ratios)| {
+            (
+                name,
+                ratios
+                    .into_iter()
+                    .map(|(size, ratio)| (size, format!("{ratio:.2}")))
+                    .collect(),
+            )
+        })
         .collect();
-    head(&mut text, &cells, 1);
-    for (name, by_size) in rows {
-        let cells = all
-            .iter()
-            .map(|size| by_size.get(size).map_or("–".to_owned(), |ratio| format!("{ratio:.2}")));
-        let cells: Vec<String> = [name].into_iter().chain(cells).collect();
-        row(&mut text, &cells);
-    }
-    text.push('\n');
-    text
+    text + &by_size(&format!("optimize ÷ {peer}"), &sizes, &rows)
 }
 
 /// Where the plain loop is faster, by more than 5 % and 5 µs.
@@ -254,36 +253,33 @@ fn growth(scale: &Scale) -> String {
             let runs = scale.runs.iter().filter(|run| {
                 run.program == program && run.input == input && run.variant == "optimize" && run.status == Status::Pass
             });
-            let by_size: BTreeMap<u64, f64> = runs
+            let times: BTreeMap<u64, f64> = runs
                 .filter_map(|run| Some((run.vertices, run.time_ms? * 1e6 / run.edges? as f64)))
                 .collect();
-            if by_size.len() > 1 {
-                rows.push((format!("{program}, {input}"), by_size));
+            if times.len() > 1 {
+                rows.push((format!("{program}, {input}"), times));
             }
         }
     }
     if rows.is_empty() {
         return String::new();
     }
-    let mut all = unique(rows.iter().flat_map(|(_, by_size)| by_size.keys().copied()));
-    all.sort_unstable();
-    let mut text =
-        "## Growth\n\nThe time of `optimize` for an edge of the graph, in ns: it falls while the GPU isn't full.\n\n"
-            .to_owned();
-    let cells: Vec<String> = ["ns for an edge".to_owned()]
+    let sizes = all_sizes(&rows);
+    let rows: Vec<_> = rows
         .into_iter()
-        .chain(all.iter().map(|s| shown_size(*s)))
+        .map(|(name, times)| {
+            (
+                name,
+                times
+                    .into_iter()
+                    .map(|(size, time)| (size, milliseconds(time)))
+                    .collect(),
+            )
+        })
         .collect();
-    head(&mut text, &cells, 1);
-    for (name, by_size) in rows {
-        let cells = all
-            .iter()
-            .map(|size| by_size.get(size).map_or("–".to_owned(), |time| milliseconds(*time)));
-        let cells: Vec<String> = [name].into_iter().chain(cells).collect();
-        row(&mut text, &cells);
-    }
-    text.push('\n');
-    text
+    "## Growth\n\nThe time of `optimize` for an edge of the graph, in ns: it falls while the GPU isn't full.\n\n"
+        .to_owned()
+        + &by_size("ns for an edge", &sizes, &rows)
 }
 
 /// The plot of a program: what `optimize` and the best peer take, for each input.
@@ -336,7 +332,7 @@ fn drawn(scale: &Scale, program: &str) -> Result<Option<(String, String)>> {
 mod tests {
     use super::*;
     use crate::gpu::machine::Machine;
-    use crate::gpu::scale::record::{Run, SCHEMA};
+    use crate::gpu::scale::record::SCHEMA;
 
     fn run(vertices: u64, variant: &str, time: f64) -> Run {
         Run {
