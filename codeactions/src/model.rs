@@ -127,9 +127,10 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
     if launches_at(site, false) <= MOST_LAUNCHES {
         advice.best.clone_from(&advice.steps);
         advice.best.push(Proposal {
-            ids: vec!["aggregate-grid-stream"],
-            option: None,
-            why: "a grid that the host launches right after the parent begins sooner than one that the device launches"
+            ids: vec!["reuse-threads", "aggregate-grid-stream"],
+            option: Some(("assignment", "grid".to_owned())),
+            why: "small child grids run in the parent's threads, and a grid that the host launches right after it begins sooner than one that \
+                  the device launches"
                 .to_owned(),
         });
         let why = "what runs the child grids is launched anyway";

@@ -10,9 +10,17 @@ use gridfuse_analysis::hir::{ExprId, ExprKind, body};
 /// How a declaration of a collector begins.
 const AGGREGATOR: &str = "gridfuse::Aggregator<";
 
+/// How a declaration of what leaves launches to the kernel's own threads begins.
+const THREAD_REUSE: &str = "gridfuse::ThreadReuse<";
+
+/// The same where a grid may follow the kernel.
+const THREAD_REUSE_IN_STREAM: &str = "gridfuse::ThreadReuseInStream<";
+
 /// How declarations of what takes launches begin, and what rewrites call the kernel that runs these: by the name of the one that was launched.
-const COLLECTORS: [(&str, &str); 3] = [
+const COLLECTORS: [(&str, &str); 5] = [
     (AGGREGATOR, "_aggregated"),
+    (THREAD_REUSE_IN_STREAM, "_aggregated"),
+    (THREAD_REUSE, "_args"),
     ("gridfuse::Loop<", "_loop"),
     ("gridfuse::Recursion<", "_flattened"),
 ];
@@ -23,6 +31,9 @@ const STARTERS: [&str; 3] = [
     "gridfuse::launch_growing_loop<",
     "gridfuse::launch_recursion<",
 ];
+
+/// What stands for the granularity of launches that are left to the kernel's own threads, and to a grid that may follow.
+const IN_PARENT: &str = "ThreadReuseInStream";
 
 /// A collector that a function declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,13 +68,21 @@ impl Collector<'_> {
             "PerWarp" => Some("warp"),
             "PerBlock" => Some("block"),
             "PerMultiBlock" => Some("group of blocks"),
+            "ByWarp" => Some("warp"),
+            "ByBlock" | "BySize" => Some("block"),
             _ => Some("grid"),
         }
+    }
+
+    /// Its launches run in the threads of the kernel that has it.
+    fn is_in_parent(&self) -> bool {
+        self.granularity.starts_with("By") || self.granularity == IN_PARENT
     }
 
     /// How its launches run, for a label: `collected per block`.
     pub fn label(&self) -> String {
         match self.group() {
+            _ if self.is_in_parent() => "in the parent's threads".to_owned(),
             Some(group) => format!("collected per {group}"),
             None => "in the same grid".to_owned(),
         }
@@ -72,6 +91,11 @@ impl Collector<'_> {
     /// How its launches run, as a sentence.
     pub fn answer(&self, child: &str) -> String {
         match self.group() {
+            _ if self.is_in_parent() => {
+                format!(
+                    "the parent's threads run the grids of `{child}` that are launched here, when they are through with its body"
+                )
+            }
             Some(group) => {
                 format!("collected per {group}: one grid runs all grids of `{child}` that a {group} launches here")
             }
@@ -125,7 +149,8 @@ pub fn collectors<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Coll
         let close = closing(rest)?;
         let arguments = &rest[..close];
         let (granularity, kernel) = match start {
-            AGGREGATOR => split_first(arguments)?,
+            AGGREGATOR | THREAD_REUSE => split_first(arguments)?,
+            THREAD_REUSE_IN_STREAM => (IN_PARENT, arguments),
             _ => ("", arguments),
         };
         // A function that a kernel's body has moved to takes the kernel's collector by reference.
@@ -133,7 +158,7 @@ pub fn collectors<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Coll
         let name = &name[..name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?];
         // What is only mentioned in a comment or a string is no variable.
         body.bindings.iter().any(|binding| binding.name == name).then_some(())?;
-        let kernel = kernel.split('<').next()?.trim();
+        let kernel = kernel.split(['<', ',']).next()?.trim();
         let child = child_of(db, function, kernel, suffix)?;
         let launches = body.exprs.iter().filter_map(|expr| {
             let ExprKind::Call { callee, args, .. } = &expr.kind else {

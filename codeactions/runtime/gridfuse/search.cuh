@@ -46,7 +46,8 @@ __device__ __forceinline__ Place find(const unsigned* first, unsigned count, uns
 }
 
 /// How many of `count` ascending numbers are no greater than `value`.
-__device__ __forceinline__ unsigned not_above(const unsigned* numbers, unsigned count, unsigned value) {
+template <class T>
+__device__ __forceinline__ unsigned not_above(const T* numbers, unsigned count, T value) {
     unsigned low = 0;
     while (count > 0) {
         const unsigned half = count / 2;

@@ -24,9 +24,11 @@
 #define GRIDFUSE_STREAM_CUH
 
 #include "arguments.cuh"
+#include "child_threads.cuh"
 #include "direct_launches.cuh"
 #include "granularity.cuh"
 #include "grid.cuh"
+#include "lately.cuh"
 #include "memory.cuh"
 #include "memory_order.cuh"
 #include "occupancy.cuh"
@@ -65,21 +67,19 @@ __device__ __forceinline__ void count_full(bool is_first) {
 constexpr unsigned kSegments = 32;
 constexpr unsigned kSegmentBlocks = 32;
 
+// So many threads of children are worth a grid that follows, for which the parent's blocks would take about as long (an H100, docs/scale.md).
+constexpr unsigned kMuch = 2048;
+
 /// What the launches of a segment have come to.
 struct alignas(kStateStride) StreamState {
     unsigned long long cursor;   // as State::cursor, with threads in place of blocks where these are known
     unsigned taken;              // of the first segment: tiles that blocks behind the parent have taken besides their first ones
+    unsigned told;               // of the first segment: the last launch that has told the host that there is much
 };
 
 // Where threads of children are dealt out, one by one, a block has at most so many threads, and takes so many for each of them at a time.
 constexpr unsigned kFollowerThreads = 256;
 constexpr unsigned kMostEach = 4;
-
-/// Whether the arguments of a launch say how many of its threads do something.
-template <class Args, class = void>
-inline constexpr bool kKnowsThreads = false;
-template <class Args>
-inline constexpr bool kKnowsThreads<Args, std::void_t<decltype(std::declval<const Args&>().threads())>> = true;
 
 // Records are moved by words of 16 bytes.
 template <class Args>
@@ -134,12 +134,29 @@ class StreamArena {
 public:
     StreamArena() = default;
 
+    /// Whether a grid follows that runs what is written down.
+    __device__ __forceinline__ bool is_followed() const { return memory_ != nullptr; }
+
+    /// Whether the parent has more threads than the GPU runs at a time.
+    __device__ __forceinline__ bool is_large() const { return large_; }
+
+    /// Tells the host that the parent's threads have launched much.
+    __device__ __forceinline__ void tell() const {
+        if (told_ != nullptr) *static_cast<volatile unsigned*>(told_) = number_;
+    }
+
+    /// The same where a grid follows: most of the threads that come here find that somebody has told.
+    __device__ __forceinline__ void tell_once() const {
+        detail::StreamState& first = state(turn_, 0);
+        if (detail::load_relaxed(first.told) != number_ && atomicExch(&first.told, number_) != number_) tell();
+    }
+
 private:
     template <class Args, unsigned X, unsigned Y, unsigned Z>
     friend class StreamBatch;
     template <class Granularity, auto Kernel, int Site>
     friend class Aggregator;
-    template <auto Kernel, unsigned Launches, class Function>
+    template <auto Kernel, unsigned Launches, bool AtNeed, class Function>
     friend class Follower;
 
     __device__ __forceinline__ detail::StreamState& state(unsigned turn, unsigned segment) const {
@@ -165,6 +182,9 @@ private:
     unsigned capacity_ = 0;   // launches of a segment; its first() has one more place
     unsigned segments_ = 1;   // a power of two
     unsigned turn_ = 0;       // which states are this launch's
+    unsigned number_ = 0;     // of this launch, for Lately
+    unsigned* told_ = nullptr;
+    bool large_ = false;
 };
 
 /// What an aggregated child kernel runs that the host launches behind the parent: launches with arguments of type `Args` and blocks
@@ -246,7 +266,7 @@ public:
     }
 
 private:
-    template <auto Kernel, unsigned Launches, class Function>
+    template <auto Kernel, unsigned Launches, bool AtNeed, class Function>
     friend class Follower;
 
     explicit StreamBatch(const StreamArena& arena) : arena_(arena) {}
@@ -405,10 +425,7 @@ private:
     __device__ __forceinline__ static unsigned long long parts(dim3 grid, const Args& args) {
         const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;
         if constexpr (detail::kKnowsThreads<Args>) {
-            const auto threads = args.threads();
-            const unsigned long long wanted = threads > 0 ? static_cast<unsigned long long>(threads) : 0, all = blocks * Child::kX;
-            // Of more threads than that some may have a number that is a negative int.
-            return all <= INT_MAX && wanted < all ? wanted : all;
+            return detail::threads_with_work(blocks * Child::kX, args);
         } else {
             (void)args;
             return blocks;
@@ -457,10 +474,10 @@ private:
 
 /// Owns the memory of a StreamArena for one launch of a parent in a stream, and launches the grid behind it: when destroyed. See
 /// followed_by.
-template <auto Kernel, unsigned Launches, class Function = decltype(Kernel)>
+template <auto Kernel, unsigned Launches, bool AtNeed = false, class Function = decltype(Kernel)>
 class Follower;
-template <auto Kernel, unsigned Launches, class Args, unsigned X, unsigned Y, unsigned Z, class... Uniform>
-class Follower<Kernel, Launches, void (*)(StreamBatch<Args, X, Y, Z>, Uniform...)> {
+template <auto Kernel, unsigned Launches, bool AtNeed, class Args, unsigned X, unsigned Y, unsigned Z, class... Uniform>
+class Follower<Kernel, Launches, AtNeed, void (*)(StreamBatch<Args, X, Y, Z>, Uniform...)> {
     using Batch = StreamBatch<Args, X, Y, Z>;
 
 public:
@@ -469,6 +486,9 @@ public:
         : memory_(detail::KeptMemory::of_followers()), stream_(stream), uniform_(uniform...) {
         if (!detail::valid_grid(grid) || !detail::valid_block(block)) return;   // CUDA refuses the parent
         const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
+        if constexpr (AtNeed) {
+            if (!is_needed(blocks * block.x * block.y * block.z)) return;
+        }
         const unsigned each = block.x * block.y * block.z * (Launches != kNotKnown ? Launches : detail::kRoomEach);
         if (detail::kKnowsThreads<Args>) {
             while (arena_.segments_ < detail::kSegments && blocks / arena_.segments_ >= 2 * detail::kSegmentBlocks) arena_.segments_ *= 2;
@@ -506,6 +526,19 @@ public:
     operator StreamArena() const { return arena_; }
 
 private:
+    // Whether there may be much to run behind a parent of so many threads. A graph runs more often than it is made.
+    bool is_needed(unsigned long long threads) {
+        static detail::Lately lately;
+        arena_.number_ = lately.next();
+        arena_.told_ = lately.told();
+        cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+        const bool known = cudaStreamIsCapturing(stream_, &capturing) == cudaSuccess && capturing == cudaStreamCaptureStatusNone;
+        if (known && !detail::Lately::is_soon(arena_.number_, arena_.told_)) return false;
+        const Resident resident = this->resident();
+        arena_.large_ = threads > 1ull * resident.blocks * resident.threads;
+        return true;
+    }
+
     // As many blocks as can be resident, whatever there will be to do: they loop. Where threads are dealt out one by one, the child's
     // blocks don't matter, and small ones would leave a multiprocessor half empty; but the kernel may have launch bounds.
     struct Resident {
@@ -515,7 +548,8 @@ private:
         constexpr int devices = 64;
         static std::atomic<unsigned> known[devices];   // both: a block has at most 1024 threads
         constexpr unsigned bits = 11, mask = (1u << bits) - 1;
-        const int device = memory_.device();
+        int device = devices;
+        if (cudaGetDevice(&device) != cudaSuccess) device = devices;
         const unsigned there = device < devices ? known[device].load(std::memory_order_relaxed) : 0;
         if (there != 0) return {there >> bits, there & mask};
         unsigned threads = X;
@@ -549,6 +583,11 @@ private:
 /// must not come between parent and children.
 template <auto Kernel, unsigned Launches = 1>
 using followed_by = Follower<Kernel, Launches>;
+
+/// The same for a parent whose ThreadReuseInStream runs by itself what isn't written down: the grid follows the first launches of the parent
+/// in a program, and those that come shortly after one that had much to run.
+template <auto Kernel, unsigned Launches = 1>
+using followed_at_need = Follower<Kernel, Launches, true>;
 
 }   // inline namespace v2
 }   // namespace gridfuse

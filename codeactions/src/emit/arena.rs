@@ -51,6 +51,64 @@ impl<'db> Parent<'db> {
         effects: &Effects,
         refusals: &mut Refusals,
     ) -> Parent<'db> {
+        Parent::refuse_definition(function, effects, refusals);
+        let db = function.db;
+        let parent = function.item;
+        let name = function.name();
+        let at_name = Some(function.name_place());
+        // The runtime header has locals of many names, and knows no kernel of the user's.
+        let of_user = |m: &FileRange| !is_header(db, m.file);
+        for mention in other_mentions(db, parent).into_iter().filter(of_user).take(3) {
+            refusals.add(
+                format!("`{name}` is mentioned where it isn't launched, so it may be called in ways that aren't seen"),
+                Some(mention),
+            );
+        }
+        let mut found = Parent::launched_as_it_is(cluster, function);
+        for host in &found.launches {
+            refuse_host_launch(host, parent, name, &function.body, refusals);
+        }
+        let other_way = |f: &Function<'_>| f.batch().is_some();
+        let launched = launch_sites_of(db, parent);
+        if found.launches.is_empty()
+            && launched.iter().all(|id| id.function == parent)
+            && !cluster.functions.iter().any(other_way)
+        {
+            refusals.add(
+                format!("no launch of `{name}` by the host was found, which would have to pass an arena"),
+                at_name,
+            );
+        }
+        found.existing = function.arena();
+        if let Some((index, _)) = &found.existing {
+            for host in &found.launches {
+                let same = Room {
+                    collected: &[],
+                    nested: false,
+                    listed: &[],
+                };
+                if arena_for(host, *index, &same).is_none() {
+                    refusals.add("the arena of this launch is not understood", Some(host.here()));
+                }
+            }
+        }
+        found
+    }
+
+    /// A parent whose launches stay as they are, seen or not. Its `launches` are those that aren't made by functions of the cluster.
+    pub fn launched_as_it_is(cluster: &Cluster<'db>, function: &Function<'db>) -> Parent<'db> {
+        let (db, parent) = (function.db, function.item);
+        let launches = launch_sites_of(db, parent).into_iter();
+        let launches = launches.filter(|id| cluster.index(id.function).is_none());
+        Parent {
+            declarations: declarations_of(db, parent),
+            launches: launches.filter_map(|id| Site::new(db, id).ok()).collect(),
+            existing: None,
+        }
+    }
+
+    /// Refuses a kernel whose definition can't be edited.
+    pub fn refuse_definition(function: &Function<'db>, effects: &Effects, refusals: &mut Refusals) {
         let db = function.db;
         let parent = function.item;
         let name = function.name();
@@ -84,53 +142,6 @@ impl<'db> Parent<'db> {
             );
         }
         refuse_to_leave_unseen(name, effects, refusals);
-        // The runtime header has locals of many names, and knows no kernel of the user's.
-        let of_user = |m: &FileRange| !is_header(db, m.file);
-        for mention in other_mentions(db, parent).into_iter().filter(of_user).take(3) {
-            refusals.add(
-                format!("`{name}` is mentioned where it isn't launched, so it may be called in ways that aren't seen"),
-                Some(mention),
-            );
-        }
-        let mut launches = Vec::new();
-        for id in launch_sites_of(db, parent) {
-            if cluster.index(id.function).is_some() {
-                continue;
-            }
-            if let Ok(host) = Site::new(db, id) {
-                refuse_host_launch(&host, parent, name, &function.body, refusals);
-                launches.push(host);
-            }
-        }
-        let other_way = |f: &Function<'_>| f.batch().is_some();
-        let launched = launch_sites_of(db, parent);
-        if launches.is_empty()
-            && launched.iter().all(|id| id.function == parent)
-            && !cluster.functions.iter().any(other_way)
-        {
-            refusals.add(
-                format!("no launch of `{name}` by the host was found, which would have to pass an arena"),
-                at_name,
-            );
-        }
-        let existing = function.arena();
-        if let Some((index, _)) = &existing {
-            for host in &launches {
-                let same = Room {
-                    collected: &[],
-                    nested: false,
-                    listed: &[],
-                };
-                if arena_for(host, *index, &same).is_none() {
-                    refusals.add("the arena of this launch is not understood", Some(host.here()));
-                }
-            }
-        }
-        Parent {
-            declarations: declarations_of(db, parent),
-            launches,
-            existing,
-        }
     }
 
     /// What has to hold for the launches by the host, and what is taken for granted, when it is to launch these kernels.

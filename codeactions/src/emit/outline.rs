@@ -21,8 +21,8 @@ use crate::facts::movable::Form;
 pub struct Worker {
     /// Its name.
     pub name: String,
-    /// `threadIdx` is a parameter, too.
-    pub takes_thread: bool,
+    /// Which built-in variables are parameters.
+    pub form: Form,
     /// Arguments in front of the others: the aggregators for its launches.
     pub first: Vec<String>,
 }
@@ -31,7 +31,16 @@ impl Worker {
     /// The built-in variables that it takes, in order.
     pub fn builtins(&self) -> &'static [&'static str] {
         let all = &["threadIdx", "blockIdx", "gridDim", "blockDim"];
-        if self.takes_thread { all } else { &all[1..] }
+        match self.form {
+            Form::Thread => all,
+            Form::Block => &all[1..],
+            Form::Own => &[],
+        }
+    }
+
+    /// `threadIdx` is a parameter, too.
+    pub fn takes_thread(&self) -> bool {
+        self.form == Form::Thread
     }
 
     /// The call that runs it, `arguments` for the child's parameters: prefix, items and suffix of a list.
@@ -86,6 +95,14 @@ impl Behind {
     /// The comment of a function that `revert` takes back.
     pub fn taken_back(&self, what: &str) -> String {
         described::taken_back(what, &self.style, self.column())
+    }
+
+    /// The comment of a function that `revert` takes back, unless it stays.
+    pub fn comment(&self, what: &str, stays: bool) -> String {
+        match stays {
+            true => format!("// {what}.\n"),
+            false => self.taken_back(what),
+        }
     }
 
     /// A statement that calls `name` with a lambda behind the other arguments, indented by a level. `parameters` and `body` are the
@@ -154,6 +171,8 @@ pub struct Collecting {
     pub arena: Option<String>,
     /// Statements of the kernel, in front of the call.
     pub declarations: Vec<String>,
+    /// Statements of the kernel behind the call, with the indentation of a statement.
+    pub behind: Vec<String>,
     /// The parameters of the function with the body aren't `__restrict__`. It is called in a loop, where what one call has
     /// written another one reads; and where nvcc inlines it, it loads through `const T* __restrict__` as if nothing in all of the
     /// kernel wrote there (`ld.global.nc`).
@@ -188,17 +207,20 @@ pub fn outline_collecting<'db>(
     if let Some(outlined) = &child.outlined {
         return Worker {
             name: outlined.name.clone(),
-            takes_thread: outlined.takes_thread,
+            form: match outlined.takes_thread {
+                true => Form::Thread,
+                false => Form::Block,
+            },
             first: collecting.args.clone(),
         };
     }
     let suffix = match form {
-        Form::Block => "body",
+        Form::Block | Form::Own => "body",
         Form::Thread => "thread",
     };
     let worker = Worker {
         name: names.fresh(&format!("{}_{suffix}", child.name)),
-        takes_thread: form == Form::Thread,
+        form,
         first: collecting.args.clone(),
     };
     let signature = child.item.signature(child.db);
@@ -256,12 +278,12 @@ pub fn outline_collecting<'db>(
     let range = TextRange::new(child.head_start, child.params_range().end);
     let file = child.file;
     edit.replace(FileRange { file, range }, behind.style.fit(&params, &indent));
-    let part = if form == Form::Thread { "thread" } else { "block" };
-    let what = format!("The body of {}, for any {part} of any grid", child.name);
-    let comment = match collecting.stays {
-        true => format!("// {what}.\n"),
-        false => behind.taken_back(&what),
+    let what = match form {
+        Form::Thread => format!("The body of {}, for any thread of any grid", child.name),
+        Form::Block => format!("The body of {}, for any block of any grid", child.name),
+        Form::Own => format!("The body of {}, which leaves its launches to the kernel", child.name),
     };
+    let comment = behind.comment(&what, collecting.stays);
     edit.insert_directly(file, child.front(), &comment);
 
     // The kernel under its old head.
@@ -303,8 +325,13 @@ pub fn outline_collecting<'db>(
     let call = behind.call(1, &prefix, &items, ");");
     let indented = |declaration: &String| format!("\t{}\n", declaration.replace('\n', "\n\t"));
     let declarations: String = collecting.declarations.iter().map(indented).collect();
+    let further: String = collecting
+        .behind
+        .iter()
+        .map(|statement| format!("\n{statement}"))
+        .collect();
     behind.add(format!(
-        "{head}{params}{}\n{declarations}{call}\n}}",
+        "{head}{params}{}\n{declarations}{call}{further}\n}}",
         behind.style.open_brace()
     ));
     worker

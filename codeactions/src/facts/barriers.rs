@@ -29,6 +29,20 @@ pub fn refuse_divergent<'db>(
     settled: bool,
     refusals: &mut Refusals,
 ) -> Vec<Reason> {
+    let so = "so one block can't run after the other";
+    refuse_divergent_so(db, worker, name, so, effects, settled, refusals)
+}
+
+/// The same, with what follows from it: `so one block can't run after the other`.
+pub fn refuse_divergent_so<'db>(
+    db: &'db dyn Db,
+    worker: FunctionItem<'db>,
+    name: &str,
+    so: &str,
+    effects: &Effects,
+    settled: bool,
+    refusals: &mut Refusals,
+) -> Vec<Reason> {
     let mut search = Search {
         db,
         settled,
@@ -42,7 +56,7 @@ pub fn refuse_divergent<'db>(
     }
     if let Some((place, why)) = search.divergent.first() {
         refusals.add(
-            format!("not all threads of a block of `{name}` reach this, so one block can't run after the other: {why}"),
+            format!("not all threads of a block of `{name}` reach this, {so}: {why}"),
             Some(*place),
         );
         return Vec::new();

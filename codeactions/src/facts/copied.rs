@@ -80,6 +80,7 @@ pub fn taken(form: Form) -> &'static [&'static str] {
     match form {
         Form::Thread => &BUILTINS,
         Form::Block => &BUILTINS[1..],
+        Form::Own => &[],
     }
 }
 

@@ -28,6 +28,8 @@ pub enum Form {
     Block,
     /// These and `threadIdx`: the body runs as a single thread.
     Thread,
+    /// None: the body runs as the thread that it is.
+    Own,
 }
 
 /// A block of the child is a block: which of its threads a thread is remains as it was.
@@ -91,7 +93,8 @@ pub fn refuse_to_outline_collecting(
             Some(unknown.place),
         );
     }
-    for asm in effects.asm.iter().filter(|a| form == Form::Thread || !is_plain_asm(a)) {
+    let plain_alone = |a: &&Assembly| form == Form::Thread || form == Form::Block && !is_plain_asm(a);
+    for asm in effects.asm.iter().filter(plain_alone) {
         refusals.add(format!("`{name}` holds inline assembly"), Some(asm.place));
     }
     for own_name in &effects.own_name {

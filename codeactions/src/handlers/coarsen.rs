@@ -334,7 +334,7 @@ fn generate<'db>(
     let kernel = names.fresh(&wanted);
     let constant = constant(child, amount, &comment(&kernel), names, edit);
     let worker = outline::outline(edit, &mut behind, child, Form::Block, KEPT_BLOCK, names);
-    let code = coarsened_kernel(child, &bounds, &kernel, &worker.name, worker.takes_thread, &behind);
+    let code = coarsened_kernel(child, &bounds, &kernel, &worker.name, worker.takes_thread(), &behind);
     let what = format!("Runs {} in fewer blocks, each for several of its blocks", child.name);
     behind.add(format!("{}{code}", behind.taken_back(&what)));
     behind.finish(edit, child);

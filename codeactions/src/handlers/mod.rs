@@ -23,6 +23,7 @@ mod promote_lookback;
 mod promote_overlap;
 mod replace_device_sync;
 mod retune;
+mod reuse_threads;
 mod revert;
 mod serialize;
 mod skip_silent_stores;
@@ -40,6 +41,7 @@ pub static REWRITES: &[Rewrite] = &[
     aggregate_block::REWRITE,
     aggregate_warp::REWRITE,
     threshold::REWRITE,
+    reuse_threads::REWRITE,
     serialize::REWRITE,
     coarsen::REWRITE,
     fire_and_forget::REWRITE,

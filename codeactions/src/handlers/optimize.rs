@@ -274,7 +274,8 @@ impl Plan {
         for id in &proposal.ids {
             let Some(rewrite) = rewrite_by_id(id) else { continue };
             let mut options = Options::default();
-            if let Some((name, value)) = &proposal.option {
+            let option = proposal.option.as_ref();
+            if let Some((name, value)) = option.filter(|(name, _)| rewrite.options.iter().any(|o| o.name == *name)) {
                 options.0.insert((*name).to_owned(), value.clone());
             }
             let alone = match also_alone {
@@ -283,7 +284,7 @@ impl Plan {
             };
             match alone.and_then(|()| sequence.then(rewrite, &options)) {
                 Ok(()) => {
-                    let value = proposal.option.as_ref().map_or(String::new(), |(_, v)| format!("={v}"));
+                    let value = options.0.values().next().map_or(String::new(), |v| format!("={v}"));
                     self.steps.push((format!("{id}{value}"), proposal.why.clone()));
                     return Ok(());
                 }

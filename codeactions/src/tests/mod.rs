@@ -31,6 +31,7 @@ mod outcome;
 mod persistent_loop;
 mod promote;
 mod registers;
+mod reuse_threads;
 mod runtime_header;
 mod serialize;
 mod skip_silent_stores;

@@ -483,7 +483,7 @@ fn generate<'db>(
     };
     let limit = count.map(|c| c.parameter.as_str());
     let code = serial_function(&behind, child, &worker, &serial, [&grid, &block], limit, &refused);
-    behind.add(code);
+    behind.add(format!("{}{code}", in_one_thread(&behind, child, "")));
     behind.finish(edit, child);
     Generated { constant, serial }
 }
@@ -532,12 +532,15 @@ fn serial_params(child: &Child<'_>, grid: &str, block: &str) -> Vec<String> {
     params
 }
 
-/// The function `serial` that runs all threads of a grid, one after the other.
-pub fn serial_of(behind: &Behind, child: &Child<'_>, worker: &Worker, serial: &str) -> String {
+/// The function `serial` that runs all threads of a grid, one after the other. `stays`: nothing takes it back.
+pub fn serial_of(behind: &Behind, child: &Child<'_>, worker: &Worker, serial: &str, stays: bool) -> String {
     let (grid, block) = (child.local("grid"), child.local("block"));
-    serial_function(behind, child, worker, serial, [&grid, &block], None, "")
+    let code = serial_function(behind, child, worker, serial, [&grid, &block], None, "");
+    let what = format!("Runs a grid of {} in one thread", child.name);
+    format!("{}{code}", behind.comment(&what, stays))
 }
 
+/// Its code, without a comment.
 fn serial_function(
     behind: &Behind,
     child: &Child<'_>,
@@ -553,8 +556,7 @@ fn serial_function(
     let arguments: Vec<&str> = [grid, block].into_iter().chain(limit).collect();
     let builtins = ["uint3 threadIdx", "uint3 blockIdx", "dim3 gridDim", "dim3 blockDim"];
     let each = behind.call_with_lambda("gridfuse::for_each_thread", &arguments, &builtins, &call);
-    let code = behind.function(&serial_head(child, serial), &params, &format!("{refused}{each}"));
-    format!("{}{code}", in_one_thread(behind, child, ""))
+    behind.function(&serial_head(child, serial), &params, &format!("{refused}{each}"))
 }
 
 /// The comment of a function that runs a child's grid in one thread; `how`: in what way.

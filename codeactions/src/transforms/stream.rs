@@ -41,6 +41,9 @@ pub const STREAM_ARENA: &str = "gridfuse::StreamArena";
 /// What makes it at a launch by the host.
 pub const FOLLOWED_BY: &str = "gridfuse::followed_by";
 
+/// The same where it may be that nothing follows.
+pub const FOLLOWED_AT_NEED: &str = "gridfuse::followed_at_need";
+
 /// The type of the aggregated kernel's first parameter, without its arguments.
 pub const STREAM_BATCH: &str = "gridfuse::StreamBatch";
 
@@ -223,9 +226,15 @@ pub fn follows<'db>(
     });
 }
 
-/// `gridfuse::followed_by<…>(…)` for a launch of the parent: `uniform` are the values of what all launches share, `launches` the
+/// `gridfuse::followed_by<…>(…)`, or what `by` says in its place, for a launch of the parent: `uniform` are the values of what all launches share, `launches` the
 /// most that a thread has, if that is known.
-pub fn followed_by(host: &Site<'_>, follower: &Listed<'_, '_>, launches: Option<u64>, uniform: &[String]) -> String {
+pub fn followed_by(
+    by: &str,
+    host: &Site<'_>,
+    follower: &Listed<'_, '_>,
+    launches: Option<u64>,
+    uniform: &[String],
+) -> String {
     let stream = host.facts.stream_operand.as_ref();
     let stream = stream.map_or("/*stream=*/0".to_owned(), |s| {
         crate::edit::one_line::flat(host.source(s.span))
@@ -241,7 +250,7 @@ pub fn followed_by(host: &Site<'_>, follower: &Listed<'_, '_>, launches: Option<
         Some(launches) => format!(", {launches}"),
         None => ", gridfuse::kNotKnown".to_owned(),
     };
-    format!("{FOLLOWED_BY}<{}{most}>({})", follower.name_at(host), items.join(", "))
+    format!("{by}<{}{most}>({})", follower.name_at(host), items.join(", "))
 }
 
 /// The last argument of a launch of which nobody knows whether it finds room: what is done if it doesn't, a function of the grid, the

@@ -11,8 +11,10 @@ use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_s
 use gridfuse_analysis::hir::{ExprKind, StmtKind};
 
 use super::layer::Peeled;
-use super::nested;
-use super::text::{child_of, constant, delete_item, is_used_elsewhere, list, place, put_body_back, source};
+use super::text::{
+    child_of, constant, delete_item, is_used_elsewhere, list, place, put_body_back, put_head_back, source,
+};
+use super::{nested, reused};
 use crate::api::rewrite::{Layer, Options, Rewrite, Undo};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex::{self, Token};
@@ -21,7 +23,7 @@ use crate::facts::cluster::ARENA;
 use crate::facts::pure;
 use crate::facts::site::Site;
 use crate::transforms::aggregate::shared_block;
-use crate::transforms::stream::{self, FOLLOWED_BY, STREAM_ARENA};
+use crate::transforms::stream::{self, FOLLOWED_AT_NEED, FOLLOWED_BY, STREAM_ARENA};
 
 /// The statement at the top of a function, with the white space around it, if all that follows it there stands on one line, arguments of
 /// calls aside: perhaps the function had one line before the statement came.
@@ -85,8 +87,10 @@ pub struct Collected<'db> {
     block: Option<(String, String, FileRange)>,
 }
 
-/// The granularity at which the host passes what all launches share.
-const IN_STREAM: &str = "PerGridInStream";
+/// Whether the host passes what all launches share, as a grid follows the parent.
+fn is_in_stream(granularity: &str) -> bool {
+    granularity.ends_with("PerGridInStream") || granularity == reused::IN_STREAM
+}
 
 /// Takes the aggregation off a kernel; `None` where there is none. `why`: why it can't be taken off, where that isn't because it was edited.
 pub fn peel<'db>(
@@ -100,11 +104,14 @@ pub fn peel<'db>(
     if nested::is_part(db, parent) {
         return Some(nested::peel(db, parent, table, stream, why));
     }
+    if let Some((kernel, worker)) = reused::kernel_with_worker(db, parent) {
+        return Some(peeled(db, kernel, Some(worker), table, stream, false, why));
+    }
     if !code.contains("gridfuse::Aggregator") {
         return None;
     }
-    let one_line = peeled(db, parent, table, stream, true, why);
-    let Some(several_lines) = peeled(db, parent, table, stream, false, why) else {
+    let one_line = peeled(db, parent, None, table, stream, true, why);
+    let Some(several_lines) = peeled(db, parent, None, table, stream, false, why) else {
         return Some(one_line);
     };
     let mut all = one_line.unwrap_or_else(|| Peeled {
@@ -117,9 +124,11 @@ pub fn peel<'db>(
     Some(Some(all))
 }
 
+/// The same; `worker`: the function that the kernel's body has moved to.
 fn peeled<'db>(
     db: &'db dyn Db,
     parent: FunctionItem<'db>,
+    worker: Option<FunctionItem<'db>>,
     table: &[Rewrite],
     stream: &str,
     one_line: bool,
@@ -138,7 +147,7 @@ fn peeled<'db>(
     if aggregators.iter().any(|a| a.granularity != first.granularity) {
         return None;
     }
-    if first.granularity.ends_with(IN_STREAM) {
+    if is_in_stream(&first.granularity) {
         for aggregator in &mut aggregators {
             let passed = passed_by_host(db, parent, aggregator, why)?;
             aggregator.arguments.extend(passed);
@@ -154,9 +163,20 @@ fn peeled<'db>(
         }
         deleted.push(aggregator.statement);
     }
-    delete_declarations(db, parent, &aggregators, one_line, &mut edit);
-    launches(db, &aggregators, parent, own, stream, &mut edit)?;
-    numbers_in_variables(db, parent, &aggregators, &mut edit);
+    let launching = worker.unwrap_or(parent);
+    match worker {
+        Some(worker) => {
+            let range = worker.body_span(db).shift(worker.start(db));
+            launches(db, &aggregators, worker, range, stream, &mut edit)?;
+            put_head_back(&mut edit, db, worker, parent, arena_of(&aggregators)?)?;
+            deleted.extend([place(db, parent), place(db, worker)]);
+        }
+        None => {
+            delete_declarations(db, parent, &aggregators, one_line, &mut edit);
+            launches(db, &aggregators, parent, own, stream, &mut edit)?;
+        }
+    }
+    numbers_in_variables(db, launching, &aggregators, &mut edit);
     let mut done: Vec<FunctionItem<'db>> = Vec::new();
     for aggregator in &aggregators {
         let collected = &aggregator.collected;
@@ -178,7 +198,7 @@ fn peeled<'db>(
         except.push(collected.structure);
         // The size of the arena goes with it, and so does what is done with a launch that finds no room.
         except.extend(arena_arguments(db, parent));
-        except.push(place(db, parent));
+        except.extend([place(db, parent), place(db, launching)]);
         if !is_used_elsewhere(db, collected.structure.file, &collected.record, &except) {
             delete_item(&mut edit, collected.structure);
             deleted.push(collected.structure);
@@ -187,10 +207,11 @@ fn peeled<'db>(
             delete_item(&mut edit, *place);
         }
     }
-    for serial in without_room(db, parent, &text, &tokens) {
+    let tokens = tokens_in(db, file, place(db, launching).range);
+    for serial in without_room(db, launching, &text, &tokens) {
         let own = place(db, serial);
         let mut except = deleted.clone();
-        except.extend([own, place(db, parent)]);
+        except.extend([own, place(db, parent), place(db, launching)]);
         if !is_used_elsewhere(db, own.file, unqualified(serial.name(db)), &except) {
             deleted.push(own);
             delete_item(&mut edit, own);
@@ -205,14 +226,14 @@ fn peeled<'db>(
         }
     }
     for arena in &arenas {
-        remove_arena(db, parent, arena, &deleted, false, &mut edit)?;
+        remove_arena(db, parent, arena, &deleted, worker.is_some(), &mut edit)?;
     }
     Some(Peeled {
         edits: vec![edit.finish().ok()?],
         layer,
         options,
         index: 0,
-        function: None,
+        function: worker.map(|_| parent.name(db).to_owned()),
     })
 }
 
@@ -223,11 +244,15 @@ pub fn tokens_in(db: &dyn Db, file: SourceFile, range: TextRange) -> Vec<Token> 
         .collect()
 }
 
-/// The tokens with which the type `gridfuse::Aggregator<…>` begins.
+/// The tokens with which the type `gridfuse::Aggregator<…>` begins, or that of what runs launches in the parent's threads.
 pub fn declared(text: &str, tokens: &[Token]) -> Vec<usize> {
-    const HEAD: [&str; 5] = ["gridfuse", ":", ":", "Aggregator", "<"];
+    const HEADS: [[&str; 5]; 2] = [
+        ["gridfuse", ":", ":", "Aggregator", "<"],
+        ["gridfuse", ":", ":", reused::TYPE, "<"],
+    ];
     let word = |index: usize| tokens.get(index).map_or("", |t| t.text(text));
-    let begins = |index: &usize| HEAD.iter().enumerate().all(|(k, w)| word(index + k) == *w);
+    let is_head = |index: usize, head: &[&str; 5]| head.iter().enumerate().all(|(k, w)| word(index + k) == *w);
+    let begins = |index: &usize| HEADS.iter().any(|head| is_head(*index, head));
     (0..tokens.len()).filter(begins).collect()
 }
 
@@ -267,6 +292,9 @@ pub fn layer_of(granularity: &str, table: &[Rewrite]) -> Option<(Layer, Options)
             .insert("blocks".to_owned(), arguments.strip_suffix('>')?.to_owned());
         name = template;
     }
+    if granularity == reused::IN_STREAM {
+        options.0.insert("assignment".to_owned(), "grid".to_owned());
+    }
     let entry = table
         .iter()
         .find(|r| matches!(r.undo, Undo::Layer(Layer::Collected(known)) if known == name))?;
@@ -285,8 +313,10 @@ pub fn declaration<'db>(
     index: usize,
 ) -> Option<Aggregator<'db>> {
     let (types, close) = list(text, tokens, index + 4)?;
-    let [granularity, kernel] = types.as_slice() else {
-        return None;
+    let (granularity, kernel) = match types.as_slice() {
+        [granularity, kernel] => (text.get(granularity.clone())?.split_whitespace().collect(), kernel),
+        [kernel] => (reused::IN_STREAM.to_owned(), kernel),
+        _ => return None,
     };
     let name = tokens.get(close + 1)?.text(text).to_owned();
     if tokens.get(close + 2)?.text(text) != "(" {
@@ -309,7 +339,7 @@ pub fn declaration<'db>(
             file: parent.file(db),
             range: TextRange::new(tokens[index].start as u32, semicolon.end as u32),
         },
-        granularity: text.get(granularity.clone())?.split_whitespace().collect(),
+        granularity,
         arguments: arguments
             .iter()
             .map(|a| text.get(a.clone()).unwrap_or("").to_owned())
@@ -583,7 +613,7 @@ fn without_cast(code: &str, ty: &str) -> String {
 fn makes_arena(code: &str) -> bool {
     let arguments = |name| code.strip_prefix(name).and_then(|rest| rest.chars().next());
     arguments(ARENA_FOR) == Some('(')
-        || [LAUNCHPAD_FOR, FOLLOWED_BY]
+        || [LAUNCHPAD_FOR, FOLLOWED_BY, FOLLOWED_AT_NEED]
             .iter()
             .any(|name| arguments(name) == Some('<'))
 }
@@ -624,7 +654,10 @@ fn passed_by_host<'db>(
     aggregator: &Aggregator<'db>,
     why: &mut Option<String>,
 ) -> Option<Vec<String>> {
-    const HEAD: [&str; 5] = ["gridfuse", ":", ":", "followed_by", "<"];
+    const HEADS: [[&str; 5]; 2] = [
+        ["gridfuse", ":", ":", "followed_by", "<"],
+        ["gridfuse", ":", ":", "followed_at_need", "<"],
+    ];
     // For each launch the arguments of the parent, and those of `followed_by`.
     let mut hosts: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     let body = gridfuse_analysis::hir::body(db, parent);
@@ -642,11 +675,11 @@ fn passed_by_host<'db>(
         let arguments = arguments_of(&host)?;
         let start = arguments.get(own)?.start;
         let made = tokens.iter().position(|t| t.start == start)?;
-        let head = tokens.iter().skip(made).map(|t| t.text(&host.text));
-        if !head.take(HEAD.len()).eq(HEAD) {
+        let head: Vec<&str> = tokens.iter().skip(made).take(5).map(|t| t.text(&host.text)).collect();
+        if !HEADS.iter().any(|known| head == known) {
             return None;
         }
-        let (_, close) = list(&host.text, tokens, made + HEAD.len() - 1)?;
+        let (_, close) = list(&host.text, tokens, made + head.len() - 1)?;
         let (passed, _) = list(&host.text, tokens, close + 1)?;
         hosts.push((texts(arguments)?, texts(passed)?.get(3..)?.to_vec()));
     }

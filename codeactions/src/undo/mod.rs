@@ -8,6 +8,7 @@ mod launched_again;
 mod layer;
 mod looked_first;
 mod nested;
+mod reused;
 mod same_code;
 mod serialized;
 mod text;

@@ -301,7 +301,11 @@ fn option_for(id: &str, random: &mut Random) -> Option<String> {
     if known.is_empty() || random.chance(50) {
         return None;
     }
-    Some(random.pick(&["1", "9", "33", "100", "5000"]).to_string())
+    let values: &[&str] = match id {
+        "reuse-threads" => &["auto", "thread", "warp", "block", "size", "grid"],
+        _ => &["1", "9", "33", "100", "5000"],
+    };
+    Some(random.pick(values).to_string())
 }
 
 fn path(name: &str) -> PathBuf {

@@ -112,9 +112,10 @@ impl<'db> Collection<'db> {
     }
 
     /// The kernels that launch; what can't do so through an aggregator is refused.
-    pub fn kernels(&self, draft: &mut Draft<'db>) -> Kernels<'db> {
+    pub fn kernels(&self, draft: &mut Draft<'db>, strategy: &dyn Strategy) -> Kernels<'db> {
         let mut kernels = Kernels {
             parents: Vec::new(),
+            moved: Vec::new(),
             shared: Vec::new(),
         };
         for (index, function) in self.cluster.functions.iter().enumerate() {
@@ -127,6 +128,11 @@ impl<'db> Collection<'db> {
             launch_errors::assume_none(function.name(), &effects, &mut draft.edit);
             if function.batch().is_some() {
                 refuse_to_leave_unseen(function.name(), &effects, refusals);
+            } else if !strategy.changes_launches() {
+                Parent::refuse_definition(function, &effects, refusals);
+                let parent = Parent::launched_as_it_is(&self.cluster, function);
+                draft.names.add_file(db, function.file);
+                kernels.parents.push((index, parent));
             } else {
                 let parent = Parent::find(&self.cluster, function, &effects, refusals);
                 for host in parent.launches() {
@@ -136,6 +142,9 @@ impl<'db> Collection<'db> {
                     draft.names.add_file(db, file);
                 }
                 kernels.parents.push((index, parent));
+            }
+            if strategy.runs_in_parent() {
+                kernels.moved.push((index, draft.read(function.item)));
             }
             let used = effects.shared.first().map(|s| s.place);
             kernels.shared.push((index, used));
@@ -148,6 +157,8 @@ impl<'db> Collection<'db> {
 pub struct Kernels<'db> {
     /// Those that the host launches.
     pub parents: Vec<(usize, Parent<'db>)>,
+    /// Those whose bodies move.
+    pub moved: Vec<(usize, Child<'db>)>,
     /// Where each uses shared memory.
     pub shared: Vec<(usize, Option<FileRange>)>,
 }

@@ -20,6 +20,7 @@ use crate::emit::launchpad::Listed;
 use crate::emit::outline;
 use crate::emit::outline::Behind;
 use crate::emit::outline::Collecting;
+use crate::emit::outline::Worker;
 use crate::emit::split::Split;
 use crate::emit::target;
 use crate::facts::child::Child;
@@ -27,6 +28,7 @@ use crate::facts::cluster::Function;
 use crate::facts::movable::Form;
 use crate::facts::moved;
 use crate::facts::moved::Spot;
+use crate::facts::qualified::qualified;
 use crate::facts::room::Collected;
 use crate::facts::room::launches_at;
 use crate::facts::site::Site;
@@ -228,10 +230,28 @@ impl<'db> Plan<'_, 'db> {
 
     /// The type of a group's aggregator.
     fn aggregator(&self, group: usize) -> String {
-        format!(
-            "gridfuse::Aggregator<{}, {}>",
-            self.strategy.granularity().type_name(),
-            self.kernel(group)
+        let group_of = &self.groups[group];
+        let child = &self.collection.children[group_of.child];
+        let Some((launch, split)) = group_of.launches.first() else {
+            return String::new();
+        };
+        let site = &self.collection.cluster.sites[*launch];
+        let record = qualified(site, child, &group_of.record);
+        let template_args = site.launch.template_args.map_or("", |t| site.source(t));
+        let of_record = if split.depends_on_template(child) {
+            template_args
+        } else {
+            ""
+        };
+        let shared = group_of
+            .block
+            .as_ref()
+            .map(|block| qualified(site, child, block.name()));
+        self.strategy.collector(
+            &self.kernel(group),
+            &format!("{record}{of_record}"),
+            site.facts.block.constant,
+            shared.as_deref(),
         )
     }
 
@@ -254,6 +274,9 @@ impl<'db> Plan<'_, 'db> {
             let prefix = format!("{} {}(", self.aggregator(group), self.groups[group].aggregator);
             let own = self.groups[group].arena.as_deref();
             let mut items = vec![own.unwrap_or(arena).to_owned()];
+            if !self.strategy.has_kernel() {
+                return format!("{};", prefix.trim_end_matches('('));
+            }
             if self.strategy.passes_shared_arguments() {
                 items.extend(self.groups[group].uniform.get(&index).into_iter().flatten().cloned());
             }
@@ -263,7 +286,7 @@ impl<'db> Plan<'_, 'db> {
     }
 
     /// Parameters for the aggregators that a function needs: template parameters where it is a template, and parameters.
-    fn parameters(&self, function: usize, names: &mut Names) -> (Vec<String>, Vec<String>) {
+    pub fn parameters(&self, function: usize, names: &mut Names) -> (Vec<String>, Vec<String>) {
         let item = &self.collection.cluster.functions[function];
         let is_template = item.item.signature(item.db).template_params.is_some();
         let (mut types, mut params) = (Vec::new(), Vec::new());
@@ -423,8 +446,14 @@ impl<'db> Plan<'_, 'db> {
         (structure, head, params)
     }
 
-    /// Writes everything behind a child: an aggregated kernel for each of its groups.
-    pub fn aggregated_kernels(&self, index: usize, child: &Child<'db>, names: &mut Names, edit: &mut EditBuilder<'db>) {
+    /// Writes everything behind a child: an aggregated kernel for each of its groups. What its body is a function of is returned.
+    pub fn aggregated_kernels(
+        &self,
+        index: usize,
+        child: &Child<'db>,
+        names: &mut Names,
+        edit: &mut EditBuilder<'db>,
+    ) -> Worker {
         let mut behind = outline::behind(edit, child);
         let mut collecting = Collecting::default();
         let member = self.member(child);
@@ -443,26 +472,36 @@ impl<'db> Plan<'_, 'db> {
         }
         let by_warps = groups.iter().any(|number| self.groups[*number].threads.is_some());
         let in_launcher = groups.iter().any(|number| self.groups[*number].serial.is_some());
-        let form = if by_warps || in_launcher {
+        let form = if by_warps || in_launcher || self.strategy.runs_in_parent() {
             Form::Thread
         } else {
             Form::Block
         };
-        collecting.unrestricted |= in_launcher;
+        collecting.unrestricted |= in_launcher || self.strategy.runs_in_parent();
+        collecting.stays |= !self.strategy.has_kernel();
         let kept = match form {
             Form::Block => self.collection.kept[index],
-            Form::Thread => &[],
+            Form::Thread | Form::Own => &[],
         };
         let worker = outline::outline_collecting(edit, &mut behind, child, form, kept, &collecting, names);
         for number in groups {
             let group = &self.groups[number];
             let Some(split) = group.split() else { continue };
             if let Some(serial) = &group.serial {
-                behind.add(in_launcher::serial_of(&behind, child, &worker, serial));
+                behind.add(in_launcher::serial_of(
+                    &behind,
+                    child,
+                    &worker,
+                    serial,
+                    collecting.stays,
+                ));
             }
             let (structure, head, params) = self.kernel_head(group, child, &behind);
             if self.needed_early(number).is_none() {
                 behind.add(structure);
+            }
+            if !self.strategy.has_kernel() {
+                continue;
             }
             let (batch, args) = (child.local("batch"), child.local("args"));
             let record_type = if split.depends_on_template(child) {
@@ -501,10 +540,11 @@ impl<'db> Plan<'_, 'db> {
             parameters.push(&own);
             body.push_str(&behind.call_with_lambda(&format!("{batch}.{each}"), &[], &parameters, &call));
             let code = behind.function(&head, &params, &body);
-            let comment = behind.taken_back(&self.collects(group, child));
+            let comment = behind.comment(&self.collects(group, child), collecting.stays);
             behind.add(format!("{comment}{code}"));
         }
         behind.finish(edit, child);
+        worker
     }
 }
 

@@ -146,16 +146,22 @@ impl Strategy for InStream {
                 .collect();
             launch_bounds::assume_enough(function, parent.launches(), &children, edit);
         }
-        follow(plan, index, parent, header, refusals, edit);
+        followers(plan, index, parent, header, stream::FOLLOWED_BY, false, refusals, edit);
+        let declarations = plan.declarations(index, &plan.arena, function, edit);
+        declare(function, &declarations, edit);
     }
 }
 
-/// Gives a parent the arenas of what follows it, and its launches by the host what makes them.
-fn follow<'db>(
+/// Gives a parent the arenas of what follows it, and its launches by the host what makes them: `by`. `written`: the parent's definition gets
+/// them otherwise.
+#[expect(clippy::too_many_arguments, reason = "those of `equip`, and what differs")]
+pub fn followers<'db>(
     plan: &Plan<'_, 'db>,
     index: usize,
     parent: &Parent<'db>,
     header: &Header,
+    by: &str,
+    written: bool,
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'db>,
 ) {
@@ -163,7 +169,7 @@ fn follow<'db>(
     let needs = plan.needs(index);
     let arena = |group: &usize| plan.groups[*group].arena.as_ref().unwrap_or(&plan.arena);
     let parameters = needs.iter().map(|g| format!("{} {}", stream::STREAM_ARENA, arena(g)));
-    parent.add_parameters(function, header, &parameters.collect::<Vec<_>>(), false, edit);
+    parent.add_parameters(function, header, &parameters.collect::<Vec<_>>(), written, edit);
     for host in parent.launches() {
         let mut arguments = Vec::new();
         for group in &needs {
@@ -180,10 +186,8 @@ fn follow<'db>(
                 .filter_map(|(part, text)| stream::at_host(function, host, part.param, text))
                 .collect();
             let launches = group_of.launches.iter().map(most).sum();
-            arguments.push(stream::followed_by(host, &follower, launches, &values));
+            arguments.push(stream::followed_by(by, host, &follower, launches, &values));
         }
         target::append_items(edit, host.file, host.launch.args_span.shift(host.start), &arguments);
     }
-    let declarations = plan.declarations(index, &plan.arena, function, edit);
-    declare(function, &declarations, edit);
 }

@@ -1,7 +1,8 @@
 //! Aggregation of launches (El Hajj 2018, §3.1): what the rewrites `aggregate-warp`, `aggregate-block`, `aggregate-multiblock`,
 //! `aggregate-grid`, `aggregate-grid-host` and `aggregate-grid-stream` have in common. [`collect`] finds out what is launched by whom,
 //! [`eligibility`] what speaks against it, [`group`] what one aggregator collects, and [`emit`] writes it down. What differs with who
-//! launches in the end is a [`strategy::Strategy`]: [`device`], [`host`] or [`in_stream`].
+//! launches in the end is a [`strategy::Strategy`]: [`device`], [`host`] or [`in_stream`]; or nobody does, and the parent's threads run the
+//! child grids: [`reuse`].
 
 mod collect;
 mod device;
@@ -11,6 +12,7 @@ mod granularity;
 mod group;
 mod host;
 mod in_stream;
+mod reuse;
 pub mod shared_block;
 mod strategy;
 
@@ -18,6 +20,7 @@ use gridfuse_analysis::facts::launch::Launchers;
 
 pub use self::eligibility::{refuse_child, refuse_waits, shared_memory, understand_stream};
 pub use self::granularity::Granularity;
+pub use self::reuse::Assignment;
 
 use self::collect::{Collection, Kernels};
 use self::device::ByDevice;
@@ -25,12 +28,14 @@ use self::eligibility::refuse_other_scopes;
 use self::emit::{Plan, declare};
 use self::host::ByHost;
 use self::in_stream::InStream;
+use self::reuse::{Reuse, move_parents};
 use self::strategy::Strategy;
 use crate::api::refusal::Ineligible;
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::include::Header;
 use crate::emit::arena;
+use crate::emit::outline::Worker;
 use crate::emit::replaced_launch::replace_launch;
 use crate::emit::target;
 use crate::facts::cluster;
@@ -50,6 +55,14 @@ pub fn aggregate(draft: Draft<'_>, granularity: Granularity) -> Result<SourceEdi
     }
 }
 
+/// The edit that runs the launches of the draft's kernel in the kernel's own threads (Chen and Shen 2015, thread reuse).
+///
+/// # Errors
+/// The reasons why it can't be done.
+pub fn reuse_threads(draft: Draft<'_>, assignment: Assignment) -> Result<SourceEdit, Ineligible> {
+    aggregate_by(draft, &Reuse(assignment))
+}
+
 fn aggregate_by(mut draft: Draft<'_>, strategy: &dyn Strategy) -> Result<SourceEdit, Ineligible> {
     if draft.site.facts.launchers == Launchers::Host {
         draft.site.refuse_common(&mut draft.refusals);
@@ -57,7 +70,7 @@ fn aggregate_by(mut draft: Draft<'_>, strategy: &dyn Strategy) -> Result<SourceE
     }
     let collection = Collection::of(&mut draft, strategy);
     collection.refuse_children(&mut draft, strategy);
-    let kernels = collection.kernels(&mut draft);
+    let kernels = collection.kernels(&mut draft, strategy);
     refuse_other_scopes(&collection.cluster, &mut draft.refusals);
     let header = draft.header();
     let mut groups = group::groups(&collection, &kernels.parents, strategy, &mut draft.refusals);
@@ -78,7 +91,7 @@ fn aggregate_by(mut draft: Draft<'_>, strategy: &dyn Strategy) -> Result<SourceE
 /// Aggregators keep their state in shared memory, which a block has to have left.
 fn assume_shared_memory(plan: &Plan<'_, '_>, kernels: &Kernels<'_>, draft: &mut Draft<'_>) {
     for (index, used) in &kernels.shared {
-        let bytes = plan.strategy.granularity().shared_bytes() * plan.needs(*index).len() as u32;
+        let bytes = plan.strategy.shared_bytes() * plan.needs(*index).len() as u32;
         if bytes != 0
             && let Some(reason) = shared_memory(&plan.collection.cluster.functions[*index], bytes, *used)
         {
@@ -118,9 +131,11 @@ fn write<'db>(plan: &Plan<'_, 'db>, kernels: &Kernels<'db>, header: &Header, dra
     let listed = plan.listed(&batches);
     let batches = batches.iter().map(|index| cluster.functions[*index].item).collect();
     arena::nest(db, cluster, batches, &listed, refusals, edit);
-    for (index, child) in plan.collection.children.iter().enumerate() {
-        plan.aggregated_kernels(index, child, names, edit);
-    }
+    let children = plan.collection.children.iter().enumerate();
+    let workers: Vec<Worker> = children
+        .map(|(index, child)| plan.aggregated_kernels(index, child, names, edit))
+        .collect();
+    move_parents(plan, &kernels.moved, &workers, names, edit);
     replace_launches(plan, draft);
 }
 

@@ -17,7 +17,7 @@ use crate::edit::include::Header;
 use crate::edit::names::Names;
 use crate::emit::arena::Parent;
 use crate::facts::child::Child;
-use crate::facts::cluster::{BATCH, Cluster, NESTED_BATCH};
+use crate::facts::cluster::{ARENA, BATCH, Cluster, NESTED_BATCH};
 use crate::facts::site::Site;
 
 /// A way in which collected launches run.
@@ -54,6 +54,37 @@ pub trait Strategy {
 
     /// Says of a group what only this way of running asks of it. `several`: there are others.
     fn complete(&self, _group: &mut Group<'_>, _collection: &Collection<'_>, _several: bool, _names: &mut Names) {}
+
+    /// The type of what collects a group's launches; `kernel` and `record` are the names of what it runs and of the arguments that differ, as
+    /// the parents have to write them.
+    fn collector(&self, kernel: &str, _record: &str, _block: Option<[u64; 3]>, _shared: Option<&str>) -> String {
+        format!("gridfuse::Aggregator<{}, {kernel}>", self.granularity().type_name())
+    }
+
+    /// What is collected runs in a kernel of its own.
+    fn has_kernel(&self) -> bool {
+        true
+    }
+
+    /// What is collected runs in the parents themselves, whose bodies move to functions: behind the calls of these, all threads are there.
+    fn runs_in_parent(&self) -> bool {
+        false
+    }
+
+    /// The host's launches of a parent change.
+    fn changes_launches(&self) -> bool {
+        true
+    }
+
+    /// The parameter of a parent with the memory for what is collected.
+    fn arena(&self) -> &'static str {
+        ARENA
+    }
+
+    /// Shared memory that a collector takes, in bytes.
+    fn shared_bytes(&self) -> u32 {
+        self.granularity().shared_bytes()
+    }
 
     /// The aggregator gets the arguments that are the same for all launches.
     fn passes_shared_arguments(&self) -> bool {

@@ -111,6 +111,13 @@ fn runtime(name: &str) -> Option<String> {
              larger launches, later. What the Aggregator's constructor takes must be the same for all threads of the group: always so for \
              a finer granularity; for a coarser one, what differs has to move into the braces of `launch`."
         }
+        "ByWarp" | "ByBlock" | "BySize" => {
+            "The assignment is this one word: who runs child grids, the warp's threads, the block's, or, by their sizes, both."
+        }
+        "followed_at_need" => {
+            "The grid that follows is there for the first launches, and for those after one that had much to run: the result doesn't depend \
+             on it. `followed_by` in its place is always there."
+        }
         "Arena" | "arena_for" => {
             "A launch that finds no room goes out by itself: slow, not wrong. `bytes_per_thread`, the fourth argument of \
              `arena_for`, decides how much room there is."
