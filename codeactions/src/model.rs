@@ -48,6 +48,7 @@ use gridfuse_analysis::hir::{ExprKind, StmtKind, body};
 
 use crate::facts::allocations::allocates;
 use crate::facts::combinable;
+use crate::facts::flat::has_no_loop;
 use crate::facts::room::launches_at;
 use crate::facts::silent_stores;
 use crate::facts::site::Site;
@@ -127,10 +128,13 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
     if launches_at(site, false) <= MOST_LAUNCHES {
         advice.best.clone_from(&advice.steps);
         advice.best.push(Proposal {
-            ids: vec!["reuse-threads", "aggregate-grid-stream"],
+            ids: match facts.child {
+                Child::Kernel(child) if has_no_loop(site.db, child) => vec!["reuse-threads", "aggregate-grid-stream"],
+                _ => vec!["aggregate-grid-stream"],
+            },
             option: Some(("assignment", "grid".to_owned())),
-            why: "small child grids run in the parent's threads, and a grid that the host launches right after it begins sooner than one that \
-                  the device launches"
+            why: "a grid that the host launches right after the parent begins sooner than one that the device launches, and later than \
+                  threads that are there"
                 .to_owned(),
         });
         let why = "what runs the child grids is launched anyway";

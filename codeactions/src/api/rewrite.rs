@@ -203,6 +203,8 @@ pub enum Undo {
 pub enum Layer {
     /// Launches that are collected, at the granularity that the header calls so.
     Collected(&'static str),
+    /// Launches that the parent's threads run, or a grid that may follow.
+    Reused,
     /// A child of fewer, coarser blocks.
     Coarsened,
     /// A comparison by which small grids run in the launching thread.

@@ -23,7 +23,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     measured: Measured::Alone,
     tunes: None,
     unattended: false,
-    undo: Undo::Layer(Layer::Collected("ThreadReuseInStream")),
+    undo: Undo::Layer(Layer::Reused),
     run: apply,
 };
 

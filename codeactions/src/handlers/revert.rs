@@ -20,8 +20,9 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold`, `serialize` and `skip-silent-stores` have made of a launch, the last one first: the launch stands there again,
-kernels, functions and constants that nothing else uses are gone, and so are the arena and the include.
+const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold`, `serialize`, `reuse-threads` (with a grid that may follow) and `skip-silent-stores`
+have made of a launch, the last one first: the launch stands there again, kernels, functions and constants that nothing else uses are gone,
+and so are the arena and the include.
 
 What was collected, or runs in the launching thread, becomes launches into the NULL stream, whatever stream they had before. The result is checked: each step is done
 only if the rewrite, applied to what comes out, gives what is there now, white space aside.

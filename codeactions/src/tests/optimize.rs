@@ -8,7 +8,7 @@ const ID: &str = "optimize";
 fn the_host_launches_behind_the_parent() {
     let result = rewrite(ID, &program("child<<<(count + 127) / 128, 128>>>(out, begin, count);"));
     result.has(&[
-        "gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> childs(arena);",
+        "gridfuse::ThreadReuseInStream<child_aggregated> childs(arena);",
         "childs.launch((count + 127) / 128, kChildBlock, {begin, count});",
     ]);
     assert!(!result.text().contains("Threshold"));
@@ -207,4 +207,24 @@ fn a_host_that_waits_anyway_launches() {
     for more in goes_on {
         behind(more).has(&["Aggregator<gridfuse::PerGrid, child_aggregated>"]);
     }
+}
+
+// A warp's lanes would run so many of these threads one after the other.
+#[test]
+fn threads_that_loop_are_dealt_out_by_a_grid() {
+    let child = r#"__device__ int sum(const int* in, int n) {
+    int all = 0;
+    for (int i = 0; i < n; ++i) all += in[i];
+    return all;
+}
+__global__ void child(int* out, int begin, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[begin + i] = sum(out, i);
+}
+"#;
+    rewrite(
+        ID,
+        &with_child(child, "child<<<(count + 127) / 128, 128>>>(out, begin, count);"),
+    )
+    .has(&["gridfuse::Aggregator<gridfuse::PerGridInStream, child_aggregated> childs(arena);"]);
 }

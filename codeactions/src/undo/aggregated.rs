@@ -285,15 +285,16 @@ pub fn arena_of<'a>(aggregators: &'a [Aggregator<'_>]) -> Option<&'a str> {
 /// The layer that is there when launches are collected at a granularity, and the options of the rewrite that does it.
 pub fn layer_of(granularity: &str, table: &[Rewrite]) -> Option<(Layer, Options)> {
     let mut options = Options::default();
+    if granularity == reused::IN_STREAM {
+        options.0.insert("assignment".to_owned(), "grid".to_owned());
+        return Some((Layer::Reused, options));
+    }
     let mut name = granularity.strip_prefix("gridfuse::")?;
     if let Some((template, arguments)) = name.split_once('<') {
         options
             .0
             .insert("blocks".to_owned(), arguments.strip_suffix('>')?.to_owned());
         name = template;
-    }
-    if granularity == reused::IN_STREAM {
-        options.0.insert("assignment".to_owned(), "grid".to_owned());
     }
     let entry = table
         .iter()

@@ -213,6 +213,15 @@ impl Strategy for Reuse {
         for group in plan.needs(index) {
             let group = &plan.groups[group];
             let child = &plan.collection.children[group.child];
+            if group.serial.is_some() {
+                refusals.add(
+                    format!(
+                        "a thread may launch `{}` more often than once, and keeps one launch; `aggregate-grid-stream` collects them all",
+                        child.name
+                    ),
+                    Some(child.place()),
+                );
+            }
             if group.threads.is_none() {
                 refusals.add(
                     format!(
