@@ -281,3 +281,18 @@ fn variables_of_the_host() {
         ],
     );
 }
+
+/// What one round has written the next one reads: not by loads that take for granted that nobody writes.
+#[test]
+fn loads_as_if_nobody_wrote() {
+    let program = |kernel: &str| around_beside(kernel, "k<<<2, 128>>>(flag, dist);");
+    let restricted = program("__global__ void k(const int* __restrict__ a, int* __restrict__ b) { b[0] = a[1]; }");
+    let assumes = outlined(&restricted, &["dim3 blockDim, const int* a,\n"]);
+    assert_eq!(assumes, Vec::<String>::new());
+    let cached = program("__global__ void k(const int* a, int* b) { b[0] = __ldg(a + 1); }");
+    let assumes = outlined(&cached, &[]);
+    assert_eq!(
+        assumes,
+        ["no kernel of the loop writes what `k` reads by __ldg(), which may miss what the same grid has written"]
+    );
+}

@@ -1,8 +1,12 @@
 //! The loop as the kernel has it: the host's text, in which launches and calls of CUDA's runtime have become calls of the runtime, and
 //! what the host alone knows has become parameters.
 
+use std::collections::BTreeSet;
+
 use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::Stream;
+use gridfuse_analysis::hir::included::included_files;
+use gridfuse_analysis::hir::items::items;
 use gridfuse_analysis::hir::library::constant;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning_in};
 use gridfuse_analysis::hir::walk::all_in_expr;
@@ -20,7 +24,7 @@ use crate::edit::names::words_with_macros;
 use crate::edit::style::{self, Style};
 use crate::emit::outline::Worker;
 use crate::facts::calls::is_plain_type;
-use crate::facts::child::Child;
+use crate::facts::child::{Child, copies_plainly};
 use crate::facts::ctype;
 use crate::facts::instance;
 use crate::facts::pure;
@@ -78,7 +82,6 @@ pub fn translate<'db>(
     refusals: &mut Refusals,
     edit: &mut EditBuilder<'db>,
 ) -> Moved {
-    let loop_source = host.source(host.span());
     let words = words_with_macros(
         host.function.db,
         host.file(),
@@ -111,10 +114,10 @@ pub fn translate<'db>(
         grids: Vec::new(),
         any_grid: false,
         waits_for_all: false,
+        unchanged: BTreeSet::new(),
     };
     translation.loop_statement(host.stmt);
     let text = translation.edited(host.span(), 0);
-    debug_assert!(!loop_source.is_empty());
     Moved {
         text,
         variables,
@@ -143,6 +146,8 @@ struct Translation<'a, 'db> {
     grids: Vec<String>,
     any_grid: bool,
     waits_for_all: bool,
+    /// What is taken not to change.
+    unchanged: BTreeSet<String>,
 }
 
 impl<'db> Translation<'_, 'db> {
@@ -567,7 +572,7 @@ impl<'db> Translation<'_, 'db> {
 
     /// An argument of a launch.
     fn argument(&mut self, arg: ExprId, kernel: &Child<'db>, param: &crate::facts::child::Param) -> String {
-        if varies(self.host, arg) || self.is_constant(arg) {
+        if varies(self.host, arg) || self.is_constant(arg) || self.object(arg).is_some() {
             return self.text_of(arg);
         }
         if let Some(binding) = self.host.local(arg) {
@@ -664,11 +669,60 @@ impl<'db> Translation<'_, 'db> {
                 _ => false,
             });
         if shared {
+            self.assume_unchanged(&what, span);
+        }
+    }
+
+    /// Takes for granted that what the host reads isn't changed by the kernels.
+    fn assume_unchanged(&mut self, what: &str, span: Span) {
+        if self.unchanged.insert(what.to_owned()) {
             self.edit.assume(Reason {
-                text: format!("`{what}` stays the same while the loop runs: the kernels don't change it"),
+                text: format!("no kernel of the loop changes `{what}`, which the host reads in each round"),
                 place: Some(self.host.function.place(span)),
             });
         }
+    }
+
+    /// The struct of which an expression is a field, or an element of a field that is an array, where a kernel can have a copy of it.
+    fn object(&self, expr: ExprId) -> Option<BindingId> {
+        let (field, indexed) = match &self.body.expr(self.body.strip_parens(expr)).kind {
+            ExprKind::Index { base, .. } => (self.body.strip_parens(*base), true),
+            _ => (self.body.strip_parens(expr), false),
+        };
+        let ExprKind::Field {
+            base,
+            field,
+            arrow: false,
+        } = &self.body.expr(field).kind
+        else {
+            return None;
+        };
+        let binding = self.host.local(*base).filter(|b| !self.host.changes(*b))?;
+        let own = self.body.binding(binding);
+        let db = self.host.function.db;
+        let mut files = included_files(db, self.host.file()).iter();
+        let class = files.find_map(|file| items(db, *file).types.iter().find(|class| class.name == own.ty.base))?;
+        let declared = class
+            .fields
+            .iter()
+            .find(|(_, name)| lex::identifiers(name).next() == Some(field))?;
+        let fits = own.ty.pointers == 0
+            && own.ty.array.is_empty()
+            && !own.ty.complex
+            && declared.1.contains('[') == indexed
+            && !self.body.declared.contains(&own.ty.base)
+            && copies_plainly(db, self.host.function.item, &own.ty, 0).is_ok();
+        fits.then_some(binding)
+    }
+
+    /// The kernel gets a copy of a struct.
+    fn copy_object(&mut self, binding: BindingId, span: Span) {
+        let own = self.body.binding(binding);
+        let (ty, name) = (own.ty.base.clone(), own.name.clone());
+        if own.ty.reference {
+            self.assume_unchanged(&name, span);
+        }
+        self.param(&ty, &name, name.clone());
     }
 
     /// Whether a name is a constant that device code may use.
@@ -863,7 +917,14 @@ impl<'db> Translation<'_, 'db> {
             {
                 self.value(*base);
             }
-            ExprKind::Field { .. } if !varies(self.host, expr) => self.field(expr),
+            ExprKind::Index { index, .. } if self.object(expr).is_some() => {
+                self.object(expr).into_iter().for_each(|b| self.copy_object(b, span));
+                self.value(*index);
+            }
+            ExprKind::Field { .. } if !varies(self.host, expr) => match self.object(expr) {
+                Some(binding) => self.copy_object(binding, span),
+                None => self.field(expr),
+            },
             _ => match self.shared_place(expr) {
                 Some(place) => self.edits.push((span, format!("{}.load({place})", self.rounds))),
                 None => self.refuse(self.cannot_move(span), span),
