@@ -43,7 +43,7 @@ gives the host's variables the values that the loop left in them. Where the devi
 - Memory that the host reads or writes by a pointer (`*flag`) is such that device code can: mapped or managed.
 - Kernels that are defined above the function with the loop, which is neither a template nor a member.
 
-Errors are looked for once, behind the loop, as the loop did it for its last copy. A launch of an empty grid within the loop is no error
+Errors are looked for once, after the loop, as the loop did it for its last copy. A launch of an empty grid within the loop is no error
 any more: where the size of a grid changes, the rewrite assumes that there is none.
 
 ## Before
