@@ -334,7 +334,7 @@ impl<'db> Translation<'_, 'db> {
             let own = |b: &BindingId| self.body.binding(*b).name == **word && !api::is_error(&self.host.function, *b);
             self.host.inner.iter().any(own)
         };
-        if words.iter().any(|word| matches!(*word, "break" | "continue")) || words.iter().any(|word| inner(&word)) {
+        if words.iter().any(|word| matches!(*word, "break" | "continue")) || words.iter().any(inner) {
             return;
         }
         let waits = match api::named(&self.host.function, name) {
