@@ -28,7 +28,7 @@ __device__ void lower_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim, const in
 }
 
 __device__ void count_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim, const int* counts, int* sum, int n) {
-    for (int i = 0; i < n; ++i) *sum += counts[i] + (int)(gridDim.x - 1);
+    for (int i = 0; i < n; ++i) *sum += (counts[i] == 0x01010101) + (int)(gridDim.x - 1);
 }
 
 // Reads what other blocks have just written.
@@ -96,7 +96,7 @@ int main() {
         if (numbers[i] != 0) return 2;
     if (state.level != most || last != most || *mapped != most) return 3;
     if (state.wrong) return 5;
-    if (sum != most * n * 0x01010101) return 4;
+    if (sum != most * n) return 4;
     printf("%d rounds\n", state.level);
     return 0;
 }
