@@ -35,6 +35,7 @@
 #include "gridfuse/recursion.cuh"
 #include "gridfuse/reuse.cuh"
 #include "gridfuse/reuse_in_stream.cuh"
+#include "gridfuse/rounds.cuh"
 #include "gridfuse/search.cuh"
 #include "gridfuse/serial.cuh"
 #include "gridfuse/serial_atomics.cuh"

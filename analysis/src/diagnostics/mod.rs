@@ -7,6 +7,7 @@ mod divergent_barrier;
 mod empty_grid;
 mod endless_recursion;
 mod grid_barrier_occupancy;
+mod host_iteration;
 mod inaccessible_pointer;
 mod launch_in_loop;
 mod leaked_stream;
@@ -63,6 +64,7 @@ pub static KINDS: &[Kind] = &[
     unused_stream::KIND,
     leaked_stream::KIND,
     device_malloc::KIND,
+    host_iteration::KIND,
     varying_block_size::KIND,
     partial_warp::KIND,
     unchecked_launch::KIND,

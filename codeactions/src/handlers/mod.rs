@@ -16,6 +16,7 @@ mod fire_and_forget;
 mod flatten_recursion;
 mod guard_empty_grid;
 pub mod optimize;
+mod outline_iteration;
 mod pending_launch_limit;
 mod persistent_loop;
 mod promote;
@@ -53,6 +54,7 @@ pub static REWRITES: &[Rewrite] = &[
     promote_lookback::REWRITE,
     promote_overlap::REWRITE,
     promote::REWRITE,
+    outline_iteration::REWRITE,
     guard_empty_grid::REWRITE,
     check_launch_error::REWRITE,
     pending_launch_limit::RAISE,

@@ -51,6 +51,7 @@ pub const PARTS: &[Part] = parts![
     "block_loop"
     "loop"
     "lately"
+    "rounds"
     "stream"
     "reuse"
     "reuse_in_stream"

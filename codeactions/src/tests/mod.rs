@@ -28,6 +28,7 @@ mod nesting;
 mod of_the_runtime;
 mod optimize;
 mod outcome;
+mod outline_iteration;
 mod persistent_loop;
 mod promote;
 mod registers;

@@ -8,5 +8,6 @@ pub mod in_launcher;
 pub mod iteration;
 pub mod promotion;
 pub mod refused_launches;
+pub mod rounds;
 pub mod self_launch;
 pub mod stream;

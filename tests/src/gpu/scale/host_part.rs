@@ -9,6 +9,8 @@ pub struct Program {
     pub name: &'static str,
     /// How the launch begins that is rewritten.
     pub launch: &'static str,
+    /// How the loop by the host begins, where it launches in rounds.
+    pub rounds: Option<&'static str>,
     /// What its graphs are called: `FAMILY-INPUT-VERTICES.graph`.
     pub family: &'static str,
     /// The function that computes on the CPU what has to come out, of the graph.
@@ -24,6 +26,7 @@ pub const PROGRAMS: [Program; 3] = [
     Program {
         name: "bfs",
         launch: "expand<<<",
+        rounds: Some("for (int level = 0; *g.deepest_host"),
         family: "g",
         reference: "search_on_cpu",
         inputs: &["rmat", "uniform", "road", "tree"],
@@ -32,6 +35,7 @@ pub const PROGRAMS: [Program; 3] = [
     Program {
         name: "sssp",
         launch: "relax<<<",
+        rounds: Some("for (int round = 0; *g.last_round_host"),
         family: "g",
         reference: "shortest_on_cpu",
         inputs: &["rmat", "uniform", "road", "tree"],
@@ -40,6 +44,7 @@ pub const PROGRAMS: [Program; 3] = [
     Program {
         name: "tc",
         launch: "close<<<",
+        rounds: None,
         family: "tc",
         reference: "triangles_on_cpu",
         inputs: &["rmat", "uniform"],
@@ -111,6 +116,9 @@ mod tests {
                 .join(format!("{}.cu", program.name));
             let source = std::fs::read_to_string(path).unwrap();
             assert_eq!(source.matches(program.launch).count(), 1, "{}", program.name);
+            for rounds in program.rounds {
+                assert_eq!(source.matches(rounds).count(), 1, "{}", program.name);
+            }
             let text = reads_files(program, &source).unwrap();
             assert!(text.contains("scale_load_graph") && text.contains("make_own_graph"));
             assert!(reads_files(program, &text).is_err());

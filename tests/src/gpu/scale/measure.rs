@@ -21,12 +21,16 @@ const LONG_MS: f64 = 1000.0;
 const PENDING: &str = "2048";
 
 /// What is done to the programs. `None`: nothing.
-const VARIANTS: [(&str, Option<&str>); 4] = [
+const VARIANTS: [(&str, Option<&str>); 5] = [
     ("serial", None),
     ("naive", None),
     ("aggregate-grid", Some("aggregate-grid")),
     ("optimize", Some("optimize")),
+    (OUTLINED, Some(OUTLINED)),
 ];
+
+/// Each thread runs what it would launch, and one grid all rounds.
+const OUTLINED: &str = "outlined";
 
 /// Programs whose chains of launches become one grid, how their launch begins, and their peer's variant.
 const CHAINS: [(&str, &str); 2] = [("sc", "compact<<<"), ("los", "look<<<")];
@@ -203,7 +207,7 @@ impl Bench<'_> {
             .map(drop)
     }
 
-    /// Copies a program into a directory of its own, applies a rewrite and lets it read files.
+    /// Copies a program into a directory of its own, applies what a variant takes and lets it read files.
     fn prepare(&self, name: &str, launch: &str, apply: Option<&str>, program: Option<&Program>) -> Result<PathBuf> {
         let directory = self.scratch.join(format!("{name}-{}", apply.unwrap_or("plain")));
         std::fs::create_dir_all(&directory)?;
@@ -211,10 +215,16 @@ impl Bench<'_> {
         let original = self.root.join("tests/corpus").join(format!("{name}.cu"));
         std::fs::copy(&original, &source).with_context(|| format!("{} can't be copied", original.display()))?;
         std::fs::copy(self.root.join("tests/gpu/scale/scale.h"), directory.join("scale.h"))?;
-        let text = std::fs::read_to_string(&source)?;
-        if let Some(id) = apply {
-            let line = text.lines().position(|line| line.contains(launch));
-            let line = line.with_context(|| format!("{name}.cu has no `{launch}`"))? + 1;
+        let rounds = program.and_then(|program| program.rounds).unwrap_or_default();
+        let steps = match apply {
+            None => Vec::new(),
+            Some(OUTLINED) => vec![("serialize", launch), ("outline-iteration", rounds)],
+            Some(id) => vec![(id, launch)],
+        };
+        for (id, place) in steps {
+            let text = std::fs::read_to_string(&source)?;
+            let line = text.lines().position(|line| line.contains(place));
+            let line = line.with_context(|| format!("{name}.cu has no `{place}`"))? + 1;
             let mut command = Command::new(&self.gridfuse);
             command.arg("rewrite").arg(&source);
             command.args(["--at", &line.to_string(), "--apply", id, "--in-place"]);
@@ -233,7 +243,11 @@ impl Bench<'_> {
             self.compile(&self.root.join("tests/gpu/scale/peers.cu"), "peers", false)
         })];
         for program in self.programs() {
-            for apply in [None, Some("aggregate-grid"), Some("optimize")] {
+            let outlined = program.rounds.map(|_| Some(OUTLINED));
+            for apply in [None, Some("aggregate-grid"), Some("optimize")]
+                .into_iter()
+                .chain(outlined)
+            {
                 jobs.push(Box::new(move || {
                     let source = self.prepare(program.name, program.launch, apply, Some(program))?;
                     self.compile(&source, &binary(program.name, apply), true)
@@ -309,6 +323,9 @@ impl Bench<'_> {
         };
         let key = |variant: &str| (program.name, input, vertices, variant.to_owned());
         for (variant, apply) in VARIANTS {
+            if variant == OUTLINED && program.rounds.is_none() {
+                continue;
+            }
             let took_long = runs.iter().any(|run| {
                 run.variant == variant
                     && run.program == program.name

@@ -1,0 +1,287 @@
+//! What is written: the kernels' bodies as functions, the kernel with the loop, and its launch in the place of the host's loop.
+
+use gridfuse_analysis::hir::StmtKind;
+
+use super::host_loop::HostLoop;
+use super::kernels::{Kernels, Shape};
+use super::translate::{Moved, Param};
+use super::variables::Variable;
+use crate::edit::builder::EditBuilder;
+use crate::edit::lex;
+use crate::edit::names::Names;
+use crate::edit::style;
+use crate::emit::launch_bounds;
+use crate::emit::outline::{self, Collecting, Worker};
+use crate::emit::target;
+use crate::facts::child::Child;
+use crate::facts::movable::Form;
+
+/// Blocks of so many threads fit whatever their registers are.
+const SMALL_BLOCK: u64 = 256;
+
+/// Moves the kernels' bodies out; the functions with them, kernel by kernel.
+pub fn outline_bodies<'db>(
+    kernels: &Kernels<'db>,
+    shape: &Shape,
+    names: &mut Names,
+    edit: &mut EditBuilder<'db>,
+) -> Vec<Worker> {
+    let outlined = kernels.all.iter().enumerate().map(|(index, kernel)| {
+        let mut behind = outline::behind(edit, kernel);
+        // What one round has written the next one reads.
+        let collecting = Collecting {
+            unrestricted: true,
+            stays: true,
+            ..Collecting::default()
+        };
+        let kept = shape.kept(kernels, index);
+        let worker = outline::outline_collecting(edit, &mut behind, kernel, Form::Block, kept, &collecting, names);
+        behind.finish(edit, kernel);
+        worker
+    });
+    outlined.collect()
+}
+
+/// The names of what is generated.
+struct Generated {
+    /// The kernel with the loop.
+    kernel: String,
+    /// The struct of the host's variables.
+    state: String,
+    /// The host's variable of that type.
+    variable: String,
+}
+
+/// Writes the kernel with the loop above the host's function, and its launch in the loop's place.
+pub fn write<'db>(
+    host: &HostLoop<'db>,
+    kernels: &Kernels<'db>,
+    shape: &Shape,
+    moved: &Moved,
+    names: &mut Names,
+    edit: &mut EditBuilder<'db>,
+) {
+    let first = kernels.all.first().map_or("", |kernel| &kernel.name);
+    let generated = Generated {
+        kernel: names.fresh(&format!("{first}_rounds")),
+        state: names.fresh(&format!("{first}_state")),
+        variable: names.fresh("state"),
+    };
+    write_kernel(host, kernels, shape, moved, &generated, edit);
+    write_launch(host, shape, moved, &generated, edit);
+}
+
+fn kept(moved: &Moved) -> impl Iterator<Item = &Variable> + Clone {
+    moved.variables.iter().filter(|variable| variable.ends)
+}
+
+/// Parameters: what the host passes, and the variables whose last values nobody asks for.
+fn params(moved: &Moved) -> Vec<Param> {
+    let passed = moved.variables.iter().filter(|v| !v.ends && v.begins).map(|v| Param {
+        ty: v.ty.clone(),
+        name: v.name.clone(),
+        value: v.name.clone(),
+    });
+    moved.params.iter().cloned().chain(passed).collect()
+}
+
+fn declared(ty: &str, name: &str) -> String {
+    format!("{ty} {name}")
+}
+
+fn write_kernel<'db>(
+    host: &HostLoop<'db>,
+    kernels: &Kernels<'db>,
+    shape: &Shape,
+    moved: &Moved,
+    generated: &Generated,
+    edit: &mut EditBuilder<'db>,
+) {
+    let function = &host.function;
+    let style = edit.style(host.file());
+    let front = function.start as usize;
+    let indent = style::indent_at(&function.text, front).to_owned();
+    let column = style::columns(&indent);
+    let mut code = String::new();
+    let fields: Vec<String> = kept(moved).map(|v| format!("{};", declared(&v.ty, &v.name))).collect();
+    let brace = style.open_brace();
+    if !fields.is_empty() {
+        code.push_str(&format!(
+            "// What the loop of {} leaves in the host's variables.\n",
+            function.name()
+        ));
+        let line = format!("struct {} {{ {} }};", generated.state, fields.join(" "));
+        code.push_str(&match column + line.chars().count() > style.width {
+            true => format!("struct {}{brace}\n\t{}\n}};", generated.state, fields.join("\n\t")),
+            false => line,
+        });
+        code.push_str("\n\n");
+    }
+    let state = match fields.is_empty() {
+        true => "gridfuse::Rounds<>".to_owned(),
+        false => format!("gridfuse::Rounds<{}>", generated.state),
+    };
+    let mut list = vec![declared(&state, &moved.rounds)];
+    list.extend(params(moved).iter().map(|p| declared(&p.ty, &p.name)));
+    let written = function
+        .text
+        .get(front..host.function.name_place().range.start as usize);
+    let shared = written.is_some_and(|head| lex::identifiers(head).any(|word| matches!(word, "inline" | "static")));
+    let head = format!(
+        "{}__global__ void {}{}(",
+        if shared { "static " } else { "" },
+        bounds(host, kernels, shape),
+        generated.kernel
+    );
+    code.push_str(&format!(
+        "// The loop of {}, in one grid: its blocks meet between the kernels.\n",
+        function.name()
+    ));
+    code.push_str(&style.list(column, &head, &list, &format!("){brace}\n")));
+    for variable in &moved.variables {
+        let (ty, name) = (&variable.ty, &variable.name);
+        if variable.ends && variable.begins {
+            code.push_str(&format!(
+                "\t{} = {}.state().{name};\n",
+                declared(ty, name),
+                moved.rounds
+            ));
+        } else if !variable.begins {
+            code.push_str(&format!("\t{};\n", declared(ty, name)));
+        }
+    }
+    let own = style::indent_at(&function.text, (host.span().start + function.start) as usize).to_owned();
+    let text = moved.text.replace("\r\n", "\n");
+    let text = style::reindent(&text, &own, "\t");
+    code.push_str(&format!("\t{text}"));
+    if !fields.is_empty() {
+        let values: Vec<&str> = kept(moved).map(|v| v.name.as_str()).collect();
+        code.push_str(&format!("\n\t{}.finish({{{}}});", moved.rounds, values.join(", ")));
+    }
+    code.push_str("\n}\n\n");
+    let at = target::above_comment(function.db, host.file(), front);
+    let text = format!("{}{indent}", style.fit(&code, &indent));
+    edit.insert(host.file(), at as u32, text);
+}
+
+/// `__launch_bounds__(…) `, where blocks may be so large that they leave a thread less registers than the kernel comes to take.
+fn bounds(host: &HostLoop<'_>, kernels: &Kernels<'_>, shape: &Shape) -> String {
+    let main = &host.launches[shape.block];
+    let allowed = |kernel: &Child<'_>| launch_bounds::allowed_threads(kernel).flatten();
+    let allowed = kernels.all.iter().filter_map(allowed).min();
+    let threads = launch_bounds::largest_block(std::slice::from_ref(main)).or(allowed);
+    match threads {
+        Some(threads) if threads <= SMALL_BLOCK => String::new(),
+        Some(threads) => format!("__launch_bounds__({threads}) "),
+        None => "__launch_bounds__(1024) ".to_owned(),
+    }
+}
+
+fn write_launch<'db>(
+    host: &HostLoop<'db>,
+    shape: &Shape,
+    moved: &Moved,
+    generated: &Generated,
+    edit: &mut EditBuilder<'db>,
+) {
+    let function = &host.function;
+    let main = &host.launches[shape.block];
+    let style = edit.style(host.file());
+    let operand = |index: usize| main.launch.config.get(index).map(|e| host.flat(*e));
+    let grid = match moved.any_grid {
+        true => "gridfuse::any_grid".to_owned(),
+        false => moved
+            .grids
+            .iter()
+            .cloned()
+            .reduce(|all, grid| format!("gridfuse::larger_grid({all}, {grid})"))
+            .unwrap_or_default(),
+    };
+    let shared = shape.shared.and_then(|at| host.launches.get(at)?.launch.config.get(2));
+    let mut items = vec![grid, operand(1).unwrap_or_default()];
+    items.push(shared.map_or("0".to_owned(), |e| host.flat(*e)));
+    items.push(operand(3).unwrap_or_else(|| "0".to_owned()));
+    let states: Vec<&Variable> = kept(moved).collect();
+    if !states.is_empty() {
+        items.push(generated.variable.clone());
+    }
+    items.extend(params(moved).into_iter().map(|p| p.value));
+    let column = style::columns(style::indent_at(
+        &function.text,
+        (host.span().start + function.start) as usize,
+    ));
+    let before = &moved.check.before;
+    let after = match moved.check.after.as_str() {
+        "" => ";".to_owned(),
+        after if after.ends_with([';', '}']) => after.to_owned(),
+        after => format!("{after};"),
+    };
+    let call = style.list(
+        column,
+        &format!("{before}gridfuse::run_rounds<{}>(", generated.kernel),
+        &items,
+        &format!("){after}"),
+    );
+    let mut lines = Vec::new();
+    if !states.is_empty() {
+        let values: Vec<&str> = states
+            .iter()
+            .map(|v| if v.begins { v.name.as_str() } else { "{}" })
+            .collect();
+        lines.push(format!(
+            "{} {} = {{{}}};",
+            generated.state,
+            generated.variable,
+            values.join(", ")
+        ));
+    }
+    lines.push(call);
+    lines.extend(moved.check.below.iter().map(|text| {
+        let own = style::indent_at(&function.text, (host.span().start + function.start) as usize);
+        let text = text.replace("\r\n", "\n");
+        // It stood a level deeper.
+        let deeper = format!("{own}{}", style.unit);
+        let text = style::reindent(&text, &deeper, "");
+        if text.ends_with([';', '}']) {
+            text
+        } else {
+            format!("{text};")
+        }
+    }));
+    if moved.waits_for_all {
+        lines.push("cudaDeviceSynchronize();".to_owned());
+    }
+    lines.extend(
+        states
+            .iter()
+            .map(|v| format!("{} = {}.{};", v.name, generated.variable, v.name)),
+    );
+    delete_declarations(host, moved, edit);
+    let place = function.place(host.span());
+    let listed = target::stands_in_list(&function.body, &host.places, &function.text, function.start, host.stmt)
+        && !function
+            .body
+            .stmts
+            .iter()
+            .any(|s| matches!(s.kind, StmtKind::Goto(_) | StmtKind::Switch { .. }));
+    let code = match listed || lines.len() == 1 && states.is_empty() {
+        true => lines.join("\n"),
+        false => format!("{{\n\t{}\n}}", lines.join("\n").replace('\n', "\n\t")),
+    };
+    edit.replace_code(place, &code);
+}
+
+/// Takes out the host's declarations of variables that only the kernel has now.
+fn delete_declarations<'db>(host: &HostLoop<'db>, moved: &Moved, edit: &mut EditBuilder<'db>) {
+    let function = &host.function;
+    for variable in moved.variables.iter().filter(|v| !v.begins && !v.ends) {
+        let Some((stmt, _)) = function.body.declaration(variable.binding) else {
+            continue;
+        };
+        let alone = matches!(&function.body.stmt(stmt).kind, StmtKind::Decl(decls) if decls.len() == 1);
+        let listed = target::stands_in_list(&function.body, &host.places, &function.text, function.start, stmt);
+        if alone && listed {
+            edit.delete_lines(function.place(function.body.stmt(stmt).span));
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The kernels of the loop: whether their blocks can run one at a time in a grid that stays, and what sizes their launches have.
+
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::facts::effects::{Effects, effects};
+use gridfuse_analysis::facts::launch::Stream;
+use gridfuse_analysis::hir::ExprId;
+use gridfuse_analysis::hir::walk::all_in_expr;
+
+use super::api;
+use super::host_loop::HostLoop;
+use crate::api::refusal::{Reason, Refusals};
+use crate::edit::builder::EditBuilder;
+use crate::edit::names::Names;
+use crate::facts::barriers;
+use crate::facts::child::Child;
+use crate::facts::cluster::Function;
+use crate::facts::configured::refuse_configured;
+use crate::facts::instance;
+use crate::facts::movable::{KEPT_BLOCK, KEPT_THREADS};
+use crate::facts::pure;
+use crate::facts::read_only::all_restrict;
+use crate::facts::room::stands_behind;
+use crate::facts::site::Site;
+use crate::transforms::aggregate::{refuse_child, shared_memory};
+use crate::transforms::self_launch::is_linear;
+
+/// The kernels of a loop.
+pub struct Kernels<'db> {
+    /// Each once.
+    pub all: Vec<Child<'db>>,
+    /// For each launch of the loop its kernel, by number.
+    pub of_launch: Vec<usize>,
+}
+
+/// Looks at the kernels of the loop's launches; what can't run in one grid is refused.
+pub fn read<'db>(
+    host: &HostLoop<'db>,
+    names: &mut Names,
+    refusals: &mut Refusals,
+    edit: &mut EditBuilder<'db>,
+) -> Kernels<'db> {
+    let mut found = Kernels {
+        all: Vec::new(),
+        of_launch: Vec::new(),
+    };
+    for site in &host.launches {
+        refuse_launch(host, site, refusals);
+        let Some(item) = site.child(refusals) else { continue };
+        let known = found.all.iter().position(|kernel: &Child<'_>| kernel.item == item);
+        let index = known.unwrap_or_else(|| {
+            names.add_file(site.db, item.file(site.db));
+            let kernel = Child::read(site.db, item, names, refusals);
+            refuse_kernel(site, &kernel, refusals, edit);
+            found.all.push(kernel);
+            found.all.len() - 1
+        });
+        found.of_launch.push(index);
+        let kernel = &found.all[index];
+        if instance::arguments(site, kernel).is_none() {
+            let why = format!("the template arguments of `{}` are deduced: write them", kernel.name);
+            refusals.add(why, Some(site.here()));
+        }
+        if site.launch.args.len() != kernel.params.len() {
+            let why = format!(
+                "the launch of `{}` leaves out arguments that have default values",
+                kernel.name
+            );
+            refusals.add(why, Some(site.here()));
+        }
+        if !stands_behind(site, kernel, kernel.start) {
+            let why = format!("`{}` isn't defined above the function with the loop", kernel.name);
+            refusals.add(why, Some(site.here()));
+        }
+    }
+    refuse_shared_memory(&found.all, edit);
+    found
+}
+
+/// Refuses a launch that isn't a statement of its own, or whose operands do more than compute.
+fn refuse_launch(host: &HostLoop<'_>, site: &Site<'_>, refusals: &mut Refusals) {
+    let here = Some(site.here());
+    if site.facts.from_macro {
+        refusals.add("the launch comes out of a macro", here);
+    } else if site.facts.in_lambda {
+        refusals.add("the launch stands in a lambda", here);
+    } else if site.facts.statement.is_none() {
+        refusals.add("the launch is no statement of its own", here);
+    }
+    if !(2..=4).contains(&site.launch.config.len()) {
+        refusals.add("the configuration of the launch is not understood", here);
+    }
+    for operand in site.launch.config.iter().chain(&site.launch.args) {
+        let place = Some(site.place(site.body.expr(*operand).span));
+        if pure::unknown_part(&site.body, *operand).is_some() {
+            refusals.add("an operand of the launch is not understood", place);
+        } else if pure::assigns(&site.body, *operand) {
+            refusals.add(
+                "an operand of the launch changes a variable: do so in a statement of its own",
+                place,
+            );
+        }
+    }
+    for operand in site.launch.config.iter().skip(1) {
+        if varies(host, *operand) {
+            refusals.add(
+                "the blocks, their shared memory or the stream of the launch differ from round to round",
+                Some(site.place(site.body.expr(*operand).span)),
+            );
+        }
+    }
+}
+
+/// Refuses a kernel whose blocks can't run in a grid that stays.
+fn refuse_kernel<'db>(site: &Site<'db>, kernel: &Child<'db>, refusals: &mut Refusals, edit: &mut EditBuilder<'db>) {
+    let (db, name) = (site.db, &kernel.name);
+    let found = effects(db, kernel.worker());
+    if kernel.outlined.is_some() || kernel.params.iter().any(|p| p.ty.base.contains("gridfuse::")) {
+        refusals.add(format!("`{name}` has been rewritten already"), Some(kernel.place()));
+        return;
+    }
+    if let Some(launch) = found.launches.first() {
+        refusals.add(
+            format!("`{name}` launches grids, which the next kernel of the loop waits for: apply `serialize` to its launches first"),
+            Some(launch.place),
+        );
+        return;
+    }
+    refuse_configured(kernel, refusals);
+    refuse_child(site, kernel, false, KEPT_BLOCK, refusals);
+    for reason in barriers::refuse_divergent(db, kernel.worker(), name, &found, false, refusals) {
+        edit.assume(reason);
+    }
+    refuse_read_only(kernel, &found, refusals, edit);
+}
+
+/// Loads that take for granted that nobody writes there while the kernel runs miss what an earlier round has written.
+fn refuse_read_only(kernel: &Child<'_>, found: &Effects, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
+    let name = &kernel.name;
+    if all_restrict(kernel.db, kernel.file) {
+        refusals.add(
+            format!("the file of `{name}` is compiled with `--restrict`, so that loads may miss what an earlier round has written"),
+            Some(kernel.place()),
+        );
+    } else if let Some(load) = found.read_only.first().or(found.restricts.first()) {
+        edit.assume(Reason {
+            text: format!(
+                "no kernel of the loop writes what `{name}` reads by {}, which may miss what the same grid has written",
+                load.what
+            ),
+            place: Some(load.place),
+        });
+    }
+}
+
+/// The shared memory of several kernels adds up.
+fn refuse_shared_memory(kernels: &[Child<'_>], edit: &mut EditBuilder<'_>) {
+    let used = |kernel: &Child<'_>| -> Option<FileRange> {
+        effects(kernel.db, kernel.item).shared.first().map(|found| found.place)
+    };
+    let with: Vec<&Child<'_>> = kernels.iter().filter(|kernel| used(kernel).is_some()).collect();
+    if with.len() < 2 {
+        return;
+    }
+    for kernel in with {
+        let others = 48 * 1024 / kernels.len() as u32;
+        let function = Function::new(kernel.db, kernel.item);
+        if let Some(reason) = shared_memory(&function, others, used(kernel)) {
+            edit.assume(reason);
+        }
+    }
+}
+
+/// Whether an expression has another value in another round.
+pub fn varies(host: &HostLoop<'_>, expr: ExprId) -> bool {
+    let body = &host.function.body;
+    all_in_expr(body, expr)
+        .into_iter()
+        .any(|e| host.local(e).is_some_and(|binding| host.changes(binding)))
+}
+
+/// The sizes of the launches.
+pub struct Shape {
+    /// The launch whose blocks are those of the loop.
+    pub block: usize,
+    /// For each launch so many threads of a block, where they are fewer.
+    pub narrow: Vec<Option<u64>>,
+    /// The launch that names the dynamic shared memory.
+    pub shared: Option<usize>,
+}
+
+impl Shape {
+    /// The built-in variables that are the GPU's own in a kernel's blocks.
+    pub fn kept(&self, kernels: &Kernels<'_>, kernel: usize) -> &'static [&'static str] {
+        let launches = kernels.of_launch.iter().zip(&self.narrow);
+        let mut narrow = launches.filter(|(of, _)| **of == kernel).map(|(_, narrow)| narrow);
+        match narrow.any(Option::is_some) {
+            true => KEPT_THREADS,
+            false => KEPT_BLOCK,
+        }
+    }
+}
+
+/// Finds blocks in which those of all launches run, in one stream.
+pub fn shape(host: &HostLoop<'_>, kernels: &Kernels<'_>, refusals: &mut Refusals) -> Option<Shape> {
+    let sites = &host.launches;
+    let operand = |site: &Site<'_>, index: usize| site.launch.config.get(index).map(|e| host.flat(*e));
+    let threads = |site: &Site<'_>| -> Option<u64> {
+        site.facts
+            .block
+            .constant
+            .map(|c| c.iter().fold(1, |all: u64, x| all.saturating_mul(*x)))
+    };
+    let block = (0..sites.len()).max_by_key(|at| {
+        // One whose size isn't known is no block of one thread, written so.
+        let known = threads(&sites[*at]);
+        (known.is_none(), known, std::cmp::Reverse(*at))
+    })?;
+    let main = &sites[block];
+    let mut narrow = vec![None; sites.len()];
+    for (at, site) in sites.iter().enumerate() {
+        let alike = operand(site, 1) == operand(main, 1)
+            || site.facts.block.constant.is_some() && site.facts.block.constant == main.facts.block.constant;
+        if alike {
+            continue;
+        }
+        let found = effects(site.db, kernels.all.get(*kernels.of_launch.get(at)?)?.worker());
+        let alone = found.barriers.is_empty() && found.warp.is_empty();
+        let one_dimension = is_linear(&site.facts.block) && is_linear(&main.facts.block);
+        match threads(site) {
+            Some(few) if alone && (few == 1 || one_dimension && threads(main).is_some_and(|all| all >= few)) => {
+                narrow[at] = Some(few);
+            }
+            _ => refusals.add(
+                format!(
+                    "`{}` and `{}` have blocks of different sizes: give them the same",
+                    main.child_name(),
+                    site.child_name()
+                ),
+                Some(site.place(site.facts.block.operand.span)),
+            ),
+        }
+    }
+    let shared = sites.iter().position(|site| {
+        let zero = |e: &ExprId| api::is_zero(&host.function, *e);
+        site.launch.config.get(2).is_some_and(|e| !zero(e))
+    });
+    if let Some(first) = shared {
+        let other = sites.iter().find(|site| operand(site, 2) != operand(&sites[first], 2));
+        if let Some(other) = other {
+            refusals.add(
+                "the launches of the loop have different amounts of dynamic shared memory: give them the same",
+                Some(other.here()),
+            );
+        }
+    }
+    let stream = |site: &Site<'_>| match site.facts.stream {
+        Stream::Null => None,
+        _ => operand(site, 3),
+    };
+    if let Some(other) = sites.iter().find(|site| stream(site) != stream(main)) {
+        refusals.add("the launches of the loop go into different streams", Some(other.here()));
+    }
+    Some(Shape { block, narrow, shared })
+}
