@@ -287,6 +287,27 @@ pub fn outline_collecting<'db>(
     edit.insert_directly(file, child.front(), &comment);
 
     // The kernel under its old head.
+    let head = kernel_head(child, behind, collecting);
+    let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
+    let call = behind.call(1, &prefix, &items, ");");
+    let indented = |declaration: &String| format!("\t{}\n", declaration.replace('\n', "\n\t"));
+    let declarations: String = collecting.declarations.iter().map(indented).collect();
+    let further: String = collecting
+        .behind
+        .iter()
+        .map(|statement| format!("\n{statement}"))
+        .collect();
+    behind.add(format!(
+        "{head}{}\n{declarations}{call}{further}\n}}",
+        behind.style.open_brace()
+    ));
+    worker
+}
+
+/// The kernel's head with its parameters, as it was but for an arena.
+fn kernel_head(child: &Child<'_>, behind: &Behind, collecting: &Collecting) -> String {
+    let signature = child.item.signature(child.db);
+    let indent = &behind.indent;
     let start = if child.template.is_some() {
         child.start
     } else {
@@ -300,8 +321,8 @@ pub fn outline_collecting<'db>(
     }
     let words = TextRange::new(child.head_start, signature.name_span.end + child.start);
     head.push_str(words.text(&child.text));
-    let head = verbatim(&head, &indent);
-    let mut params = verbatim(&written_params(child, true), &indent);
+    let head = verbatim(&head, indent);
+    let mut params = verbatim(&written_params(child, true), indent);
     if let (Some(arena), Some(open)) = (&collecting.arena, params.strip_suffix(')')) {
         let (empty, default) = (child.params.is_empty(), default_behind(child.db, child.item, arena));
         params = if empty {
@@ -321,20 +342,7 @@ pub fn outline_collecting<'db>(
             format!("{open}{gap}{arena}{default})")
         };
     }
-    let (prefix, items) = worker.call(child, child.params.iter().map(|p| p.name.clone()));
-    let call = behind.call(1, &prefix, &items, ");");
-    let indented = |declaration: &String| format!("\t{}\n", declaration.replace('\n', "\n\t"));
-    let declarations: String = collecting.declarations.iter().map(indented).collect();
-    let further: String = collecting
-        .behind
-        .iter()
-        .map(|statement| format!("\n{statement}"))
-        .collect();
-    behind.add(format!(
-        "{head}{params}{}\n{declarations}{call}{further}\n}}",
-        behind.style.open_brace()
-    ));
-    worker
+    format!("{head}{params}")
 }
 
 /// The parameter list as written, parentheses included, with names for unnamed parameters, and with or without the default

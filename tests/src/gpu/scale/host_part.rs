@@ -116,7 +116,7 @@ mod tests {
                 .join(format!("{}.cu", program.name));
             let source = std::fs::read_to_string(path).unwrap();
             assert_eq!(source.matches(program.launch).count(), 1, "{}", program.name);
-            for rounds in program.rounds {
+            if let Some(rounds) = program.rounds {
                 assert_eq!(source.matches(rounds).count(), 1, "{}", program.name);
             }
             let text = reads_files(program, &source).unwrap();
