@@ -138,7 +138,13 @@ fn pieces(line: &str, room: usize) -> Vec<&str> {
         let begins = rest.len() - rest.trim_start().len();
         let fits = |at: &usize| rest.get(..*at).is_some_and(|piece| piece.chars().count() <= room);
         let spaces = || rest.match_indices(' ').map(|(at, _)| at).filter(|at| *at > begins);
-        let Some(at) = spaces().filter(fits).last().or_else(|| spaces().next()) else {
+        // After a comma, if there is one in the second half.
+        let ends_item = |at: &usize| rest.get(..*at).is_some_and(|piece| piece.ends_with(',')) && *at > room / 2;
+        let last = spaces().filter(fits).filter(ends_item).last();
+        let Some(at) = last
+            .or_else(|| spaces().filter(fits).last())
+            .or_else(|| spaces().next())
+        else {
             break;
         };
         found.push(&rest[..at]);
@@ -244,6 +250,7 @@ mod tests {
         assert_eq!(pieces("a b c", 9), ["a b c"]);
         assert_eq!(pieces("aa bb cc", 5), ["aa bb", "cc"]);
         assert_eq!(pieces("   aaaa b", 4), ["   aaaa", "b"]);
+        assert_eq!(pieces("f(aa, b + c)", 9), ["f(aa,", "b + c)"]);
         let text = "  // Mine.\n  // was: f<<<1, 2>>>(a,\n  //    :        b,\n  //      c)\n  // was: g<<<1, 2>>>()\n  fs.launch();\n";
         let notes = above(text, text.find("fs.").unwrap_or_default());
         let launches: Vec<&str> = notes.iter().map(|note| note.launch.as_str()).collect();

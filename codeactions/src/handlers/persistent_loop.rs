@@ -140,8 +140,8 @@ __device__ __forceinline__ void relax_body(gridfuse::Loop<relax_loop>& relaxes, 
         change[(round + 1) % 3] = 0;
         bool moves = round == 0 || change[(round + 2) % 3] > 1e-3f;
         if (moves && round < 1000)
-            // was: relax<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(to, from, n, change, round
-            //      + 1)
+            // was: relax<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(to, from, n, change,
+            //      round + 1)
             relaxes.launch(gridDim, blockDim, {to, from, round + 1});
     }
 }
