@@ -10,6 +10,7 @@ mod grid_barrier_occupancy;
 mod host_iteration;
 mod inaccessible_pointer;
 mod launch_in_loop;
+mod launch_tree;
 mod leaked_stream;
 mod missing_device_linking;
 mod nesting_depth;
@@ -59,6 +60,7 @@ pub static KINDS: &[Kind] = &[
     pending_launch_limit::KIND,
     serialized_launches::KIND,
     launch_in_loop::KIND,
+    launch_tree::KIND,
     tiny_child_grid::KIND,
     single_launcher_call::KIND,
     unused_stream::KIND,

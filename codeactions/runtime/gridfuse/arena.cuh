@@ -92,7 +92,7 @@ private:
     }
 
     unsigned char* memory_ = nullptr;
-    unsigned long long records_ = 0;  // where in it the records begin, behind the states and the pool
+    unsigned long long records_ = 0;  // where in it the records begin, after the states and the pool
     unsigned long long blocks_ = 0;   // of the parent's grid
     unsigned part_bytes_ = 0;         // for the records of a block and an Aggregator
     unsigned parts_ = 0;              // Aggregators

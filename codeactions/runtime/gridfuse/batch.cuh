@@ -108,7 +108,7 @@ private:
     __device__ __forceinline__ Batch(const detail::Bytes<Args>& args, Pool pool, detail::Front* front)
         : Nest(pool, front, front != nullptr), records_(nullptr), first_(nullptr), count_(0), alone_(args) {}
 
-    /// The launches that stand behind `front`, or in memory without a Front. `release`: it is a chunk of the pool.
+    /// The launches that follow `front`, or in memory without a Front. `release`: it is a chunk of the pool.
     __device__ __forceinline__ Batch(const detail::Record<Args>* records, const unsigned* first, unsigned count,
                                      Pool pool, detail::Front* front, bool release)
         : Nest(pool, front, release), records_(records), first_(first), count_(count) {}

@@ -53,7 +53,7 @@ public:
     }
 
 private:
-    // Two of them: a thread may read the one when another thread writes the other already, and is behind a barrier before the
+    // Two of them: a thread may read the one when another thread writes the other already, and is past a barrier before the
     // one is written again.
     static __device__ __forceinline__ detail::Bytes<Args>* handed_over() {
         __shared__ detail::Bytes<Args> both[2];

@@ -93,7 +93,7 @@ public:
     }
 
     /// The same for a link that launches the next one by launch_at_once(). What the links before have done until they waited is seen
-    /// by what comes behind: each of them has said that it is that far, so that no link has to put a fence between getting its
+    /// by what comes after it: each of them has said that it is that far, so that no link has to put a fence between getting its
     /// arguments and passing others on. That fence would take as long as the rest of it (H200: 280 of 600 ns).
     __device__ __forceinline__ Args wait_at_once() {
         __syncthreads();   // release, with get_ready's fence
@@ -142,7 +142,7 @@ private:
     //
     // Links that are kReady apart share a place. There are no more blocks than that, so when the later one has its number, one from the
     // earlier one on is done; with it the earlier one's waiting is, too, and the later one's number stands for both. It is exchanged, not
-    // written, for who reads it to be behind the fences of both.
+    // written, for who reads it to be past the fences of both.
     __device__ __forceinline__ void get_ready() {
         constexpr unsigned long long kReady = detail::ChainState::kReady;
         const unsigned lane = detail::linear_thread();
@@ -153,7 +153,7 @@ private:
         const unsigned long long from = number_ - seen_ > kReady ? number_ - kReady : seen_;
         for (unsigned long long link = from + lane; link < number_; link += detail::warp_threads())
             while (detail::load_relaxed(state_->ready[link % kReady]) <= link) {}
-        detail::fence();   // acquire; for the whole block at the barrier behind
+        detail::fence();   // acquire; for the whole block at the barrier below
         seen_ = number_ + 1;
     }
 

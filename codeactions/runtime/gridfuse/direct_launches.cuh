@@ -37,7 +37,7 @@ __device__ __forceinline__ void say_aside(unsigned launches) {
            "or nested_bytes in arena_for may help\n", launches, blockIdx.x);
 }
 __device__ __forceinline__ void say_full() {
-    printf("gridfuse: launches that were to run behind the parent find no room, and run in their threads (block %u of the parent): a number "
+    printf("gridfuse: launches that were to run after the parent find no room, and run in their threads (block %u of the parent): a number "
            "in place of kNotKnown in followed_by says how many launches of each thread there is room for\n", blockIdx.x);
 }
 __device__ __forceinline__ void say_no_heap() {

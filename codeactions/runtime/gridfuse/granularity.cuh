@@ -29,11 +29,11 @@ struct PerGrid {};
 /// parent's arena is made by launchpad_for; with another one, this is the same as PerGrid.
 struct PerGridFromHost {};
 
-/// Granularity: all launches of a grid of the parent kernel are run by one grid, which the host launches behind the parent without
+/// Granularity: all launches of a grid of the parent kernel are run by one grid, which the host launches right after the parent without
 /// knowing what it will have to run. Their kernel takes a StreamBatch; the parent a StreamArena, which is made by followed_by.
 struct PerGridInStream {};
 
-// Collects launches. Declared here, as what runs behind the parent has one of its own.
+// Collects launches. Declared here, as what runs after the parent has one of its own.
 template <class Granularity, auto Kernel, int Site = 0>
 class Aggregator;
 

@@ -30,7 +30,7 @@ struct Launchpad {
 
 /// What stands in front of every order.
 struct OrderHead {
-    unsigned bytes;          // with what stands behind
+    unsigned bytes;          // with what follows it
     unsigned kernel;         // which of the launchpad's
     unsigned blocks;
     unsigned block;          // pack_block, or 0: the launches don't fit into one

@@ -183,7 +183,7 @@ private:
 
     static inline const char list_ = 0;   // its address stands for these kernels
 
-    ArenaOwner memory_;   // given back behind the launches
+    ArenaOwner memory_;   // given back after the launches
     cudaStream_t stream_;
     detail::Launchpad* launchpad_ = nullptr;
 };

@@ -52,7 +52,7 @@ struct minimum {
 ///     while (chain.next([&](unsigned long long link) { return compact_goes_on(n, tile + link); }))
 ///         compact_link(chain, in, out, n, tile + chain.number());   // calls chain.before(total)
 ///
-/// A link sees behind before() what all links before it did in front of before(). It can't hang, however few blocks are
+/// A link sees after before() what all links before it did above before(). It can't hang, however few blocks are
 /// resident: a link waits only for links before it, whose numbers were taken before, by blocks that run.
 ///
 /// What links have said stands in a ring. A link of one quarter of it starts to look back when all links up to the quarter before the

@@ -150,13 +150,13 @@ public:
     template <class... Uniform>
     __device__ __forceinline__ explicit Loop(const Rounds& iterations, const Uniform&... uniform)
         : iterations_(iterations), uniform_(uniform...) {
-        static_assert(sizeof...(Uniform) == detail::Looping<decltype(Kernel)>::kUniform, "an argument for each parameter behind the iterations");
+        static_assert(sizeof...(Uniform) == detail::Looping<decltype(Kernel)>::kUniform, "an argument for each parameter after the iterations");
     }
     Loop(const Loop&) = delete;
     Loop& operator=(const Loop&) = delete;
 
     /// Launches the next iteration. One thread of the grid. With blocks of another size, or more shared memory than the first
-    /// iteration has, it is launched by itself, and so are all those behind it.
+    /// iteration has, it is launched by itself, and so are all those after it.
     __device__ __forceinline__ void launch(dim3 grid, dim3 block, const Args& args) { launch(grid, block, 0, args); }
     __device__ __forceinline__ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, const Args& args) {
         if (grid.x == 0 || grid.y == 0 || grid.z == 0) return;
@@ -224,7 +224,7 @@ private:
         Round round;
         unsigned long long left;     // blocks of the ticket, with the one that runs
         unsigned long long opened;   // tickets of the iterations up to this one, without those of the first one
-        unsigned end;                // the ticket behind those of the iteration
+        unsigned end;                // the ticket after those of the iteration
         unsigned number;             // 0 the first iteration, 1 an odd one, 2 another even one
         unsigned finished;           // tickets that are done and not counted as such yet
         bool over;                   // whether there are no more iterations
@@ -323,7 +323,7 @@ private:
         // A second launch, which there shouldn't be, is done when the grid is, as it would have been.
         if (atomicCAS(&memory->rounds[odd].launched, 0u, round.tickets) != 0) return false;
         memory->rounds[odd].round = round;
-        // The iteration that runs needs its own no more, and the one behind the next will launch there.
+        // The iteration that runs needs its own no more, and the one after the next will launch there.
         detail::store_relaxed(memory->rounds[odd ^ 1].launched, 0u);
         return true;
     }
@@ -402,7 +402,7 @@ struct LoopLauncher<Kernel, Grows, void (*)(Iterations<T>, Uniform...)> {
 ///
 ///     gridfuse::launch_loop<relax_loop>(blocks, 256, 0, stream, {0}, x, n);
 ///
-/// In braces stand the arguments that differ between the iterations, behind them the others. As many blocks as the device can run at a
+/// In braces stand the arguments that differ between the iterations, after them the others. As many blocks as the device can run at a
 /// time, and no more than the grid has, run all iterations. Without memory each iteration is launched by the one before.
 template <auto Kernel>
 inline constexpr detail::LoopLauncher<Kernel, false> launch_loop{};

@@ -33,7 +33,7 @@ constexpr std::size_t kNoPart = ~std::size_t(0);              // by a thread tha
 /// What a part of this size takes, with what stands in front of it.
 __device__ __forceinline__ unsigned long long part_bytes(std::size_t bytes) { return sizeof(Part) + (bytes + 15) / 16 * 16; }
 
-/// The part that begins behind `offset` bytes of other parts.
+/// The part that begins after `offset` bytes of other parts.
 __device__ __forceinline__ void* part_at(Together* whole, unsigned long long offset) {
     Part* const part = reinterpret_cast<Part*>(reinterpret_cast<char*>(whole + 1) + offset);
     part->whole = whole;

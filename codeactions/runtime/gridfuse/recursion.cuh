@@ -125,7 +125,7 @@ public:
     template <class... Uniform>
     __device__ __forceinline__ explicit Recursion(const List& worklist, const Uniform&... uniform)
         : list_(worklist), uniform_(uniform...) {
-        static_assert(sizeof...(Uniform) == detail::Flattened<decltype(Kernel)>::kUniform, "an argument for each parameter behind the worklist");
+        static_assert(sizeof...(Uniform) == detail::Flattened<decltype(Kernel)>::kUniform, "an argument for each parameter after the worklist");
     }
     Recursion(const Recursion&) = delete;
     Recursion& operator=(const Recursion&) = delete;
@@ -389,7 +389,7 @@ struct Launcher<Kernel, Bits, void (*)(Worklist<T>, Uniform...)> {
 ///
 ///     gridfuse::launch_recursion<walk_flattened>(1, 128, 0, stream, {root}, tree);
 ///
-/// In braces stand the arguments that differ between its launches, behind them the others. As many blocks as the device can run
+/// In braces stand the arguments that differ between its launches, after them the others. As many blocks as the device can run
 /// at a time do the work of the grid and of all that it launches. 1 << `Bits` blocks may be waiting or running at a time, besides those of the
 /// grid. What is launched beyond that goes out by itself, and so does every launch without memory for a worklist.
 template <auto Kernel, unsigned Bits = 18>

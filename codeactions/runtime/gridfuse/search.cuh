@@ -12,7 +12,7 @@ inline namespace v2 {
 
 namespace detail {
 
-// Where `block` lies: the last slot whose first block is not behind it. `first` holds `count`
+// Where `block` lies: the last slot whose first block is not after it. `first` holds `count`
 // ascending numbers, the first of them 0. Every thread of the warp must take part.
 struct Place {
     unsigned slot;

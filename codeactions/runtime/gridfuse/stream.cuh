@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Behind the parent. With PerGridInStream nothing is launched by the device, and the host waits for nothing: it launches a grid that
-// runs what the parent is going to collect right behind the parent.
+// runs what the parent is going to collect right after the parent.
 //
 //     __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, 128> batch, const int* col, int* dist);
 //
@@ -56,7 +56,7 @@ namespace detail {
 constexpr unsigned kRoomEach = 8;
 constexpr unsigned long long kRoomLeast = 1u << 16;
 
-/// A launch has found no room behind the parent.
+/// A launch has found no room.
 __device__ __forceinline__ void count_full(bool is_first) {
     atomicAdd(&direct_launches, 1ull);
     if (is_first) say_full();
@@ -73,7 +73,7 @@ constexpr unsigned kMuch = 2048;
 /// What the launches of a segment have come to.
 struct alignas(kStateStride) StreamState {
     unsigned long long cursor;   // as State::cursor, with threads in place of blocks where these are known
-    unsigned taken;              // of the first segment: tiles that blocks behind the parent have taken besides their first ones
+    unsigned taken;              // of the first segment: tiles that blocks of the follower have taken besides their first ones
     unsigned told;               // of the first segment: the last launch that has told the host that there is much
 };
 
@@ -128,7 +128,7 @@ __device__ __forceinline__ void copy_record(Record& to, const Record& from) {
 
 }   // namespace detail
 
-/// Memory in which the threads of a parent kernel write down launches that a grid behind it in the stream runs: a kernel parameter,
+/// Memory in which the threads of a parent kernel write down launches that a grid after it in the stream runs: a kernel parameter,
 /// made by followed_by. It is a view, copied freely.
 class StreamArena {
 public:
@@ -187,7 +187,7 @@ private:
     bool large_ = false;
 };
 
-/// What an aggregated child kernel runs that the host launches behind the parent: launches with arguments of type `Args` and blocks
+/// What an aggregated child kernel runs that the host launches right after the parent: launches with arguments of type `Args` and blocks
 /// of X by Y by Z threads. The first parameter of such a kernel.
 template <class Args, unsigned X, unsigned Y = 1, unsigned Z = 1>
 class StreamBatch {
@@ -353,7 +353,7 @@ namespace detail {
 /// What the type of a kernel with a StreamBatch says.
 template <class Function>
 struct StreamChild {
-    static_assert(sizeof(Function) == 0, "what runs behind the parent is a void (gridfuse::StreamBatch<Args, X>, ...)");
+    static_assert(sizeof(Function) == 0, "what runs after the parent is a void (gridfuse::StreamBatch<Args, X>, ...)");
 };
 template <class T, unsigned BlockX, unsigned BlockY, unsigned BlockZ, class... Uniform>
 struct StreamChild<void (*)(StreamBatch<T, BlockX, BlockY, BlockZ>, Uniform...)> {
@@ -363,7 +363,7 @@ struct StreamChild<void (*)(StreamBatch<T, BlockX, BlockY, BlockZ>, Uniform...)>
 
 }   // namespace detail
 
-/// Collects launches for the grid behind the parent. Declared, and used, as the others; nothing happens when a thread leaves, and a
+/// Collects launches for the grid after the parent. Declared, and used, as the others; nothing happens when a thread leaves, and a
 /// kernel that launches nothing pays nothing.
 template <auto Kernel, int Site>
 class Aggregator<PerGridInStream, Kernel, Site> {
@@ -472,7 +472,7 @@ private:
     StreamArena arena_;
 };
 
-/// Owns the memory of a StreamArena for one launch of a parent in a stream, and launches the grid behind it: when destroyed. See
+/// Owns the memory of a StreamArena for one launch of a parent in a stream, and launches the grid after it: when destroyed. See
 /// followed_by.
 template <auto Kernel, unsigned Launches, bool AtNeed = false, class Function = decltype(Kernel)>
 class Follower;
@@ -565,7 +565,7 @@ private:
     }
 
     StreamArena arena_;
-    detail::StreamMemory memory_;   // given back behind the launch
+    detail::StreamMemory memory_;   // given back after the launch
     cudaStream_t stream_;
     std::tuple<Uniform...> uniform_;
 };
@@ -575,7 +575,7 @@ private:
 ///
 ///     parent<<<grid, block, 0, stream>>>(..., gridfuse::followed_by<child_aggregated>(grid, block, stream, uniform...));
 ///
-/// At the end of the statement the host launches `Kernel` into the stream, behind the parent: with the arguments that all launches
+/// At the end of the statement the host launches `Kernel` into the stream, after the parent: with the arguments that all launches
 /// share, and as many blocks as can be resident. They run what the parent has collected until then. `grid`, `block` and `stream` are
 /// those of the parent's launch; each of its threads has at most `Launches` launches, for which there is memory: for each 4 bytes, and
 /// its arguments with 8 more, rounded up to 16. Where that is kNotKnown, the parent says what else to do with a launch. Neither side waits for the other, and a

@@ -67,6 +67,11 @@ impl Copy {
         self.host.file(path).map(|file| file.text(self.host.db()))
     }
 
+    /// A file as it was.
+    pub fn before(&self, path: &Path) -> Option<Arc<str>> {
+        self.before.get(path).cloned()
+    }
+
     /// What has been edited in the copy, as edits of the workspace that it was made of.
     pub fn edits(&self) -> BTreeMap<PathBuf, Vec<TextEdit>> {
         let changed = self.before.iter().filter_map(|(path, before)| {

@@ -211,6 +211,12 @@ pub enum Layer {
     Thresholded,
     /// A function that runs the child's grids, in the place of launches.
     Serialized,
+    /// A chain of launches that is one grid, whose links wait in this way.
+    Promoted(&'static str),
+    /// Launches into the tail stream that are a loop.
+    Looped,
+    /// A recursion that is a worklist.
+    Flattened,
     /// Atomic operations that a warp combines.
     Combined,
     /// Stores in front of which a thread looks whether they change anything.

@@ -11,3 +11,4 @@ pub mod replaced_launch;
 pub mod split;
 pub mod target;
 pub mod uniform;
+pub mod was;

@@ -1,16 +1,15 @@
 //! A launch expression becomes a call: of an aggregator, or of a function that does the same.
 
-use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::hir::{ExprKind, Literal};
 
 use crate::edit::builder::EditBuilder;
-use crate::edit::lex;
 use crate::edit::style;
 use crate::emit::split::Split;
+use crate::emit::was;
 use crate::facts::site::Site;
 
 /// Replaces the launch expression by a call of the aggregator. `block`: the block size, where it is written otherwise than there;
-/// `otherwise`: what is done with a launch that finds no room.
+/// `otherwise`: what is done with a launch that finds no room. The call says what the launch was, or else a note does.
 pub fn replace_launch(
     site: &Site<'_>,
     split: &Split<'_>,
@@ -19,53 +18,58 @@ pub fn replace_launch(
     otherwise: Option<String>,
     edit: &mut EditBuilder<'_>,
 ) {
+    let config = config(site);
+    was::note_unless_plain(site, &config, edit);
     let fields: Vec<String> = split.varying().map(|p| p.initialiser.clone()).collect();
-    replace_launch_by(site, split, &fields, block, aggregator, otherwise, edit);
+    write(site, &fields, config, block, aggregator, otherwise, edit);
 }
 
-/// The same with these initialisers of the arguments that differ.
+/// The same with these initialisers of the arguments that differ. A note says what the launch was.
 pub fn replace_launch_by(
     site: &Site<'_>,
-    split: &Split<'_>,
     fields: &[String],
+    block: Option<String>,
+    aggregator: &str,
+    edit: &mut EditBuilder<'_>,
+) {
+    was::note(site, edit);
+    write(site, fields, config(site), block, aggregator, None, edit);
+}
+
+/// Grid, block, and shared memory where there is some.
+fn config(site: &Site<'_>) -> Vec<String> {
+    let mut kept = vec![site.facts.grid.operand.span, site.facts.block.operand.span];
+    let shared = site.facts.shared.as_ref().filter(|shared| {
+        let expr = site.body.expr(site.body.strip_parens(shared.expr));
+        !matches!(expr.kind, ExprKind::Literal(Literal::Int(0)))
+    });
+    kept.extend(shared.map(|shared| shared.span));
+    kept.into_iter()
+        .map(|span| crate::edit::one_line::flat(site.source(span)))
+        .collect()
+}
+
+fn write(
+    site: &Site<'_>,
+    fields: &[String],
+    config: Vec<String>,
     block: Option<String>,
     aggregator: &str,
     otherwise: Option<String>,
     edit: &mut EditBuilder<'_>,
 ) {
-    let mut kept = vec![site.facts.grid.operand.span, site.facts.block.operand.span];
-    let mut items: Vec<String> = kept
-        .iter()
-        .map(|s| crate::edit::one_line::flat(site.source(*s)))
-        .collect();
+    let mut items = config;
     if let (Some(block), Some(item)) = (block, items.get_mut(1)) {
         *item = block;
     }
-    if let Some(shared) = &site.facts.shared {
-        let zero = matches!(
-            site.body.expr(site.body.strip_parens(shared.expr)).kind,
-            ExprKind::Literal(Literal::Int(0))
-        );
-        if !zero {
-            kept.push(shared.span);
-            items.push(crate::edit::one_line::flat(site.source(shared.span)));
-        }
-    }
-    kept.extend(split.varying().filter_map(|p| Some(site.body.expr(p.arg?).span)));
     items.push(format!("{{{}}}", fields.join(", ")));
-    replace_by_call_and(
-        site,
-        &format!("{aggregator}.launch("),
-        &items,
-        otherwise.as_deref(),
-        &kept,
-        edit,
-    );
+    let prefix = format!("{aggregator}.launch(");
+    replace_by_call_and(site, &prefix, &items, otherwise.as_deref(), edit);
 }
 
-/// Replaces a launch expression by a call. Comments between operands that aren't `kept` stay behind the statement.
-pub fn replace_by_call(site: &Site<'_>, prefix: &str, items: &[String], kept: &[Span], edit: &mut EditBuilder<'_>) {
-    replace_by_call_and(site, prefix, items, None, kept, edit);
+/// Replaces a launch expression by a call.
+pub fn replace_by_call(site: &Site<'_>, prefix: &str, items: &[String], edit: &mut EditBuilder<'_>) {
+    replace_by_call_and(site, prefix, items, None, edit);
 }
 
 /// The same with a last argument that takes lines of its own; tabs stand for the indentation that it has beyond the statement's.
@@ -74,7 +78,6 @@ fn replace_by_call_and(
     prefix: &str,
     items: &[String],
     last: Option<&str>,
-    kept: &[Span],
     edit: &mut EditBuilder<'_>,
 ) {
     let style = edit.style(site.file);
@@ -96,35 +99,4 @@ fn replace_by_call_and(
         code.push_str(&format!("{lines})"));
     }
     edit.replace(place, code);
-
-    let source = site.source(span).to_owned();
-    let lost: Vec<String> = lex::comments(&source)
-        .iter()
-        .filter(|c| {
-            let at = span.start + c.start as u32;
-            !kept.iter().any(|k| k.start <= at && at < k.end)
-        })
-        .map(|c| {
-            c.text(&source)
-                .trim_start_matches("//")
-                .trim_start_matches("/*")
-                .trim_end_matches("*/")
-        })
-        .map(crate::edit::one_line::one_line)
-        .filter(|c| !c.is_empty())
-        .collect();
-    if let Some(statement) = site.facts.statement.filter(|_| !lost.is_empty()) {
-        let end = site.body.stmt(statement).span.shift(site.start).end;
-        let rest = site
-            .text
-            .get(end as usize..style::line_end(&site.text, end as usize))
-            .unwrap_or("");
-        let text = lost.join("; ");
-        let comment = if rest.trim().is_empty() {
-            format!("   // {text}")
-        } else {
-            format!(" /* {text} */")
-        };
-        edit.insert(site.file, end, comment);
-    }
 }

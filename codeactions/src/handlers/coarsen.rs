@@ -1,6 +1,5 @@
 //! `coarsen`
 
-use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::hir::resolve::{Meaning, meaning};
 
@@ -17,6 +16,7 @@ use crate::edit::style;
 use crate::emit::launch_bounds;
 use crate::emit::outline::{self};
 use crate::emit::target;
+use crate::emit::was;
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::configured::refuse_configured;
@@ -122,7 +122,8 @@ __global__ void visit(const int* row, const int* col, int* dist, int level, int 
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n || dist[v] != level) return;
     int begin = row[v], count = row[v + 1] - begin;
-    if (count > 0) expand_coarsened<<<gridfuse::coarsened((count + 127) / 128, kExpandCoarsening), 128>>>(
+    if (count > 0) expand_coarsened<<<gridfuse::coarsened((count + 127) / 128, kExpandCoarsening),
+                                      128>>>(
         (count + 127) / 128, col, dist, level, begin, count);
 }
 ```
@@ -413,45 +414,16 @@ fn replace_launch(
     let style = edit.style(site.file);
     let place = site.place(site.facts.span);
     let name = crate::facts::qualified::qualified(site, child, kernel);
-    let grid = crate::edit::one_line::flat(site.expr_source(site.facts.grid.operand.expr));
-    let source = site.source(site.facts.span);
+    let source = |expr| crate::edit::one_line::flat(site.expr_source(expr));
     let template_args = site.launch.template_args.map_or("", |t| site.source(t));
-    let mut config = vec![coarse_grid(site, child, amount, constant)];
-    let rest = site.launch.config.iter().skip(1);
-    config.extend(rest.map(|c| crate::edit::one_line::flat(site.expr_source(*c))));
-    let mut items = vec![grid.clone()];
-    items.extend(
-        site.launch
-            .args
-            .iter()
-            .map(|a| crate::edit::one_line::flat(site.expr_source(*a))),
-    );
-
-    let start = place.range.start as usize;
-    let line = style::line_start(&site.text, start);
-    let before = site.text.get(line..start).unwrap_or("");
-    let indent = style::indent_at(&site.text, start);
-    let column = style::columns(indent) + before.chars().count() - indent.chars().count();
-    let prefix = format!("{name}{template_args}<<<{}>>>(", config.join(", "));
-    let code = style.list(column, &prefix, &items, ")");
-    let one_line = !source.contains('\n') && !code.contains('\n');
-    if one_line || !lex::comments(source).is_empty() {
-        // What stays the same keeps its looks.
-        replace_grid(site, child, amount, constant, edit);
-        edit.replace(site.place(site.launch.name_span), name);
-        let open = site.launch.args_span.start + 1;
-        let comma = if site.launch.args.is_empty() { "" } else { ", " };
-        let at = site.place(Span::new(open, open)).range.start;
-        edit.insert(site.file, at, format!("{grid}{comma}"));
-        return;
+    let mut config: Vec<String> = site.launch.config.iter().map(|operand| source(*operand)).collect();
+    was::note_unless_plain(site, &config, edit);
+    let mut items = vec![source(site.facts.grid.operand.expr)];
+    if let Some(first) = config.first_mut() {
+        *first = coarse_grid(site, child, amount, constant);
     }
-    // Aligned with the statement, wherever it begins in its line.
-    let broken_first = code.lines().next().is_some_and(|l| l.ends_with('('));
-    let align = if broken_first {
-        0
-    } else {
-        before.chars().count() - indent.chars().count()
-    };
-    let code = code.replace('\n', &format!("{}{indent}{}", style.newline, " ".repeat(align)));
+    items.extend(site.launch.args.iter().map(|arg| source(*arg)));
+    let name = format!("{name}{template_args}");
+    let code = was::laid_out(&site.text, place.range.start as usize, &style, &name, &config, &items);
     edit.replace(place, code);
 }

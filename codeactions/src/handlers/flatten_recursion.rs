@@ -9,13 +9,14 @@ use gridfuse_analysis::hir::{ExprId, StmtKind};
 
 use crate::api::refusal::Ineligible;
 use crate::api::refusal::Refusals;
-use crate::api::rewrite::{Family, Launches, Measured, Rewrite, RewriteCtx, Target, Undo};
+use crate::api::rewrite::{Family, Launches, Layer, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
-use crate::emit::replaced_launch::replace_launch;
+use crate::emit::replaced_launch::replace_launch_by;
 use crate::emit::split::Split;
 use crate::emit::target;
+use crate::emit::was;
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::graphs;
@@ -40,7 +41,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     measured: Measured::Alone,
     tunes: None,
     unattended: false,
-    undo: Undo::Not("the kernel's body has become another function, with other parameters"),
+    undo: Undo::Layer(Layer::Flattened),
     run: apply,
 };
 
@@ -127,13 +128,14 @@ __global__ void visit_flattened(gridfuse::Worklist<visit_args> worklist, const i
                                 int* depths);
 
 // The children of a node of a tree have the numbers row[node] to row[node + 1] - 1.
-// The body of visit, for any block of any grid.
+// The body of visit, for any block of any grid; `gridfuse revert` takes it back.
 __device__ __forceinline__ void visit_body(gridfuse::Recursion<visit_flattened>& visits,
                                            uint3 blockIdx, dim3 gridDim, dim3 blockDim,
                                            const int* row, int* depths, int first, int depth) {
     int node = first + blockIdx.x;
     depths[node] = depth;
     int begin = row[node], count = row[node + 1] - begin;
+    // was: visit<<<count, 1, 0, cudaStreamFireAndForget>>>(row, depths, begin, depth + 1)
     if (count > 0) visits.launch(count, 1, {begin, depth + 1});
 }
 
@@ -143,7 +145,7 @@ __global__ void visit(const int* row, int* depths, int first, int depth) {
     visit_body(visits, blockIdx, gridDim, blockDim, row, depths, first, depth);
 }
 
-// Runs all grids of the recursion of visit.
+// Runs all grids of the recursion of visit; `gridfuse revert` takes it back.
 __global__ void visit_flattened(gridfuse::Worklist<visit_args> worklist, const int* row,
                                 int* depths) {
     gridfuse::Recursion<visit_flattened> visits(worklist, row, depths);
@@ -153,6 +155,7 @@ __global__ void visit_flattened(gridfuse::Worklist<visit_args> worklist, const i
 }
 
 void run(const int* row, int* depths, int root, cudaStream_t stream) {
+    // was: visit<<<1, 1, 0, stream>>>(row, depths, root, 0)
     gridfuse::launch_recursion<visit_flattened>(1, 1, 0, stream, {root, 0}, row, depths);
 }
 ```
@@ -219,7 +222,8 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     header.include_in(db, edit, child.file);
     plan.generate(names, edit);
     for (site, split) in sites.iter().zip(&splits) {
-        replace_launch(site, split, None, &plan.launches, None, edit);
+        let fields: Vec<String> = split.varying().map(|part| part.initialiser.clone()).collect();
+        replace_launch_by(site, &fields, None, &plan.launches, edit);
     }
     if let Some(site) = sites.first() {
         remove(site, &streams, edit);
@@ -323,7 +327,7 @@ fn excludes(site: &Site<'_>, other: ExprId) -> bool {
 fn remove<'db>(site: &Site<'db>, streams: &[CreatedStream], edit: &mut EditBuilder<'db>) {
     for stream in streams {
         for stmt in stream.declaration.iter().chain(&stream.create).chain(&stream.destroy) {
-            edit.delete_lines(site.place(site.body.stmt(*stmt).span));
+            was::delete(site, *stmt, edit);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `persistent-loop`
 
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Family, Launches, Measured, Rewrite, RewriteCtx, Target, Undo};
+use crate::api::rewrite::{Family, Launches, Layer, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::transforms::iteration::make_loop;
@@ -16,7 +16,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     measured: Measured::Alone,
     tunes: None,
     unattended: false,
-    undo: Undo::Not("the kernel's body has become another function, with other parameters"),
+    undo: Undo::Layer(Layer::Looped),
     run: apply,
 };
 
@@ -127,7 +127,7 @@ struct relax_args { float* from; float* to; int round; };
 __global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, int n, float* change);
 
 // Sweeps over a rod until it hardly changes. An iteration knows the change in the one before.
-// The body of relax, for any block of any grid.
+// The body of relax, for any block of any grid; `gridfuse revert` takes it back.
 __device__ __forceinline__ void relax_body(gridfuse::Loop<relax_loop>& relaxes, uint3 blockIdx,
                                            dim3 gridDim, dim3 blockDim, float* from, float* to,
                                            int n, float* change, int round) {
@@ -140,6 +140,8 @@ __device__ __forceinline__ void relax_body(gridfuse::Loop<relax_loop>& relaxes, 
         change[(round + 1) % 3] = 0;
         bool moves = round == 0 || change[(round + 2) % 3] > 1e-3f;
         if (moves && round < 1000)
+            // was: relax<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(to, from, n, change,
+            //      round + 1)
             relaxes.launch(gridDim, blockDim, {to, from, round + 1});
     }
 }
@@ -150,7 +152,7 @@ __global__ void relax(float* from, float* to, int n, float* change, int round) {
     relax_body(relaxes, blockIdx, gridDim, blockDim, from, to, n, change, round);
 }
 
-// Runs the grids that follow each other of relax.
+// Runs the grids that follow each other of relax; `gridfuse revert` takes it back.
 __global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, int n, float* change) {
     gridfuse::Loop<relax_loop> relaxes(iterations, n, change);
     relaxes.for_each_block([&](uint3 blockIdx, dim3 gridDim, dim3 blockDim,
@@ -160,6 +162,7 @@ __global__ void relax_loop(gridfuse::Iterations<relax_args> iterations, int n, f
 }
 
 void run(float* x, float* y, int n, float* change, cudaStream_t stream) {
+    // was: relax<<<(n + 255) / 256, 256, 0, stream>>>(x, y, n, change, 0)
     gridfuse::launch_loop<relax_loop>((n + 255) / 256, 256, 0, stream, {x, y, 0}, n, change);
 }
 ```

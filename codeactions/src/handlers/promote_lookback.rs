@@ -1,7 +1,7 @@
 //! `promote-lookback`
 
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Family, Launches, Measured, Rewrite, RewriteCtx, Target, Undo};
+use crate::api::rewrite::{Family, Launches, Layer, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::transforms::promotion::{Promotion, promote};
@@ -16,7 +16,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     measured: Measured::Alone,
     tunes: None,
     unattended: false,
-    undo: Undo::Not("the kernel's body has become a link of a chain, and its launches by the host have more blocks"),
+    undo: Undo::Layer(Layer::Promoted("lookback")),
     run: apply,
 };
 
@@ -85,7 +85,7 @@ void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
 ```cuda
 #include "gridfuse.cuh"
 
-// The body of compact, as one link of its chain.
+// The body of compact, as one link of its chain; `gridfuse revert` takes it back.
 __device__ __forceinline__ void compact_link(
     gridfuse::DecoupledLookback<int, gridfuse::plus>& chain, const int* in, int* out, int* kept,
     int n, int tile) {
@@ -103,6 +103,7 @@ __device__ __forceinline__ void compact_link(
     int offset = chain.before(sums[255]);
     if (threadIdx.x == 0) {
         if ((tile + 1) * 256 < n)
+            // was: compact<<<1, 256>>>(in, out, kept, n, tile + 1, offset + sums[255])
             chain.launch();
         else
             *kept = offset + sums[255];

@@ -1,7 +1,7 @@
 //! `promote-overlap`
 
 use crate::api::refusal::Ineligible;
-use crate::api::rewrite::{Family, Launches, Measured, Rewrite, RewriteCtx, Target, Undo};
+use crate::api::rewrite::{Family, Launches, Layer, Measured, Rewrite, RewriteCtx, Target, Undo};
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::transforms::promotion::{Promotion, promote};
@@ -16,7 +16,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     measured: Measured::Alone,
     tunes: None,
     unattended: false,
-    undo: Undo::Not("the kernel's body has become a link of a chain, and its launches by the host have more blocks"),
+    undo: Undo::Layer(Layer::Promoted("overlap")),
     run: apply,
 };
 
@@ -103,7 +103,7 @@ void run(const int* in, int* out, int* kept, int n, cudaStream_t stream) {
 // What a link of the chain of compact gets from the one before.
 struct compact_args { int offset; };
 
-// The body of compact, as one link of its chain.
+// The body of compact, as one link of its chain; `gridfuse revert` takes it back.
 __device__ __forceinline__ void compact_link(gridfuse::Chain<compact_args>& chain, const int* in,
                                              int* out, int* kept, int n, int tile) {
     __shared__ int sums[256];
@@ -120,6 +120,7 @@ __device__ __forceinline__ void compact_link(gridfuse::Chain<compact_args>& chai
     int offset = chain.wait_at_once().offset;
     if (threadIdx.x == 0) {
         if ((tile + 1) * 256 < n)
+            // was: compact<<<1, 256>>>(in, out, kept, n, tile + 1, offset + sums[255])
             chain.launch_at_once({offset + sums[255]});
         else
             *kept = offset + sums[255];

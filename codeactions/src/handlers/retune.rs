@@ -57,7 +57,7 @@ void run(const int* row, const int* col, int* out, int n) {
     };
 }
 
-/// The example where they run behind the parent.
+/// The example where they run after the parent.
 macro_rules! in_stream {
     () => {
         r#"#include "gridfuse.cuh"

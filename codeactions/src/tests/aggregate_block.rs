@@ -139,7 +139,11 @@ fn shared_memory_and_streams() {
     let result = rewrite(ID, &with_child(child, own));
     assert!(result.assumes.is_empty());
     result.has(&[r#"int begin = row[v], count = row[v + 1] - begin;
+    // was: cudaStream_t s;
+    // was: cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    // was: child<<<1, 32, 0, s>>>(out, begin, count)
     childs.launch(1, 32, {begin, count});
+    // was: cudaStreamDestroy(s);
 }
 "#]);
     let parent = with_child(
@@ -334,7 +338,10 @@ fn formatting_is_kept() {
     .replace('\n', "\r\n");
     let result = rewrite(ID, &text);
     assert!(!result.text().replace("\r\n", "").contains('\n'));
-    result.has(&["\tchilds.launch((count + 31) / 32, 32, {begin, count}); /* all; first */ /* go */ ++v;\r\n"]);
+    result.has(&[
+        "\t// was: child<<<(count + 31) / 32, 32>>>(out, // all\r\n\t//    : \t\tbegin, /* first */\r\n\t//    : \t\tcount)\r\n",
+        "\tchilds.launch((count + 31) / 32, 32, {begin, count}); /* go */ ++v;\r\n",
+    ]);
     let one_line = r#"__global__ void child(int* out) { out[0] = 1; }
 __global__ void parent() { child<<<1, 32>>>(nullptr); }
 void run() { parent<<<1, 32>>>(); }

@@ -348,7 +348,7 @@ __global__ void parent(float* out, int count) {
     rewrite(ID, text).has(&[
         "template <class T, int N = 4>\n__global__ void __launch_bounds__(64) child_coarsened(dim3 grid, T* out, int count) {",
         "child_body<T, N>(make_uint3(block, blockIdx.y, blockIdx.z), grid, blockDim, out, count);",
-        "ns::child_coarsened<float, 8><<<gridfuse::coarsened((count + 31) / 32, ns::kChildCoarsening), 32>>>(",
+        "ns::child_coarsened<float, 8><<<gridfuse::coarsened((count + 31) / 32, ns::kChildCoarsening),\n                                    32>>>(\n        (count + 31) / 32, out, count);",
     ]);
 }
 
@@ -388,7 +388,10 @@ fn comments_in_a_launch_stay() {
         ID,
         &program("child<<<(count + 31) / 32, 32>>>(out,   // where\n                                     begin, count /* how many */);"),
     )
-    .has(&["((count + 31) / 32, out,   // where\n                                     begin, count /* how many */);"]);
+    .has(&[
+        "    // was: child<<<(count + 31) / 32, 32>>>(out,   // where\n",
+        "    //    :                                      begin, count /* how many */)\n",
+    ]);
 }
 
 #[test]

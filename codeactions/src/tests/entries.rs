@@ -86,7 +86,9 @@ fn a_layer_is_one_rewrite_s() {
                 let on = of_launches().filter(|other| other.undo == rewrite.undo);
                 assert_eq!(on.count(), 1, "{}: {layer:?}", rewrite.id);
                 let named = |id: &str| revert.doc.contains(&format!("`{id}`"));
-                let of_several = rewrite.id.starts_with("aggregate-") && named("aggregate-*");
+                let of_several = ["aggregate-", "promote"]
+                    .iter()
+                    .any(|start| rewrite.id.starts_with(start) && named(&format!("{start}*")));
                 assert!(
                     !rewrite.target.is_launch() || named(rewrite.id) || of_several,
                     "{}",

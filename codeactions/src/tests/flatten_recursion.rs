@@ -60,6 +60,7 @@ fn arguments_that_change_are_written_down() {
     rewrite(ID, &program(launches)).has(&[
         "struct walk_args { const int* next; int node; int depth; };",
         r#"walks.launch(1, 32, {next, node, 1});
+        // was: walk<<<1, 32, 0, cudaStreamFireAndForget>>>(out, out, node + 1, depth)
         walks.launch(1, 32, {out, node + 1, depth});"#,
         "walk_flattened>(1, threads, 0, stream, {next, 0, 0}, out);",
     ]);
@@ -109,8 +110,16 @@ fn streams_for_one_launch_are_removed() {
         cudaStreamDestroy(t);"#;
     let result = rewrite(ID, &program(launches));
     result.has(&[r#"out[node] = depth;
+        // was: cudaStream_t s;
+        // was: cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+        // was: walk<<<1, 32, 0, s>>>(next, out, next[node], depth + 1)
         walks.launch(1, 32, {next[node], depth + 1});
+        // was: cudaStreamDestroy(s);
+        // was: cudaStream_t t;
+        // was: cudaStreamCreateWithFlags(&t, cudaStreamNonBlocking);
+        // was: walk<<<1, 32, 0, t>>>(next, out, node + 1, depth + 1)
         walks.launch(1, 32, {node + 1, depth + 1});
+        // was: cudaStreamDestroy(t);
     }"#]);
     assert_eq!(result.assumes, Vec::<String>::new());
 }

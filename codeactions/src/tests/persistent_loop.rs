@@ -108,7 +108,7 @@ fn one_block_needs_no_other_kernel() {
         r#"// The arguments of relax that differ between its iterations.
 struct relax_args { const float* a; float* b; int round; };
 
-// The body of relax, for one of its iterations.
+// The body of relax, for one of its iterations; `gridfuse revert` takes it back.
 __device__ __forceinline__ void relax_body(gridfuse::BlockLoop<relax_args>& relaxes, const float* a,"#,
         "float* b, int n, int round) {\n",
         "if (round < 9) relaxes.launch({b, (float*)a, round + 1});",

@@ -67,6 +67,7 @@ fn runs_early_what_needs_nothing() {
         "struct sums_args { int before; };",
         r#"    int total = sum(in, tile * 128 + threadIdx.x);
     int before = chain.wait_at_once().before;
+    // was: sums<<<1, 128>>>(in, out, n, tile + 1, before + total)
     if (threadIdx.x == 0 && tile + 1 < n) chain.launch_at_once({before + total});"#,
         r#"bool sums_goes_on(int n, int tile) {
     return tile + 1 < n;
@@ -81,6 +82,7 @@ fn looks_back_for_a_running_sum() {
     rewrite("promote-lookback", SUMS).has(&[
         "gridfuse::DecoupledLookback<int, gridfuse::plus> chain(memory, before);",
         r#"    int before = chain.before(total);
+    // was: sums<<<1, 128>>>(in, out, n, tile + 1, before + total)
     if (threadIdx.x == 0 && tile + 1 < n) chain.launch();"#,
     ]);
 }

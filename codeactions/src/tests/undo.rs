@@ -687,3 +687,147 @@ fn launches_of_one_kernel_are_taken_back_whichever_was_rewritten_first() {
         }
     }
 }
+
+/// What a rewrite of a kernel's launch of itself makes of a program comes back, and is left alone where somebody has edited it.
+#[track_caller]
+fn renewed_comes_back(id: &str, text: &str, edits: &[(&str, &str)]) {
+    let there = rewrite_files(id, &[("a.cu", text)], &[]).unwrap_or_else(|reasons| panic!("{id}: {reasons:?}"));
+    let (there, at) = (there.text(), there.text().find(".launch").unwrap_or_default());
+    let marked = |text: &str| format!("{}$0{}", &text[..at], &text[at..]);
+    let back = fix("revert", &marked(there), &[]).unwrap_or_else(|reasons| panic!("{id}: {reasons:?}\n{there}"));
+    assert_eq!(back.0, text, "{id}");
+    // Behind the launch, so that the place stays.
+    for (from, to) in edits {
+        assert!(there[at..].contains(from), "{from} in {there}");
+        let edited = format!("{}{}", &there[..at], there[at..].replacen(from, to, 1));
+        let reasons = fix("revert", &marked(&edited), &[]);
+        assert!(
+            reasons.is_err_and(|r| r.iter().any(|r| r.contains("was edited"))),
+            "{id}: {to}"
+        );
+    }
+}
+
+#[test]
+fn chains_are_taken_back() {
+    let text = r#"/* Sums. */
+__global__ void sums(const int* in, int* out, int n, int tile, int before) {
+    __shared__ int all;
+    if (threadIdx.x == 0) all = 0;
+    __syncthreads();
+    atomicAdd(&all, in[tile * 128 + threadIdx.x]);
+    __syncthreads();
+    int total = all;
+    if (threadIdx.x == 0 && tile + 1 < n) sums<<<1, 128>>>(in, out, n, tile + 1,
+                                                           before + total);
+    out[tile * 128 + threadIdx.x] = before;
+}
+
+void run(const int* in, int* out, int n, cudaStream_t stream) {
+    sums<<<1, 128, 0, stream>>>(in, out, n, 0, 0);
+    sums<<<dim3(1), 128>>>(in, out, n, 1, 0);
+}
+"#;
+    renewed_comes_back(
+        "promote",
+        text,
+        &[
+            ("{tile + 1, before + total}", "{tile + 2, before + total}"),
+            ("{tile, before}", "{tile + 1, before}"),
+            ("chain_blocks<sums>(128)", "chain_blocks<sums>(64)"),
+        ],
+    );
+    renewed_comes_back(
+        "promote-overlap",
+        text,
+        &[("return tile + 1 < n", "return tile + 2 < n")],
+    );
+    renewed_comes_back("promote-lookback", text, &[("memory, before)", "memory, before + 1)")]);
+}
+
+#[test]
+fn loops_are_taken_back() {
+    let text = r#"// Sweeps.
+__global__ void relax(const float* __restrict__ a, float* __restrict__ b, int n, int round) {
+    if (threadIdx.x < n) b[threadIdx.x] = a[threadIdx.x] * 0.5f;
+    if (blockIdx.x != 0 || threadIdx.x != 0) return;
+    if (round < 9) relax<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(b, (float*)a, n, round + 1);
+}
+
+void run(float* a, float* b, int n) {
+    relax<<<GRID, 64>>>(a, b, n, 0);
+}
+"#;
+    for grid in ["1", "n"] {
+        let text = text.replace("GRID", grid);
+        renewed_comes_back("persistent-loop", &text, &[("round + 1}", "round + 2}")]);
+    }
+    let in_turn = r#"__global__ void accept(int* x, int round);
+
+__global__ void propose(int* x, int round) {
+    x[threadIdx.x] += round;
+    if (blockIdx.x == 0 && threadIdx.x == 0) accept<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(x, round);
+}
+
+__global__ void accept(int* x, int round) {
+    x[threadIdx.x] *= 2;
+    if (blockIdx.x == 0 && threadIdx.x == 0 && round < 9)
+        propose<<<gridDim, blockDim, 0, cudaStreamTailLaunch>>>(x, round + 1);
+}
+
+void run(int* x, int n) {
+    propose<<<n, 64>>>(x, 0);
+}
+"#;
+    renewed_comes_back(
+        "persistent-loop",
+        in_turn,
+        &[("accept_body(loop,", "propose_body(loop,")],
+    );
+}
+
+#[test]
+fn worklists_are_taken_back() {
+    let text = r#"// The children of a node of a tree have the numbers row[node] to row[node + 1] - 1.
+__global__ void visit(const int* row, int* depths, int first, int depth) {
+    int node = first + blockIdx.x;
+    depths[node] = depth;
+    int begin = row[node], count = row[node + 1] - begin;
+    if (count > 0) {
+        cudaStream_t s;
+        cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+        visit<<<count, 1, 0, s>>>(row, depths, begin, depth + 1);
+        cudaStreamDestroy(s);
+    }
+}
+
+void run(const int* row, int* depths, int root, cudaStream_t stream) {
+    visit<<<1, 1, 0, stream>>>(row, depths, root, 0);
+}
+"#;
+    renewed_comes_back(
+        "flatten-recursion",
+        text,
+        &[("{begin, depth + 1}", "{begin, depth + 2}")],
+    );
+}
+
+#[test]
+fn streams_line_breaks_and_comments_come_back() {
+    for launch in [
+        "child<<<(count + 31) / 32, 32, 0, cudaStreamFireAndForget>>>(out, begin, count);",
+        "child<<<(count + 31) / 32, 32, 0, 0>>>(out, begin, count);",
+        "if (count > 0)\n        child << < (count + 31) / 32,\n            32 >> >(out, // all\n            begin, count);",
+        "child<<<(count + 31) / 32 + 0 * 1111111111 + 0 * 1111111111 + 0 * 1111111111, 32, 0, 0>>>(out, begin, count);",
+    ] {
+        let text = program(launch);
+        for id in ["aggregate-grid", "aggregate-block", "coarsen", "serialize"] {
+            round_trip(&text, &[id]);
+        }
+        let there = rewritten(&text, &["aggregate-block"]);
+        assert!(there.contains("// was: child"), "{there}");
+        // The note stays where the granularity changes.
+        let (grid, _) = fix("retune-grid", &marked(&there), &[]).unwrap_or_else(|reasons| panic!("{reasons:?}"));
+        assert_eq!(grid, rewritten(&text, &["aggregate-grid"]));
+    }
+}

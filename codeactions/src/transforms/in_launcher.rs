@@ -21,6 +21,7 @@ use crate::emit::launch_bounds;
 use crate::emit::outline::{self, Behind, Collecting, Worker};
 use crate::emit::replaced_launch::replace_by_call;
 use crate::emit::target;
+use crate::emit::was;
 use crate::facts::builtin_objects::Objects;
 use crate::facts::child::Child;
 use crate::facts::cluster::Function;
@@ -676,9 +677,8 @@ fn replace_launch(
     );
     let prefix = format!("{}{template_args}(", qualify(&generated.serial));
     let Some(constant) = &generated.constant else {
-        let mut kept = vec![site.facts.grid.operand.span, site.facts.block.operand.span];
-        kept.extend(site.launch.args.iter().map(|a| site.body.expr(*a).span));
-        replace_by_call(site, &prefix, &items, &kept, edit);
+        was::note_unless_plain(site, &[grid, block], edit);
+        replace_by_call(site, &prefix, &items, edit);
         return;
     };
     let call = style.list(column, &prefix, &items, ");").replace('\n', "\n\t");

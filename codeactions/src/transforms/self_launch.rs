@@ -22,6 +22,7 @@ use crate::emit::outline::{self, Behind, Collecting};
 use crate::emit::replaced_launch::replace_by_call;
 use crate::emit::split::Split;
 use crate::emit::target;
+use crate::emit::was;
 use crate::facts::child::Child;
 use crate::facts::cluster::{Function, parameter};
 use crate::facts::instance;
@@ -381,7 +382,6 @@ impl<'a, 'db> Plan<'a, 'db> {
                 self.declaration("{}", &behind).trim_start().to_owned(),
             ],
             unrestricted: true,
-            stays: true,
             ..Collecting::default()
         };
         if child.template.is_some() {
@@ -411,10 +411,8 @@ impl<'a, 'db> Plan<'a, 'db> {
         let body = format!("{declaration}\n{each}");
         let (head, params) = self.head(&memory);
         let code = behind.function(&head, &params, &body);
-        behind.add(format!(
-            "// {}.\n{code}",
-            format_args!("{} {}", self.runtime.purpose, child.name)
-        ));
+        let what = behind.taken_back(&format!("{} {}", self.runtime.purpose, child.name));
+        behind.add(format!("{what}{code}"));
         behind.finish(edit, child);
     }
 
@@ -479,14 +477,11 @@ pub fn replace_entry<'db>(
     block: Option<u64>,
     edit: &mut EditBuilder<'db>,
 ) {
-    let mut kept = Vec::new();
+    was::note(host, edit);
     let mut items = Vec::new();
     for index in 0..4 {
         match host.launch.config.get(index) {
-            Some(operand) => {
-                kept.push(host.body.expr(*operand).span);
-                items.push(crate::edit::one_line::flat(host.expr_source(*operand)));
-            }
+            Some(operand) => items.push(crate::edit::one_line::flat(host.expr_source(*operand))),
             None => items.push(match index {
                 2 => "/*shared_memory=*/0".to_owned(),
                 3 => "/*stream=*/0".to_owned(),
@@ -501,9 +496,8 @@ pub fn replace_entry<'db>(
     for part in split.uniform() {
         items.push(part.initialiser.clone());
     }
-    kept.extend(split.parts.iter().filter_map(|p| Some(host.body.expr(p.arg?).span)));
     let template_args = instance::arguments(host, child).unwrap_or_default();
     let name = crate::facts::qualified::qualified(host, child, kernel);
     let prefix = format!("gridfuse::{launch}<{name}{template_args}>(");
-    replace_by_call(host, &prefix, &items, &kept, edit);
+    replace_by_call(host, &prefix, &items, edit);
 }

@@ -10,9 +10,11 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, launch_sites_of};
 use gridfuse_analysis::hir::{ExprKind, StmtKind};
 
-use super::layer::Peeled;
+use super::launch::{Looks, delete_note, put_back, put_statements_back};
+use super::layer::{Peeled, of_all_looks};
 use super::text::{
-    child_of, constant, delete_item, is_used_elsewhere, list, place, put_body_back, put_head_back, source,
+    child_of, constant, delete_item, delete_with_gap, is_used_elsewhere, list, place, put_body_back, put_head_back,
+    source,
 };
 use super::{nested, reused};
 use crate::api::rewrite::{Layer, Options, Rewrite, Undo};
@@ -105,23 +107,25 @@ pub fn peel<'db>(
         return Some(nested::peel(db, parent, table, stream, why));
     }
     if let Some((kernel, worker)) = reused::kernel_with_worker(db, parent) {
-        return Some(peeled(db, kernel, Some(worker), table, stream, false, why));
+        return Some(of_all_looks(looks_of(stream), |looks| {
+            peeled(db, kernel, Some(worker), table, (stream, looks), why)
+        }));
     }
     if !code.contains("gridfuse::Aggregator") {
         return None;
     }
-    let one_line = peeled(db, parent, None, table, stream, true, why);
-    let Some(several_lines) = peeled(db, parent, None, table, stream, false, why) else {
-        return Some(one_line);
-    };
-    let mut all = one_line.unwrap_or_else(|| Peeled {
-        edits: Vec::new(),
-        ..several_lines.clone()
-    });
-    let further = several_lines.edits.into_iter().filter(|edit| !all.edits.contains(edit));
-    let further: Vec<_> = further.collect();
-    all.edits.extend(further);
-    Some(Some(all))
+    Some(of_all_looks(looks_of(stream), |looks| {
+        peeled(db, parent, None, table, (stream, looks), why)
+    }))
+}
+
+/// How launches that now go to a stream may have looked: those that their notes speak of went to others.
+pub fn looks_of(stream: &str) -> &'static [Looks] {
+    if stream.is_empty() {
+        &Looks::ALL
+    } else {
+        &Looks::UNNOTED
+    }
 }
 
 /// The same; `worker`: the function that the kernel's body has moved to.
@@ -130,8 +134,7 @@ fn peeled<'db>(
     parent: FunctionItem<'db>,
     worker: Option<FunctionItem<'db>>,
     table: &[Rewrite],
-    stream: &str,
-    one_line: bool,
+    launched: (&str, Looks),
     why: &mut Option<String>,
 ) -> Option<Peeled> {
     let file = parent.file(db);
@@ -167,13 +170,13 @@ fn peeled<'db>(
     match worker {
         Some(worker) => {
             let range = worker.body_span(db).shift(worker.start(db));
-            launches(db, &aggregators, worker, range, stream, &mut edit)?;
-            put_head_back(&mut edit, db, worker, parent, arena_of(&aggregators)?)?;
+            launches(db, &aggregators, worker, range, launched, &mut edit)?;
+            put_head_back(&mut edit, db, worker, parent, Some(arena_of(&aggregators)?))?;
             deleted.extend([place(db, parent), place(db, worker)]);
         }
         None => {
-            delete_declarations(db, parent, &aggregators, one_line, &mut edit);
-            launches(db, &aggregators, parent, own, stream, &mut edit)?;
+            delete_declarations(db, parent, &aggregators, launched.1.one_line(), &mut edit);
+            launches(db, &aggregators, parent, own, launched, &mut edit)?;
         }
     }
     numbers_in_variables(db, launching, &aggregators, &mut edit);
@@ -185,8 +188,14 @@ fn peeled<'db>(
         }
         done.push(collected.kernel);
         let kernel = place(db, collected.kernel);
+        // One that stands further down is declared above, with the struct.
+        let declared: Vec<FileRange> = declarations_of(db, collected.kernel)
+            .into_iter()
+            .map(|declaration| place(db, declaration))
+            .collect();
         let mut except = deleted.clone();
         except.push(kernel);
+        except.extend(&declared);
         // What the host launches is listed there.
         except.extend(arena_arguments(db, parent));
         if is_used_elsewhere(db, kernel.file, unqualified(collected.kernel.name(db)), &except) {
@@ -200,7 +209,15 @@ fn peeled<'db>(
         except.extend(arena_arguments(db, parent));
         except.extend([place(db, parent), place(db, launching)]);
         if !is_used_elsewhere(db, collected.structure.file, &collected.record, &except) {
-            delete_item(&mut edit, collected.structure);
+            match declared.as_slice() {
+                [] => delete_item(&mut edit, collected.structure),
+                [first] if first.file == collected.structure.file => {
+                    let range = TextRange::new(collected.structure.range.start, first.range.end);
+                    delete_with_gap(&mut edit, FileRange { range, ..*first });
+                }
+                _ => return None,
+            }
+            deleted.extend(&declared);
             deleted.push(collected.structure);
         }
         if let Some((_, _, place)) = &collected.block {
@@ -489,13 +506,13 @@ fn without_room<'db>(
     found
 }
 
-/// Puts plain launches in place of the calls of `launch` in a part of a function.
+/// Puts plain launches in place of the calls of `launch` in a part of a function: into this stream, unless notes say which, and looking so.
 pub fn launches<'db>(
     db: &'db dyn Db,
     aggregators: &[Aggregator<'db>],
     function: FunctionItem<'db>,
     range: TextRange,
-    stream: &str,
+    (stream, looks): (&str, Looks),
     edit: &mut EditBuilder<'db>,
 ) -> Option<()> {
     let file = function.file(db);
@@ -556,13 +573,23 @@ pub fn launches<'db>(
         } else {
             stream
         };
-        let code = format!(
-            "{scope}{child}{template}<<<{}{stream}>>>({})",
-            config.join(", "),
-            arguments?.join(", ")
+        let mut config: Vec<String> = config.into_iter().map(str::to_owned).collect();
+        config.extend(
+            stream
+                .trim_start_matches(", ")
+                .split(", ")
+                .filter(|c| !c.is_empty())
+                .map(str::to_owned),
         );
         let range = TextRange::new(tokens[index].start as u32, tokens.get(close)?.end as u32);
-        edit.replace(FileRange { file, range }, code);
+        let name = format!("{scope}{child}{template}");
+        put_back(edit, FileRange { file, range }, &name, &config, &arguments?, looks);
+        if !stream.is_empty() {
+            delete_note(edit, FileRange { file, range }, &name);
+        }
+    }
+    if looks.noted() {
+        put_statements_back(edit, FileRange { file, range });
     }
     Some(())
 }
@@ -620,7 +647,7 @@ fn makes_arena(code: &str) -> bool {
 }
 
 /// The arguments of a launch by the host.
-fn arguments_of(host: &Site<'_>) -> Option<Vec<Range<usize>>> {
+pub fn arguments_of(host: &Site<'_>) -> Option<Vec<Range<usize>>> {
     let tokens = lex::code_tokens_of(host.db, host.file);
     let start = host.launch.args_span.shift(host.start).start;
     let open = tokens.iter().position(|t| t.start as u32 == start)?;
@@ -796,7 +823,7 @@ pub fn remove_arena<'db>(
 }
 
 /// Removes an item of a list, with the comma in front of it.
-fn remove_item(edit: &mut EditBuilder<'_>, file: SourceFile, items: &[Range<usize>], at: usize) {
+pub fn remove_item(edit: &mut EditBuilder<'_>, file: SourceFile, items: &[Range<usize>], at: usize) {
     let Some(item) = items.get(at) else { return };
     let start = at
         .checked_sub(1)

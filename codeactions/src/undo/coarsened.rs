@@ -1,19 +1,18 @@
 //! Takes `coarsen` back.
 
 use gridfuse_analysis::base::db::Db;
-use gridfuse_analysis::base::place::FileRange;
-use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::{Child, LaunchId, Launchers, launches};
 use gridfuse_analysis::hir::items::FunctionItem;
 use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 
-use super::layer::Peeled;
+use super::launch::{Looks, put_back};
+use super::layer::{Peeled, of_all_looks};
 use super::text::{child_of, delete_item, is_used_elsewhere, list, place, put_body_back, source, take_constant};
 use crate::api::rewrite::{Layer, Options};
 use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
-use crate::edit::style;
+use crate::emit::was;
 use crate::facts::site::Site;
 
 /// Takes it off one of the launches that have it, counted from 0; `None` where there are fewer.
@@ -24,7 +23,7 @@ pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, nth: usize) -> Opti
         .filter(|(_, facts)| {
             let range = facts.grid.operand.span.shift(parent.start(db));
             let text = parent.file(db).text(db);
-            range.text(&text).starts_with("gridfuse::coarsened")
+            range.text(&text).starts_with(was::COARSENED)
         })
         .nth(nth)
         .map(|(index, _)| index as u32)?;
@@ -33,24 +32,10 @@ pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, nth: usize) -> Opti
         index,
     };
     let site = Site::new(db, launch).ok()?;
-    // What is on several lines now may have been on one.
-    let one_line = site
-        .source(site.facts.span)
-        .contains('\n')
-        .then(|| layer(&site, true))
-        .flatten();
-    let Some(as_it_is) = layer(&site, false) else {
-        return Some(None);
-    };
-    let edits = one_line.map(|peeled| peeled.edits).unwrap_or_default().into_iter();
-    Some(Some(Peeled {
-        edits: edits.chain(as_it_is.edits.clone()).collect(),
-        ..as_it_is
-    }))
+    Some(of_all_looks(&Looks::ALL, |looks| layer(&site, looks)))
 }
 
-/// `one_line`: the launch comes to stand on one line, where it has room there.
-fn layer(site: &Site<'_>, one_line: bool) -> Option<Peeled> {
+fn layer(site: &Site<'_>, looks: Looks) -> Option<Peeled> {
     let db = site.db;
     let grid_place = site.place(site.facts.grid.operand.span);
     let text = &site.text;
@@ -78,43 +63,23 @@ fn layer(site: &Site<'_>, one_line: bool) -> Option<Peeled> {
                 .config
                 .iter()
                 .skip(1)
-                .map(|c| crate::edit::one_line::flat(site.expr_source(*c))),
+                .map(|c| site.expr_source(*c).to_owned()),
         );
         let name = site.source(site.launch.name_span);
         let scope = name
             .rsplit_once("::")
             .map_or(String::new(), |(scope, _)| format!("{scope}::"));
         let template = site.launch.template_args.map_or("", |t| site.source(t));
-        let head = format!("{scope}{}{template}<<<{}>>>(", child.name, config.join(", "));
+        let name = format!("{scope}{}{template}", child.name);
         let arguments = site.place(site.launch.args_span).range;
         let open = tokens.iter().position(|t| t.start as u32 == arguments.start)?;
         let (items, _) = list(text, &tokens, open)?;
-        if one_line {
-            let given: Vec<String> = items
-                .iter()
-                .skip(1)
-                .filter_map(|item| Some(crate::edit::one_line::flat(text.get(item.clone())?)))
-                .collect();
-            let launch = format!("{head}{})", given.join(", "));
-            let start = site.here().range.start as usize;
-            let indent = style::indent_at(text, start);
-            let before = start - style::line_start(text, start) - indent.len();
-            // The user's lines may be wider than those that rewrites write.
-            let widest = text
-                .lines()
-                .map(|line| line.trim_end().chars().count())
-                .max()
-                .unwrap_or(0);
-            let width = edit.style(site.file).width.max(widest);
-            if style::columns(indent) + before + launch.chars().count() + 1 > width {
-                return None;
-            }
-            edit.replace(site.here(), launch);
-        } else {
-            let behind = items.get(1).map_or(arguments.end as usize - 1, |next| next.start);
-            let range = TextRange::new(site.here().range.start, behind as u32);
-            edit.replace(FileRange { file: site.file, range }, head);
-        }
+        let given: Option<Vec<String>> = items
+            .iter()
+            .skip(1)
+            .map(|item| Some(text.get(item.clone())?.to_owned()))
+            .collect();
+        put_back(&mut edit, site.here(), &name, &config, &given?, looks);
         let own = place(db, kernel);
         let mut except = used.clone();
         except.push(own);

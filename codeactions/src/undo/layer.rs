@@ -1,5 +1,6 @@
 //! A layer that a rewrite has put on a function, taken off.
 
+use super::launch::Looks;
 use crate::api::rewrite::{Layer, Options};
 use crate::api::source_edit::SourceEdit;
 
@@ -17,4 +18,20 @@ pub struct Peeled {
     pub index: u32,
     /// The name of that function, where it has another one without the layer.
     pub function: Option<String>,
+}
+
+/// A layer as it comes off for launches that looked in one of several ways.
+pub fn of_all_looks(all: &[Looks], mut peel: impl FnMut(Looks) -> Option<Peeled>) -> Option<Peeled> {
+    let mut found: Option<Peeled> = None;
+    for peeled in all.iter().filter_map(|looks| peel(*looks)) {
+        match &mut found {
+            None => found = Some(peeled),
+            Some(found) => {
+                let further = peeled.edits.into_iter().filter(|edit| !found.edits.contains(edit));
+                let further: Vec<SourceEdit> = further.collect();
+                found.edits.extend(further);
+            }
+        }
+    }
+    found
 }

@@ -4,10 +4,12 @@
 mod aggregated;
 mod coarsened;
 mod in_child;
+mod launch;
 mod launched_again;
 mod layer;
 mod looked_first;
 mod nested;
+mod renewed;
 mod reused;
 mod same_code;
 mod serialized;
@@ -36,6 +38,12 @@ use crate::facts::site::function_around;
 use layer::Peeled;
 use same_code::{same_code, spelling_macros};
 
+/// Shared memory and stream of launches that are in no order.
+const NO_ORDER: &str = ", 0, cudaStreamFireAndForget";
+
+/// The stream of these.
+const MADE_STREAM: &str = "cudaStreamFireAndForget";
+
 /// Why nothing is taken back where no rewrite has been.
 pub const NOTHING: &str = "nothing here was made by a rewrite that can be taken back";
 
@@ -53,11 +61,12 @@ pub fn collect_again(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Res
     refuse_not_collected(ctx)?;
     let mut stripped = Stripped::new(ctx, table)?;
     // They are in no order already, so that isn't taken for granted once more.
-    stripped.strip(", 0, cudaStreamFireAndForget")?;
+    stripped.strip(NO_ORDER)?;
     if !matches!(ctx.rewrite.undo, Undo::Layer(Layer::Collected(name)) if name.starts_with("PerGrid")) {
         stripped.assume_room("fewer launches are collected together");
     }
     let assumptions = stripped.put_on(ctx.rewrite.undo, ctx.options, 0)?;
+    stripped.keep_notes();
     let place = stripped.place;
     let edit = stripped.finish(assumptions)?;
     if edit.edits.is_empty() {
@@ -73,7 +82,7 @@ pub fn add_threshold(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Res
     let place = stripped.place;
     let index = stripped.launched_before(place);
     let mut taken = Vec::new();
-    while let Some((layer, options, launch)) = stripped.strip_one(", 0, cudaStreamFireAndForget")? {
+    while let Some((layer, options, launch)) = stripped.strip_one(NO_ORDER)? {
         if layer == Layer::Thresholded && launch == index {
             return Err(refuse("the launch has a threshold already", Some(place)));
         }
@@ -87,6 +96,7 @@ pub fn add_threshold(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Res
             }
         }
     }
+    stripped.keep_notes();
     stripped.finish(assumptions)
 }
 
@@ -207,6 +217,9 @@ impl<'db> Stripped<'db> {
     ) -> Option<(&'static str, Option<Peeled>)> {
         if let Some(peeled) = aggregated::peel(db, function, self.table, stream, why) {
             return (nth == 0).then_some(("aggregate", peeled));
+        }
+        if let Some(peeled) = renewed::peel(db, function) {
+            return (nth == 0).then_some(("promote", peeled));
         }
         let mut nth = nth;
         for (layer, peel) in &LAYERS {
@@ -349,7 +362,14 @@ impl<'db> Stripped<'db> {
             // What the rewrite makes of it now has to be what was there.
             let plain = texts(&self.copy.host);
             let made = self.put_on_launch(plain_name, undo, &peeled.options, peeled.index);
-            let again = texts(&self.copy.host);
+            let mut again = texts(&self.copy.host);
+            if !stream.is_empty() {
+                for (path, text) in &mut again {
+                    let known = before.iter().find(|(known, _)| known == path);
+                    let known = known.map_or("", |(_, text)| text);
+                    *text = launch::with_notes_of(known, text, MADE_STREAM);
+                }
+            }
             let all = |same: &dyn Fn(&str, &str) -> bool| {
                 let mut files = before.iter();
                 files.all(|(path, text)| again.iter().any(|(p, t)| p == path && same(text, t)))
@@ -431,6 +451,19 @@ impl<'db> Stripped<'db> {
     fn here(&self, reasons: Vec<Reason>) -> Vec<Reason> {
         let place = Some(self.place);
         reasons.into_iter().map(|reason| Reason { place, ..reason }).collect()
+    }
+
+    /// Notes what launches were in the beginning, where they have been collected again.
+    fn keep_notes(&mut self) {
+        for (path, now) in texts(&self.copy.host) {
+            let Some(before) = self.copy.before(&path) else {
+                continue;
+            };
+            let text = launch::with_notes_of(&before, &now, MADE_STREAM);
+            if text != now {
+                self.copy.host.set_file(&path, text);
+            }
+        }
     }
 
     fn finish(self, mut assumptions: Vec<Reason>) -> Result<SourceEdit, Ineligible> {

@@ -9,7 +9,8 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::{declarations_of, functions_named, other_mentions};
 
 use super::aggregated::{self, Aggregator};
-use super::layer::Peeled;
+use super::launch::Looks;
+use super::layer::{Peeled, of_all_looks};
 use super::text::{
     child_of, delete_item, delete_with_gap, is_used_elsewhere, list, place, put_body_back, put_head_back, source,
 };
@@ -113,6 +114,18 @@ pub fn peel<'db>(
     stream: &str,
     why: &mut Option<String>,
 ) -> Option<Peeled> {
+    of_all_looks(aggregated::looks_of(stream), |looks| {
+        peeled(db, function, table, (stream, looks), why)
+    })
+}
+
+fn peeled<'db>(
+    db: &'db dyn Db,
+    function: FunctionItem<'db>,
+    table: &[Rewrite],
+    launched: (&str, Looks),
+    why: &mut Option<String>,
+) -> Option<Peeled> {
     let (kernels, parents) = cluster(db, function)?;
     let granularity = &parents.first()?.aggregators.first()?.granularity;
     let all = || parents.iter().flat_map(|parent| &parent.aggregators);
@@ -126,13 +139,13 @@ pub fn peel<'db>(
         match parent.worker {
             Some(worker) => {
                 let range = worker.body_span(db).shift(worker.start(db));
-                aggregated::launches(db, &parent.aggregators, worker, range, stream, &mut edit)?;
+                aggregated::launches(db, &parent.aggregators, worker, range, launched, &mut edit)?;
                 put_head_back(
                     &mut edit,
                     db,
                     worker,
                     parent.kernel,
-                    aggregated::arena_of(&parent.aggregators)?,
+                    Some(aggregated::arena_of(&parent.aggregators)?),
                 )?;
                 deleted.extend([place(db, parent.kernel), place(db, worker)]);
             }
@@ -140,7 +153,7 @@ pub fn peel<'db>(
                 aggregated::delete_declarations(db, parent.kernel, &parent.aggregators, true, &mut edit);
                 deleted.extend(parent.aggregators.iter().map(|a| a.statement));
                 let range = place(db, parent.kernel).range;
-                aggregated::launches(db, &parent.aggregators, parent.kernel, range, stream, &mut edit)?;
+                aggregated::launches(db, &parent.aggregators, parent.kernel, range, launched, &mut edit)?;
             }
         }
     }

@@ -8,7 +8,8 @@ use gridfuse_analysis::hir::names::unqualified;
 use gridfuse_analysis::hir::resolve::functions_named;
 use gridfuse_analysis::hir::{ExprId, ExprKind, StmtId, StmtKind, body};
 
-use super::layer::Peeled;
+use super::launch::{Looks, put_back};
+use super::layer::{Peeled, of_all_looks};
 use super::text::{child_of, delete_item, is_used_elsewhere, moved_body, place, put_body_back, source};
 use super::thresholded::is_below;
 use crate::api::rewrite::{Layer, Options};
@@ -42,10 +43,18 @@ pub fn peel<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, nth: usize) -> Opti
     let mut calls: Vec<(u32, u32, ExprId, FunctionItem<'db>)> = calls.collect();
     calls.sort_by_key(|(number, start, ..)| std::cmp::Reverse((*number, *start)));
     let (_, _, call, serial) = *calls.get(nth)?;
-    Some(layer(db, parent, call, serial))
+    Some(of_all_looks(&Looks::ALL, |looks| {
+        layer(db, parent, call, serial, looks)
+    }))
 }
 
-fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, call: ExprId, serial: FunctionItem<'db>) -> Option<Peeled> {
+fn layer<'db>(
+    db: &'db dyn Db,
+    parent: FunctionItem<'db>,
+    call: ExprId,
+    serial: FunctionItem<'db>,
+    looks: Looks,
+) -> Option<Peeled> {
     let body = body(db, parent);
     let span = body.expr(call).span;
     let ExprKind::Call { args, .. } = &body.expr(call).kind else {
@@ -61,13 +70,12 @@ fn layer<'db>(db: &'db dyn Db, parent: FunctionItem<'db>, call: ExprId, serial: 
     let (kernel, behind) = name.rsplit_once(SUFFIX)?;
     let kernel = format!("{kernel}{}", behind.trim_start_matches(|c: char| c.is_ascii_digit()));
     let rest: Vec<String> = rest.iter().map(of).collect();
-    let launch = format!("{kernel}<<<{}, {}>>>({})", of(grid), of(block), rest.join(", "));
     let whole = FileRange {
         file: parent.file(db),
         range: span.shift(parent.start(db)),
     };
     let mut edit = EditBuilder::new(db);
-    edit.replace(whole, launch);
+    put_back(&mut edit, whole, &kernel, &[of(grid), of(block)], &rest, looks);
     let own = place(db, serial);
     if !is_used_elsewhere(db, own.file, unqualified(serial.name(db)), &[whole, own]) {
         delete_item(&mut edit, own);

@@ -18,6 +18,7 @@ use crate::edit::names::Names;
 use crate::edit::style;
 use crate::emit::described;
 use crate::emit::target;
+use crate::emit::was;
 use crate::facts::child::Child;
 use crate::runtime::{HEADER_NAME, is_header};
 
@@ -204,13 +205,14 @@ pub fn put_body_back<'db>(
     delete_item(edit, kernel);
 }
 
-/// Gives a function that a kernel's body has moved to the kernel's head again, without the parameter `arena`, and deletes the kernel.
+/// Gives a function that a kernel's body has moved to the kernel's head again, without a parameter that a rewrite has given it, and deletes
+/// the kernel.
 pub fn put_head_back<'db>(
     edit: &mut EditBuilder<'db>,
     db: &'db dyn Db,
     worker: FunctionItem<'db>,
     kernel: FunctionItem<'db>,
-    arena: &str,
+    added: Option<&str>,
 ) -> Option<()> {
     let child = Child::read(db, kernel, &mut Names::default(), &mut Refusals::default());
     let tokens = lex::code_tokens_of(db, child.file);
@@ -218,21 +220,29 @@ pub fn put_head_back<'db>(
         .iter()
         .position(|t| t.start as u32 == child.params_range().start)?;
     let (params, _) = list(&child.text, tokens, open)?;
-    let at = params.iter().position(|p| {
-        let code = child.text.get(p.clone()).unwrap_or("");
-        code.starts_with("gridfuse::") && lex::identifiers(code).any(|word| word == arena)
-    })?;
-    let before = match at.checked_sub(1) {
-        Some(before) => params[before].end,
-        None => child.params_range().start as usize + 1,
-    };
-    let head = child.text.get(child.front() as usize..before)?;
-    let rest = child.text.get(params[at].end..child.params_range().end as usize)?;
+    let mut head = TextRange::new(child.front(), child.params_range().end)
+        .text(&child.text)
+        .to_owned();
+    if let Some(note) = was::above(&child.text, child.front() as usize).pop() {
+        head = note.launch;
+    }
+    if let Some(added) = added {
+        let at = params.iter().position(|p| {
+            let code = child.text.get(p.clone()).unwrap_or("");
+            code.starts_with("gridfuse::") && lex::identifiers(code).any(|word| word == added)
+        })?;
+        let before = match at.checked_sub(1) {
+            Some(before) => params[before].end,
+            None => child.params_range().start as usize + 1,
+        };
+        let front = child.front() as usize;
+        head.replace_range(before - front..params[at].end - front, "");
+    }
     let (file, own) = (worker.file(db), place(db, worker).range);
     let end = worker.signature(db).params_span.end + worker.start(db);
     let text = file.text(db);
     let body: Vec<&str> = lex::identifiers(TextRange::new(end, own.end).text(&text)).collect();
-    let code = without_made_up_names(&format!("{head}{rest}"), &child, &body);
+    let code = without_made_up_names(&head, &child, &body);
     delete_description(edit, place(db, worker));
     let range = TextRange::new(own.start, end);
     edit.replace(FileRange { file, range }, code);
@@ -360,4 +370,25 @@ pub fn without_include(text: &str) -> Option<String> {
             format!("{before}{insert}{behind}") == text
         })
     })
+}
+
+/// Where a struct that a rewrite has made is defined, with its template header.
+pub fn struct_named(db: &dyn Db, file: SourceFile, name: &str) -> Option<FileRange> {
+    let (text, tokens) = (file.text(db), lex::code_tokens_of(db, file));
+    let word = |index: usize| tokens.get(index).map_or("", |t| t.text(&text));
+    let at = (0..tokens.len()).find(|at| word(*at) == "struct" && word(at + 1) == name && word(at + 2) == "{")?;
+    let close = lex::closing(&text, tokens, at + 2)?;
+    let semicolon = tokens.get(close + 1).filter(|t| t.text(&text) == ";")?;
+    // The template header stands on the line above.
+    let mut first = tokens.get(at)?.start;
+    let line = style::line_start(&text, first);
+    let above = style::line_start(&text, line.saturating_sub(1));
+    if text
+        .get(above..line)
+        .is_some_and(|l| l.trim_start().starts_with("template"))
+    {
+        first = above + style::indent_at(&text, above).len();
+    }
+    let range = TextRange::new(first as u32, semicolon.end as u32);
+    Some(FileRange { file, range })
 }

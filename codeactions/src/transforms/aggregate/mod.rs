@@ -38,6 +38,7 @@ use crate::emit::arena;
 use crate::emit::outline::Worker;
 use crate::emit::replaced_launch::replace_launch;
 use crate::emit::target;
+use crate::emit::was;
 use crate::facts::cluster;
 
 /// The edit that collects the launches of the draft's kernel: all of them, and those of everything that has to do so, too.
@@ -166,7 +167,7 @@ fn replace_launches<'db>(plan: &Plan<'_, 'db>, draft: &mut Draft<'db>) {
     for (site, stream) in cluster.sites.iter().zip(&plan.collection.streams) {
         let Some(stream) = stream else { continue };
         for stmt in stream.declaration.iter().chain(&stream.create).chain(&stream.destroy) {
-            edit.delete_lines(site.place(site.body.stmt(*stmt).span));
+            was::delete(site, *stmt, edit);
         }
     }
 }

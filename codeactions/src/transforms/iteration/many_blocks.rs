@@ -3,7 +3,7 @@
 use crate::api::refusal::Ineligible;
 use crate::draft::Draft;
 use crate::edit::include::Header;
-use crate::emit::replaced_launch::replace_launch;
+use crate::emit::replaced_launch::replace_launch_by;
 use crate::emit::split::Split;
 use crate::facts::graphs;
 use crate::transforms::self_launch::{Plan, Runtime, bounds, entries};
@@ -42,7 +42,8 @@ pub fn write<'db>(iteration: &Iteration<'db>, header: &Header, draft: &mut Draft
     let plan = Plan::new(kernel, &split, &RUNTIME, bounds, names);
     header.include_in(db, edit, kernel.file);
     plan.generate(names, edit);
-    replace_launch(site, &split, None, &plan.launches, None, edit);
+    let fields: Vec<String> = split.varying().map(|part| part.initialiser.clone()).collect();
+    replace_launch_by(site, &fields, None, &plan.launches, edit);
     let launch = if iteration.same_grid {
         "launch_loop"
     } else {

@@ -11,10 +11,12 @@ use crate::edit::names::plural;
 use crate::edit::one_line::one_line;
 use crate::edit::one_line::without_restrict;
 use crate::edit::style;
+use crate::emit::described;
 use crate::emit::outline::{self, verbatim, written_params};
 use crate::emit::replaced_launch::replace_by_call;
 use crate::emit::split::Split;
 use crate::emit::target;
+use crate::emit::was;
 
 use super::kernel::Iteration;
 
@@ -98,7 +100,8 @@ impl<'db> Writer<'_, 'db> {
             },
             style.fit(&list, &indent),
         );
-        let comment = format!("// The body of {}, for one of its iterations.\n", kernel.name);
+        let what = format!("The body of {}, for one of its iterations", kernel.name);
+        let comment = described::taken_back(&what, &style, style::columns(&indent));
         edit.insert_directly(kernel.file, kernel.front(), &comment);
     }
 
@@ -111,12 +114,8 @@ impl<'db> Writer<'_, 'db> {
         } else {
             vec![format!("{{{}}}", fields.join(", "))]
         };
-        let kept: Vec<_> = self
-            .split
-            .varying()
-            .filter_map(|p| Some(site.body.expr(p.arg?).span))
-            .collect();
-        replace_by_call(site, &format!("{}.launch(", self.launches), &items, &kept, edit);
+        was::note(site, edit);
+        replace_by_call(site, &format!("{}.launch(", self.launches), &items, edit);
     }
 
     /// The kernel under its old head, where a pointer isn't `__restrict__` any more: what one iteration has written another one
@@ -148,7 +147,16 @@ impl<'db> Writer<'_, 'db> {
         } else {
             format!("{declared}\twhile ({launches}.next())\n{call}")
         };
-        behind.add(format!("{head}{params}{}\n{body}\n}}", behind.style().open_brace()));
+        // Its parameters were others.
+        let written = verbatim(&written_params(kernel, true), &indent);
+        let was = match written == params {
+            true => String::new(),
+            false => was::lines(&format!("{head}{written}"), behind.style(), &indent),
+        };
+        behind.add(format!(
+            "{was}{head}{params}{}\n{body}\n}}",
+            behind.style().open_brace()
+        ));
         behind.finish(edit, kernel);
     }
 }

@@ -75,7 +75,7 @@ pub fn write<'db>(cycle: &Cycle<'db>, header: &Header, draft: &mut Draft<'db>) -
         let next = (at + 1) % cycle.kernels.len();
         let fields = writer.record.initialisers(next, split);
         let block = writer.block(next).map(|threads| threads.to_string());
-        replace_launch_by(&iteration.site, split, &fields, block, &writer.launches, None, edit);
+        replace_launch_by(&iteration.site, &fields, block, &writer.launches, edit);
     }
     let launch = if head.same_grid {
         "launch_loop"
@@ -302,7 +302,6 @@ impl<'db> Writer<'_, 'db> {
                     self.declaration(at, "{}", &behind).trim_start().to_owned(),
                 ],
                 unrestricted: true,
-                stays: true,
                 ..Collecting::default()
             };
             workers.push(outline::outline_collecting(
@@ -322,8 +321,8 @@ impl<'db> Writer<'_, 'db> {
         if let Some((mut behind, kernel)) = behind_last {
             let code = self.kernel_that_stays(&workers, &behind);
             let names: Vec<&str> = self.cycle.kernels.iter().map(|k| k.kernel.name.as_str()).collect();
-            let purpose = RUNTIME.purpose;
-            behind.add(format!("// {purpose} {}.\n{code}", names.join(" and ")));
+            let what = behind.taken_back(&format!("{} {}", RUNTIME.purpose, names.join(" and ")));
+            behind.add(format!("{what}{code}"));
             behind.finish(edit, kernel);
         }
     }

@@ -13,13 +13,18 @@ use crate::edit::lex;
 use crate::edit::names::Names;
 use crate::edit::one_line::one_line;
 use crate::edit::style;
+use crate::emit::described;
 use crate::emit::outline::{self, Behind, verbatim, written_params};
 use crate::emit::split::Split;
 use crate::emit::target;
+use crate::emit::was;
 use crate::facts::instance;
 
 /// The type of the kernel's new parameter.
-const MEMORY: &str = "gridfuse::ChainMemory";
+pub const MEMORY: &str = "gridfuse::ChainMemory";
+
+/// The function that says how many blocks run a chain.
+pub const CHAIN_BLOCKS: &str = "gridfuse::chain_blocks";
 
 /// Names of what is generated.
 struct Generated {
@@ -162,11 +167,15 @@ impl Writer<'_, '_> {
         }
         let name = entry.source(entry.launch.name_span);
         let template_args = instance::arguments(entry, &self.chain.kernel).unwrap_or_default();
-        let grid = format!("gridfuse::chain_blocks<{name}{template_args}>({})", blocks.join(", "));
+        let grid = format!("{CHAIN_BLOCKS}<{name}{template_args}>({})", blocks.join(", "));
         let before = entry.source(entry.facts.grid.operand.span).chars().count();
         let wider = grid.chars().count().saturating_sub(before);
+        let deduced = entry.launch.template_args.is_none() && !template_args.is_empty();
+        if entry.source(entry.facts.grid.operand.span) != "1" || deduced {
+            was::note(entry, edit);
+        }
         edit.replace(entry.place(entry.facts.grid.operand.span), grid);
-        if entry.launch.template_args.is_none() && !template_args.is_empty() {
+        if deduced {
             // As in the line's other half, which can't leave them to be deduced.
             let behind_name = entry.place(entry.launch.name_span).range.end;
             edit.insert(entry.file, behind_name, template_args);
@@ -222,7 +231,8 @@ impl Writer<'_, '_> {
             },
             style.fit(&list, &indent),
         );
-        let comment = format!("// The body of {}, as one link of its chain.\n", kernel.name);
+        let what = format!("The body of {}, as one link of its chain", kernel.name);
+        let comment = described::taken_back(&what, &style, style::columns(&indent));
         edit.insert_directly(kernel.file, kernel.front(), &comment);
     }
 
@@ -246,6 +256,7 @@ impl Writer<'_, '_> {
             Form::Overlap(overlap) if running::launches_at_once(self.chain, overlap) => "launch_at_once",
             _ => "launch",
         };
+        was::note(site, edit);
         edit.replace(site.here(), format!("{}.{function}({args})", self.names.chain));
     }
 

@@ -21,6 +21,7 @@ use crate::transforms::aggregate::shared_memory;
 use crate::transforms::self_launch::refuse_other_kernel;
 
 use chain::{Chain, Passed};
+pub use emit::{CHAIN_BLOCKS, MEMORY};
 use overlap::Overlap;
 use running::Running;
 

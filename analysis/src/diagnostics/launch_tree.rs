@@ -1,0 +1,93 @@
+//! `launch-tree`
+
+use crate::base::db::Db;
+use crate::base::severity::Severity;
+use crate::diagnostics::diagnostic::{Finding, Kind};
+use crate::facts::launch::{Child, LaunchId, Launchers, Stream, launches, who_launches};
+use crate::hir::body;
+use crate::hir::items::FunctionItem;
+
+pub(super) const KIND: Kind = Kind {
+    id: "launch-tree",
+    severity: Severity::Info,
+    doc: DOC,
+    rewrites: &[
+        "optimize",
+        "aggregate-grid-stream",
+        "aggregate-grid",
+        "flatten-recursion",
+    ],
+    find: launch_tree,
+};
+
+const DOC: &str = r#"Each block of a kernel launches the kernel again: a tree of small grids.
+
+## What it does
+Finds launches of a kernel by itself that one thread of each block executes, for a child grid of several blocks, or one of several such
+launches. A kernel that launches a single grid of one block is a chain, and one that launches into the tail stream a loop: both are left
+alone, and so is a launch for which the launching grid waits.
+
+## Why is this bad
+A launch costs about a microsecond, and the grids of a tree are small and many: most of the time the GPU launches, and few of its
+multiprocessors have work. On an H200, a quicksort that launches this way takes 40 ms, and 0.43 ms as a worklist (`flatten-recursion`); a
+quadtree takes 2.4 ms, and 0.63 ms. [All numbers](../measurements.md)
+
+## Example
+```cuda
+__global__ void split(const int* first_child, int* depths, int node, int depth) {
+    int own = node + blockIdx.x;
+    if (threadIdx.x == 0) depths[own] = depth;
+    int below = first_child[own];
+    if (threadIdx.x == 0 && below > 0) split<<<4, 128>>>(first_child, depths, below, depth + 1);
+}
+```
+
+## Use instead
+One grid for all nodes of a level, or what these rewrites make: one grid for all launches of a grid (`aggregate-grid-stream`, `aggregate-grid`), or one whose
+blocks take nodes from a list (`flatten-recursion`).
+
+```cuda
+__global__ void split(const int* first_child, int* depths, const int* level, int* next, int* count, int depth) {
+    int own = level[blockIdx.x];
+    if (threadIdx.x == 0) depths[own] = depth;
+    int below = first_child[own];
+    if (threadIdx.x < 4 && below > 0) next[atomicAdd(count, 1)] = below + threadIdx.x;
+}
+```
+"#;
+
+fn launch_tree<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding<'db>> {
+    // Who launches may be said in a branch of an `#if` that isn't shown.
+    if !function.signature(db).kernel || body(db, function).cut {
+        return Vec::new();
+    }
+    let own = launches(db, function).iter().enumerate();
+    let own: Vec<(u32, _)> = own
+        .filter(|(_, facts)| matches!(facts.child, Child::Kernel(child) if child == function))
+        .map(|(index, facts)| (index as u32, facts))
+        .collect();
+    let several = own.len() > 1;
+    let branches = own.iter().filter(|(index, facts)| {
+        let who = who_launches(
+            db,
+            LaunchId {
+                function,
+                index: *index,
+            },
+        );
+        let blocks = several || facts.grid.constant != Some([1, 1, 1]);
+        who == Launchers::OnePerBlock && blocks && facts.stream != Stream::TailLaunch && !facts.in_lambda
+    });
+    let kernel = function.name(db);
+    branches
+        .map(|(_, facts)| Finding {
+            span: facts.span,
+            message: format!(
+                "each block of `{kernel}` launches `{kernel}` again: a tree of small grids, a launch each"
+            ),
+            label: "a launch by each block, for a few blocks".to_owned(),
+            related: Vec::new(),
+            help: Some("collect the launches of a grid, or let blocks take work from a list".to_owned()),
+        })
+        .collect()
+}
