@@ -140,9 +140,9 @@ fn pieces(line: &str, room: usize) -> Vec<&str> {
         let spaces = || rest.match_indices(' ').map(|(at, _)| at).filter(|at| *at > begins);
         // After a comma, if there is one in the second half.
         let ends_item = |at: &usize| rest.get(..*at).is_some_and(|piece| piece.ends_with(',')) && *at > room / 2;
-        let last = spaces().filter(fits).filter(ends_item).last();
+        let last = spaces().filter(fits).filter(ends_item).next_back();
         let Some(at) = last
-            .or_else(|| spaces().filter(fits).last())
+            .or_else(|| spaces().filter(fits).next_back())
             .or_else(|| spaces().next())
         else {
             break;

@@ -88,7 +88,7 @@ fn the_first_launch_of_a_thread_is_shared() {
     assert_eq!(
         result
             .text()
-            .matches("child_serial(grid, block, out, args.begin, args.count)")
+            .matches("child_serial(grid, block, out, args.begin, 3)")
             .count(),
         2
     );

@@ -335,7 +335,7 @@ fn put_entries_back(db: &dyn Db, kernel: &Kernel<'_>, edit: &mut EditBuilder<'_>
         let params = declared.signature(db).params_span.shift(declared.start(db));
         let tokens = lex::code_tokens_of(db, file);
         let open = tokens.iter().position(|t| t.start as u32 == params.start)?;
-        let (params, _) = list(&text, &tokens, open)?;
+        let (params, _) = list(&text, tokens, open)?;
         let at = params
             .iter()
             .position(|p| text.get(p.clone()).is_some_and(|code| code.starts_with(MEMORY)))?;
