@@ -118,7 +118,7 @@ fn hover_on_a_launch_and_its_operands() {
     let first: Vec<&str> = text.lines().take(8).collect();
     assert!(first[0].starts_with("**launch of `expand`**"), "{text}");
     assert!(
-        first[2].contains(" rewrites fit; best: Optimize the launch (skip-silent-stores, aggregate-"),
+        first[2].contains(" rewrites fit; best: Optimize the launch (skip-silent-stores, reuse-threads"),
         "{text}"
     );
     assert!(
@@ -786,7 +786,10 @@ fn the_kind_of_an_action_says_what_sort_of_rewrite_it_is() {
     );
     let looping = ask("refactor.rewrite.threshold");
     assert!(
-        titles(&looping).len() == 2 && titles(&looping).iter().all(|title| title.contains("as a loop")),
+        titles(&looping).len() == 3
+            && titles(&looping)
+                .iter()
+                .all(|title| title.contains("as a loop") || title.contains("in the parent's threads")),
         "{looping:#?}"
     );
     assert_eq!(ask("refactor.rewrite.thresh"), [] as [Value; 0]);
@@ -810,7 +813,7 @@ fn an_edit_stands_once_in_a_menu() {
     );
     let at = client.find(&path, LAUNCH) + 1;
     let actions = client.code_actions(&path, at..at, &[], &[]);
-    let twin = "Collect per grid; run right after the parent";
+    let twin = "Run child grids in the parent's threads";
     let is_twin = |action: &Value| action["title"].as_str().unwrap().starts_with(twin);
     assert!(!actions.iter().any(is_twin), "{actions:#?}");
     let mut edits: Vec<Value> = Vec::new();
@@ -819,8 +822,8 @@ fn an_edit_stands_once_in_a_menu() {
         assert!(!edits.contains(&edit), "{action:#}");
         edits.push(edit);
     }
-    let collecting = client.code_actions(&path, at..at, &["refactor.rewrite.aggregate"], &[]);
-    let other = collecting.iter().find(|action| is_twin(action)).expect("the other one");
+    let running = client.code_actions(&path, at..at, &["refactor.rewrite.threshold"], &[]);
+    let other = running.iter().find(|action| is_twin(action)).expect("the other one");
     assert_eq!(client.resolve(other)["edit"], client.resolve(&actions[0])["edit"]);
     client.shutdown();
 }

@@ -54,6 +54,7 @@ fn rewrites_are_taken_back() {
                 let what = format!("{name}:{} after {}", site.line, rewritten.ids.join(", "));
                 let back = match rewritten.fix("revert") {
                     Ok(back) => back,
+                    Err(reasons) if reasons.contains("is taken back by hand") => continue,
                     Err(reasons) => {
                         failures += &format!("{what}: {reasons}\n");
                         continue;

@@ -248,19 +248,15 @@ private:
         }
     }
 
-    // What `look` reads, for all threads. Where they meet anyway, one reads it for all: then nobody has to wait for those who read.
+    // What `look` reads, for all threads: one of them looks, as the place may be memory of the host, where each look takes a microsecond.
     template <class Look>
     __device__ __forceinline__ unsigned long long read(Look&& look) {
-        if (used_ == Used::kWritten) {
-            meet([&] { memory_->meeting.read = look(); });
-            return memory_->meeting.read;
-        }
-        used_ = Used::kRead;
-        return look();
+        meet([&] { memory_->meeting.read = look(); });
+        return memory_->meeting.read;
     }
 
     // What threads may have done to memory since they last met.
-    enum class Used : unsigned char { kNot, kRead, kWritten };
+    enum class Used : unsigned char { kNot, kWritten };
 
     detail::RoundsMemory<State>* memory_ = nullptr;
     State state_{};

@@ -34,7 +34,7 @@ one that would not come.
 Which threads run what is chosen while the kernel runs, by what its threads have launched (`assignment=auto`):
 
 - Small grids run in the warp. The threads of all grids that its 32 lanes have launched stand in a row, and the lanes take 32 of them at a
-  time, so that none is idle because another one has more to do.
+  time, so that no lane is idle because another one has more to do.
 - What is too much for a warp goes to a grid that the host launches right after the parent, as with
   [aggregate-grid-stream](aggregate-grid-stream.md): a vertex with 100,000 neighbours is a matter for the whole GPU. That grid is there for
   the first launches of the parent, and for those that follow shortly on one that needed it: each time it costs some microseconds, and a
@@ -43,7 +43,7 @@ Which threads run what is chosen while the kernel runs, by what its threads have
   thread.
 
 With `assignment=size` the block always runs what is too much for a warp: the host's launches stay as they are, wherever they are, and the
-program needs neither `-rdc=true` nor the device runtime. `auto` falls back to it where the grid behind the parent can't be. `warp`, `block`
+program needs neither `-rdc=true` nor the device runtime. `auto` falls back to it where no grid can follow the parent. `warp`, `block`
 and `grid` are one of these each, `thread` is [serialize](serialize.md).
 
 ## Needs

@@ -49,6 +49,12 @@ pub const NOTHING: &str = "nothing here was made by a rewrite that can be taken 
 
 /// Takes off every layer of the launches in the function around a place.
 pub fn all(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
+    let place = ctx.place()?;
+    let function = function_around(ctx.db, place);
+    if function.is_some_and(|f| reused::stays(ctx.db, f)) {
+        let why = "what `reuse-threads` makes where no grid can follow the parent is taken back by hand";
+        return Err(refuse(why, Some(place)));
+    }
     let mut stripped = Stripped::new(ctx, table)?;
     while stripped.strip("")? {}
     stripped.assume_room("each thread launches its own again");

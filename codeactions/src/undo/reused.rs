@@ -15,6 +15,18 @@ pub const TYPE: &str = "ThreadReuseInStream";
 /// What stands for the granularity at which such launches are collected.
 pub const IN_STREAM: &str = "gridfuse::ThreadReuseInStream";
 
+/// Whether a function's launches run in the threads of its kernel, and no grid may follow that.
+pub fn stays<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> bool {
+    let own = |f: FunctionItem<'db>| source(db, f).contains("gridfuse::ThreadReuse<");
+    if own(function) {
+        return true;
+    }
+    // A template gets what it leaves its launches to by the name of a parameter.
+    let mentions = other_mentions(db, function).into_iter();
+    let mut around = mentions.filter_map(|mention| function_around(db, mention));
+    source(db, function).contains(".launch(") && around.any(|f| f.signature(db).kernel && own(f))
+}
+
 /// The kernel that runs what its threads have launched, and the function that its body has moved to, of which `function` is one.
 pub fn kernel_with_worker<'db>(
     db: &'db dyn Db,
