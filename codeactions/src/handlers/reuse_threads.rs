@@ -111,20 +111,32 @@ __global__ void expand_aggregated(gridfuse::StreamBatch<expand_args, kExpandBloc
     });
 }
 
-__global__ void visit(const int* row, const int* col, int* dist, int level, int n,
-                      gridfuse::StreamArena arena) {
-    gridfuse::Aggregator<gridfuse::PerGridInStream, expand_aggregated> expands(arena);
+// The body of visit, which leaves its launches to the kernel; `gridfuse revert` takes it back.
+__device__ __forceinline__ void visit_body(
+    gridfuse::ThreadReuseInStream<expand_aggregated>& expands, const int* row, const int* col,
+    int* dist, int level, int n) {
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n || dist[v] != level) return;
     int begin = row[v], count = row[v + 1] - begin;
     if (count > 0) expands.launch((count + 127) / 128, kExpandBlock, {begin, count});
 }
 
+__global__ void visit(const int* row, const int* col, int* dist, int level, int n,
+                      gridfuse::StreamArena arena) {
+    gridfuse::ThreadReuseInStream<expand_aggregated> expands(arena);
+    visit_body(expands, row, col, dist, level, n);
+    expands.for_each_thread([&](uint3 threadIdx, uint3 blockIdx, dim3 gridDim, dim3 blockDim,
+                                const expand_args& args) {
+        expand_thread(threadIdx, blockIdx, gridDim, blockDim, col, dist, level, args.begin,
+                      args.count);
+    });
+}
+
 void run(const int* row, const int* col, int* dist, int n, cudaStream_t stream) {
     for (int level = 0; level < 10; ++level)
         visit<<<(n + 255) / 256, 256, 0, stream>>>(row, col, dist, level, n,
-            gridfuse::followed_by<expand_aggregated>((n + 255) / 256, 256, stream, col, dist,
-                                                     level));
+            gridfuse::followed_at_need<expand_aggregated>((n + 255) / 256, 256, stream, col, dist,
+                                                          level));
 }
 ```
 

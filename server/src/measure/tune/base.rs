@@ -109,6 +109,8 @@ impl Base {
                 Some(Axis::Allocation) => allocates = true,
                 Some(Axis::Combination) => point.combined = true,
                 Some(Axis::Granularity(_)) => point.granularity = granularity(id).or(point.granularity),
+                // The nearest that is searched.
+                None if id == "reuse-threads" => point.granularity = granularity("aggregate-grid-stream"),
                 None => {}
             }
         }
