@@ -486,8 +486,11 @@ public:
         : memory_(detail::KeptMemory::of_followers()), stream_(stream), uniform_(uniform...) {
         if (!detail::valid_grid(grid) || !detail::valid_block(block)) return;   // CUDA refuses the parent
         const unsigned long long blocks = 1ull * grid.x * grid.y * grid.z;   // less than 2^63
+        const cudaError_t before = cudaPeekAtLastError();
         if constexpr (AtNeed) {
-            if (!is_needed(blocks * block.x * block.y * block.z)) return;
+            const bool needed = is_needed(blocks * block.x * block.y * block.z);
+            if (before == cudaSuccess) (void)cudaGetLastError();
+            if (!needed) return;
         }
         const unsigned each = block.x * block.y * block.z * (Launches != kNotKnown ? Launches : detail::kRoomEach);
         if (detail::kKnowsThreads<Args>) {
@@ -497,7 +500,6 @@ public:
         const unsigned long long in_segment = blocks / segments + (blocks % segments != 0), most = detail::kMaxRecords / segments;
         unsigned long long launches = in_segment < most / each ? in_segment * each : most;
         if (Launches == kNotKnown && launches < detail::kRoomLeast / segments) launches = detail::kRoomLeast / segments;
-        const cudaError_t before = cudaPeekAtLastError();
         // With less memory than all of them could need it depends on how many there are: too many stop the parent.
         for (; launches != 0; launches /= 2) {
             const std::size_t each_launch = sizeof(detail::StreamRecord<Args>) + sizeof(unsigned);

@@ -140,11 +140,8 @@ fn pieces(line: &str, room: usize) -> Vec<&str> {
         let spaces = || rest.match_indices(' ').map(|(at, _)| at).filter(|at| *at > begins);
         // After a comma, if there is one in the second half.
         let ends_item = |at: &usize| rest.get(..*at).is_some_and(|piece| piece.ends_with(',')) && *at > room / 2;
-        let last = spaces().filter(fits).filter(ends_item).next_back();
-        let Some(at) = last
-            .or_else(|| spaces().filter(fits).next_back())
-            .or_else(|| spaces().next())
-        else {
+        let last = spaces().filter(fits).rfind(ends_item);
+        let Some(at) = last.or_else(|| spaces().rfind(fits)).or_else(|| spaces().next()) else {
             break;
         };
         found.push(&rest[..at]);
