@@ -27,6 +27,9 @@ loops by itself.
 The host waits in each round: for the kernels, and for the copy of the flag. That takes 10 µs and more, and many rounds of a search
 through a long graph compute for less. In the grid a round costs as long as its blocks need to meet.
 
+It pays where rounds are short ([measured](../scale.md), as `outlined`). Where each round keeps the whole GPU busy there is nothing to gain, and a
+grid whose blocks take turns may even take longer.
+
 The kernels' bodies become functions. The loop moves into a kernel as it stands: launches become `rounds.run`, which runs all blocks of
 a grid, a few for each block that there is; `cudaMemset` becomes `rounds.fill`; copies of a flag become `rounds.store` and `rounds.load`;
 `++level` and `std::swap(a, b)` stay, in variables that every thread has. Each of these begins when those before are done, as in a stream:

@@ -20,16 +20,16 @@ pub(super) const REWRITE: Rewrite = Rewrite {
     run: apply,
 };
 
-const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold`, `serialize`, `promote*`, `persistent-loop`, `flatten-recursion`, `aggregate-atomics`,
-`reuse-threads` (with a grid that may follow) and `skip-silent-stores` have made of a launch, the last one first: the launch stands there again, kernels, functions and constants that nothing else uses are gone, and
-so are the arena and the include.
+const DOC: &str = r#"Takes back what `aggregate-*`, `coarsen`, `threshold`, `serialize`, `promote*`, `persistent-loop`, `flatten-recursion`,
+`aggregate-atomics`, `reuse-threads` (with a grid that may follow) and `skip-silent-stores` have made of a launch, the last one first: the
+launch stands there again, kernels, functions and constants that nothing else uses are gone, and so are the arena and the include.
 
-A launch comes back as it was. Where the code that has taken its place doesn't say all of it (its stream, its line breaks, its arguments), the rewrite
-has put a comment above: `// was: child<<<grid, 128, 0, stream>>>(out, n)`. Without that comment, what was collected becomes a launch into the NULL
-stream.
+A launch comes back as it was. Where the code that has taken its place doesn't say all of it (its stream, its line breaks, its arguments),
+the rewrite has put a comment above: `// was: child<<<grid, 128, 0, stream>>>(out, n)`. Without that comment, what was collected becomes a
+launch into the NULL stream; a comment that you have changed is one of yours, and stays.
 
-The result is checked: each step is done only if the rewrite, applied to what comes out, gives what is there now, white space aside. So what you have
-changed in generated code, or in such a comment, is never lost: `revert` refuses.
+The result is checked: each step is done only if the rewrite, applied to what comes out, gives what is there now, white space aside. So what
+you have changed in generated code is never lost: `revert` refuses.
 
 ## Needs
 - Generated code that has not been edited. (The bodies of kernels may have been.)

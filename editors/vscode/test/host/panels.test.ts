@@ -106,7 +106,7 @@ export const tests: Test[] = [
       await message("Assumes:");
       await vscode.commands.executeCommand("gridfuse.discardPreview");
       await answering("Apply", () => ask("press", "applied.cu", "button", "Apply optimize"));
-      await until("the rewritten text", () => /gridfuse::Aggregator<gridfuse::PerGrid/.test(document.getText()));
+      await until("the rewritten text", () => /gridfuse::ThreadReuseInStream</.test(document.getText()));
       await vscode.workspace.saveAll();
     },
   },

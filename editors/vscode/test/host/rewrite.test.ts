@@ -114,7 +114,7 @@ export const tests: Test[] = [
       assert.match(question, /It is right if this holds:[^]*independent of each other/);
       assert.equal(editor.document.getText(), before);
       await answering("Apply", best);
-      assert.match(editor.document.getText(), /gridfuse::Aggregator<gridfuse::PerGrid/);
+      assert.match(editor.document.getText(), /gridfuse::ThreadReuseInStream</);
       await vscode.workspace.saveAll();
     },
   },
@@ -126,7 +126,7 @@ export const tests: Test[] = [
       putCursor(editor, "expand<<<");
       await set("rewrite.confirmAssumptions", false);
       await vscode.commands.executeCommand("gridfuse.applyBestRewrite");
-      assert.match(editor.document.getText(), /gridfuse::Aggregator</);
+      assert.match(editor.document.getText(), /gridfuse::ThreadReuseInStream</);
       await set("rewrite.confirmAssumptions", undefined);
     },
   },

@@ -19,7 +19,7 @@ const INTRODUCTION: &str = r#"# How rewritten programs fare as their inputs grow
 
 The tables hold the median of the times of whole computations on a GPU, in ms, of results that are those of a CPU. `optimize` is what
 `gridfuse rewrite --apply optimize` makes of the program in `tests/corpus/`, `serial` its plain loop in each thread, `naive` the program as it
-is. The peers are kernels without launches by the device, written by hand (`tests/gpu/scale/peers.cu`):
+is, `outlined` what `serialize` and then `outline-iteration` make of it: that loop, with all rounds in one grid. The peers are kernels without launches by the device, written by hand (`tests/gpu/scale/peers.cu`):
 
 - `hand-topo`: the same algorithm in two tuned kernels: all vertices are looked at, and edges are dealt out evenly, 1,024 at a time.
 - `hand-queue` and `hand-queue-coop`: another algorithm. The next round's vertices are a queue, so that nobody looks at the others; in the
