@@ -87,7 +87,9 @@ pub fn refuse_to_outline_collecting(
             Some(*place),
         );
     }
-    for unknown in &effects.unknown {
+    // A body that runs as the thread that it is may read what it likes.
+    let reads_others = form != Form::Own;
+    for unknown in effects.unknown.iter().filter(|_| reads_others) {
         refusals.add(
             format!("`{name}` uses {}, so it may read `blockIdx`", unknown.what),
             Some(unknown.place),
@@ -103,7 +105,7 @@ pub fn refuse_to_outline_collecting(
     for sync in &effects.syncs {
         refusals.add(format!("`{name}` calls {}", sync.what), Some(sync.place));
     }
-    if let Some(place) = implicit_read(child) {
+    if let Some(place) = implicit_read(child).filter(|_| reads_others) {
         refusals.add(
             format!("`{name}` may run an operator, a constructor or an initialiser that reads the built-in variables"),
             Some(place),

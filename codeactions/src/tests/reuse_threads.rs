@@ -102,6 +102,46 @@ fn built_in_variables_are_the_childs_where_it_runs() {
 }
 
 #[test]
+fn built_in_variables_in_macros_are_the_childs_too() {
+    let body = "    if (v < n) child<<<1, 32>>>(out, v, STRIDE);";
+    let text = format!("#define STRIDE blockDim.x\n{}", parent(body));
+    by("size", &text).has(&["struct child_args { int begin; int count; "]);
+}
+
+#[test]
+fn bodies_that_know_their_function() {
+    let body = "    if (v == 0) printf(\"%s\", __func__);\n    child<<<1, 32>>>(out, v, n);";
+    refuses_by("size", &parent(body), "`parent` uses __func__");
+    let coarsened = r#"__global__ void child(int* out, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) out[i] = i;
+}
+__device__ void parent_body(uint3 blockIdx, dim3 gridDim, dim3 blockDim, int* out, int n) {
+    child<<<1, 32>>>(out + threadIdx.x, n);
+}
+__global__ void parent(int* out, int n) {
+    parent_body(blockIdx, gridDim, blockDim, out, n);
+}
+"#;
+    refuses_by(
+        "size",
+        coarsened,
+        "has been moved to `parent_body` by an earlier rewrite",
+    );
+}
+
+#[test]
+fn what_cuda_refuses_by_launch_bounds() {
+    let text = parent(LAUNCH).replace("__global__ void child(", "__global__ void __launch_bounds__(16) child(");
+    let result = by("size", &text);
+    assert!(
+        result.assumes.iter().any(|a| a.contains("__launch_bounds__")),
+        "{:?}",
+        result.assumes
+    );
+}
+
+#[test]
 fn blocks_of_several_dimensions() {
     let child = r#"__global__ void child(int* out, int begin, int count) {
     atomicAdd(&out[begin + threadIdx.y], count + blockIdx.y);

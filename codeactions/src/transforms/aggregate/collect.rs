@@ -5,6 +5,7 @@ use gridfuse_analysis::facts::effects::effects;
 use gridfuse_analysis::hir::items::FunctionItem;
 
 use super::eligibility::{refuse_blocks, refuse_child, refuse_what_needs_its_children, understand_stream};
+use super::reuse::refuse_to_move;
 use super::strategy::Strategy;
 use crate::draft::Draft;
 use crate::emit::arena::{Parent, refuse_to_leave_unseen};
@@ -144,7 +145,9 @@ impl<'db> Collection<'db> {
                 kernels.parents.push((index, parent));
             }
             if strategy.runs_in_parent() {
-                kernels.moved.push((index, draft.read(function.item)));
+                let parent = draft.read(function.item);
+                refuse_to_move(&parent, &effects, &mut draft.refusals);
+                kernels.moved.push((index, parent));
             }
             let used = effects.shared.first().map(|s| s.place);
             kernels.shared.push((index, used));

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use gridfuse_analysis::facts::effects::effects;
+use gridfuse_analysis::facts::effects::{BUILTINS, Effects, effects};
 
 use super::collect::Collection;
 use super::emit::Plan;
@@ -16,18 +16,19 @@ use super::strategy::Strategy;
 use crate::api::refusal::{Reason, Refusals};
 use crate::edit::builder::EditBuilder;
 use crate::edit::include::Header;
-use crate::edit::lex;
 use crate::edit::names::{Names, untaken, words_with_macros};
 use crate::emit::arena::Parent;
 use crate::emit::launch_bounds;
 use crate::emit::outline::{self, Collecting, Worker};
 use crate::facts::barriers;
 use crate::facts::child::Child;
-use crate::facts::cluster::Function;
-use crate::facts::movable::Form;
+use crate::facts::cluster::{Cluster, Function};
+use crate::facts::movable::{self, Form};
 use crate::facts::qualified::qualified;
+use crate::facts::read_only::all_restrict;
 use crate::facts::site::Site;
 use crate::transforms::in_launcher;
+use crate::transforms::refused_launches;
 use crate::transforms::stream;
 
 /// Which threads run what.
@@ -90,6 +91,7 @@ impl Strategy for Reuse {
             if let Some(reason) = in_launcher::refuse_serial(site, child, refusals) {
                 edit.assume(reason);
             }
+            refused_launches::assume_accepted(site, child, edit);
         }
         for function in &cluster.functions {
             for child in children
@@ -124,7 +126,7 @@ impl Strategy for Reuse {
         if self.in_stream() {
             InStream.leave_out_unknown(collection, parents, child, flags, texts);
         } else {
-            leave_out_builtins(flags, texts);
+            leave_out_builtins(&collection.cluster, flags, texts);
         }
     }
 
@@ -255,25 +257,51 @@ fn refuse_parent(function: &Function<'_>, refusals: &mut Refusals, edit: &mut Ed
     for reason in barriers::refuse_divergent_so(db, function.item, name, so, &found, false, refusals) {
         edit.assume(reason);
     }
-    let restricted = function.body.params.iter().map(|p| function.body.binding(*p));
-    if let Some(own) = restricted.into_iter().find(|binding| binding.ty.restrict) {
+    let mut params = function.body.params.iter().map(|p| function.body.binding(*p));
+    let own = params.find(|binding| binding.ty.restrict);
+    let own = own.map(|own| {
+        (
+            format!("`{}`, which is __restrict__", own.name),
+            function.place(own.span),
+        )
+    });
+    let called = found.restricts.first().map(|load| (load.what.clone(), load.place));
+    let compiled = all_restrict(db, function.file).then(|| ("--restrict".to_owned(), function.name_place()));
+    if let Some((what, place)) = own.or(called).or(compiled) {
         edit.assume(Reason {
-            text: format!(
-                "no child grid writes what `{name}` reads through `{}`, which is __restrict__: they run in the same kernel",
-                own.name
-            ),
-            place: Some(function.place(own.span)),
+            text: format!("no child grid writes what `{name}` reads through {what}: they run in the same kernel"),
+            place: Some(place),
         });
     }
 }
 
+/// Refuses a kernel whose body can't move to a function.
+pub fn refuse_to_move(parent: &Child<'_>, effects: &Effects, refusals: &mut Refusals) {
+    if let Some(outlined) = &parent.outlined {
+        refusals.add(
+            format!(
+                "the body of `{}` has been moved to `{}` by an earlier rewrite; take that back first",
+                parent.name, outlined.name
+            ),
+            Some(parent.place()),
+        );
+    }
+    movable::refuse_to_outline_collecting(parent, Form::Own, &[], effects, refusals);
+}
+
 /// Leaves out arguments that name built-in variables: where the children run, these are the children's.
-fn leave_out_builtins(flags: &mut [bool], texts: &mut BTreeMap<usize, Vec<String>>) {
-    let is_builtin = |word: &str| gridfuse_analysis::facts::effects::BUILTINS.contains(&word);
+fn leave_out_builtins(cluster: &Cluster<'_>, flags: &mut [bool], texts: &mut BTreeMap<usize, Vec<String>>) {
+    let names_one = |kernel: usize, text: &str| {
+        let function = &cluster.functions[kernel];
+        let words = words_with_macros(function.db, function.file, text);
+        BUILTINS.iter().any(|builtin| words.contains(*builtin))
+    };
     let uniform: Vec<usize> = (0..flags.len()).filter(|index| flags[*index]).collect();
     for (at, index) in uniform.into_iter().enumerate().rev() {
-        let mut own = texts.values().filter_map(|texts| texts.get(at));
-        if own.any(|text| lex::identifiers(text).any(is_builtin)) {
+        let mut own = texts
+            .iter()
+            .filter_map(|(kernel, texts)| Some((*kernel, texts.get(at)?)));
+        if own.any(|(kernel, text)| names_one(kernel, text)) {
             flags[index] = false;
             for texts in texts.values_mut().filter(|texts| at < texts.len()) {
                 texts.remove(at);
