@@ -194,13 +194,10 @@ mod real {
     }
 
     /// What a test has left in the workspace is rewritten, and is a program.
-    fn compiles(directory: &Directory, name: &str, granularity: &str) {
+    fn compiles(directory: &Directory, name: &str, collector: &str) {
         let source = directory.file("workspace").join(name);
         let text = fs::read_to_string(&source).unwrap();
-        assert!(
-            text.contains(&format!("gridfuse::Aggregator<gridfuse::{granularity}")),
-            "{name}: {text}"
-        );
+        assert!(text.contains(&format!("gridfuse::{collector}")), "{name}: {text}");
         Nvcc::get()
             .check_compiles(&source)
             .unwrap_or_else(|failure| panic!("{failure}"));
@@ -261,7 +258,7 @@ mod real {
             ("GRIDFUSE_TEST_SCREENSHOTS", screenshots),
         ];
         script("ui.mjs", &directory, &environment);
-        compiles(&directory, "bfs.cu", "PerBlock");
+        compiles(&directory, "bfs.cu", "Aggregator<gridfuse::PerBlock");
     }
 
     #[test]
@@ -272,13 +269,13 @@ mod real {
             let fake = fake_cuda(&directory);
             script("host.mjs", &directory, &[("GRIDFUSE_TEST_FAKE_CUDA", &fake)]);
             // What the tests have accepted and saved.
-            for (name, granularity) in [
-                ("accepted.cu", "PerBlock"),
-                ("best.cu", "PerGrid"),
-                ("applied.cu", "PerGrid"),
-                ("program.cu", "PerBlock"),
+            for (name, collector) in [
+                ("accepted.cu", "Aggregator<gridfuse::PerBlock"),
+                ("best.cu", "ThreadReuseInStream<"),
+                ("applied.cu", "ThreadReuseInStream<"),
+                ("program.cu", "Aggregator<gridfuse::PerBlock"),
             ] {
-                compiles(&directory, name, granularity);
+                compiles(&directory, name, collector);
             }
         });
     }
@@ -330,8 +327,8 @@ mod real {
             .env("PATH", std::env::join_paths(path).unwrap())
             .env("FAKE_TIME", "0.1 + abs(g - 3) + abs(log2(t + 1) - log2(65)) / 10");
         in_neovim(neovim, "plugin_test.lua", &directory);
-        compiles(&directory, "bfs.cu", "PerBlock");
-        compiles(&directory, "program.cu", "PerBlock");
+        compiles(&directory, "bfs.cu", "Aggregator<gridfuse::PerBlock");
+        compiles(&directory, "program.cu", "Aggregator<gridfuse::PerBlock");
     }
 
     #[test]
@@ -352,7 +349,7 @@ mod real {
             let mut editor = Command::new(neovim().unwrap());
             editor.env("PATH", std::env::join_paths(path).unwrap());
             in_neovim(editor, "enable_test.lua", &directory);
-            compiles(&directory, "bfs.cu", "PerBlock");
+            compiles(&directory, "bfs.cu", "Aggregator<gridfuse::PerBlock");
         });
     }
 
@@ -438,7 +435,7 @@ mod real {
                 .env("XDG_CACHE_HOME", directory.file("cache"));
             let done = run(&mut terminal).unwrap_or_else(|error| panic!("{error}"));
             println!("{}", String::from_utf8_lossy(&done.stderr));
-            compiles(&directory, "bfs.cu", "PerBlock");
+            compiles(&directory, "bfs.cu", "Aggregator<gridfuse::PerBlock");
         });
     }
 
@@ -456,7 +453,7 @@ mod real {
                 .env("XDG_CACHE_HOME", directory.file("cache"))
                 .env("HOME", directory.path());
             run(&mut command).unwrap_or_else(|error| panic!("{error}"));
-            compiles(&directory, "bfs.cu", "PerBlock");
+            compiles(&directory, "bfs.cu", "Aggregator<gridfuse::PerBlock");
         });
     }
 }
