@@ -173,6 +173,27 @@ async function scenario() {
   assert.equal(await page.locator(".codelens-decoration", { hasText: "rewrites" }).count(), 1, "one lens for one kernel");
 
   await goToLaunch(line);
+  await menuAt(/^Optimize the launch/);
+  step("the menu begins with the best rewrite");
+  await picture("menu");
+  await page.keyboard.press("Escape");
+
+  await page.locator(".codelens-decoration a", { hasText: "rewrites" }).click();
+  const listed = page.locator(".quick-input-list .monaco-list-row");
+  await listed.first().waitFor();
+  assert.match(await listed.first().innerText(), /^Optimize the launch/);
+  step("the lens opens the same list");
+  await picture("rewrites");
+  await page.keyboard.press("Escape");
+
+  await goToLaunch(line);
+  await command("gridfuse: Explain Launch");
+  await explanation("launch of expand");
+  step("the explanation is a page");
+  await picture("explain");
+  await closeTab("Explanation");
+
+  await goToLaunch(line);
   await command("gridfuse: Show Launch Graph");
   const graph = await panel("Launch graph");
   await graph.locator('[aria-label="Go to expand"]').click();
@@ -225,6 +246,43 @@ async function scenario() {
   }
   readFileSync(path.join(workspace, "gridfuse.cuh"));
   step("aggregate-block is applied and saved");
+
+  // The tool knows what it has written: the collected launch is one for the hover too.
+  const collected = readFileSync(source, "utf8").split("\n").findIndex((one) => one.includes("expands.launch(")) + 1;
+  await goToLaunch(collected);
+  await hoverOn("expands.launch(", "launch");
+  await enlargeHover();
+  await picture("rewritten");
+}
+
+/** Waits for the page of Explain Launch, which is a Markdown preview in a frame of its own. */
+async function explanation(text) {
+  for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; ) {
+    for (const frame of page.frames()) {
+      if ((await frame.getByText(text).count().catch(() => 0)) > 0 && (await frame.locator("table").count()) > 0) {
+        return;
+      }
+    }
+    await page.waitForTimeout(100);
+  }
+  throw new Error(`no page says ${text}`);
+}
+
+/** Opens the menu of code actions at the cursor; its first row, the head of a group left out, is the one that is `wanted`. */
+async function menuAt(wanted) {
+  const rows = page.locator(".action-widget .monaco-list-row.action");
+  for (const deadline = Date.now() + PATIENCE; ; ) {
+    try {
+      await page.keyboard.press("Control+.");
+      await rows.first().waitFor({ timeout: 5000 });
+      return assert.match(await rows.first().innerText(), wanted);
+    } catch (error) {
+      if (Date.now() > deadline) {
+        throw error;
+      }
+      await page.keyboard.press("Escape");
+    }
+  }
 }
 
 async function closeTab(title) {

@@ -41,6 +41,8 @@ pub struct Session {
     pub show_document: bool,
     /// The client has a command that shows the places of launches.
     pub shows_launches: bool,
+    /// The client has a command that lists the rewrites of launches.
+    pub shows_rewrites: bool,
     /// The client shows progress that the server begins.
     pub work_done_progress: bool,
     /// The client says that it passes commands on to the server, or that it knows the command that measures.
@@ -101,6 +103,7 @@ impl Session {
             runs_measure: workspace.execute_command.is_some()
                 || commands.is_some_and(|known| known.iter().any(|c| c == measure::MEASURE)),
             shows_launches: commands.is_some_and(|known| known.iter().any(|c| c == commands::SHOW_LAUNCHES)),
+            shows_rewrites: commands.is_some_and(|known| known.iter().any(|c| c == commands::SHOW_REWRITES)),
             refresh_lenses: yes(workspace.code_lens.and_then(|lens| lens.refresh_support)),
             refresh_hints: yes(workspace.inlay_hint.and_then(|hint| hint.refresh_support)),
             watch_files: yes(workspace.did_change_watched_files.and_then(|w| w.dynamic_registration)),

@@ -27,6 +27,10 @@ pub const EXPLAIN: &str = "gridfuse.explain";
 /// `editor.action.showReferences`: the document, a position, and the places.
 pub const SHOW_LAUNCHES: &str = "gridfuse.showLaunches";
 
+/// A command of the client, which says that it knows it: lists the rewrites of the launches in a range. Its arguments are the document and
+/// the range.
+pub const SHOW_REWRITES: &str = "gridfuse.showRewrites";
+
 /// Draws the launch graph of a document.
 pub const GRAPH: &str = "gridfuse.graph";
 

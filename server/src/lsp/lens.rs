@@ -1,5 +1,5 @@
-//! Code lenses: how many launches a kernel contains and how many rewrites they admit. Counting rewrites is dear, so it is left to
-//! the request that resolves a lens, for those in sight.
+//! Code lenses: how many launches a kernel contains and how many rewrites they admit; each leads to what it counts where the client can show
+//! that. Counting rewrites is dear, so it is left to the request that resolves a lens, for those in sight.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,9 @@ use gridfuse_analysis::hir::items::{FunctionItem, items};
 use gridfuse_codeactions::api::rewrite::{Offered, Options, Rewrite, Target, Verdict};
 use gridfuse_codeactions::handlers::{of_launches, of_places};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tower_lsp_server::jsonrpc::{Error, ErrorCode, Result};
-use tower_lsp_server::ls_types::{CodeLens, CodeLensParams, Command, Uri};
+use tower_lsp_server::ls_types::{CodeLens, CodeLensParams, Command, Range, Uri};
 
 use super::commands;
 use super::convert::path_of;
@@ -27,9 +28,18 @@ struct Data {
     version: Option<i32>,
     /// First byte of the function's name.
     offset: u32,
-    /// The lens that measures.
-    #[serde(default)]
-    measure: bool,
+    counts: Counts,
+}
+
+/// What a lens is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+enum Counts {
+    Launches,
+    Rewrites,
+    /// Both, for a client that lists neither.
+    LaunchesAndRewrites,
+    /// None: it measures.
+    Time,
 }
 
 /// The lenses of a file, without their titles.
@@ -46,12 +56,12 @@ pub fn code_lenses(snapshot: &Snapshot, params: &CodeLensParams) -> Vec<CodeLens
             let collects = collected::count(db, *function) > 0;
             let launches = !launches_in(snapshot, *function).is_empty();
             let place = place_in(db, *function, function.signature(db).name_span);
-            let lens = |measure: bool| {
+            let lens = |counts: Counts| {
                 let data = Data {
                     uri: uri.clone(),
                     version: snapshot.version(&path),
                     offset: place.range.start,
-                    measure,
+                    counts,
                 };
                 CodeLens {
                     range: snapshot.range(place),
@@ -59,10 +69,15 @@ pub fn code_lenses(snapshot: &Snapshot, params: &CodeLensParams) -> Vec<CodeLens
                     data: serde_json::to_value(data).ok(),
                 }
             };
-            let told = launches || collects;
-            let runs = snapshot.session.runs_measure && told;
-            let lenses = [told.then(|| lens(false)), runs.then(|| lens(true))];
-            lenses.into_iter().flatten()
+            let session = &snapshot.session;
+            let counted: &[Counts] = match (launches || collects, session.shows_rewrites) {
+                (false, _) => &[],
+                (true, true) => &[Counts::Launches, Counts::Rewrites],
+                (true, false) => &[Counts::LaunchesAndRewrites],
+            };
+            let measured = session.runs_measure && !counted.is_empty();
+            let measured = measured.then_some(Counts::Time);
+            counted.iter().copied().chain(measured).map(lens).collect::<Vec<_>>()
         })
         .collect()
 }
@@ -92,7 +107,7 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
     let Some(function) = function else {
         return Err(Error::new(ErrorCode::ContentModified));
     };
-    if data.measure {
+    if data.counts == Counts::Time {
         let line = Some(lens.range.start.line);
         let mut command = match launches_in(snapshot, function).is_empty() {
             true => measure::tune_command(&data.uri, line),
@@ -110,26 +125,54 @@ pub fn resolve(snapshot: &Snapshot, mut lens: CodeLens) -> Result<CodeLens> {
         .flat_map(|collector| &collector.launches)
         .map(|launch| place_in(&snapshot.db, function, launch.span))
         .collect();
-    let usable = usable_rewrites(snapshot, &sites, &calls);
-    let title = titled_launches(sites.len(), calls.len(), count(usable, "rewrite"));
     let at = lens.range.start;
-    lens.command = Some(if snapshot.session.shows_launches {
-        let places = sites.iter().map(|site| site.place).chain(calls);
-        let places: Vec<_> = places.filter_map(|place| snapshot.location(place)).collect();
-        let arguments = [
-            serde_json::to_value(&data.uri),
-            serde_json::to_value(at),
-            serde_json::to_value(places),
-        ];
-        Command {
-            title,
-            command: commands::SHOW_LAUNCHES.to_string(),
-            arguments: Some(arguments.into_iter().filter_map(std::result::Result::ok).collect()),
+    let usable = || usable_rewrites(snapshot, &sites, &calls);
+    let launches = titled_launches(sites.len(), calls.len());
+    let places = || sites.iter().map(|site| site.place).chain(calls.iter().copied());
+    lens.command = Some(match data.counts {
+        Counts::Rewrites => {
+            let usable = usable();
+            let title = count(usable, "rewrite");
+            match span_of(snapshot, places()).filter(|_| usable > 0) {
+                Some(range) => command(title, commands::SHOW_REWRITES, [json!(&data.uri), json!(range)]),
+                // Why there are none.
+                None => commands::explain(title, &data.uri, at),
+            }
         }
-    } else {
-        commands::explain(title, &data.uri, at)
+        counts => {
+            let title = match counts {
+                Counts::LaunchesAndRewrites => format!("{launches} · {}", count(usable(), "rewrite")),
+                _ => launches,
+            };
+            if snapshot.session.shows_launches {
+                let places: Vec<_> = places().filter_map(|place| snapshot.location(place)).collect();
+                let arguments = [json!(&data.uri), json!(at), json!(places)];
+                command(title, commands::SHOW_LAUNCHES, arguments)
+            } else {
+                commands::explain(title, &data.uri, at)
+            }
+        }
     });
     Ok(lens)
+}
+
+/// A command of the client.
+fn command<const N: usize>(title: String, command: &str, arguments: [Value; N]) -> Command {
+    Command {
+        title,
+        command: command.to_owned(),
+        arguments: Some(arguments.into()),
+    }
+}
+
+/// From the first of some places of a file to the last.
+fn span_of(snapshot: &Snapshot, places: impl Iterator<Item = FileRange>) -> Option<Range> {
+    let mut ranges: Vec<Range> = places.map(|place| snapshot.range(place)).collect();
+    ranges.sort_by_key(|range| range.start);
+    Some(Range {
+        start: ranges.first()?.start,
+        end: ranges.iter().map(|range| range.end).max()?,
+    })
 }
 
 /// The rewrites that can be applied to a collected launch.
@@ -142,17 +185,22 @@ pub fn of_a_collected_launch(snapshot: &Snapshot, place: FileRange) -> Vec<&'sta
 /// A lens that says how many launches there are, while it isn't known what can be done with them.
 pub fn known(snapshot: &Snapshot, lens: CodeLens) -> CodeLens {
     let data = serde_json::from_value(lens.data.clone().unwrap_or_default());
-    let launches = data.ok().and_then(|data: Data| {
+    let title = data.ok().and_then(|data: Data| {
         let path = path_of(&data.uri);
         let file = snapshot
             .file(&path)
             .filter(|_| snapshot.version(&path) == data.version)?;
         let function = function_named_at(snapshot, file, data.offset)?;
         let sites = launches_in(snapshot, function).len();
-        Some((sites, collected::count(&snapshot.db, function)))
+        let launches = titled_launches(sites, collected::count(&snapshot.db, function));
+        match data.counts {
+            Counts::Launches => Some(launches),
+            Counts::LaunchesAndRewrites => Some(format!("{launches} · …")),
+            Counts::Rewrites | Counts::Time => None,
+        }
     });
-    match launches {
-        Some((sites, collected)) => titled(lens, titled_launches(sites, collected, "…".to_owned())),
+    match title {
+        Some(title) => titled(lens, title),
         None => unknown(lens),
     }
 }
@@ -171,14 +219,13 @@ fn titled(mut lens: CodeLens, title: String) -> CodeLens {
     lens
 }
 
-/// `2 launches, 1 collected · 5 rewrites`
-fn titled_launches(sites: usize, collected: usize, rewrites: String) -> String {
-    let launches = match (sites, collected) {
+/// `2 launches, 1 collected`
+fn titled_launches(sites: usize, collected: usize) -> String {
+    match (sites, collected) {
         (_, 0) => count(sites, "launch"),
         (0, n) => count(n, "collected launch"),
         (_, n) => format!("{}, {n} collected", count(sites + n, "launch")),
-    };
-    format!("{launches} · {rewrites}")
+    }
 }
 
 fn count(n: usize, one: &str) -> String {
