@@ -38,6 +38,27 @@ wait('the list of launches', function()
 end)
 vim.cmd.cclose()
 
+-- The lens beside it leads to the rewrites, wherever the cursor's column is.
+vim.api.nvim_set_current_buf(buffer)
+local listed
+vim.ui.select = function(items, options, choose)
+  if options.kind == 'codeaction' then
+    listed = vim.tbl_map(options.format_item, items)
+    return choose(nil)
+  end
+  choose(vim.iter(items):find(function(item)
+    return vim.inspect(item):find('showRewrites', 1, true) ~= nil
+  end))
+end
+vim.api.nvim_win_set_cursor(0, { lens.range.start.line + 1, 0 })
+vim.lsp.codelens.run()
+wait('the list of rewrites', function()
+  return listed and vim.iter(listed):any(function(title)
+    return title:find('Collect launches per block', 1, true) ~= nil
+  end)
+end)
+assert(vim.api.nvim_win_get_cursor(0)[1] == launch(), 'the cursor is at the launch')
+
 -- A rewrite comes with the header that it needs, on disk once the source is saved.
 vim.ui.select = function(items, options, choose)
   for index, item in ipairs(items) do

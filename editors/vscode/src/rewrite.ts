@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { type LanguageClient, TextDocumentEdit, type TextEdit, type WorkspaceEdit } from "vscode-languageclient/node";
-import { assumptionsOf, editOf, offersAtCursor, type Offer } from "./actions";
+import { assumptionsOf, editOf, offersAtCursor, offersIn, type Offer } from "./actions";
 import { asWorkspaceEdit } from "./edit";
 
 const PREVIEW_SCHEME = "gridfuse-preview";
@@ -81,7 +81,17 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
 
   /** Lets the user choose a rewrite of the launch at the cursor, and shows what it would change. */
   async previewOne(client: LanguageClient, editor: vscode.TextEditor): Promise<void> {
-    const offers = await offersAtCursor(client, editor);
+    await this.choose(client, editor, await offersAtCursor(client, editor));
+  }
+
+  /** The same for the launches in a range of a document, which is opened. */
+  async previewIn(client: LanguageClient, uri: vscode.Uri, range: vscode.Range): Promise<void> {
+    const selection = new vscode.Range(range.start, range.start);
+    const editor = await vscode.window.showTextDocument(uri, { selection });
+    await this.choose(client, editor, await offersIn(client, editor.document, range));
+  }
+
+  private async choose(client: LanguageClient, editor: vscode.TextEditor, offers: Offer[] | undefined): Promise<void> {
     if (offers === undefined) {
       return;
     }

@@ -19,6 +19,7 @@ import { locate } from "./locate";
 
 /** The command of the editor that the server's code lenses name. */
 export const SHOW_LAUNCHES = "gridfuse.showLaunches";
+export const SHOW_REWRITES = "gridfuse.showRewrites";
 
 /** Saves files that an edit has created: an unsaved one is empty on disk, where the compiler looks for it. */
 export const SAVE_CREATED = "gridfuse.saveCreated";
@@ -141,7 +142,7 @@ export class Server implements vscode.Disposable {
       return answered;
     };
     const client = new QuietClient("gridfuse", "gridfuse", { run, debug: run }, this.options(closed));
-    client.registerFeature(knowsShowLaunches);
+    client.registerFeature(knowsOwnCommands);
     client.registerFeature(leavesCallsToOthers);
     client.onDidChangeState(({ newState }) => {
       if (this.client === client && newState === State.Stopped && this.current.kind === "running") {
@@ -318,10 +319,11 @@ function runningState(client: LanguageClient, program: string): Extract<ServerSt
   };
 }
 
-/** Tells the server that the editor can show the places of launches. */
-const knowsShowLaunches: StaticFeature = {
+/** Tells the server what the editor's own commands can show. */
+const knowsOwnCommands: StaticFeature = {
   fillClientCapabilities: (capabilities) => {
-    capabilities.experimental = { ...(capabilities.experimental ?? {}), commands: { commands: [SHOW_LAUNCHES] } };
+    const commands = { commands: [SHOW_LAUNCHES, SHOW_REWRITES] };
+    capabilities.experimental = { ...(capabilities.experimental ?? {}), commands };
   },
   initialize: () => undefined,
   getState: () => ({ kind: "static" }),

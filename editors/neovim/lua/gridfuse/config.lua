@@ -31,8 +31,9 @@ end
 --- The configuration of the server, as `vim.lsp.config` takes it.
 function M.server()
   local capabilities = vim.lsp.protocol.make_client_capabilities()
-  -- Both are commands of the plugin: see init.lua.
-  capabilities.experimental = { commands = { commands = { 'gridfuse.showLaunches', 'gridfuse.measure' } } }
+  -- Commands of the plugin: see init.lua.
+  local commands = { 'gridfuse.showLaunches', 'gridfuse.showRewrites', 'gridfuse.measure' }
+  capabilities.experimental = { commands = { commands = commands } }
   -- An empty table would be sent as a list.
   local settings = next(M.options.settings) and M.options.settings or vim.empty_dict()
   return {

@@ -58,6 +58,25 @@ export const tests: Test[] = [
     },
   },
   {
+    name: "the lens of the rewrites lists those of its launches, and selects the first launch",
+    async run() {
+      const editor = await bfs("listed.cu");
+      await diagnostics(editor.document);
+      putCursor(editor, "#include");
+      const at = editor.document.positionAt(editor.document.getText().indexOf("expand<<<"));
+      const shown = vscode.commands.executeCommand("gridfuse.showRewrites", editor.document.uri.toString(), {
+        start: { line: at.line, character: at.character },
+        end: { line: at.line, character: at.character + 1 },
+      });
+      await ask("choose", "Collect launches per block");
+      await shown;
+      await until("the difference", difference);
+      assert.ok(editor.selection.active.isEqual(at));
+      await vscode.commands.executeCommand("gridfuse.discardPreview");
+      await until("the preview is gone", () => difference() === undefined);
+    },
+  },
+  {
     name: "accepting a preview writes what was shown, with the header, and can be undone",
     async run() {
       const { document } = await preview("accepted.cu", "Collect launches per block");
