@@ -126,7 +126,8 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
       const before = change.created ? side("before") : change.uri;
       return { uri: change.uri, before, after: side("after"), line: change.line };
     });
-    this.preview = { title, edit, versions, changes };
+    const preview = { title, edit, versions, changes };
+    this.preview = preview;
     await vscode.commands.executeCommand("setContext", "gridfuse.previewing", true);
     const label = `${title} (preview)`;
     // New files and the runtime header are not worth a difference of their own: what they are called is said.
@@ -151,7 +152,12 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
       ...(completes.length > 0 ? [`Adds to ${names(completes)} what it needs.`] : []),
     ].join(" ");
     void vscode.window.showInformationMessage(text, "Apply", "Discard").then(async (answer) => {
-      if (answer === "Apply") {
+      // The message stays when the tab is closed, or shows another preview by now.
+      if (this.preview !== preview) {
+        if (answer === "Apply") {
+          void vscode.window.showWarningMessage("gridfuse: this preview is closed; preview the rewrite again.");
+        }
+      } else if (answer === "Apply") {
         await this.accept(client);
       } else if (answer === "Discard") {
         await this.discard();

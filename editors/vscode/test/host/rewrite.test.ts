@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { answering, ask, bfs, diagnostics, difference, edit, message, putCursor, set, type Test, until, workspaceFile } from "./harness";
+import { answering, ask, bfs, diagnostics, difference, edit, message, pressInMessage, putCursor, set, type Test, until, workspaceFile } from "./harness";
 
 const AGGREGATOR = "gridfuse::Aggregator<gridfuse::PerBlock, expand_aggregated>";
 
@@ -105,6 +105,20 @@ export const tests: Test[] = [
       await vscode.workspace.saveAll();
       const again = Buffer.from(await vscode.workspace.fs.readFile(workspaceFile("gridfuse.cuh"))).toString();
       assert.equal(again, header);
+    },
+  },
+  {
+    name: "the message of a preview that was closed says so, and applies nothing",
+    async run() {
+      const { document } = await preview("closed.cu", "Collect launches per block");
+      const before = document.getText();
+      await until("the difference", difference);
+      await message("Assumes:");
+      await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+      await until("the preview is gone", () => difference() === undefined);
+      await pressInMessage("Assumes:", "Apply");
+      await message("this preview is closed");
+      assert.equal(document.getText(), before);
     },
   },
   {
