@@ -25,7 +25,8 @@ interface ActionData {
   offset: number;
 }
 
-function isData(data: unknown): data is ActionData {
+/** Whether this is what the server keeps in a rewrite. */
+export function isData(data: unknown): data is ActionData {
   const candidate = data as Partial<ActionData> | null | undefined;
   return typeof candidate?.rewrite === "string" && typeof candidate.offset === "number";
 }

@@ -6,8 +6,8 @@ import { concerns } from "./documents";
 import { Explanations } from "./explain";
 import { LaunchGraph } from "./graph";
 import { Measurements } from "./measure";
-import { Rewriter } from "./rewrite";
-import { SAVE_CREATED, Server, SHOW_LAUNCHES, SHOW_REWRITES } from "./server";
+import { Rewriter, tickRewritten } from "./rewrite";
+import { AFTER_REWRITE, Server, SHOW_LAUNCHES, SHOW_REWRITES } from "./server";
 import { Status } from "./status";
 
 /** What can be asked for before a CUDA file was seen. */
@@ -68,7 +68,8 @@ export function start(context: vscode.ExtensionContext): Main {
   editorCommand("gridfuse.tuneOnGpu", (client, editor) => measurements.tune(client, editor.document));
   command("gridfuse.acceptPreview", async () => server.running && rewriter.accept(server.running));
   command("gridfuse.discardPreview", () => rewriter.discard());
-  command(SAVE_CREATED, async (...uris: vscode.Uri[]) => {
+  command(AFTER_REWRITE, async (...uris: vscode.Uri[]) => {
+    tickRewritten();
     const created = uris.map((uri) => uri.toString());
     const open = vscode.workspace.textDocuments.filter((document) => created.includes(document.uri.toString()));
     await Promise.all(open.map((document) => document.save()));

@@ -210,7 +210,9 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
   private async write(client: LanguageClient, edit: WorkspaceEdit, title: string): Promise<void> {
     const converted = await asWorkspaceEdit(client, edit);
     const done = await vscode.workspace.applyEdit(converted, { isRefactoring: true });
-    if (!done) {
+    if (done) {
+      tickRewritten();
+    } else {
       void vscode.window.showErrorMessage(`gridfuse: "${title}" could not be applied.`);
     }
   }
@@ -220,6 +222,11 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     this.contents.clear();
     void vscode.commands.executeCommand("setContext", "gridfuse.previewing", false);
   }
+}
+
+/** Ticks the step of the walkthrough. */
+export function tickRewritten(): void {
+  void vscode.commands.executeCommand("setContext", "gridfuse.rewritten", true);
 }
 
 function shortTitle(offer: Offer): string {

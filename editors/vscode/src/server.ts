@@ -13,6 +13,7 @@ import {
   type StaticFeature,
   State,
 } from "vscode-languageclient/node";
+import { isData } from "./actions";
 import { leavesCalls } from "./calls";
 import { concerns, SELECTOR } from "./documents";
 import { locate } from "./locate";
@@ -21,8 +22,8 @@ import { locate } from "./locate";
 export const SHOW_LAUNCHES = "gridfuse.showLaunches";
 export const SHOW_REWRITES = "gridfuse.showRewrites";
 
-/** Saves files that an edit has created: an unsaved one is empty on disk, where the compiler looks for it. */
-export const SAVE_CREATED = "gridfuse.saveCreated";
+/** Follows a rewrite: saves the files that it has created. An unsaved one is empty on disk, where the compiler looks for it. */
+export const AFTER_REWRITE = "gridfuse.afterRewrite";
 
 /** The notification that the user trusts the workspace from now on. */
 const WORKSPACE_TRUSTED = "gridfuse/workspaceTrusted";
@@ -260,8 +261,9 @@ export class Server implements vscode.Disposable {
         const resolved = await next(item, token);
         const files = resolved?.edit?.entries().map(([uri]) => uri) ?? [];
         const created = (await Promise.all(files.map(missing))).flat();
-        if (resolved && created.length > 0) {
-          resolved.command = { title: "Save", command: SAVE_CREATED, arguments: created };
+        const rewrites = resolved?.edit !== undefined && isData((item as { data?: unknown }).data);
+        if (resolved && (created.length > 0 || (rewrites && resolved.command === undefined))) {
+          resolved.command = { title: "Save", command: AFTER_REWRITE, arguments: created };
         }
         return resolved;
       },
