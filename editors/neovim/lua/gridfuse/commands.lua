@@ -12,11 +12,20 @@ local function units(line, byte, encoding)
   return encoding == 'utf-32' and utf32 or utf16
 end
 
---- The place of the first `<<<` of a line, else the cursor: the launch of the line is what is meant wherever the cursor stands.
+--- The byte of a line's first launch, `kernel<<<` or, once it is collected, `kernels.launch(`.
+local function launch_byte(line)
+  local direct = line:find('<<<', 1, true)
+  local collected = line:find('%.launch%s*%(')
+  -- On the name, past the dot.
+  collected = collected and collected + 1
+  return direct and collected and math.min(direct, collected) or direct or collected
+end
+
+--- The place of the first launch of a line, else the cursor: the launch of the line is what is meant wherever the cursor stands.
 local function launch_position(client, buffer)
   local row, column = unpack(vim.api.nvim_win_get_cursor(0))
   local line = vim.api.nvim_buf_get_lines(buffer, row - 1, row, false)[1] or ''
-  local at = line:find('<<<', 1, true)
+  local at = launch_byte(line)
   local byte = at and at - 1 or column
   return { line = row - 1, character = units(line, byte, client.offset_encoding) }
 end
