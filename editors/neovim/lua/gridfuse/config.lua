@@ -11,12 +11,9 @@ M.defaults = {
   inlay_hints = true,
   --- Show code lenses.
   code_lens = true,
-  --- Keys in CUDA buffers; `false` sets none of them.
-  keys = {
-    rewrite = '<leader>gr',
-    explain = '<leader>ge',
-    measure = '<leader>gm',
-  },
+  --- Keys in CUDA buffers, as in `{ rewrite = '<leader>gr', explain = '<leader>ge', measure = '<leader>gm' }`; `false` sets none.
+  ---@type { rewrite: string?, explain: string?, measure: string? } | false
+  keys = false,
   --- Settings of the server: those of gridfuse.toml, as in `{ arch = 'sm_90', inlayHints = { arguments = true } }`.
   settings = {},
 }
