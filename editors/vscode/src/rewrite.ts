@@ -75,7 +75,7 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     }
     const edit = await editOf(client, best);
     if (edit !== undefined) {
-      await this.apply(client, edit, shortTitle(best));
+      await this.apply(client, edit, shortTitle(best), { always: true });
     }
   }
 
@@ -190,12 +190,16 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     await vscode.window.tabGroups.close(tabs);
   }
 
-  /** Applies an edit; one that takes something for granted after asking. */
-  async apply(client: LanguageClient, edit: WorkspaceEdit, title: string): Promise<void> {
+  /** Applies an edit; after asking if it takes something for granted, or `always`. */
+  async apply(client: LanguageClient, edit: WorkspaceEdit, title: string, asking = { always: false }): Promise<void> {
     const assumptions = assumptionsOf(edit);
     const ask = vscode.workspace.getConfiguration("gridfuse").get<boolean>("rewrite.confirmAssumptions", true);
-    if (assumptions.length > 0 && ask) {
-      const detail = `It is right if this holds:\n\n${assumptions.map((assumption) => `• ${assumption}`).join("\n")}`;
+    if (ask && (assumptions.length > 0 || asking.always)) {
+      const changes = await changesOf(client, edit, new Map(), 0);
+      const files = changes.map((change) => `${change.created ? "Adds" : "Changes"} ${basename(change.uri)}.`);
+      const holds = assumptions.map((assumption) => `• ${assumption}`).join("\n");
+      const condition = assumptions.length > 0 ? `It is right if this holds:\n\n${holds}` : "It assumes nothing.";
+      const detail = `${files.join(" ")}\n\n${condition}`;
       const answer = await vscode.window.showWarningMessage(`${title}?`, { modal: true, detail }, "Apply", "Preview");
       if (answer === "Preview") {
         await this.show(client, edit, title);

@@ -144,6 +144,7 @@ export const tests: Test[] = [
       putCursor(editor, "expand<<<");
       const best = () => Promise.resolve(vscode.commands.executeCommand("gridfuse.applyBestRewrite"));
       const question = await answering(undefined, best);
+      assert.match(question, /Changes best\.cu\./);
       assert.match(question, /It is right if this holds:[^]*independent of each other/);
       assert.equal(editor.document.getText(), before);
       await answering("Apply", best);
