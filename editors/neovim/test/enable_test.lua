@@ -19,6 +19,10 @@ wait('a diagnostic', function()
   return #vim.diagnostic.get(buffer, { lnum = launch() - 1 }) > 0
 end)
 
+assert(not vim.iter(vim.api.nvim_buf_get_keymap(buffer, 'n')):any(function(key)
+  return (key.desc or ''):find('^gridfuse: ') ~= nil
+end), 'no keys but those that are asked for')
+
 -- The lens leads to the launches.
 local lens = wait('a code lens', function()
   vim.lsp.codelens.refresh({ bufnr = buffer })
