@@ -19,6 +19,10 @@ wait('a diagnostic', function()
   return #vim.diagnostic.get(buffer, { lnum = launch() - 1 }) > 0
 end)
 
+assert(not vim.iter(vim.api.nvim_buf_get_keymap(buffer, 'n')):any(function(key)
+  return (key.desc or ''):find('^gridfuse: ') ~= nil
+end), 'no keys but those that are asked for')
+
 -- The lens leads to the launches.
 local lens = wait('a code lens', function()
   vim.lsp.codelens.refresh({ bufnr = buffer })
@@ -37,6 +41,27 @@ wait('the list of launches', function()
   return #vim.fn.getqflist() == 1 and vim.fn.getqflist()[1].lnum == launch()
 end)
 vim.cmd.cclose()
+
+-- The lens beside it leads to the rewrites, wherever the cursor's column is.
+vim.api.nvim_set_current_buf(buffer)
+local listed
+vim.ui.select = function(items, options, choose)
+  if options.kind == 'codeaction' then
+    listed = vim.tbl_map(options.format_item, items)
+    return choose(nil)
+  end
+  choose(vim.iter(items):find(function(item)
+    return vim.inspect(item):find('showRewrites', 1, true) ~= nil
+  end))
+end
+vim.api.nvim_win_set_cursor(0, { lens.range.start.line + 1, 0 })
+vim.lsp.codelens.run()
+wait('the list of rewrites', function()
+  return listed and vim.iter(listed):any(function(title)
+    return title:find('Collect launches per block', 1, true) ~= nil
+  end)
+end)
+assert(vim.api.nvim_win_get_cursor(0)[1] == launch(), 'the cursor is at the launch')
 
 -- A rewrite comes with the header that it needs, on disk once the source is saved.
 vim.ui.select = function(items, options, choose)

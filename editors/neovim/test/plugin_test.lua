@@ -205,6 +205,7 @@ local health = table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\n')
 assert(health:find('Neovim is new enough', 1, true), health)
 assert(health:find('runs in', 1, true), health)
 assert(not health:find('ERROR', 1, true), health)
+assert(not health:find('can measure', 1, true), health)
 print('ok: health')
 
 -- The help file has its tags.

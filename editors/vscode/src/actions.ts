@@ -25,7 +25,8 @@ interface ActionData {
   offset: number;
 }
 
-function isData(data: unknown): data is ActionData {
+/** Whether this is what the server keeps in a rewrite. */
+export function isData(data: unknown): data is ActionData {
   const candidate = data as Partial<ActionData> | null | undefined;
   return typeof candidate?.rewrite === "string" && typeof candidate.offset === "number";
 }
@@ -63,6 +64,24 @@ export async function offersAtCursor(client: LanguageClient, editor: vscode.Text
     const end = document.lineAt(document.lineCount - 1).range.end;
     found = await offers(client, document, new vscode.Range(new vscode.Position(0, 0), end));
   }
+  return ofOneLaunch(client, document, found);
+}
+
+/** The offers of the launches in a range; when there are several launches, the user picks one. */
+export async function offersIn(
+  client: LanguageClient,
+  document: vscode.TextDocument,
+  range: vscode.Range,
+): Promise<Offer[] | undefined> {
+  return ofOneLaunch(client, document, await offers(client, document, range));
+}
+
+/** Lets the user pick the launch if several were found. */
+async function ofOneLaunch(
+  client: LanguageClient,
+  document: vscode.TextDocument,
+  found: Offer[],
+): Promise<Offer[] | undefined> {
   const launches = [...new Set(found.map((offer) => offer.offset))].sort((a, b) => a - b);
   if (launches.length === 0) {
     void vscode.window.showInformationMessage("gridfuse: no kernel launches another here in a way that can be rewritten.");

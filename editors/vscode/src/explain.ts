@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 import { ExecuteCommandRequest, type LanguageClient } from "vscode-languageclient/node";
+import { launchColumn } from "./launch";
 
 const SCHEME = "gridfuse-explanation";
 
@@ -24,7 +25,7 @@ export class Explanations implements vscode.Disposable, vscode.TextDocumentConte
     const { document, selection } = editor;
     const line = document.lineAt(selection.active.line);
     // The launch of the line is what is meant wherever in the line the cursor stands.
-    const launch = line.text.indexOf("<<<");
+    const launch = launchColumn(line.text);
     const named = launch < 0 ? selection.active : line.range.start.translate(0, launch);
     const ask = async (position: vscode.Position): Promise<string | null> => {
       const argument = {

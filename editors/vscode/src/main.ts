@@ -1,13 +1,13 @@
 // What runs once a CUDA file was seen: the server, the commands, the panels.
 
 import * as vscode from "vscode";
-import type { LanguageClient, Location, Position } from "vscode-languageclient/node";
+import type { LanguageClient, Location, Position, Range } from "vscode-languageclient/node";
 import { concerns } from "./documents";
 import { Explanations } from "./explain";
 import { LaunchGraph } from "./graph";
 import { Measurements } from "./measure";
-import { Rewriter } from "./rewrite";
-import { SAVE_CREATED, Server, SHOW_LAUNCHES } from "./server";
+import { Rewriter, tickRewritten } from "./rewrite";
+import { AFTER_REWRITE, Server, SHOW_LAUNCHES, SHOW_REWRITES } from "./server";
 import { Status } from "./status";
 
 /** What can be asked for before a CUDA file was seen. */
@@ -68,12 +68,13 @@ export function start(context: vscode.ExtensionContext): Main {
   editorCommand("gridfuse.tuneOnGpu", (client, editor) => measurements.tune(client, editor.document));
   command("gridfuse.acceptPreview", async () => server.running && rewriter.accept(server.running));
   command("gridfuse.discardPreview", () => rewriter.discard());
-  command(SAVE_CREATED, async (...uris: vscode.Uri[]) => {
+  command(AFTER_REWRITE, async (...uris: vscode.Uri[]) => {
+    tickRewritten();
     const created = uris.map((uri) => uri.toString());
     const open = vscode.workspace.textDocuments.filter((document) => created.includes(document.uri.toString()));
     await Promise.all(open.map((document) => document.save()));
   });
-  // A code lens of the server: all positions are the protocol's.
+  // Code lenses of the server: all positions are the protocol's.
   command(SHOW_LAUNCHES, (uri: string, position: Position, locations: Location[]) => {
     const convert = server.running?.protocol2CodeConverter;
     if (convert !== undefined) {
@@ -82,6 +83,18 @@ export function start(context: vscode.ExtensionContext): Main {
       return vscode.commands.executeCommand("editor.action.showReferences", convert.asUri(uri), at, places);
     }
     return undefined;
+  });
+  command(SHOW_REWRITES, async (uri: string, range: Range) => {
+    const client = server.running;
+    if (client === undefined) {
+      return;
+    }
+    try {
+      const convert = client.protocol2CodeConverter;
+      await rewriter.previewIn(client, convert.asUri(uri), convert.asRange(range));
+    } catch (error) {
+      void vscode.window.showErrorMessage(`gridfuse: ${error instanceof Error ? error.message : String(error)}`);
+    }
   });
 
   context.subscriptions.push(

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { type LanguageClient, TextDocumentEdit, type TextEdit, type WorkspaceEdit } from "vscode-languageclient/node";
-import { assumptionsOf, editOf, offersAtCursor, type Offer } from "./actions";
+import { assumptionsOf, editOf, offersAtCursor, offersIn, type Offer } from "./actions";
 import { asWorkspaceEdit } from "./edit";
 
 const PREVIEW_SCHEME = "gridfuse-preview";
@@ -75,13 +75,23 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     }
     const edit = await editOf(client, best);
     if (edit !== undefined) {
-      await this.apply(client, edit, shortTitle(best));
+      await this.apply(client, edit, shortTitle(best), { always: true });
     }
   }
 
   /** Lets the user choose a rewrite of the launch at the cursor, and shows what it would change. */
   async previewOne(client: LanguageClient, editor: vscode.TextEditor): Promise<void> {
-    const offers = await offersAtCursor(client, editor);
+    await this.choose(client, editor, await offersAtCursor(client, editor));
+  }
+
+  /** The same for the launches in a range of a document, which is opened. */
+  async previewIn(client: LanguageClient, uri: vscode.Uri, range: vscode.Range): Promise<void> {
+    const selection = new vscode.Range(range.start, range.start);
+    const editor = await vscode.window.showTextDocument(uri, { selection });
+    await this.choose(client, editor, await offersIn(client, editor.document, range));
+  }
+
+  private async choose(client: LanguageClient, editor: vscode.TextEditor, offers: Offer[] | undefined): Promise<void> {
     if (offers === undefined) {
       return;
     }
@@ -116,7 +126,8 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
       const before = change.created ? side("before") : change.uri;
       return { uri: change.uri, before, after: side("after"), line: change.line };
     });
-    this.preview = { title, edit, versions, changes };
+    const preview = { title, edit, versions, changes };
+    this.preview = preview;
     await vscode.commands.executeCommand("setContext", "gridfuse.previewing", true);
     const label = `${title} (preview)`;
     // New files and the runtime header are not worth a difference of their own: what they are called is said.
@@ -141,7 +152,12 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
       ...(completes.length > 0 ? [`Adds to ${names(completes)} what it needs.`] : []),
     ].join(" ");
     void vscode.window.showInformationMessage(text, "Apply", "Discard").then(async (answer) => {
-      if (answer === "Apply") {
+      // The message stays when the tab is closed, or shows another preview by now.
+      if (this.preview !== preview) {
+        if (answer === "Apply") {
+          void vscode.window.showWarningMessage("gridfuse: this preview is closed; preview the rewrite again.");
+        }
+      } else if (answer === "Apply") {
         await this.accept(client);
       } else if (answer === "Discard") {
         await this.discard();
@@ -174,12 +190,16 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     await vscode.window.tabGroups.close(tabs);
   }
 
-  /** Applies an edit; one that takes something for granted after asking. */
-  async apply(client: LanguageClient, edit: WorkspaceEdit, title: string): Promise<void> {
+  /** Applies an edit; after asking if it takes something for granted, or `always`. */
+  async apply(client: LanguageClient, edit: WorkspaceEdit, title: string, asking = { always: false }): Promise<void> {
     const assumptions = assumptionsOf(edit);
     const ask = vscode.workspace.getConfiguration("gridfuse").get<boolean>("rewrite.confirmAssumptions", true);
-    if (assumptions.length > 0 && ask) {
-      const detail = `It is right if this holds:\n\n${assumptions.map((assumption) => `• ${assumption}`).join("\n")}`;
+    if (ask && (assumptions.length > 0 || asking.always)) {
+      const changes = await changesOf(client, edit, new Map(), 0);
+      const files = changes.map((change) => `${change.created ? "Adds" : "Changes"} ${basename(change.uri)}.`);
+      const holds = assumptions.map((assumption) => `• ${assumption}`).join("\n");
+      const condition = assumptions.length > 0 ? `It is right if this holds:\n\n${holds}` : "It assumes nothing.";
+      const detail = `${files.join(" ")}\n\n${condition}`;
       const answer = await vscode.window.showWarningMessage(`${title}?`, { modal: true, detail }, "Apply", "Preview");
       if (answer === "Preview") {
         await this.show(client, edit, title);
@@ -194,7 +214,9 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
   private async write(client: LanguageClient, edit: WorkspaceEdit, title: string): Promise<void> {
     const converted = await asWorkspaceEdit(client, edit);
     const done = await vscode.workspace.applyEdit(converted, { isRefactoring: true });
-    if (!done) {
+    if (done) {
+      tickRewritten();
+    } else {
       void vscode.window.showErrorMessage(`gridfuse: "${title}" could not be applied.`);
     }
   }
@@ -204,6 +226,11 @@ export class Rewriter implements vscode.Disposable, vscode.TextDocumentContentPr
     this.contents.clear();
     void vscode.commands.executeCommand("setContext", "gridfuse.previewing", false);
   }
+}
+
+/** Ticks the step of the walkthrough. */
+export function tickRewritten(): void {
+  void vscode.commands.executeCommand("setContext", "gridfuse.rewritten", true);
 }
 
 function shortTitle(offer: Offer): string {

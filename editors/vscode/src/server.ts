@@ -13,15 +13,17 @@ import {
   type StaticFeature,
   State,
 } from "vscode-languageclient/node";
+import { isData } from "./actions";
 import { leavesCalls } from "./calls";
 import { concerns, SELECTOR } from "./documents";
 import { locate } from "./locate";
 
 /** The command of the editor that the server's code lenses name. */
 export const SHOW_LAUNCHES = "gridfuse.showLaunches";
+export const SHOW_REWRITES = "gridfuse.showRewrites";
 
-/** Saves files that an edit has created: an unsaved one is empty on disk, where the compiler looks for it. */
-export const SAVE_CREATED = "gridfuse.saveCreated";
+/** Follows a rewrite: saves the files that it has created. An unsaved one is empty on disk, where the compiler looks for it. */
+export const AFTER_REWRITE = "gridfuse.afterRewrite";
 
 /** The notification that the user trusts the workspace from now on. */
 const WORKSPACE_TRUSTED = "gridfuse/workspaceTrusted";
@@ -141,7 +143,7 @@ export class Server implements vscode.Disposable {
       return answered;
     };
     const client = new QuietClient("gridfuse", "gridfuse", { run, debug: run }, this.options(closed));
-    client.registerFeature(knowsShowLaunches);
+    client.registerFeature(knowsOwnCommands);
     client.registerFeature(leavesCallsToOthers);
     client.onDidChangeState(({ newState }) => {
       if (this.client === client && newState === State.Stopped && this.current.kind === "running") {
@@ -259,8 +261,9 @@ export class Server implements vscode.Disposable {
         const resolved = await next(item, token);
         const files = resolved?.edit?.entries().map(([uri]) => uri) ?? [];
         const created = (await Promise.all(files.map(missing))).flat();
-        if (resolved && created.length > 0) {
-          resolved.command = { title: "Save", command: SAVE_CREATED, arguments: created };
+        const rewrites = resolved?.edit !== undefined && isData((item as { data?: unknown }).data);
+        if (resolved && (created.length > 0 || (rewrites && resolved.command === undefined))) {
+          resolved.command = { title: "Save", command: AFTER_REWRITE, arguments: created };
         }
         return resolved;
       },
@@ -318,10 +321,11 @@ function runningState(client: LanguageClient, program: string): Extract<ServerSt
   };
 }
 
-/** Tells the server that the editor can show the places of launches. */
-const knowsShowLaunches: StaticFeature = {
+/** Tells the server what the editor's own commands can show. */
+const knowsOwnCommands: StaticFeature = {
   fillClientCapabilities: (capabilities) => {
-    capabilities.experimental = { ...(capabilities.experimental ?? {}), commands: { commands: [SHOW_LAUNCHES] } };
+    const commands = { commands: [SHOW_LAUNCHES, SHOW_REWRITES] };
+    capabilities.experimental = { ...(capabilities.experimental ?? {}), commands };
   },
   initialize: () => undefined,
   getState: () => ({ kind: "static" }),

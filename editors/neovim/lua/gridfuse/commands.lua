@@ -12,27 +12,40 @@ local function units(line, byte, encoding)
   return encoding == 'utf-32' and utf32 or utf16
 end
 
---- The place of the first `<<<` of a line, else the cursor: the launch of the line is what is meant wherever the cursor stands.
+--- The byte of a line's first launch, `kernel<<<` or, once it is collected, `kernels.launch(`.
+local function launch_byte(line)
+  local direct = line:find('<<<', 1, true)
+  local collected = line:find('%.launch%s*%(')
+  -- On the name, past the dot.
+  collected = collected and collected + 1
+  return direct and collected and math.min(direct, collected) or direct or collected
+end
+
+--- The place of the first launch of a line, else the cursor: the launch of the line is what is meant wherever the cursor stands.
 local function launch_position(client, buffer)
   local row, column = unpack(vim.api.nvim_win_get_cursor(0))
   local line = vim.api.nvim_buf_get_lines(buffer, row - 1, row, false)[1] or ''
-  local at = line:find('<<<', 1, true)
+  local at = launch_byte(line)
   local byte = at and at - 1 or column
   return { line = row - 1, character = units(line, byte, client.offset_encoding) }
 end
 
---- Offers the rewrites of the launch of the cursor's line.
+--- Offers the rewrites of the launches in a range, as `vim.lsp.buf.code_action` takes it; without one, in the cursor's line.
 ---@param filter (fun(action: table): boolean)?
 ---@param apply boolean?
-local function actions(filter, apply)
+---@param range { start: integer[], end: integer[] }?
+local function actions(filter, apply, range)
   local client = require('gridfuse').client()
   if not client then
     return
   end
-  local row = vim.api.nvim_win_get_cursor(0)[1]
-  local length = #(vim.api.nvim_buf_get_lines(0, row - 1, row, false)[1] or '')
+  if not range then
+    local row = vim.api.nvim_win_get_cursor(0)[1]
+    local length = #(vim.api.nvim_buf_get_lines(0, row - 1, row, false)[1] or '')
+    range = { start = { row, 0 }, ['end'] = { row, length } }
+  end
   vim.lsp.buf.code_action({
-    range = { start = { row, 0 }, ['end'] = { row, length } },
+    range = range,
     filter = function(action)
       local data = action.data
       local ours = type(data) == 'table' and type(data.rewrite) == 'string'
@@ -44,6 +57,25 @@ end
 
 function M.rewrite()
   actions()
+end
+
+--- Offers the rewrites of the launches in a range of the protocol, and moves the cursor there.
+---@param uri string
+---@param range lsp.Range
+---@param encoding string
+function M.rewrite_in(uri, range, encoding)
+  local item = vim.lsp.util.locations_to_items({ { uri = uri, range = range } }, encoding)[1]
+  if not item then
+    return
+  end
+  local buffer = vim.uri_to_bufnr(uri)
+  if buffer ~= vim.api.nvim_get_current_buf() then
+    vim.cmd.buffer(buffer)
+  end
+  vim.api.nvim_win_set_cursor(0, { item.lnum, item.col - 1 })
+  local last = range['end'].line + 1
+  local length = #(vim.api.nvim_buf_get_lines(buffer, last - 1, last, false)[1] or '')
+  actions(nil, nil, { start = { item.lnum, item.col - 1 }, ['end'] = { last, length } })
 end
 
 --- What the server thinks is best. One that takes something for granted is offered, not applied.

@@ -11,12 +11,9 @@ M.defaults = {
   inlay_hints = true,
   --- Show code lenses.
   code_lens = true,
-  --- Keys in CUDA buffers; `false` sets none of them.
-  keys = {
-    rewrite = '<leader>gr',
-    explain = '<leader>ge',
-    measure = '<leader>gm',
-  },
+  --- Keys in CUDA buffers, as in `{ rewrite = '<leader>gr', explain = '<leader>ge', measure = '<leader>gm' }`; `false` sets none.
+  ---@type { rewrite: string?, explain: string?, measure: string? } | false
+  keys = false,
   --- Settings of the server: those of gridfuse.toml, as in `{ arch = 'sm_90', inlayHints = { arguments = true } }`.
   settings = {},
 }
@@ -31,8 +28,9 @@ end
 --- The configuration of the server, as `vim.lsp.config` takes it.
 function M.server()
   local capabilities = vim.lsp.protocol.make_client_capabilities()
-  -- Both are commands of the plugin: see init.lua.
-  capabilities.experimental = { commands = { commands = { 'gridfuse.showLaunches', 'gridfuse.measure' } } }
+  -- Commands of the plugin: see init.lua.
+  local commands = { 'gridfuse.showLaunches', 'gridfuse.showRewrites', 'gridfuse.measure' }
+  capabilities.experimental = { commands = { commands = commands } }
   -- An empty table would be sent as a list.
   local settings = next(M.options.settings) and M.options.settings or vim.empty_dict()
   return {

@@ -29,10 +29,8 @@ function M.check()
   end
   for _, client in ipairs(clients) do
     health.ok(('server %d runs in %s'):format(client.id, client.root_dir or 'the directory of the file'))
-    if require('gridfuse.measure').available(client) then
-      health.ok('it can measure')
-    else
-      health.info('it cannot measure')
+    if not require('gridfuse.measure').available(client) then
+      health.info('this server cannot measure')
     end
   end
   for _, tool in ipairs({ 'nvcc', 'nvidia-smi' }) do

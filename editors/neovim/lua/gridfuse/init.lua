@@ -48,6 +48,12 @@ local function prepare()
     vim.fn.setqflist({}, ' ', { title = 'Launches', items = items })
     vim.cmd('botright copen')
   end
+  -- A lens of the server: it names the range of the launches whose rewrites are to be listed.
+  vim.lsp.commands['gridfuse.showRewrites'] = function(command, context)
+    local client = vim.lsp.get_client_by_id(context.client_id)
+    local uri, range = unpack(command.arguments)
+    require('gridfuse.commands').rewrite_in(uri, range, client and client.offset_encoding or 'utf-16')
+  end
   -- Lenses and actions of the server ask for a measurement of what stands on a line.
   vim.lsp.commands['gridfuse.measure'] = function(command)
     local argument = command.arguments[1] or {}

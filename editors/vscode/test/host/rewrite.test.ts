@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as vscode from "vscode";
-import { answering, ask, bfs, diagnostics, difference, edit, message, putCursor, set, type Test, until, workspaceFile } from "./harness";
+import { answering, ask, bfs, diagnostics, difference, edit, message, pressInMessage, putCursor, set, type Test, until, workspaceFile } from "./harness";
 
 const AGGREGATOR = "gridfuse::Aggregator<gridfuse::PerBlock, expand_aggregated>";
 
@@ -58,6 +58,25 @@ export const tests: Test[] = [
     },
   },
   {
+    name: "the lens of the rewrites lists those of its launches, and selects the first launch",
+    async run() {
+      const editor = await bfs("listed.cu");
+      await diagnostics(editor.document);
+      putCursor(editor, "#include");
+      const at = editor.document.positionAt(editor.document.getText().indexOf("expand<<<"));
+      const shown = vscode.commands.executeCommand("gridfuse.showRewrites", editor.document.uri.toString(), {
+        start: { line: at.line, character: at.character },
+        end: { line: at.line, character: at.character + 1 },
+      });
+      await ask("choose", "Collect launches per block");
+      await shown;
+      await until("the difference", difference);
+      assert.ok(editor.selection.active.isEqual(at));
+      await vscode.commands.executeCommand("gridfuse.discardPreview");
+      await until("the preview is gone", () => difference() === undefined);
+    },
+  },
+  {
     name: "accepting a preview writes what was shown, with the header, and can be undone",
     async run() {
       const { document } = await preview("accepted.cu", "Collect launches per block");
@@ -89,6 +108,20 @@ export const tests: Test[] = [
     },
   },
   {
+    name: "the message of a preview that was closed says so, and applies nothing",
+    async run() {
+      const { document } = await preview("closed.cu", "Collect launches per block");
+      const before = document.getText();
+      await until("the difference", difference);
+      await message("Assumes:");
+      await vscode.commands.executeCommand("workbench.action.closeActiveEditor");
+      await until("the preview is gone", () => difference() === undefined);
+      await pressInMessage("Assumes:", "Apply");
+      await message("this preview is closed");
+      assert.equal(document.getText(), before);
+    },
+  },
+  {
     name: "a preview of a text that has changed since is not applied",
     async run() {
       const editor = await preview("changed.cu", "Collect launches per block");
@@ -111,6 +144,7 @@ export const tests: Test[] = [
       putCursor(editor, "expand<<<");
       const best = () => Promise.resolve(vscode.commands.executeCommand("gridfuse.applyBestRewrite"));
       const question = await answering(undefined, best);
+      assert.match(question, /Changes best\.cu\./);
       assert.match(question, /It is right if this holds:[^]*independent of each other/);
       assert.equal(editor.document.getText(), before);
       await answering("Apply", best);

@@ -33,13 +33,18 @@ test("menus and keys lead to commands that there are", () => {
 });
 
 test("the walkthrough leads to commands and pages that there are", () => {
+  const sources = ["src/main.ts", "src/rewrite.ts"].map((name) => readFileSync(name, "utf8")).join("\n");
+  const contexts = new Set([...sources.matchAll(/"setContext", "([^"]+)"/g)].map(([, name]) => name));
   for (const { description, media, completionEvents } of walkthroughs.flatMap(({ steps }) => steps)) {
     assert.ok(existsSync(media.markdown), media.markdown);
     for (const [, command] of description.matchAll(/\]\(command:([^)]+)\)/g)) {
       assert.ok(command !== undefined && known.has(command), command);
     }
+    assert.ok((completionEvents ?? []).length > 0, `nothing ticks ${media.markdown}`);
     for (const event of completionEvents ?? []) {
-      assert.ok(known.has(event.replace(/^onCommand:/, "")), event);
+      const [kind, name = ""] = event.split(":");
+      const happens = kind === "onContext" ? contexts.has(name) : known.has(name);
+      assert.ok(happens, event);
     }
   }
 });
