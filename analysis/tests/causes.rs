@@ -98,7 +98,7 @@ fn an_endless_recursion_begins_somewhere() {
          }
          int main() { again<<<8, 32>>>(nullptr, 0); }",
         &[
-            "threadIdx.x == 0 && blockIdx.x == 0: this picks threads of the grid, and ends nothing",
+            "threadIdx.x == 0 && blockIdx.x == 0: this picks threads of the grid, but doesn't end the recursion",
             "again<<<8, 32>>>(nullptr, 0): the first one is launched here",
         ],
     );

@@ -133,11 +133,10 @@ pub fn advise(site: &Site<'_>) -> Result<Advice, String> {
                 _ => vec!["aggregate-grid-stream"],
             },
             option: Some(("assignment", "grid".to_owned())),
-            why: "a grid that the host launches right after the parent begins sooner than one that the device launches, and later than \
-                  threads that are there"
+            why: "a host launch right after the parent starts sooner than a device launch; threads of the parent are there already"
                 .to_owned(),
         });
-        let why = "what runs the child grids is launched anyway";
+        let why = "one grid runs the child grids anyway";
         advice.without_with_best = vec![
             ("threshold", why.to_owned()),
             (

@@ -92,9 +92,7 @@ impl Collector<'_> {
     pub fn answer(&self, child: &str) -> String {
         match self.group() {
             _ if self.is_in_parent() => {
-                format!(
-                    "the parent's threads run the grids of `{child}` that are launched here, when they are through with its body"
-                )
+                format!("after their own work, the parent's threads run the grids of `{child}` that are launched here")
             }
             Some(group) => {
                 format!("collected per {group}: one grid runs all grids of `{child}` that a {group} launches here")

@@ -314,8 +314,8 @@ impl<'a> Describe<'a> {
                 verdict: "none",
                 because: match why {
                     Independence::Single => "there is only one",
-                    Independence::ReadOnly => "nothing that both access is written",
-                    Independence::Disjoint => "what one writes the other doesn't access",
+                    Independence::ReadOnly => "both only read what they share",
+                    Independence::Disjoint => "neither writes what the other uses",
                     Independence::Commuting => "the order of their writes makes no difference",
                 }
                 .to_string(),
@@ -697,8 +697,8 @@ pub fn dependence_rows(launch: &schema::Launch) -> Vec<DependenceRow<'_>> {
             of: format!("child's {lines}"),
             verdict: "none",
             because: match &start.stop {
-                Some(_) => "they don't depend on what the parent does before the launch",
-                None => "the whole child doesn't depend on what the parent does before the launch",
+                Some(_) => "they are independent of the parent's work before the launch",
+                None => "the whole child is independent of the parent's work before the launch",
             },
             places: Vec::new(),
         });

@@ -24,7 +24,7 @@ const DOC: &str = r#"Many threads of a kernel allocate memory each.
 Finds `malloc`, `cudaMalloc` and `new` in kernels where they aren't under a condition that picks one thread of a warp, block or grid.
 
 ## Why is this bad
-The device's allocator works off one request after another, so that threads that allocate at the same time wait for each other, and
+The device's allocator serves one request at a time, so that threads that allocate at the same time wait for each other, and
 its heap has 8 MB unless the host sets `cudaLimitMallocHeapSize`. When the heap is full, `malloc` returns a null pointer.
 
 ## Example

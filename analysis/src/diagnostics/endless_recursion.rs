@@ -77,7 +77,7 @@ fn causes<'db>(db: &'db dyn Db, function: FunctionItem<'db>, facts: &LaunchFacts
         (
             function,
             why.span,
-            "this picks threads of the grid, and ends nothing".to_owned(),
+            "this picks threads of the grid, but doesn't end the recursion".to_owned(),
         )
     });
     let sites = launch_sites_of(db, function);

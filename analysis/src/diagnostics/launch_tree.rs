@@ -83,11 +83,11 @@ fn launch_tree<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Finding
         .map(|(_, facts)| Finding {
             span: facts.span,
             message: format!(
-                "each block of `{kernel}` launches `{kernel}` again: a tree of small grids, a launch each"
+                "each block of `{kernel}` launches `{kernel}` again: a tree of small grids, one launch for each"
             ),
-            label: "a launch by each block, for a few blocks".to_owned(),
+            label: "one launch per block, for few blocks".to_owned(),
             related: Vec::new(),
-            help: Some("collect the launches of a grid, or let blocks take work from a list".to_owned()),
+            help: Some("collect the launches of a grid, or run the recursion as a worklist".to_owned()),
         })
         .collect()
 }

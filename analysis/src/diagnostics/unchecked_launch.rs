@@ -104,7 +104,7 @@ fn unchecked_launch<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Fi
     let kernel = facts.kernel_name.as_deref().unwrap_or("the child");
     vec![Finding {
         span: facts.span,
-        message: format!("nobody checks this launch of `{kernel}`{others}: if it fails, nobody notices"),
+        message: format!("nobody checks this launch of `{kernel}`{others}: a failed launch goes unnoticed"),
         label: "may fail unnoticed".to_owned(),
         related,
         help: Some("look at `cudaGetLastError()` after the launch".to_owned()),

@@ -115,7 +115,7 @@ fn unordered_child_result<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> 
                 span,
                 message: match meeting.later_iteration {
                     true => format!(
-                        "nothing orders this read with the write in `{name}`, which the iteration before launched"
+                        "nothing orders this read with the write in `{name}`, which the previous iteration launched"
                     ),
                     false => format!("nothing orders this read with the write in `{name}`, which was launched before"),
                 },

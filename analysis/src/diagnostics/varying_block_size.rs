@@ -70,7 +70,9 @@ fn varying_block_size<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<
             }
             found.push(Finding {
                 span: operand.span,
-                message: format!("the {what} may differ from thread to thread: these launches cannot be made into one"),
+                message: format!(
+                    "the {what} may differ from thread to thread: these launches can't be collected into one"
+                ),
                 label: "may differ".to_owned(),
                 related: vec![(function, why.span, why.text.clone())],
                 help: None,

@@ -101,7 +101,7 @@ fn warp_spin_lock<'db>(db: &'db dyn Db, function: FunctionItem<'db>) -> Vec<Find
         found.push(Finding {
             span: body.expr(cond).span,
             message: format!("several lanes of a warp may wait for the same lock: {effect}"),
-            label: "waited for by several lanes".to_owned(),
+            label: "several lanes wait for it".to_owned(),
             related: Vec::new(),
             help: Some("let one lane of each warp take the lock, or use an atomic operation on the data".to_owned()),
         });

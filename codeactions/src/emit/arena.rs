@@ -60,7 +60,7 @@ impl<'db> Parent<'db> {
         let of_user = |m: &FileRange| !is_header(db, m.file);
         for mention in other_mentions(db, parent).into_iter().filter(of_user).take(3) {
             refusals.add(
-                format!("`{name}` is mentioned where it isn't launched, so it may be called in ways that aren't seen"),
+                format!("`{name}` is mentioned where it isn't launched: some calls may be unseen"),
                 Some(mention),
             );
         }

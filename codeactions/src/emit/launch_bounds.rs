@@ -192,7 +192,7 @@ pub fn assume_enough<'db>(
     let name = function.item.signature(db).name_span.shift(function.start);
     edit.assume(Reason {
         text: format!(
-            "blocks of `{}` have at most {SMALL_BLOCK} threads, or few enough for the registers that it comes to need",
+            "blocks of `{}` have at most {SMALL_BLOCK} threads (the rewritten kernel may need more registers)",
             function.name()
         ),
         place: Some(FileRange {

@@ -178,10 +178,7 @@ pub fn refuse_unseen(site: &Site<'_>, child: &Child<'_>, refusals: &mut Refusals
         return;
     }
     let text = if child.item == site.parent {
-        format!(
-            "`{}` is recursive: a copy of it would have to stand above it",
-            child.name
-        )
+        format!("`{}` is recursive", child.name)
     } else if child.file == site.file {
         format!("`{}` is defined below `{}`", child.name, site.parent_name())
     } else {

@@ -29,11 +29,11 @@ pub fn refuse_divergent<'db>(
     settled: bool,
     refusals: &mut Refusals,
 ) -> Vec<Reason> {
-    let so = "so one block can't run after the other";
+    let so = "so a block can't go on to the next block's work";
     refuse_divergent_so(db, worker, name, so, effects, settled, refusals)
 }
 
-/// The same, with what follows from it: `so one block can't run after the other`.
+/// The same, with what follows from it: `so a block can't go on to the next block's work`.
 pub fn refuse_divergent_so<'db>(
     db: &'db dyn Db,
     worker: FunctionItem<'db>,

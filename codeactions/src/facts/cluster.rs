@@ -394,7 +394,7 @@ pub fn callers<'db>(function: &Function<'db>, refusals: &mut Refusals) -> Vec<(F
         });
         let (Some(caller), Some(call)) = (caller, call) else {
             refusals.add(
-                format!("`{name}` is mentioned where it isn't called, so it may be called in ways that aren't seen"),
+                format!("`{name}` is mentioned where it isn't called: some calls may be unseen"),
                 Some(mention),
             );
             continue;

@@ -88,7 +88,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         let name = worker.signature(db).name_span.shift(worker.start(db));
         return Err(refuse(
             format!(
-                "`{}` has no atomic operation as a statement on a place that its arguments alone decide",
+                "`{}` has no atomic statement whose address depends on its arguments alone",
                 site.child_name()
             ),
             Some(FileRange {

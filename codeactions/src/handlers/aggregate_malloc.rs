@@ -52,7 +52,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 const DOC: &str = r#"Lets threads that allocate memory in a kernel do it together: one allocation for the threads of a warp, or of a block, of which each
 gets a part.
 
-The device's allocator works off one request after another. A part of a common allocation begins with a header that says where the
+The device's allocator serves one request at a time. A part of a common allocation begins with a header that says where the
 whole begins, so that parts can be given back one by one, in any order, by any thread of any kernel: the last one frees the whole.
 When there is no memory for the whole, each thread asks for its own.
 

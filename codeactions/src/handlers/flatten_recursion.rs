@@ -97,7 +97,7 @@ block whose record isn't there yet waits for it, and looks from time to time whe
   reader of what stood there before. That one has a ticket, so it runs; it reads and leaves before it begins to work. There are
   never more records under way than places, so it isn't waiting for a record that comes later.
 - The number of records that aren't done counts those that are being run. It comes to nothing only when no block can add one.
-- Launches that go out by themselves are waited for by nobody.
+- Nothing waits for launches that go out by themselves.
 
 A record is written before its place is marked as full, with a fence in between, and read after another one: a block sees
 what the thread that launched it had written or seen. This is the order that a launch gives, too.

@@ -85,7 +85,7 @@ where there are many). A block whose iteration hasn't begun waits. So:
 - Among blocks that run, the one with the smallest ticket that isn't done never waits: all tickets before it are done, so its
   iteration has begun. A block may take its next ticket while it runs the one before, and counts several as done at a time; it has
   counted all of them when it waits.
-- A launch that goes out by itself is waited for by nobody: this grid ends, then it begins.
+- Nothing waits for a launch that goes out by itself: this grid ends, then it begins.
 
 ## What an iteration sees
 All that the iterations before have written, as after a launch into the tail stream. In the terms of CUDA's memory model: the threads

@@ -21,7 +21,7 @@ pub(super) const REWRITE: Rewrite = Rewrite {
 };
 
 const DOC: &str = r#"Makes one grid of a kernel of one block that launches itself again, as scans do that go over their data tile by tile. Each launch
-becomes a link of a chain. The host launches many blocks; each runs one link after the other. A link begins when the one before
+becomes a link of a chain. The host launches many blocks; each runs links in order. A link begins when the one before
 launches it: then that one writes down the arguments that differ, and a flag (release); the block of the next one waits for this (acquire). What
 a link does after the launch goes on beside the next link, as before.
 
@@ -30,10 +30,10 @@ the program doesn't set `cudaLimitDevRuntimePendingLaunchCount`; CUDA's document
 
 The dissertation has promotion (the next link is launched when a link begins, and waits) and, beyond that, aggregation of promoted
 kernels (so many links are launched at once, those after the end of the chain give up, and the last one launches as many again). Blocks that
-take one link after the other do both, and no pool has to be launched: here, the two are one.
+take links in order do both, and no pool has to be launched: here, the two are one.
 
 ## Why it can't hang
-Blocks take the numbers of links when they run, one number after the other. So a link that waits has before it only links whose blocks
+Blocks take the numbers of links when they run, in order. So a link that waits has before it only links whose blocks
 run or have run; the first of those that aren't done waits for nobody, and gets on as every running block of a grid does (compute
 capability 7.0 or newer: also where threads of its warp wait). It makes no difference how many blocks are resident: one is enough.
 Nothing is launched by the device any more, so it doesn't matter when, or whether, children of a running kernel run either.

@@ -33,7 +33,7 @@ for sums of integers, and for the largest or smallest. Sums of `float`s and `dou
 all right is for you to say (it is an assumption); with `promote-overlap` they stay the same to the last bit.
 
 ## Why it can't hang
-Blocks take the numbers of links when they run, one number after the other. So a link that waits has before it only links whose blocks
+Blocks take the numbers of links when they run, in order. So a link that waits has before it only links whose blocks
 run or have run; the first of those that aren't done waits for nobody, and gets on as every running block of a grid does (compute
 capability 7.0 or newer: also where threads of its warp wait). It makes no difference how many blocks are resident: one is enough. What links have said stands in a ring; a link that would
 write over what others may still look at waits for links further before, which wait for nothing that comes later.

@@ -50,7 +50,7 @@ __global__ void walk(const int* in, int* sums, int* state, int n, int tile) {
 ```
 
 ## Why it can't hang
-Blocks take the numbers of links when they run, one number after the other. So a link that waits has before it only links whose blocks
+Blocks take the numbers of links when they run, in order. So a link that waits has before it only links whose blocks
 run or have run; the first of those that aren't done waits for nobody, and gets on as every running block of a grid does (compute
 capability 7.0 or newer: also where threads of its warp wait). It makes no difference how many blocks are resident: one is enough.
 Nothing is launched by the device any more, so it doesn't matter when, or whether, children of a running kernel run either.

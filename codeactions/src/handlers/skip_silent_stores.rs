@@ -90,7 +90,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         let name = worker.signature(db).name_span.shift(start);
         return Err(refuse(
             format!(
-                "`{}` doesn't store a number that its arguments alone decide to a place that they decide, by many threads",
+                "`{}` has no store whose address and value depend on its arguments alone",
                 site.child_name()
             ),
             Some(FileRange { file, range: name }),

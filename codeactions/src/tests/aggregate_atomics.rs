@@ -6,7 +6,7 @@ const ID: &str = "aggregate-atomics";
 
 const LAUNCH: &str = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);";
 
-const NONE: &str = "`child` has no atomic operation as a statement on a place that its arguments alone decide";
+const NONE: &str = "`child` has no atomic statement whose address depends on its arguments alone";
 
 /// The program with a child of these parameters and with this code, behind the thread's number.
 fn with(parameters: &str, code: &str) -> String {

@@ -414,7 +414,7 @@ fn kernels_in_turn_that_are_left_alone() {
             "cudaStreamTailLaunch>>>(value, proposal, moves, round + 1",
             "cudaStreamFireAndForget>>>(value, proposal, moves, round + 1",
         ),
-        "it isn't launched into cudaStreamTailLaunch, so it needn't wait until this grid is done",
+        "it isn't a tail launch: the next grid may start before this one ends",
     );
     refuses(
         ID,
@@ -425,7 +425,7 @@ fn kernels_in_turn_that_are_left_alone() {
     refuses(
         ID,
         &TURNS.replace("void run(", "auto pointer = &accept;\nvoid run("),
-        "`accept` is mentioned where it isn't launched, so it may be launched in ways that aren't seen",
+        "`accept` is mentioned where it isn't launched: some launches may be unseen",
     );
     // Two sizes of blocks of one kernel.
     refuses(

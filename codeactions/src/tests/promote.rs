@@ -725,7 +725,7 @@ fn marks_that_do_not_hold() {
     refused(
         overlap,
         &leaves,
-        "some threads of `walk` leave it, and others wait for each other",
+        "threads of `walk` may return here while others wait for each other",
     );
 }
 

@@ -2,8 +2,7 @@
 
 use super::rewrite;
 
-const ASSUMED: &str =
-    "blocks of `parent` have at most 256 threads, or few enough for the registers that it comes to need";
+const ASSUMED: &str = "blocks of `parent` have at most 256 threads (the rewritten kernel may need more registers)";
 
 /// A program whose parent runs this code, in blocks of so many threads.
 fn program(helpers: &str, code: &str, block: &str) -> String {

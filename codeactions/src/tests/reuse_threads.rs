@@ -163,7 +163,7 @@ fn threads_that_do_not_come_back_together() {
     refuses_by(
         "size",
         &parent(meets),
-        "so threads that are through would be awaited here, too",
+        "so the barrier would wait for threads that have left",
     );
     let leaves = "    if (v >= n) asm(\"exit;\");\n    child<<<1, 32>>>(out, v, 3);";
     refuses_by("size", &parent(leaves), "may leave by inline assembly");

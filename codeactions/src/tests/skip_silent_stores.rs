@@ -6,8 +6,7 @@ const ID: &str = "skip-silent-stores";
 
 const LAUNCH: &str = "if (count > 0) child<<<(count + 31) / 32, 32>>>(out, begin, count);";
 
-const NONE: &str =
-    "`child` doesn't store a number that its arguments alone decide to a place that they decide, by many threads";
+const NONE: &str = "`child` has no store whose address and value depend on its arguments alone";
 
 /// The program with a child of these parameters and with this code, behind the thread's number.
 fn with(parameters: &str, code: &str) -> String {

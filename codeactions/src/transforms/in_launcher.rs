@@ -188,7 +188,7 @@ fn reads_only(site: &Site<'_>, child: &Child<'_>, effects: &Effects) -> Option<R
 }
 
 fn refuse_stream(site: &Site<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
-    let tail = "a tail launch runs after the launching grid, so not in its threads";
+    let tail = "a tail launch runs after the parent grid: its threads can't run it";
     order::other_stream(site, tail, refusals, edit);
     if let Stream::Created(binding) = site.facts.stream {
         let created = order::created_stream(site, binding);

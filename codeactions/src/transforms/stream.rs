@@ -64,7 +64,7 @@ pub fn refuse_launch(site: &Site<'_>, refusals: &mut Refusals) {
     let block = &site.facts.block;
     match block.constant {
         None => refusals.add(
-            "the block of the child isn't constant, and the host launches it before the parent has run",
+            "the child's block size isn't constant; the host has to know it before the parent runs",
             Some(site.place(block.operand.span)),
         ),
         Some([x, y, z]) if !(1..=1024).contains(&x.saturating_mul(y).saturating_mul(z)) || z > 64 => {
@@ -76,7 +76,7 @@ pub fn refuse_launch(site: &Site<'_>, refusals: &mut Refusals) {
         let literal = &site.body.expr(site.body.strip_parens(shared.expr)).kind;
         if !matches!(literal, ExprKind::Literal(Literal::Int(0))) {
             refusals.add(
-                "the child has dynamic shared memory, and the host launches it before the parent has run",
+                "the child has dynamic shared memory; the host has to know its size before the parent runs",
                 Some(site.place(shared.span)),
             );
         }
@@ -90,8 +90,7 @@ pub fn refuse_without_room(site: &Site<'_>, child: &Child<'_>, refusals: &mut Re
     let assumed = in_launcher::refuse_serial(site, child, &mut reasons);
     if let Err(Ineligible(reasons)) = reasons.check() {
         refusals.add(
-            "how often a thread comes here isn't known, and what finds no room can neither be launched by itself nor run in the launching \
-             thread",
+            "a thread may launch any number of grids: those that find no room can be neither launched one by one nor run in that thread",
             Some(site.here()),
         );
         for reason in reasons {
@@ -113,10 +112,7 @@ pub fn refuse_nesting(cluster: &Cluster<'_>, children: &[Child<'_>], refusals: &
     for child in children {
         if cluster.index(child.item).is_some() {
             refusals.add(
-                format!(
-                    "`{}` launches in its turn, and the host would have to know how often",
-                    child.name
-                ),
+                format!("`{}` launches grids itself: the host can't know how many", child.name),
                 Some(child.place()),
             );
         }
@@ -124,7 +120,7 @@ pub fn refuse_nesting(cluster: &Cluster<'_>, children: &[Child<'_>], refusals: &
     if let Some(function) = cluster.functions.iter().find(|f| f.batch().is_some()) {
         refusals.add(
             format!(
-                "`{}` is launched by an aggregator, and the host would have to know how often",
+                "`{}` is launched by an aggregator: the host can't know how often",
                 function.name()
             ),
             Some(function.name_place()),
@@ -214,7 +210,7 @@ pub fn follows<'db>(
     }
     follower.refuse_unnamed(host, refusals);
     let memory = if counted {
-        format!(", and there is memory for what all threads of `{parent}` may launch")
+        format!(", and memory suffices for the launches of all threads of `{parent}` may launch")
     } else {
         String::new()
     };

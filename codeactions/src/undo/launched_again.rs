@@ -46,9 +46,7 @@ pub fn assumed(
     }
     let behind = after(db, function).get(launch as usize).map(|after| &after.dependence);
     let assumed = |what: String| Reason {
-        text: format!(
-            "{what} (its grid may come at another time than now: before the rest of `{parent}`, beside it or after it)"
-        ),
+        text: format!("{what} (its grid may start earlier or later than now)"),
         place: Some(place),
     };
     let code = |touch: &Touch<'_>| {

@@ -45,7 +45,7 @@ const NO_ORDER: &str = ", 0, cudaStreamFireAndForget";
 const MADE_STREAM: &str = "cudaStreamFireAndForget";
 
 /// Why nothing is taken back where no rewrite has been.
-pub const NOTHING: &str = "nothing here was made by a rewrite that can be taken back";
+pub const NOTHING: &str = "no rewrite that can be taken back made this code";
 
 /// Takes off every layer of the launches in the function around a place.
 pub fn all(ctx: &RewriteCtx<'_, '_>, table: &'static [Rewrite]) -> Result<SourceEdit, Ineligible> {
@@ -333,7 +333,7 @@ impl<'db> Stripped<'db> {
         let here = self.place;
         let edited = |what: &str| {
             refuse(
-                format!("the code that `{what}` has made was edited, so it can't be taken back"),
+                format!("the code that `{what}` made isn't what it would write now, so it can't be taken back"),
                 Some(here),
             )
         };

@@ -78,7 +78,7 @@ enum Command {
     Rewrite(rewrite::RewriteArgs),
     /// Build and run a program as it is and rewritten, on a GPU: do they compute the same, and how fast are they?
     Measure(measure::MeasureArgs),
-    /// Search the threshold, the coarsening factor and the granularity that are fastest on the GPU that is there
+    /// Find the threshold, the coarsening factor and the granularity that are fastest on a GPU
     Tune(tune::TuneArgs),
     /// Clean up after a measurement that is killed
     #[cfg(unix)]
@@ -88,7 +88,7 @@ enum Command {
     List(list::ListArgs),
     /// Print the JSON schema of what a command prints as JSON
     Schema(schema::SchemaArgs),
-    /// Say what there is to build and measure programs with, what is missing, and how to get it
+    /// Check compiler, driver and GPU: what is missing, and how to get it
     Doctor(doctor::DoctorArgs),
     /// Print what a shell needs to complete the command line
     Completions(completions::CompletionsArgs),

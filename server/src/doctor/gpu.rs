@@ -30,11 +30,7 @@ pub fn checks(surroundings: &Surroundings<'_>) -> Vec<Check> {
     let Some(program) = surroundings.on_path(name).or(wsl) else {
         return match Path::new(MODULE).exists() {
             true => vec![
-                note(
-                    DRIVER,
-                    "loaded",
-                    "which version it is, nvidia-smi would say, which was not found",
-                ),
+                note(DRIVER, "loaded", "nvidia-smi, which tells its version, was not found"),
                 note(GPU, "not known", "`gridfuse measure` finds out"),
             ],
             false => vec![
@@ -76,7 +72,7 @@ fn understand(said: &str, hidden: bool) -> Vec<Check> {
     });
     let gpus: Vec<(&str, &str, &str)> = lines.collect();
     let Some((_, _, driver)) = gpus.first() else {
-        return vec![ok(DRIVER, "loaded"), missing(GPU, "nvidia-smi names none", ELSEWHERE)];
+        return vec![ok(DRIVER, "loaded"), missing(GPU, "nvidia-smi lists no GPU", ELSEWHERE)];
     };
     let number = |text: &str| text.split('.').next().and_then(|major| major.parse::<u32>().ok());
     let driver = match number(driver) {

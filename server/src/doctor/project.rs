@@ -18,7 +18,7 @@ pub fn checks(directory: &Path) -> (Vec<Check>, Option<String>) {
         .map(|above| above.join(NAME))
         .find(|path| path.is_file());
     let manifest = match (problems.first(), &written) {
-        (Some(problem), _) => missing(NAME, problem.to_string(), "mend it: until then, nothing of it counts"),
+        (Some(problem), _) => missing(NAME, problem.to_string(), "fix it: it is ignored until then"),
         (None, Some(path)) => ok(NAME, path.display().to_string()),
         (None, None) => ok(NAME, "none, and none is needed"),
     };

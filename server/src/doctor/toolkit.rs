@@ -50,7 +50,7 @@ fn compiler(surroundings: &Surroundings<'_>, nvcc: &Path) -> Check {
         None => note(
             COMPILER,
             shown.to_string(),
-            "which version it is, it doesn't say; it has to be 12 or newer",
+            "nvcc doesn't tell its version; it has to be 12 or newer",
         ),
     }
 }

@@ -56,7 +56,7 @@ fn rounds(body: &Body, levels: &FunctionUniformity, stmt: StmtId, span: crate::b
         todo.extend(parts(body, next).0);
     }
     found.why = Some(Cause {
-        text: "threads go round this loop differently often, and each time the value is another".to_owned(),
+        text: "threads leave this loop after different numbers of iterations, with different values".to_owned(),
         span,
     });
     found

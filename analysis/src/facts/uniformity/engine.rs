@@ -310,7 +310,7 @@ impl<'a, 'db: 'a> Engine<'a, 'db> {
         };
         let why = given.why.unwrap_or_else(|| "callers choose it".to_owned());
         let mut value = self.value(given.level, format!("depends on the parameter {name}: {why}"), span);
-        let text = "the function is called from where its calls can be seen alone".to_owned();
+        let text = "all calls of the function are in sight".to_owned();
         match self.causes.assume(Cause {
             text,
             span: Span::default(),

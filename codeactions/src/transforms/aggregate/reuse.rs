@@ -96,7 +96,8 @@ impl Strategy for Reuse {
         for function in &cluster.functions {
             for child in children
                 .iter()
-                .filter(|c| !c.is_seen_from(function.file, function.start))
+                // A child that is its own parent is refused as recursive above.
+                .filter(|c| c.item != function.item && !c.is_seen_from(function.file, function.start))
             {
                 let text = format!(
                     "`{}` is defined below `{}`, which is to run it; move it up",
@@ -218,7 +219,7 @@ impl Strategy for Reuse {
             if group.serial.is_some() {
                 refusals.add(
                     format!(
-                        "a thread may launch `{}` more often than once, and keeps one launch; `aggregate-grid-stream` collects them all",
+                        "a thread may launch `{}` several times, and there is room for one; `aggregate-grid-stream` collects them all",
                         child.name
                     ),
                     Some(child.place()),
@@ -227,8 +228,7 @@ impl Strategy for Reuse {
             if group.threads.is_none() {
                 refusals.add(
                     format!(
-                        "how many threads of `{}` have something to do isn't told by an argument, as in `if (i < count)`, so nobody knows \
-                         which grids are large",
+                        "no argument tells how many threads of `{}` work (as in `if (i < count)`), so large grids aren't known",
                         child.name
                     ),
                     Some(child.place()),
@@ -253,7 +253,7 @@ impl Strategy for Reuse {
 fn refuse_parent(function: &Function<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) {
     let (db, name) = (function.db, function.name());
     let found = effects(db, function.item);
-    let so = "so threads that are through would be awaited here, too";
+    let so = "so the barrier would wait for threads that have left";
     for reason in barriers::refuse_divergent_so(db, function.item, name, so, &found, false, refusals) {
         edit.assume(reason);
     }

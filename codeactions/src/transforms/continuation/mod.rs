@@ -180,7 +180,7 @@ impl<'a, 'db> Tail<'a, 'db> {
             }
         }
         let Some(outermost) = tail.levels.iter().rposition(|l| !l.rest().is_empty()) else {
-            return Err(tail.reason("after the wait stands nothing that could move", wait.here()));
+            return Err(tail.reason("nothing follows the wait that could move", wait.here()));
         };
         tail.outermost = outermost;
         for level in &tail.levels {

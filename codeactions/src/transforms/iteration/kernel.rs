@@ -52,7 +52,7 @@ pub fn refuse_place(site: &Site<'_>, refusals: &mut Refusals) -> Result<(), Inel
     if site.facts.stream != Stream::TailLaunch {
         let place = site.facts.stream_operand.as_ref().map(|o| site.place(o.span));
         return Err(refuse(
-            "it isn't launched into cudaStreamTailLaunch, so it needn't wait until this grid is done",
+            "it isn't a tail launch: the next grid may start before this one ends",
             place.or(Some(site.here())),
         ));
     }
@@ -269,9 +269,7 @@ impl<'db> Iteration<'db> {
         let of_user = |m: &FileRange| !is_header(db, m.file);
         for mention in other_mentions(db, item).into_iter().filter(of_user).take(3) {
             refusals.add(
-                format!(
-                    "`{name}` is mentioned where it isn't launched, so it may be launched in ways that aren't seen"
-                ),
+                format!("`{name}` is mentioned where it isn't launched: some launches may be unseen"),
                 Some(mention),
             );
         }

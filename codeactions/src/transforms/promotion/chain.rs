@@ -180,7 +180,7 @@ fn refuse_launch(site: &Site<'_>, effects: &Effects, refusals: &mut Refusals) {
             "in cudaStreamTailLaunch, the next one begins when all of this one is done",
             stream,
         ),
-        Stream::Created(_) | Stream::Other => refusals.add("it goes into a stream with other things, perhaps", stream),
+        Stream::Created(_) | Stream::Other => refusals.add("other work may be in its stream", stream),
     }
 }
 
@@ -191,7 +191,7 @@ fn refuse_other_calls(db: &dyn Db, item: FunctionItem<'_>, refusals: &mut Refusa
     let of_user = |m: &FileRange| !is_header(db, m.file);
     for mention in other_mentions(db, item).into_iter().filter(of_user).take(3) {
         refusals.add(
-            format!("`{name}` is mentioned where it isn't launched, so it may be called in ways that aren't seen"),
+            format!("`{name}` is mentioned where it isn't launched: some calls may be unseen"),
             Some(mention),
         );
     }
@@ -261,11 +261,10 @@ fn refuse_entry(entry: &Site<'_>, own: &Site<'_>, kernel: FunctionItem<'_>, refu
 /// All links have one block, and the same block size and shared memory.
 fn refuse_configurations(site: &Site<'_>, entries: &[Site<'_>], refusals: &mut Refusals) {
     let name = site.parent_name();
-    for one in entries.iter().chain([site]) {
-        if one.facts.grid.constant != Some([1, 1, 1]) {
-            let place = one.place(one.facts.grid.operand.span);
-            refusals.add(format!("the grid isn't known to be one block of `{name}`"), Some(place));
-        }
+    let mut launches = entries.iter().chain([site]);
+    if let Some(one) = launches.find(|one| one.facts.grid.constant != Some([1, 1, 1])) {
+        let place = one.place(one.facts.grid.operand.span);
+        refusals.add(format!("the grid isn't known to be one block of `{name}`"), Some(place));
     }
     for entry in entries {
         if !keeps_block_size(site, entry) {
@@ -354,7 +353,7 @@ fn refuse_grid(site: &Site<'_>, kernel: &Child<'_>, effects: &Effects, refusals:
     {
         let what = site.source(expr.span);
         refusals.add(
-            format!("`{name}` reads `{what}`, which is another one in a grid of many blocks"),
+            format!("`{name}` reads `{what}`, which differs in a grid of many blocks"),
             Some(site.place(expr.span)),
         );
     }
@@ -396,7 +395,7 @@ fn refuse_partial_return(site: &Site<'_>, name: &str, effects: &Effects, refusal
             .is_some_and(|u| u.level <= Level::Block && u.assumes.is_empty());
         if matches!(stmt.kind, StmtKind::Return(_)) && !together {
             refusals.add(
-                format!("some threads of `{name}` leave it, and others wait for each other"),
+                format!("threads of `{name}` may return here while others wait for each other"),
                 Some(site.place(stmt.span)),
             );
         }
