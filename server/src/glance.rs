@@ -1,5 +1,7 @@
 //! What a programmer wants to know of a launch at one glance: whether something can be done, what is best, what that takes for granted.
 
+use gridfuse_codeactions::handlers::rewrite_by_id;
+
 use crate::describe::told_rewrites;
 use crate::schema::{Launch, RewriteVerdict};
 
@@ -29,15 +31,28 @@ fn fits(rewrite: &RewriteVerdict) -> bool {
     rewrite.verdict != "ineligible" && !rewrite.refuted
 }
 
+/// A step of a plan, `reuse-threads=grid`, by the title of its rewrite, as a part of a sentence.
+fn in_words(step: &str) -> String {
+    let id = step.split('=').next().unwrap_or(step);
+    let Some(rewrite) = rewrite_by_id(id) else {
+        return step.to_owned();
+    };
+    let mut title = rewrite.title.chars();
+    title
+        .next()
+        .map(|first| first.to_lowercase().chain(title).collect())
+        .unwrap_or_default()
+}
+
 impl Glance<'_> {
-    /// `11 rewrites fit; best: Optimize the launch (aggregate-grid-stream)`, without a full stop.
+    /// `11 rewrites fit; best: Optimize the launch (collect per grid; run right after the parent)`, without a full stop.
     pub fn sentence(&self) -> String {
         let Some(best) = self.best else {
             return "no rewrite fits".to_owned();
         };
         let steps = match &best.plan {
             Some(plan) if !plan.steps.is_empty() => {
-                let steps: Vec<&str> = plan.steps.iter().map(|step| step.rewrite.as_str()).collect();
+                let steps: Vec<String> = plan.steps.iter().map(|step| in_words(&step.rewrite)).collect();
                 format!(" ({})", steps.join(", "))
             }
             _ => String::new(),

@@ -3,12 +3,13 @@
 
 use gridfuse_tests::cli::{Directory, files_of, gridfuse};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "lsp",
     "check",
     "explain",
     "graph",
     "rewrite",
+    "revert",
     "measure",
     "tune",
     "list",

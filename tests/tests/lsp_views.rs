@@ -118,7 +118,7 @@ fn hover_on_a_launch_and_its_operands() {
     let first: Vec<&str> = text.lines().take(8).collect();
     assert!(first[0].starts_with("**launch of `expand`**"), "{text}");
     assert!(
-        first[2].contains(" rewrites fit; best: Optimize the launch (skip-silent-stores, reuse-threads"),
+        first[2].contains(" rewrites fit; best: Optimize the launch (store only what changes, run child grids in the parent's threads)"),
         "{text}"
     );
     assert!(
@@ -478,7 +478,7 @@ fn collected_launches_are_shown_as_launches() {
     let title = resolved["command"]["title"].as_str().unwrap();
     contains(title, &["1 collected launch · ", " rewrites"]);
     let hints = hints(&mut client, &path);
-    for hint in [("⟨varies⟩", "(count + 127) / 128"), ("⟨varies⟩", "count")] {
+    for hint in [("grid: varies", "(count + 127) / 128"), ("varies", "count")] {
         let has = hints
             .iter()
             .any(|(label, text)| label == hint.0 && hint.1.ends_with(text));
@@ -488,8 +488,9 @@ fn collected_launches_are_shown_as_launches() {
     contains(
         &told,
         &[
-            "**A launch, collected per grid: one grid runs all grids of `expand` that a grid launches here.**",
-            " rewrites fit: ",
+            "**launch of `expand`** in `bfs_level`, collected per grid",
+            " rewrites fit**: ",
+            "one grid runs all grids of `expand` that a grid launches here",
             "Go back to plain launches (`revert`)",
         ],
     );
@@ -512,7 +513,7 @@ fn hints_follow_settings_and_range() {
     let of = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
         pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
     };
-    let config = [("⟨varies⟩", "count + 31) / 32"), ("⟨grid⟩", "n")];
+    let config = [("grid: varies", "count + 31) / 32"), ("block: grid-uniform", "n")];
     assert_eq!(hints(&mut client, &path), of(&config));
     let all = client.inlay_hints(&path);
     contains(
@@ -525,11 +526,11 @@ fn hints_follow_settings_and_range() {
     client.notify("workspace/didChangeWatchedFiles", changed);
     client.wait_server_request("workspace/inlayHint/refresh", |_| true);
     let arguments = [
-        ("⟨varies⟩", "out"),
-        ("⟨block⟩", "out + blockIdx.x"),
-        ("⟨varies⟩", "count"),
-        ("⟨grid⟩", "out"),
-        ("⟨grid⟩", "n"),
+        ("varies", "out"),
+        ("block-uniform", "out + blockIdx.x"),
+        ("varies", "count"),
+        ("grid-uniform", "out"),
+        ("grid-uniform", "n"),
     ];
     eventually(|| {
         let found = hints(&mut client, &path);

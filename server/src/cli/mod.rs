@@ -76,6 +76,8 @@ enum Command {
     Graph(graph::GraphArgs),
     /// Rewrite a device-side launch
     Rewrite(rewrite::RewriteArgs),
+    /// Take back what a rewrite made
+    Revert(rewrite::RevertArgs),
     /// Build and run a program as it is and rewritten, on a GPU: do they compute the same, and how fast are they?
     Measure(measure::MeasureArgs),
     /// Find the threshold, the coarsening factor and the granularity that are fastest on a GPU
@@ -97,7 +99,7 @@ enum Command {
 }
 
 /// Where `#include` looks, and where the text on standard input belongs.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Includes {
     /// The file that the text on standard input (-) is of: what it includes and its settings are looked for from there, and it is told of
     /// by this name. The file itself isn't read, and need not exist
@@ -162,6 +164,7 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(args, &mut out),
         Command::Graph(args) => graph::run(args, &mut out),
         Command::Rewrite(args) => rewrite::run(args, &mut out),
+        Command::Revert(args) => rewrite::revert(args.clone(), &mut out),
         Command::Measure(args) => measure::run(args, &mut out),
         Command::Tune(args) => tune::run(args, &mut out),
         #[cfg(unix)]

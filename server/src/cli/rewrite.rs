@@ -50,7 +50,34 @@ pub struct RewriteArgs {
     includes: Includes,
 }
 
-#[derive(Debug, Args)]
+/// Arguments of `revert`.
+#[derive(Clone, Debug, Args)]
+pub struct RevertArgs {
+    /// File with what a rewrite made, or - for standard input
+    file: PathBuf,
+    /// Place of what a rewrite made: the line of the collected launch, say
+    #[arg(long, value_name = "LINE[:COL]")]
+    at: At,
+    #[command(flatten)]
+    destination: Destination,
+    #[command(flatten)]
+    includes: Includes,
+}
+
+/// Runs `revert`: the rewrite of this name.
+pub fn revert(args: RevertArgs, out: &mut dyn Write) -> CliResult {
+    let args = RewriteArgs {
+        file: args.file,
+        at: args.at,
+        apply: vec!["revert".to_owned()],
+        set: Vec::new(),
+        destination: args.destination,
+        includes: args.includes,
+    };
+    run(&args, out)
+}
+
+#[derive(Clone, Debug, Args)]
 #[group(multiple = false)]
 struct Destination {
     /// Print the change as a unified diff (default); on a terminal, long new files such as gridfuse.cuh are only named

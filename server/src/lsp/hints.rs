@@ -11,7 +11,7 @@ use tower_lsp_server::ls_types::{
 };
 
 use super::convert::path_of;
-use super::hover::operand;
+use super::hover::operand::{self, Role};
 use super::state::Snapshot;
 use crate::collected::collectors;
 use crate::hints::Hints;
@@ -35,7 +35,7 @@ pub fn inlay_hints(snapshot: &Snapshot, params: &InlayHintParams) -> Vec<InlayHi
         }
         for (role, operand) in operand::of(&site) {
             let wanted = match role {
-                operand::Role::Argument => shown.arguments,
+                Role::Argument => shown.arguments,
                 _ => shown.config,
             };
             let place = site.at(&snapshot.db, operand.span);
@@ -64,10 +64,18 @@ fn of_collected(snapshot: &Snapshot, file: SourceFile, range: TextRange, shown: 
                 shown.arguments.then_some(&launch.arguments),
             );
             let levels = uniformity(db, *function);
-            for expr in config.into_iter().chain(arguments).flatten() {
+            let config = config
+                .into_iter()
+                .flatten()
+                .zip([Role::Grid, Role::Block, Role::Shared]);
+            let arguments = arguments
+                .into_iter()
+                .flatten()
+                .map(|argument| (argument, Role::Argument));
+            for (expr, role) in config.chain(arguments) {
                 let level = levels.exprs.get(expr).map_or(Level::Varying, |found| found.level);
                 let place = place_in(db, *function, body(db, *function).expr(*expr).span);
-                if let Some(label) = label(level).filter(|_| overlap(place.range, range)) {
+                if let Some(label) = label(&role, level).filter(|_| overlap(place.range, range)) {
                     hints.push(plain(snapshot.range(place).end, label));
                 }
             }
@@ -76,32 +84,39 @@ fn of_collected(snapshot: &Snapshot, file: SourceFile, range: TextRange, shown: 
     hints
 }
 
-/// What is shown behind a value; nothing behind a constant, as that is mostly a literal: one sees it.
-fn label(level: Level) -> Option<&'static str> {
-    match level {
-        Level::Constant => None,
-        Level::Grid => Some("⟨grid⟩"),
-        Level::Block => Some("⟨block⟩"),
-        Level::Warp => Some("⟨warp⟩"),
-        Level::Varying => Some("⟨varies⟩"),
-    }
+/// What is shown after a value; nothing after a constant, as that is mostly a literal: one sees it.
+fn label(role: &Role, level: Level) -> Option<String> {
+    let uniform = match level {
+        Level::Constant => return None,
+        Level::Grid => "grid-uniform",
+        Level::Block => "block-uniform",
+        Level::Warp => "warp-uniform",
+        Level::Varying => "varies",
+    };
+    Some(match role {
+        Role::Grid => format!("grid: {uniform}"),
+        Role::Block => format!("block: {uniform}"),
+        Role::Shared => format!("shared memory: {uniform}"),
+        Role::Stream => format!("stream: {uniform}"),
+        Role::Argument => uniform.to_owned(),
+    })
 }
 
-fn plain(position: Position, label: &str) -> InlayHint {
+fn plain(position: Position, label: String) -> InlayHint {
     InlayHint {
         position,
-        label: InlayHintLabel::String(label.to_string()),
+        label: InlayHintLabel::String(label),
         kind: None,
         text_edits: None,
         tooltip: None,
-        padding_left: Some(false),
+        padding_left: Some(true),
         padding_right: Some(false),
         data: None,
     }
 }
 
-fn hint(snapshot: &Snapshot, site: &LaunchSite<'_>, role: &operand::Role, operand: &Operand) -> Option<InlayHint> {
-    let label = label(operand.uniformity.level)?;
+fn hint(snapshot: &Snapshot, site: &LaunchSite<'_>, role: &Role, operand: &Operand) -> Option<InlayHint> {
+    let label = label(role, operand.uniformity.level)?;
     let position = snapshot.range(site.at(&snapshot.db, operand.span)).end;
     Some(InlayHint {
         tooltip: Some(InlayHintTooltip::MarkupContent(MarkupContent {

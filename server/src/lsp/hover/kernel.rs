@@ -2,14 +2,16 @@
 
 use gridfuse_analysis::base::span::TextRange;
 use gridfuse_analysis::facts::launch::{launch_counts, who_launches};
-use gridfuse_analysis::hir::items::FunctionItem;
+use gridfuse_analysis::hir::items::{FunctionItem, items};
 
 use super::super::markdown::{code, describe, fenced, link, table};
 use super::super::measured;
 use super::super::state::Snapshot;
 use super::generated;
+use crate::collected::{CollectedCall, collectors, kernel_of};
 use crate::describe::{Describe, launchers, recursion};
-use crate::launches::{LaunchSite, by_function, of_kernel};
+use crate::glance::glance;
+use crate::launches::{LaunchSite, by_function, of_kernel, place_in};
 
 /// At most this many launches of a kernel are listed.
 const MAX_LISTED: usize = 20;
@@ -45,7 +47,9 @@ fn text(snapshot: &Snapshot, kernel: FunctionItem<'_>, head: &str) -> String {
         out.push_str(&launches_of(describe, &outgoing, home));
         out.push_str(&launched_from(describe, &incoming, home));
         out.push_str(&measured::markdown(snapshot, kernel));
-        if outgoing.is_empty() && incoming.is_empty() {
+        let collected = collected_in(describe, kernel, home);
+        out.push_str(&collected);
+        if outgoing.is_empty() && incoming.is_empty() && collected.is_empty() && !uses_runtime(snapshot, kernel) {
             out.push_str("\nNo launch of it, and none by it, is known.\n");
         }
         out
@@ -73,18 +77,13 @@ fn launches_of(describe: &Describe<'_>, sites: &[LaunchSite<'_>], home: &str) ->
             if launch.recursive {
                 recursive = Some(recursion(&launch.count));
             }
-            let usable: Vec<&str> = launch
-                .rewrites
-                .iter()
-                .filter(|rewrite| rewrite.verdict != "ineligible")
-                .map(|rewrite| rewrite.rewrite)
-                .collect();
+            let rewrites = glance(&launch).sentence();
             vec![
                 code(launch.child.name.as_deref().unwrap_or("(computed)")),
                 link(&launch.place, home),
                 launchers(launch.who).to_string(),
                 code(&launch.count.per_grid),
-                usable.join(", "),
+                rewrites,
             ]
         })
         .collect();
@@ -94,6 +93,38 @@ fn launches_of(describe: &Describe<'_>, sites: &[LaunchSite<'_>], home: &str) ->
         out.push_str(&format!("\nRecursion: {recursive}.\n"));
     }
     out
+}
+
+/// The launches of a kernel that a rewrite has collected, also those in a function that its body has moved to.
+fn collected_in(describe: &Describe<'_>, kernel: FunctionItem<'_>, home: &str) -> String {
+    let db = describe.db;
+    let functions = items(db, kernel.file(db)).functions.iter().copied();
+    let own = functions.filter(|function| kernel_of(db, *function) == kernel);
+    let rows: Vec<Vec<String>> = own
+        .flat_map(|function| {
+            collectors(db, function)
+                .into_iter()
+                .map(move |collector| (function, collector))
+        })
+        .flat_map(|(function, collector)| {
+            let row = |launch: &CollectedCall| {
+                let place = describe.place(place_in(db, function, launch.span));
+                vec![code(collector.child.name(db)), link(&place, home), collector.label()]
+            };
+            collector.launches.iter().map(row).collect::<Vec<_>>()
+        })
+        .take(MAX_LISTED)
+        .collect();
+    match rows.len() {
+        0 => String::new(),
+        rows_listed => section(&table(&["Launches", "", "how"], &rows), rows_listed),
+    }
+}
+
+/// In a file that rewrites have changed, launches of a kernel may be collected anywhere.
+fn uses_runtime(snapshot: &Snapshot, kernel: FunctionItem<'_>) -> bool {
+    let db = &snapshot.db;
+    kernel.file(db).text(db).contains("gridfuse::")
 }
 
 fn launched_from(describe: &Describe<'_>, sites: &[LaunchSite<'_>], home: &str) -> String {
