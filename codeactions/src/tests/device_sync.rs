@@ -309,7 +309,8 @@ __global__ void parent_after_child(int* __restrict__ out, int n) {
         "which another kernel could only go on with",
     );
     refuse(
-        r#"    if (threadIdx.x == 0) {
+        r#"    int t = threadIdx.x;
+    if (t == 0) {
         for (int k = 0; k < n; ++k) {
             child<<<1, 32>>>(out, n);
             WAIT
@@ -317,7 +318,7 @@ __global__ void parent_after_child(int* __restrict__ out, int n) {
         }
     }
     __syncthreads();
-    sums[threadIdx.x] += 1;"#,
+    sums[t] += 1;"#,
         block,
         "at a barrier",
     );

@@ -320,8 +320,11 @@ impl Tail<'_, '_> {
         // What the loop has done to it before the wait, it does again in the continuation.
         let unused_yet = looped.is_none() && !self.used_before(binding);
         if let Some(index) = body.params.iter().position(|p| *p == binding) {
-            let settled = only_assigned(db, self.wait.function, body, binding) && !self.assigned_before(binding);
-            if !settled || looped.is_some() {
+            let assigned = match looped {
+                Some(_) => !assignments(db, self.wait.function, body, binding).is_empty(),
+                None => self.assigned_before(binding),
+            };
+            if assigned || !only_assigned(db, self.wait.function, body, binding) {
                 self.may_pass(binding, used)?;
             }
             let decl = crate::edit::one_line::one_line(&self.kernel.params[index].decl);
