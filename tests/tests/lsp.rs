@@ -177,7 +177,10 @@ fn diagnostics_and_hover_of_the_corpus() {
         client.replace(&path, LAUNCH, "dist[0] = 1");
         // Without the launch, the loop of the host is what is left to say.
         let left = client.diagnostics(&path);
-        assert_eq!(left.iter().map(|found| &found["code"]).collect::<Vec<_>>(), ["host-iteration"]);
+        assert_eq!(
+            left.iter().map(|found| &found["code"]).collect::<Vec<_>>(),
+            ["host-iteration"]
+        );
         client.shutdown();
     }
 }

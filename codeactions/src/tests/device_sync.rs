@@ -466,6 +466,21 @@ __global__ void parent(int* out) { launch(out); $0cudaDeviceSynchronize(); out[0
     }
 }
 
+/// The address of shared memory may come from a function.
+#[test]
+fn shared_memory_of_a_function_stays_behind() {
+    let scratch = "__device__ int* scratch() { __shared__ int s[32]; return s; }\n";
+    for (before, behind) in [("", ""), ("    for (int k = 0; k < n; ++k) {\n", "\n    }")] {
+        let body = format!(
+            "    int* p = scratch();\n    p[0] = 5;\n{before}    child<<<1, 32>>>(out, n);\n    {WAIT}\n    out[0] += p[0];{behind}"
+        );
+        match fix(ID, &format!("{scratch}{}", program(&body, "1, 1")), &[]) {
+            Ok((new, _)) => panic!("not refused:\n{new}"),
+            Err(reasons) => assert!(reasons.iter().any(|r| r.contains("`p` may point at")), "{reasons:#?}"),
+        }
+    }
+}
+
 #[test]
 fn the_dependence_is_shown() {
     let body = format!(

@@ -441,7 +441,9 @@ impl Tail<'_, '_> {
             !b.ty.array.is_empty() && b.storage != Storage::Param
                 || matches!(b.storage, Storage::Shared | Storage::ExternShared)
         }) || body.exprs.iter().any(|e| matches!(e.kind, ExprKind::AddrOf(_)))
-            || escapes(db, self.wait.function).iter().any(|e| !e.through_parameter);
+            || escapes(db, self.wait.function).iter().any(|e| !e.through_parameter)
+            // A function may give the address of its own.
+            || !effects(db, self.wait.function).shared.is_empty();
         if hold_addresses(db, self.wait.function, body).contains(&binding) {
             return Err(self.at(
                 format!("`{name}` may hold the address of shared or local memory, which another kernel can't use"),
