@@ -160,8 +160,9 @@ pub fn count() -> Record {
 
 /// What a reader would want, of the programs of which that is written down.
 fn wanted(half: &str, launches: &[Launch]) -> BTreeMap<String, [u32; 2]> {
-    let text = fs::read_to_string(home().join(KINDS)).expect("the kinds can be read");
-    let kinds: BTreeMap<String, BTreeMap<String, Vec<String>>> = toml::from_str(&text).expect("the kinds are TOML");
+    // Without it the numbers fall, and the test fails.
+    let text = fs::read_to_string(home().join(KINDS)).unwrap_or_default();
+    let kinds: BTreeMap<String, BTreeMap<String, Vec<String>>> = toml::from_str(&text).unwrap_or_default();
     let mut found: BTreeMap<String, [u32; 2]> = BTreeMap::new();
     for (file, kinds) in kinds.get(half).into_iter().flatten() {
         let own: Vec<&Launch> = launches.iter().filter(|launch| launch.file == *file).collect();
