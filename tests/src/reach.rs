@@ -37,7 +37,34 @@ pub struct Offers {
     pub better: u32,
     /// For how many each rewrite is offered, with or without assumptions.
     pub rewrites: BTreeMap<String, u32>,
+    /// What a reader of the programs would want: how often it is offered, and how often it is wanted.
+    pub wanted: BTreeMap<String, [u32; 2]>,
 }
+
+/// The file that says what kind of launch the sites are.
+const KINDS: &str = "kinds.toml";
+
+/// What is wanted for a kind of launch: any of these rewrites.
+const WANTED: [(&str, &str, &[&str]); 3] = [
+    (
+        "many",
+        "many threads launch: `aggregate-block` or better",
+        &["aggregate-block", "aggregate-grid-stream", "reuse-threads"],
+    ),
+    (
+        "many",
+        "many threads launch: `threshold` or `serialize`",
+        &["threshold", "serialize"],
+    ),
+    (
+        "cycle",
+        "tail launches that come back: `persistent-loop`",
+        &["persistent-loop"],
+    ),
+];
+
+/// What is wanted for waits.
+const WAITS: &str = "waits for child grids: `replace-device-sync`";
 
 /// The numbers of both halves.
 pub type Record = BTreeMap<String, Offers>;
@@ -122,8 +149,57 @@ fn launches_of(root: &Path, file: &str) -> Vec<Launch> {
 pub fn count() -> Record {
     HALVES
         .iter()
-        .map(|half| ((*half).to_owned(), offers(&launches(half))))
+        .map(|half| {
+            let launches = launches(half);
+            let mut offers = offers(&launches);
+            offers.wanted = wanted(half, &launches);
+            ((*half).to_owned(), offers)
+        })
         .collect()
+}
+
+/// What a reader would want, of the programs of which that is written down.
+fn wanted(half: &str, launches: &[Launch]) -> BTreeMap<String, [u32; 2]> {
+    // Without it the numbers fall, and the test fails.
+    let text = fs::read_to_string(home().join(KINDS)).unwrap_or_default();
+    let kinds: BTreeMap<String, BTreeMap<String, Vec<String>>> = toml::from_str(&text).unwrap_or_default();
+    let mut found: BTreeMap<String, [u32; 2]> = BTreeMap::new();
+    for (file, kinds) in kinds.get(half).into_iter().flatten() {
+        let own: Vec<&Launch> = launches.iter().filter(|launch| launch.file == *file).collect();
+        assert_eq!(own.len(), kinds.len(), "{file} has other launches than {KINDS} says");
+        for (launch, kind) in own.into_iter().zip(kinds) {
+            let offered = launch.offered();
+            for (_, what, any) in WANTED.iter().filter(|(of, ..)| of == kind) {
+                let [count, all] = found.entry((*what).to_owned()).or_default();
+                *all += 1;
+                *count += u32::from(any.iter().any(|id| offered.iter().any(|o| o == id)));
+            }
+        }
+    }
+    found.insert(WAITS.to_owned(), replaced_waits(half));
+    found
+}
+
+/// How many waits of kernels are replaced, each by itself, of how many there are in `waits`: those that stand above `main`.
+fn replaced_waits(half: &str) -> [u32; 2] {
+    let root = home().join("waits").join(half);
+    let mut waits = Vec::new();
+    for (name, text) in files_of(&root) {
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let kernels = text.lines().take_while(|line| !line.starts_with("int main"));
+        let waiting = kernels
+            .enumerate()
+            .filter(|(_, line)| line.contains("cudaDeviceSynchronize"));
+        waits.extend(waiting.map(|(number, _)| (name.clone(), (number + 1).to_string())));
+    }
+    let replaced = in_parallel(&waits, |(name, line)| {
+        let run = gridfuse(
+            &root,
+            &["rewrite", name, "--at", line, "--apply", "replace-device-sync"],
+        );
+        run.code == Some(0)
+    });
+    [replaced.iter().filter(|is| **is).count() as u32, waits.len() as u32]
 }
 
 fn offers(launches: &[Launch]) -> Offers {
@@ -166,6 +242,9 @@ pub fn fallen(before: &Record, now: &Record) -> Vec<String> {
         compare("something better than fire-and-forget", before.better, now.better);
         for (id, count) in &before.rewrites {
             compare(id, *count, now.rewrites.get(id).copied().unwrap_or(0));
+        }
+        for (what, [count, _]) in &before.wanted {
+            compare(what, *count, now.wanted.get(what).map_or(0, |[count, _]| *count));
         }
     }
     found
@@ -218,6 +297,25 @@ with or without assumptions. The programs are in `tests/reach`; `cargo test -p g
         row(&link, &|offers| {
             of(offers.rewrites.get(id).copied().unwrap_or(0), offers)
         });
+    }
+    let _ = writeln!(
+        page,
+        r#"
+What a person would do about a launch or a wait was written down before gridfuse was asked, for the programs that `tests/reach/{KINDS}`
+names and for the waits in `tests/reach/waits`:
+
+| wanted | {} |
+|---|{}"#,
+        HALVES.join(" | "),
+        "---|".repeat(HALVES.len()),
+    );
+    let whats: BTreeSet<&String> = record.values().flat_map(|offers| offers.wanted.keys()).collect();
+    for what in whats {
+        let cells = HALVES.iter().map(|half| {
+            let wanted = record.get(*half).and_then(|offers| offers.wanted.get(what));
+            wanted.map_or(String::new(), |[count, all]| format!("{count} of {all}"))
+        });
+        let _ = writeln!(page, "| {what} | {} |", cells.collect::<Vec<_>>().join(" | "));
     }
     Ok(page)
 }

@@ -149,7 +149,8 @@ fn check_fixes_what_is_proven() {
         ("driver.cu", 0),
         ("scan.cu", 0),
         ("time_steps.cu", 1),
-        ("until_done.cu", 1),
+        ("until_done.cu", 0),
+        ("loop_of_all_threads.cu", 1),
     ] {
         let program = program(name);
         let run = gridfuse(program.path(), &["check", name, "--fix"]);
@@ -162,7 +163,8 @@ fn check_fixes_what_is_proven() {
 fn explain_tells_of_the_wait() {
     for (name, line, verdict) in [
         ("driver.cu", "scale<<<", "eligible"),
-        ("until_done.cu", "relax<<<", "ineligible"),
+        ("until_done.cu", "relax<<<", "eligible"),
+        ("loop_of_all_threads.cu", "add<<<", "ineligible"),
     ] {
         let program = program(name);
         let number = program

@@ -38,6 +38,7 @@ fn a_fall_is_seen() {
         sites,
         better,
         rewrites: [("aggregate-block".to_owned(), block)].into(),
+        ..Offers::default()
     };
     let record = |offers| Record::from([("seen".to_owned(), offers)]);
     let before = record(offers(30, 20, 10));

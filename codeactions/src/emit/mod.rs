@@ -7,6 +7,7 @@ pub mod launch_bounds;
 pub mod launchpad;
 pub mod look_first;
 pub mod outline;
+pub mod removed_streams;
 pub mod replaced_launch;
 pub mod split;
 pub mod target;

@@ -622,12 +622,15 @@ fn plain_base(db: &dyn Db, file: SourceFile, base: &str, depth: u32) -> Result<(
                     })?;
                 }
             }
-            let known = one.fields.iter().all(|(_, name)| !name.contains('('));
+            let known = one
+                .fields
+                .iter()
+                .all(|(ty, name)| !name.contains('(') || declares_function(ty, name, key));
             known.then_some(()).ok_or_else(unknown)
         }
         [one] => {
             for (ty, name) in &one.fields {
-                if !name.contains('*') {
+                if !name.contains('*') && !declares_function(ty, name, key) {
                     plain_base(db, file, ty, depth + 1)
                         .map_err(|_| format!("has the type `{short}`, whose field `{name}` isn't known to be plain"))?;
                 }
@@ -636,6 +639,12 @@ fn plain_base(db: &dyn Db, file: SourceFile, base: &str, depth: u32) -> Result<(
         }
         _ => Err(unknown()),
     }
+}
+
+/// Whether `ty declarator;` in a class declares a member function for sure: nothing that is stored is `void`, or of the class itself.
+fn declares_function(ty: &str, declarator: &str, class: &str) -> bool {
+    let words: Vec<&str> = lex::identifiers(ty).filter(|word| *word != "const").collect();
+    declarator.contains('(') && matches!(words.as_slice(), [one] if *one == "void" || *one == class)
 }
 
 /// `const int* a` for a parameter that is declared as `const int a[]`: that's what it is.

@@ -374,8 +374,10 @@ fn jumps(body: &Body) -> bool {
 
 /// How a stream that the launching function has created is used.
 pub struct CreatedStream {
-    /// The declaration, when it declares nothing else.
+    /// The declaration, when all that it declares are variables without a value, as in `cudaStream_t s, t;`.
     pub declaration: Option<StmtId>,
+    /// The variable.
+    pub variable: BindingId,
     /// `cudaStreamCreateWithFlags(&s, …);`
     pub create: Vec<StmtId>,
     /// `cudaStreamDestroy(s);`
@@ -391,6 +393,7 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
     let body = &site.body;
     let mut found = CreatedStream {
         declaration: None,
+        variable: binding,
         create: Vec::new(),
         destroy: Vec::new(),
         other: None,
@@ -447,9 +450,8 @@ pub fn created_stream(site: &Site<'_>, binding: BindingId) -> CreatedStream {
     }
     for (index, stmt) in body.stmts.iter().enumerate() {
         if let StmtKind::Decl(decls) = &stmt.kind
-            && let [only] = decls.as_slice()
-            && only.binding == binding
-            && only.init.is_none()
+            && decls.iter().any(|decl| decl.binding == binding)
+            && decls.iter().all(|decl| decl.init.is_none())
         {
             found.declaration = Some(StmtId(index as u32));
         }

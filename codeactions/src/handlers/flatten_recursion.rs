@@ -13,16 +13,15 @@ use crate::api::rewrite::{Family, Launches, Layer, Measured, Rewrite, RewriteCtx
 use crate::api::source_edit::SourceEdit;
 use crate::draft::Draft;
 use crate::edit::builder::EditBuilder;
+use crate::emit::removed_streams;
 use crate::emit::replaced_launch::replace_launch_by;
 use crate::emit::split::Split;
 use crate::emit::target;
-use crate::emit::was;
 use crate::facts::barriers;
 use crate::facts::child::Child;
 use crate::facts::graphs;
 use crate::facts::launch_errors;
 use crate::facts::movable::KEPT_BLOCK;
-use crate::facts::order::CreatedStream;
 use crate::facts::read_only;
 use crate::facts::site::Site;
 use crate::runtime::is_header;
@@ -197,7 +196,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         target::refuse_place(site, refusals);
         target::refuse_undecided(site, refusals);
         target::refuse_operands_but_defaults(site, true, refusals);
-        streams.extend(understand_stream(site, refusals, edit));
+        streams.extend(understand_stream(site, refusals, edit).map(|stream| (site, stream)));
         refuse_other_instance(site, &child, refusals);
     }
     refuse_kernel(asked, &child, &sites, refusals, edit);
@@ -225,9 +224,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
         let fields: Vec<String> = split.varying().map(|part| part.initialiser.clone()).collect();
         replace_launch_by(site, &fields, None, &plan.launches, edit);
     }
-    if let Some(site) = sites.first() {
-        remove(site, &streams, edit);
-    }
+    removed_streams::remove(streams.iter().map(|(site, stream)| (*site, stream)), edit);
     for (host, split) in &entries {
         header.include_in(db, edit, host.file);
         plan.replace_entry("launch_recursion", host, split, edit);
@@ -321,13 +318,4 @@ fn excludes(site: &Site<'_>, other: ExprId) -> bool {
         let (then, otherwise) = (body.stmt(*then).span, body.stmt(*otherwise).span);
         then.contains(own) && otherwise.contains(other) || then.contains(other) && otherwise.contains(own)
     })
-}
-
-/// Takes away the streams that were there for one launch each.
-fn remove<'db>(site: &Site<'db>, streams: &[CreatedStream], edit: &mut EditBuilder<'db>) {
-    for stream in streams {
-        for stmt in stream.declaration.iter().chain(&stream.create).chain(&stream.destroy) {
-            was::delete(site, *stmt, edit);
-        }
-    }
 }

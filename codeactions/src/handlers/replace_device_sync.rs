@@ -52,8 +52,9 @@ Where the value of the wait is used, errors of launches are asked for in its pla
 ## Needs
 - The wait stands in a kernel. No spinning on memory, no launches in functions that it calls.
 - For the wait to go: no memory fence, by which other grids could be told that the children are done.
-- For a kernel of its own: the wait is a statement outside of loops, and every thread that comes to what follows comes from the
-  same place. Shared memory that is filled before is not read after it; what differs between threads can be computed again.
+- For a kernel of its own: the wait is a statement, and every thread that comes to what follows comes from the
+  same place. In a loop that one thread of the grid runs, the kernel goes on with the loop, and launches itself into its tail at the
+  next wait; the loop waits in one place. Shared memory that is filled before is not read after it; what differs between threads can be computed again.
 
 Without the wait, launches that follow pile up where it held them back; and where device code launches the parent, each of its
 grids has one more grid pending. Unless it is clear that they are fewer than `cudaLimitDevRuntimePendingLaunchCount` (2048, if it
@@ -125,7 +126,7 @@ fn apply(ctx: &RewriteCtx<'_, '_>) -> Result<SourceEdit, Ineligible> {
     };
     // Who waits for another thread may wait for what that one does behind the wait.
     match summary(db, wait.function).may_wait {
-        Some(span) if edit.is_ok() => Err(refuse(
+        Some(span) if edit.is_ok() && !continuation::waits_for_children(&wait, span) => Err(refuse(
             format!("`{}` may wait in a loop for another thread", wait.kernel()),
             Some(wait.place(span)),
         )),

@@ -146,6 +146,35 @@ fn shared_memory_and_streams() {
     // was: cudaStreamDestroy(s);
 }
 "#]);
+    // Declared together: what the other one is for stays.
+    let two = r#"cudaStream_t s, t;
+    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+    child<<<1, 32, 0, s>>>(out, begin, count);
+    cudaStreamDestroy(s);
+    cudaStreamCreateWithFlags(&t, cudaStreamNonBlocking);"#;
+    let result = rewrite(
+        ID,
+        &with_child(
+            child,
+            &format!("{two}\n    child<<<1, 32, 0, t>>>(out, begin + 1, count);"),
+        ),
+    );
+    result.has(&[
+        "// was: cudaStream_t s, t;",
+        "childs.launch(1, 32, {begin + 1, count});",
+    ]);
+    assert!(!result.text().contains("    cudaStream_t s, t;"), "{}", result.text());
+    let result = rewrite(ID, &with_child(child, two));
+    result.has(&["    cudaStream_t s, t;\n    // was: cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);"]);
+    // An `#if` that the launch stands under, too.
+    let result = rewrite(
+        ID,
+        &with_child(
+            child,
+            &format!("#ifdef STREAMS\n    {own}\n#else\n    child<<<1, 32>>>(out, begin, count);\n#endif"),
+        ),
+    );
+    result.has(&["#ifdef STREAMS\n    // was: cudaStream_t s;\n"]);
     let parent = with_child(
         child,
         r#"__shared__ float tile[32][32];
@@ -479,6 +508,23 @@ fn refusals_because_of_the_launch() {
     );
     refuse(
         &format!("{stream}if (v) cudaStreamDestroy(s);"),
+        "can't be removed cleanly",
+    );
+    // Compiled without the launch, or the launch without them.
+    for (before, behind) in [
+        (
+            "#ifdef A\n    cudaStreamCreate(&s);\n#else\n    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);\n#endif",
+            "",
+        ),
+        ("cudaStreamCreate(&s);", "#ifdef A\n    cudaStreamDestroy(s);\n#endif"),
+    ] {
+        refuse(
+            &format!("cudaStream_t s;\n    {before}\n    child<<<1, 32, 0, s>>>(out, begin, count);\n    {behind}\n"),
+            "can't be removed cleanly",
+        );
+    }
+    refuse(
+        "cudaStream_t s = begin ? 0 : cudaStreamFireAndForget, t;\n    cudaStreamCreate(&s);\n    child<<<1, 32, 0, s>>>(out, begin, count);",
         "can't be removed cleanly",
     );
     refuse(

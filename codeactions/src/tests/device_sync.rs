@@ -251,10 +251,11 @@ fn what_can_not_be_computed_again() {
     );
 }
 
+/// A loop of one thread that waits goes on in a kernel that launches itself.
 #[test]
-fn waits_that_stay() {
-    let one = "1, 1";
-    refused(
+fn a_loop_goes_on_in_another_kernel() {
+    let (one, block) = ("1, 1", "1, 64");
+    becomes(
         &format!(
             r#"    do {{
         child<<<1, 32>>>(out, n);
@@ -262,8 +263,147 @@ fn waits_that_stay() {
     }} while (out[0] < n);"#
         ),
         one,
+        &[
+            r#"// What parent does behind its wait: the rest of the loop, up to the next wait.
+__global__ void parent_after_child(int* __restrict__ out, int n) {
+    for (bool resumed = true; resumed || (out[0] < n);) {
+        if (!resumed) {
+            child<<<1, 32>>>(out, n);
+            parent_after_child<<<1, 1, 0, cudaStreamTailLaunch>>>(out, n);
+            return;
+        }
+        resumed = false;
+    }
+}
+"#,
+        ],
+    );
+    // What is declared by the loop goes along, what is done between waits is done anew.
+    becomes(
+        &format!(
+            r#"    if (threadIdx.x == 0 && blockIdx.x == 0) {{
+        float sum = 0;
+        for (int k = 0; k < n; ++k) {{
+            if (k == 3) continue;
+            int at = k * 2;
+            child<<<1, 32>>>(out + at, n);
+            {WAIT}
+            sum += out[at];
+        }}
+        sums[0] = sum;
+    }}"#
+        ),
+        block,
+        &[
+            "resumed || (k < n); ++k) {",
+            "            int at = k * 2;",
+            "        sum += out[at];",
+            "    sums[0] = sum;",
+        ],
+    );
+    let refuse = |body: &str, grid: &str, reason: &str| refused(&body.replace("WAIT", WAIT), grid, reason);
+    // Other threads have something to do with the loop.
+    refuse(
+        "    for (int k = 0; k < n; ++k) {\n child<<<1, 32>>>(out, n);\n WAIT\n sums[k] = out[k];\n }",
+        block,
+        "which another kernel could only go on with",
+    );
+    refuse(
+        r#"    int t = threadIdx.x;
+    if (t == 0) {
+        for (int k = 0; k < n; ++k) {
+            child<<<1, 32>>>(out, n);
+            WAIT
+            sums[k] = out[k];
+        }
+    }
+    __syncthreads();
+    sums[t] += 1;"#,
+        block,
+        "at a barrier",
+    );
+    refuse(
+        "    if (threadIdx.x == 5)\n for (int k = 0; k < n; ++k) {\n child<<<1, 32>>>(out, n);\n WAIT\n sums[threadIdx.x] = out[k];\n }",
+        block,
+        "which another kernel could only go on with",
+    );
+    // What goes into the tail would come before the rest of the loop.
+    refuse(
+        r#"    for (int k = 0; k < n; ++k) {
+        other<<<1, 32, 0, cudaStreamTailLaunch>>>(out, sums, n);
+        child<<<1, 32>>>(out, n);
+        WAIT
+        sums[k] = out[k];
+    }"#,
+        one,
+        "goes into the tail of the grid",
+    );
+    // What can't go along.
+    for (before, inside, behind, reason) in [
+        (
+            "__shared__ int last;",
+            "last = k;",
+            "sums[0] = out[0] + last;",
+            "doesn't live as long as that",
+        ),
+        (
+            "int last[2] = {0, 0};",
+            "last[k % 2] = k;",
+            "sums[0] = out[0] + last[0];",
+            "`last` can't be handed",
+        ),
+        (
+            "int last; int* p = &last;",
+            "*p = k;",
+            "sums[0] = out[0] + *p;",
+            "may point at shared or local memory",
+        ),
+        ("", "static int last; last += k;", "sums[0] = out[0] + last;", "`last`"),
+        (
+            "",
+            "constexpr int last = 3;",
+            "sums[0] = out[0] + last;",
+            "declare it in front of the loop",
+        ),
+        ("", "int& last = sums[k];", "last = out[0];", "`last` can't be handed"),
+        (
+            "cudaStream_t s; cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);",
+            "child<<<1, 32, 0, s>>>(out, n);",
+            "sums[0] = out[0];",
+            "`s` can't be handed",
+        ),
+        (
+            "",
+            "cudaDeviceSynchronize();",
+            "sums[0] = out[0];",
+            "the loop waits here, too",
+        ),
+        (
+            "",
+            "",
+            "if (cudaGetLastError() == cudaSuccess) sums[0] = out[0];",
+            "errors of launches",
+        ),
+    ] {
+        refuse(
+            &format!(
+                "    {before}\n    for (int k = 0; k < n; ++k) {{\n        {inside}\n        child<<<1, 32>>>(out, n);\n        WAIT\n        \
+                 {behind}\n    }}"
+            ),
+            one,
+            reason,
+        );
+    }
+    refuse(
+        "    for (int j = 0; j < 2; ++j)\n    for (int k = 0; k < n; ++k) {\n child<<<1, 32>>>(out, n);\n WAIT\n sums[k] = out[k];\n }",
+        one,
         "stands in a loop",
     );
+}
+
+#[test]
+fn waits_that_stay() {
+    let one = "1, 1";
     refused(
         &format!(
             r#"    if (n > 3) goto end;
@@ -305,7 +445,7 @@ end:
         sums[0] = k;
     }}"#
         ),
-        one,
+        "1, 64",
         "memory fence",
     );
     let device = r#"__global__ void child(int* out) { out[0] = 1; }
@@ -326,6 +466,21 @@ __global__ void parent(int* out) { launch(out); $0cudaDeviceSynchronize(); out[0
     }
 }
 
+/// The address of shared memory may come from a function.
+#[test]
+fn shared_memory_of_a_function_stays_behind() {
+    let scratch = "__device__ int* scratch() { __shared__ int s[32]; return s; }\n";
+    for (before, behind) in [("", ""), ("    for (int k = 0; k < n; ++k) {\n", "\n    }")] {
+        let body = format!(
+            "    int* p = scratch();\n    p[0] = 5;\n{before}    child<<<1, 32>>>(out, n);\n    {WAIT}\n    out[0] += p[0];{behind}"
+        );
+        match fix(ID, &format!("{scratch}{}", program(&body, "1, 1")), &[]) {
+            Ok((new, _)) => panic!("not refused:\n{new}"),
+            Err(reasons) => assert!(reasons.iter().any(|r| r.contains("`p` may point at")), "{reasons:#?}"),
+        }
+    }
+}
+
 #[test]
 fn the_dependence_is_shown() {
     let body = format!(
@@ -335,7 +490,7 @@ fn the_dependence_is_shown() {
         sums[k] = out[0];
     }}"#
     );
-    match fix(ID, &program(&body, "1, 1"), &[]) {
+    match fix(ID, &program(&body, "1, 64"), &[]) {
         Ok((new, _)) => panic!("not refused:\n{new}"),
         Err(reasons) => {
             assert!(

@@ -580,6 +580,31 @@ fn refusals_because_of_parameters() {
         "struct S { int x; S(int); S(const S&); };\ntemplate <class T> struct Pair { T first, second; };\n",
         "which holds `S`, whose copying may run code",
     );
+    // What a class declares besides its fields says nothing about copying; what code may run says the class.
+    let declares = |members: &str| format!("struct Own {{ int x; }};\nstruct S {{ int x; Own own; {members} }};\n");
+    for members in [
+        "__device__ void step(int by);",
+        "__device__ S next(int by) const; void show() const;",
+        "static void all(int); void (*hook)(int);",
+    ] {
+        let text = format!(
+            "{}__global__ void child(int* out, S begin, int count) {{ out[begin.x] = count; }}\n",
+            declares(members)
+        );
+        rewrite(ID, &with_child(&text, "S s;\n    child<<<1, 32>>>(out, s, count);"));
+    }
+    for members in [
+        "virtual void step(int by);",
+        "void step(int); S(const S&);",
+        "void operator=(const S&);",
+    ] {
+        refuse("S begin, int count", &declares(members), "whose copying may run code");
+    }
+    refuse(
+        "S begin, int count",
+        "struct Own { int x; Own(int); Own(const Own&); };\nstruct S { Own own; void step(int); };\n",
+        "whose field `own` isn't known to be plain",
+    );
     refuse("int (*begin)(int), int count", "", "not understood");
     refuse(
         "const __grid_constant__ int begin, int count",

@@ -96,7 +96,11 @@ pub fn understand_stream(
         );
         return None;
     }
-    let removable = |s: &StmtId| matches!(site.around(*s), Some(StmtKind::Block(_)));
+    let removable = |s: &StmtId| match site.around(*s) {
+        Some(StmtKind::Block(_)) => true,
+        Some(StmtKind::Preprocessor { branches }) => branches.iter().any(|b| b.contains(s) && compiled_with(site, b)),
+        _ => false,
+    };
     let mut all = stream.declaration.iter().chain(&stream.create).chain(&stream.destroy);
     let clean = stream.create.len() == 1 && all.all(removable);
     if stream.declaration.is_none() || !clean {
@@ -106,6 +110,18 @@ pub fn understand_stream(
     }
     order::shared_stream(site, &stream, &name, refusals, edit);
     Some(stream)
+}
+
+/// Whether the launch stands in this branch of an `#if`, so that what else stands there is compiled with it or not at all.
+fn compiled_with(site: &Site<'_>, branch: &[StmtId]) -> bool {
+    let mut stmt = site.facts.statement;
+    while let Some(inner) = stmt {
+        if branch.contains(&inner) {
+            return true;
+        }
+        stmt = site.places.parent(inner);
+    }
+    false
 }
 
 /// Blocks of different shapes fit into one launch only when they are one-dimensional.

@@ -36,9 +36,9 @@ use crate::draft::Draft;
 use crate::edit::include::Header;
 use crate::emit::arena;
 use crate::emit::outline::Worker;
+use crate::emit::removed_streams;
 use crate::emit::replaced_launch::replace_launch;
 use crate::emit::target;
-use crate::emit::was;
 use crate::facts::cluster;
 
 /// The edit that collects the launches of the draft's kernel: all of them, and those of everything that has to do so, too.
@@ -164,10 +164,9 @@ fn replace_launches<'db>(plan: &Plan<'_, 'db>, draft: &mut Draft<'db>) {
             block.name_in_variables(|index| &cluster.sites[index], child, edit);
         }
     }
-    for (site, stream) in cluster.sites.iter().zip(&plan.collection.streams) {
-        let Some(stream) = stream else { continue };
-        for stmt in stream.declaration.iter().chain(&stream.create).chain(&stream.destroy) {
-            was::delete(site, *stmt, edit);
-        }
-    }
+    let streams = cluster.sites.iter().zip(&plan.collection.streams);
+    removed_streams::remove(
+        streams.filter_map(|(site, stream)| Some((site, stream.as_ref()?))),
+        edit,
+    );
 }

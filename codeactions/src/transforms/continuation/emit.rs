@@ -21,12 +21,12 @@ use crate::transforms::continuation::wait::behind_comments;
 use crate::transforms::continuation::wait::delete;
 
 impl Tail<'_, '_> {
-    fn source(&self, span: Span) -> &str {
+    pub(super) fn source(&self, span: Span) -> &str {
         self.kernel.source(span)
     }
 
     /// The range of what moves out of a block, in the file: from behind the line before it to its last statement or comment.
-    fn range_of(&self, level: &Around) -> Option<TextRange> {
+    pub(super) fn range_of(&self, level: &Around) -> Option<TextRange> {
         let Around::Block { stmt, stmts, first, .. } = level else {
             return None;
         };
@@ -50,7 +50,7 @@ impl Tail<'_, '_> {
     }
 
     /// Code of the kernel as it stands in the continuation, `depth` levels deep.
-    fn verbatim(&self, range: TextRange, depth: usize) -> String {
+    pub(super) fn verbatim(&self, range: TextRange, depth: usize) -> String {
         let text: &str = &self.kernel.text;
         let indent = style::indent_at(text, range.start as usize);
         let tabs = "\t".repeat(depth);
@@ -76,7 +76,7 @@ impl Tail<'_, '_> {
     }
 
     /// The declaration of the variables that are declared again, of those that a statement declares.
-    fn declared_again(&self, stmt: StmtId) -> Vec<String> {
+    pub(super) fn declared_again(&self, stmt: StmtId) -> Vec<String> {
         let body = self.body();
         let StmtKind::Decl(decls) = &body.stmt(stmt).kind else {
             return Vec::new();
@@ -108,7 +108,7 @@ impl Tail<'_, '_> {
     }
 
     /// Whether something is declared in the continuation for what stands in this block.
-    fn declares(&self, level: &Around) -> bool {
+    pub(super) fn declares(&self, level: &Around) -> bool {
         let Around::Block { stmts, index, .. } = level else {
             return false;
         };
@@ -187,7 +187,7 @@ impl Tail<'_, '_> {
     }
 
     /// Each parent grid that device code launches has one more grid pending, its tail, until all its children are done.
-    fn pile_up(&self) -> Option<Reason> {
+    pub(super) fn pile_up(&self) -> Option<Reason> {
         let (db, function) = (self.wait.db, self.wait.function);
         let limit = pending_launch_limit(db, self.wait.file);
         let many = launch_sites_of(db, function).into_iter().any(|id| {
@@ -292,26 +292,45 @@ impl Tail<'_, '_> {
 
     /// Writes the kernel with what follows, in front of the one that waits. The arguments that it needs.
     fn write_continuation(&self, name: &str, edit: &mut EditBuilder<'_>) -> Result<Vec<String>, Ineligible> {
-        let (wait, kernel, body) = (self.wait, self.kernel, self.body());
-        let file_style = edit.style(wait.file);
-        let mut params = Vec::new();
-        let mut args = Vec::new();
-        for (binding, given) in &self.given {
-            if let Given::Passed(decl) = given {
-                params.push(decl.clone());
-                args.push(body.binding(*binding).name.clone());
-            }
-        }
-
         let mut lines = Vec::new();
         self.lines(self.levels.len() - 1, 1, true, &mut lines);
-        let code = lines.join("\n");
+        let what = format!("What {} does after its wait.", self.kernel.name);
+        self.write_kernel(name, &what, &lines.join("\n"), edit)?;
+        Ok(self.arguments())
+    }
+
+    /// The arguments that the continuation needs.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let passed = self.given.iter().filter(|(_, given)| matches!(given, Given::Passed(_)));
+        passed
+            .map(|(binding, _)| self.body().binding(*binding).name.clone())
+            .collect()
+    }
+
+    /// Writes a kernel with this code in front of the one that waits.
+    pub(super) fn write_kernel(
+        &self,
+        name: &str,
+        what: &str,
+        code: &str,
+        edit: &mut EditBuilder<'_>,
+    ) -> Result<(), Ineligible> {
+        let (wait, kernel) = (self.wait, self.kernel);
+        let file_style = edit.style(wait.file);
+        let params: Vec<String> = self
+            .given
+            .values()
+            .filter_map(|given| match given {
+                Given::Passed(decl) => Some(decl.clone()),
+                Given::Declared => None,
+            })
+            .collect();
         let behind = outline::behind(edit, kernel);
         let head = format!("{}{}__global__ void ", kernel.template_line(), kernel.linkage());
         let bounds = kernel.launch_bounds.as_ref().map_or(String::new(), |b| format!("{b} "));
-        let function = behind.function(&format!("{head}{bounds}{name}("), &params, &code);
+        let function = behind.function(&format!("{head}{bounds}{name}("), &params, code);
         let mut generated = String::new();
-        if lex::identifiers(&code).any(|w| w == kernel.name) {
+        if lex::identifiers(code).any(|w| w == kernel.name) {
             let defaults = kernel
                 .body
                 .params
@@ -336,13 +355,13 @@ impl Tail<'_, '_> {
             let list = file_style.list(behind.column(), &format!("{last}{}(", kernel.name), &all, ");");
             generated.push_str(&format!("{before}{newline}{list}\n\n"));
         }
-        generated.push_str(&format!("// What {} does after its wait.\n{function}\n\n", kernel.name));
+        generated.push_str(&format!("// {what}\n{function}\n\n"));
         let indent = style::indent_at(&kernel.text, kernel.front() as usize).to_owned();
         let at = target::above_comment(wait.db, wait.file, kernel.front() as usize);
         let mut text = file_style.fit(&generated, &indent);
         text.push_str(&indent);
         edit.insert(wait.file, at as u32, text);
-        Ok(args)
+        Ok(())
     }
 
     /// Puts the launch of the continuation in the place of what follows. Whether the wait goes with that; `None`: where it stands isn't

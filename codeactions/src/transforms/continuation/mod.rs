@@ -7,6 +7,7 @@
 
 mod addresses;
 mod emit;
+mod looped;
 mod needs;
 mod order;
 pub mod wait;
@@ -39,6 +40,7 @@ use crate::api::source_edit::SourceEdit;
 use crate::edit::lex;
 use crate::edit::names::Names;
 use crate::facts::child::Child;
+use crate::transforms::continuation::looped::Looped;
 use crate::transforms::continuation::wait::Wait;
 use crate::transforms::fission::structure::is_barrier;
 
@@ -103,11 +105,28 @@ struct Tail<'a, 'db> {
     /// What moves, relative to the kernel.
     moved: Vec<Span>,
     uniformity: std::sync::Arc<FunctionUniformity>,
+    /// The loop that goes on in the continuation, if the wait stands in one.
+    looped: Option<Looped>,
     given: BTreeMap<BindingId, Given>,
     /// Reads of memory that are done again.
     reads: BTreeSet<ExprId>,
     /// `if (…) return;` to be done again, by the statement.
     returns: BTreeMap<StmtId, Vec<(ExprId, bool)>>,
+}
+
+/// Whether a loop that seems to wait for another thread waits for child grids: the wait stands in it, and there is no other thread.
+pub fn waits_for_children(wait: &Wait<'_>, looping: Span) -> bool {
+    let call = wait.body.expr(wait.call).span;
+    looping.start <= call.start && call.end <= looping.end && has_one_thread(wait)
+}
+
+/// Whether the kernel that waits has one thread, in all of its grids.
+fn has_one_thread(wait: &Wait<'_>) -> bool {
+    let (db, function) = (wait.db, wait.function);
+    let sites = launch_sites_of(db, function);
+    let one = |facts: &LaunchFacts<'_>| is_one_block(facts) && facts.block.constant == Some([1, 1, 1]);
+    let mut all = sites.iter().map(|id| launches(db, id.function).get(id.index as usize));
+    !sites.is_empty() && all.all(|facts| facts.is_some_and(one)) && only_known_launches(db, function)
 }
 
 /// Moves what follows the wait into a kernel of its own.
@@ -130,7 +149,11 @@ pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEd
     names.add_file(db, wait.file);
     let kernel = Child::read(db, wait.function, &mut names, &mut refusals);
     refusals.check()?;
-    let mut tail = Tail::new(wait, &kernel, stmt).map_err(|reason| Ineligible(vec![reason]))?;
+    let tail = match Looped::around(wait, stmt, &kernel.text) {
+        Some(looped) => Tail::in_loop(wait, &kernel, looped),
+        None => Tail::new(wait, &kernel, stmt),
+    };
+    let mut tail = tail.map_err(|reason| Ineligible(vec![reason]))?;
     tail.collect().map_err(|reason| Ineligible(vec![reason]))?;
     let mut children: Vec<&str> = waited
         .children
@@ -145,24 +168,31 @@ pub fn move_tail<'db>(wait: &Wait<'db>, waited: &Waited<'db>) -> Result<SourceEd
         _ => "children",
     };
     let name = names.fresh(&format!("{}_after_{child}", kernel.name));
-    tail.write(&name, stmt)
+    match &tail.looped {
+        Some(looped) => tail.write_looped(looped, &name, stmt),
+        None => tail.write(&name, stmt),
+    }
 }
 
 impl<'a, 'db> Tail<'a, 'db> {
-    fn new(wait: &'a Wait<'db>, kernel: &'a Child<'db>, stmt: StmtId) -> Result<Self, Reason> {
-        let db = wait.db;
-        let mut tail = Tail {
+    fn empty(wait: &'a Wait<'db>, kernel: &'a Child<'db>) -> Self {
+        Tail {
             wait,
             kernel,
             levels: Vec::new(),
             outermost: 0,
             runs: Runs::Some,
             moved: Vec::new(),
-            uniformity: uniformity(db, wait.function),
+            uniformity: uniformity(wait.db, wait.function),
+            looped: None,
             given: BTreeMap::new(),
             reads: BTreeSet::new(),
             returns: BTreeMap::new(),
-        };
+        }
+    }
+
+    fn new(wait: &'a Wait<'db>, kernel: &'a Child<'db>, stmt: StmtId) -> Result<Self, Reason> {
+        let mut tail = Tail::empty(wait, kernel);
         tail.refuse_unclear()?;
         tail.levels = tail.around(stmt)?;
         let body = tail.body();
@@ -354,7 +384,7 @@ impl<'a, 'db> Tail<'a, 'db> {
 
     /// The kernel's grids have one thread, as one has that a single thread launches into its tail.
     fn has_one_thread(&self) -> bool {
-        self.always(&|f| is_one_block(f) && f.block.constant == Some([1, 1, 1]))
+        has_one_thread(self.wait)
     }
 
     fn who_runs(&self) -> Runs {
@@ -416,7 +446,10 @@ impl<'a, 'db> Tail<'a, 'db> {
 
     /// The statements that move.
     fn moved_stmts(&self) -> Vec<StmtId> {
-        self.levels.iter().flat_map(|l| l.rest().iter().copied()).collect()
+        let looped = self.looped.iter().map(|looped| looped.stmt);
+        looped
+            .chain(self.levels.iter().flat_map(|l| l.rest().iter().copied()))
+            .collect()
     }
 
     fn moved_exprs(&self) -> Vec<ExprId> {

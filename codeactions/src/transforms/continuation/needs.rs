@@ -287,7 +287,11 @@ impl Tail<'_, '_> {
     /// Whether a variable is in scope where a thread that comes from the wait launches the continuation.
     fn is_at_launch(&self, binding: BindingId) -> bool {
         let around = self.levels.get(self.outermost..).unwrap_or(&[]);
-        self.body().params.contains(&binding) || self.declaration_in(around, binding).is_some()
+        let by_loop = self
+            .looped
+            .as_ref()
+            .is_some_and(|l| l.declaration(self, binding).is_some());
+        by_loop || self.body().params.contains(&binding) || self.declaration_in(around, binding).is_some()
     }
 
     fn declaration_in(&self, levels: &[Around], binding: BindingId) -> Option<(StmtId, Option<ExprId>)> {
@@ -306,14 +310,21 @@ impl Tail<'_, '_> {
     fn give(&mut self, binding: BindingId, used: Span) -> Result<(), Reason> {
         let (db, body) = (self.wait.db, self.body());
         let variable = body.binding(binding);
-        let declared_there = self.moves(variable.span) && !body.params.contains(&binding);
+        let looped = self.looped.as_ref();
+        let of_loop = looped.is_some_and(|looped| looped.hands_over(self, binding));
+        let declared_there = self.moves(variable.span) && !body.params.contains(&binding) && !of_loop;
         if declared_there || self.given.contains_key(&binding) {
             return Ok(());
         }
         let name = &variable.name;
+        // What the loop has done to it before the wait, it does again in the continuation.
+        let unused_yet = looped.is_none() && !self.used_before(binding);
         if let Some(index) = body.params.iter().position(|p| *p == binding) {
-            let settled = only_assigned(db, self.wait.function, body, binding) && !self.assigned_before(binding);
-            if !settled {
+            let assigned = match looped {
+                Some(_) => !assignments(db, self.wait.function, body, binding).is_empty(),
+                None => self.assigned_before(binding),
+            };
+            if assigned || !only_assigned(db, self.wait.function, body, binding) {
                 self.may_pass(binding, used)?;
             }
             let decl = crate::edit::one_line::one_line(&self.kernel.params[index].decl);
@@ -322,7 +333,7 @@ impl Tail<'_, '_> {
         }
         match variable.storage {
             Storage::Local => {}
-            Storage::Shared if !self.used_before(binding) && self.declaration(binding).is_some() => {
+            Storage::Shared if unused_yet && self.declaration(binding).is_some() => {
                 self.given.insert(binding, Given::Declared);
                 return self.extents(binding);
             }
@@ -341,13 +352,24 @@ impl Tail<'_, '_> {
         }
         let declaration = self.declaration(binding);
         if let Some((_, None)) = declaration
-            && !self.used_before(binding)
+            && unused_yet
         {
             // Nothing is in it yet.
             self.given.insert(binding, Given::Declared);
             return self.extents(binding);
         }
         let constant = self.is_constant(binding);
+        let declared_const = |stmt| {
+            let mut words = lex::identifiers(self.kernel.source(self.type_of_declaration(stmt)));
+            words.any(|word| word == "constexpr" || word == "const" && variable.ty.pointers == 0)
+        };
+        let in_loop = looped.and_then(|looped| looped.declaration(self, binding));
+        if of_loop && in_loop.is_some_and(declared_const) {
+            return Err(self.at(
+                format!("`{name}` may have to be a constant here; declare it in front of the loop"),
+                used,
+            ));
+        }
         if let Some((_, Some(init))) = declaration
             && constant
             && self.declare_again(binding, init).is_ok()
@@ -419,7 +441,9 @@ impl Tail<'_, '_> {
             !b.ty.array.is_empty() && b.storage != Storage::Param
                 || matches!(b.storage, Storage::Shared | Storage::ExternShared)
         }) || body.exprs.iter().any(|e| matches!(e.kind, ExprKind::AddrOf(_)))
-            || !escapes(db, self.wait.function).is_empty();
+            || escapes(db, self.wait.function).iter().any(|e| !e.through_parameter)
+            // A function may give the address of its own.
+            || !effects(db, self.wait.function).shared.is_empty();
         if hold_addresses(db, self.wait.function, body).contains(&binding) {
             return Err(self.at(
                 format!("`{name}` may hold the address of shared or local memory, which another kernel can't use"),

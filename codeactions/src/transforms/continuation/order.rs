@@ -1,6 +1,7 @@
 //! What else goes into the tail of the grid: a stream runs what is put there in order, so the continuation would come behind it.
 
 use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::Span;
 use gridfuse_analysis::facts::launch::Stream;
 use gridfuse_analysis::facts::launch::launches;
 
@@ -22,7 +23,9 @@ impl Tail<'_, '_> {
         };
         let maybe = |stream: &Stream| matches!(stream, Stream::TailLaunch | Stream::Other);
         let mut launches = launches(db, function).iter();
-        if let Some(launch) = launches.find(|l| maybe(&l.stream) && !self.moves(l.span)) {
+        // What the loop puts there is in front of its next wait.
+        let before = |span: Span| self.is_looped(span) || !self.moves(span);
+        if let Some(launch) = launches.find(|l| maybe(&l.stream) && before(l.span)) {
             let name = launch.kernel_name.as_deref().unwrap_or("a kernel");
             let may = if launch.stream == Stream::Other {
                 "may be one that"
@@ -33,7 +36,11 @@ impl Tail<'_, '_> {
             return Err(behind(what, self.wait.place(launch.span)));
         }
         let stays = |place: FileRange| {
-            let mut moved = self.moved.iter().map(|span| self.wait.place(*span));
+            let mut moved = self
+                .moved
+                .iter()
+                .filter(|span| !self.is_looped(**span))
+                .map(|span| self.wait.place(*span));
             !moved.any(|moved| moved.file == place.file && moved.range.contains(place.range))
         };
         for (found, stream) in operations(db, function) {

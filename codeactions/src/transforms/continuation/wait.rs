@@ -44,16 +44,10 @@ impl<'db> Wait<'db> {
         let start = function.start(db);
         let body = body(db, function);
         let found = body.exprs.iter().enumerate().find_map(|(index, expr)| {
-            let ExprKind::Call { name: Some(name), .. } = &expr.kind else {
-                return None;
-            };
             let range = expr.span.shift(start);
             let here = range.start <= place.range.end && place.range.start <= range.end;
-            let waits = matches!(
-                name.trim_start_matches("::"),
-                "cudaDeviceSynchronize" | "cudaThreadSynchronize"
-            );
-            (here && waits).then(|| (ExprId(index as u32), name.clone()))
+            let name = waits(&expr.kind).filter(|_| here)?;
+            Some((ExprId(index as u32), name.to_owned()))
         });
         let (call, name) = found.ok_or_else(nothing)?;
         Ok(Wait {
@@ -66,6 +60,11 @@ impl<'db> Wait<'db> {
             call,
             name,
         })
+    }
+
+    /// Whether an expression of the kernel is a wait.
+    pub fn is_one(&self, expr: ExprId) -> bool {
+        waits(&self.body.expr(expr).kind).is_some()
     }
 
     /// A span of the kernel as a place.
@@ -144,6 +143,15 @@ impl<'db> Wait<'db> {
             );
         }
     }
+}
+
+/// The name of a function that waits for child grids, where this is a call of it.
+fn waits(expr: &ExprKind) -> Option<&str> {
+    let ExprKind::Call { name: Some(name), .. } = expr else {
+        return None;
+    };
+    let waits = ["cudaDeviceSynchronize", "cudaThreadSynchronize"].contains(&name.trim_start_matches("::"));
+    waits.then_some(name.as_str())
 }
 
 /// Deletes the statement of a wait, with the `if` around it when nothing else is in that.

@@ -1,0 +1,237 @@
+//! A wait in a loop that one thread runs: the rest of the iteration and the iterations behind it are a kernel of their own, which
+//! comes back to itself by the tail of its grid at each wait.
+//!
+//! The loop stands in that kernel as it was, but begins behind the wait: `for (bool resumed = true; resumed || (cond); step)`. What the
+//! thread has in its variables goes along with each launch. Between two waits all is done by one grid, as between two waits before.
+
+use gridfuse_analysis::base::place::FileRange;
+use gridfuse_analysis::base::span::{Span, TextRange};
+use gridfuse_analysis::facts::effects::effects;
+use gridfuse_analysis::hir::walk::all_exprs;
+use gridfuse_analysis::hir::{BindingId, ExprId, StmtId, StmtKind};
+
+use super::{Around, Runs, Tail};
+use crate::api::refusal::{Ineligible, Reason, refuse};
+use crate::api::source_edit::SourceEdit;
+use crate::edit::builder::{EditBuilder, finish};
+use crate::edit::{lex, names, style};
+use crate::facts::child::Child;
+use crate::transforms::continuation::wait::{Wait, behind_comments};
+
+/// The loop around a wait.
+pub(super) struct Looped {
+    /// The loop.
+    pub stmt: StmtId,
+    /// What `for` declares or does first.
+    init: Option<StmtId>,
+    cond: Option<ExprId>,
+    step: Option<ExprId>,
+    /// Its body, a block.
+    block: StmtId,
+    /// The statements in front of the wait.
+    before: Vec<StmtId>,
+    /// What follows the wait in the body.
+    rest: TextRange,
+}
+
+impl Looped {
+    /// The loop whose body a wait is a statement of.
+    pub(super) fn around(wait: &Wait<'_>, stmt: StmtId, text: &str) -> Option<Looped> {
+        let body = &wait.body;
+        let block = wait.places.parent(stmt)?;
+        let StmtKind::Block(stmts) = &body.stmt(block).kind else {
+            return None;
+        };
+        let outer = wait.places.parent(block)?;
+        let (init, cond, step) = match &body.stmt(outer).kind {
+            StmtKind::While {
+                cond: Some(cond),
+                init: None,
+                ..
+            } => (None, Some(*cond), None),
+            StmtKind::DoWhile { cond, .. } => (None, Some(*cond), None),
+            StmtKind::For { init, cond, step, .. } => (*init, *cond, *step),
+            _ => return None,
+        };
+        let begins = body.stmt(outer).span.shift(wait.start).text(text);
+        let word = lex::identifiers(begins).next()?;
+        let index = stmts.iter().position(|s| *s == stmt)?;
+        let from = behind_comments(text, body.stmt(stmt).span.shift(wait.start).end as usize);
+        let close = body.stmt(block).span.shift(wait.start).end.checked_sub(1)?;
+        let braces = body.stmt(block).span.shift(wait.start).text(text);
+        let clear = begins.starts_with(word) && ["for", "while", "do"].contains(&word);
+        (clear && braces.starts_with('{') && braces.ends_with('}') && from <= close as usize).then(|| Looped {
+            stmt: outer,
+            init,
+            cond,
+            step,
+            block,
+            before: stmts[..index].to_vec(),
+            rest: TextRange::new(from as u32, close),
+        })
+    }
+
+    /// The declaration of a variable by the loop, in front of the wait, where it is in scope.
+    pub(super) fn declaration(&self, tail: &Tail<'_, '_>, binding: BindingId) -> Option<StmtId> {
+        let mut all = self.init.iter().chain(&self.before).copied();
+        all.find(|stmt| match &tail.body().stmt(*stmt).kind {
+            StmtKind::Decl(decls) => decls.iter().any(|d| d.binding == binding),
+            _ => false,
+        })
+    }
+
+    /// Whether the variable is one of the loop's that a launch of the continuation has to hand over.
+    pub(super) fn hands_over(&self, tail: &Tail<'_, '_>, binding: BindingId) -> bool {
+        let name = &tail.body().binding(binding).name;
+        let mut words = lex::identifiers(self.rest.text(&tail.kernel.text));
+        self.declaration(tail, binding)
+            .is_some_and(|stmt| Some(stmt) == self.init || words.any(|word| word == *name))
+    }
+}
+
+impl<'a, 'db> Tail<'a, 'db> {
+    /// What moves where the wait stands in a loop.
+    pub(super) fn in_loop(wait: &'a Wait<'db>, kernel: &'a Child<'db>, looped: Looped) -> Result<Self, Reason> {
+        let mut tail = Tail::empty(wait, kernel);
+        tail.refuse_unclear()?;
+        tail.levels = tail.around(looped.stmt)?;
+        let body = tail.body();
+        tail.moved.push(body.stmt(looped.stmt).span);
+        for level in &tail.levels {
+            if let [first, .., last] | [first @ last] = level.rest() {
+                tail.moved.push(body.stmt(*first).span.cover(body.stmt(*last).span));
+            }
+        }
+        let (stmt, span) = (looped.stmt, body.stmt(looped.stmt).span);
+        tail.looped = Some(looped);
+        tail.refuse_other_tails()?;
+        tail.runs = tail.who_runs();
+        if tail.runs != Runs::One {
+            return Err(tail.at(
+                "the wait stands in a loop, which another kernel could only go on with if one thread of the grid ran it, without asking \
+                 which one that is",
+                span,
+            ));
+        }
+        let inside = all_exprs(body, stmt);
+        if let Some(other) = inside.into_iter().find(|e| *e != wait.call && wait.is_one(*e)) {
+            return Err(tail.at("the loop waits here, too", body.expr(other).span));
+        }
+        let all = effects(wait.db, wait.function);
+        if let Some(barrier) = all.barriers.first().filter(|_| !tail.has_one_thread()) {
+            return Err(tail.reason(
+                "a loop of one thread can't go on in another grid where the others wait for it at a barrier",
+                barrier.place,
+            ));
+        }
+        Ok(tail)
+    }
+
+    /// Whether something stands in the loop that goes on in another grid.
+    pub(super) fn is_looped(&self, span: Span) -> bool {
+        self.looped.as_ref().is_some_and(|looped| {
+            let all = self.body().stmt(looped.stmt).span;
+            all.start <= span.start && span.end <= all.end
+        })
+    }
+
+    /// Writes the kernel that goes on with the loop, and its launch in the place of the wait.
+    pub(super) fn write_looped(&self, looped: &Looped, name: &str, wait: StmtId) -> Result<SourceEdit, Ineligible> {
+        let unclear = || {
+            refuse(
+                "where what follows begins and ends is not understood",
+                Some(self.wait.here()),
+            )
+        };
+        let mut edit = EditBuilder::new(self.wait.db);
+        for reason in [self.flat_blocks(), self.pile_up()].into_iter().flatten() {
+            edit.assume(reason);
+        }
+        let args = self.arguments();
+        let prefix = format!(
+            "{name}{}<<<1, 1, 0, cudaStreamTailLaunch>>>(",
+            self.kernel.template_args
+        );
+        let style = edit.style(self.wait.file);
+        let launch = |depth: usize| {
+            let column = (depth + 1) * style::columns(&style.unit);
+            let tabs = "\t".repeat(depth);
+            let call = style
+                .list(column, &prefix, &args, ");")
+                .replace('\n', &format!("\n{tabs}"));
+            format!("{tabs}{call}\n{tabs}return;")
+        };
+        let mut lines = Vec::new();
+        for level in self.levels.iter().rev() {
+            let Around::Block { stmts, index, .. } = level else {
+                continue;
+            };
+            for stmt in &stmts[..*index] {
+                lines.extend(self.declared_again(*stmt).iter().map(|code| format!("\t{code}")));
+            }
+        }
+        lines.push(self.loop_again(looped, wait, &launch(3)).ok_or_else(unclear)?);
+        for level in &self.levels {
+            let Some(range) = self.range_of(level) else { continue };
+            // What moves out of the blocks around may mean something else by the names.
+            if self.declares(level) && self.levels.len() > 1 {
+                lines.push(format!("\t{{\n{}\n\t}}", self.verbatim(range, 2)));
+            } else {
+                lines.push(self.verbatim(range, 1));
+            }
+        }
+        let what = format!(
+            "What {} does behind its wait: the rest of the loop, up to the next wait.",
+            self.kernel.name
+        );
+        self.write_kernel(name, &what, &lines.join("\n"), &mut edit)?;
+        let text: &str = &self.kernel.text;
+        let start = self.body().stmt(wait).span.shift(self.wait.start).start;
+        let inner = looped.rest.text(text);
+        let end = looped.rest.end - (inner.len() - inner.trim_end().len()) as u32;
+        let end = end.max(self.body().stmt(wait).span.shift(self.wait.start).end);
+        let place = FileRange {
+            file: self.wait.file,
+            range: TextRange::new(start, end),
+        };
+        edit.replace_code(place, &launch(0));
+        finish(edit)
+    }
+
+    /// The loop as it goes on behind the wait.
+    fn loop_again(&self, looped: &Looped, wait: StmtId, launch: &str) -> Option<String> {
+        let (body, text) = (self.body(), &*self.kernel.text);
+        let one_line = |e: ExprId| crate::edit::one_line::one_line(self.source(body.expr(e).span));
+        let words: Vec<&str> = lex::identifiers(text).collect();
+        let resumed = names::untaken(self.wait.db, self.wait.file, "resumed", |name| words.contains(&name));
+        let cond = looped.cond.map_or("true".to_owned(), |cond| {
+            format!("({})", one_line(body.strip_parens(cond)))
+        });
+        let step = looped.step.map_or(String::new(), |step| format!(" {}", one_line(step)));
+        let open = body.stmt(looped.block).span.shift(self.wait.start).start as usize + 1;
+        let close = body.stmt(wait).span.shift(self.wait.start).start as usize;
+        let trimmed = |from: usize, to: usize| {
+            let inner = text.get(from..to)?;
+            let start = from + (inner.len() - inner.trim_start().len());
+            let end = (from + inner.trim_end().len()).max(start);
+            Some(TextRange::new(start as u32, end as u32))
+        };
+        let before = trimmed(open, close)?;
+        let rest = trimmed(looped.rest.start as usize, looped.rest.end as usize)?;
+        let mut lines = vec![
+            format!("\tfor (bool {resumed} = true; {resumed} || {cond};{step}) {{"),
+            format!("\t\tif (!{resumed}) {{"),
+        ];
+        if before.start < before.end {
+            lines.push(self.verbatim(before, 3));
+        }
+        lines.push(launch.to_owned());
+        lines.push("\t\t}".to_owned());
+        lines.push(format!("\t\t{resumed} = false;"));
+        if rest.start < rest.end {
+            lines.push(self.verbatim(rest, 2));
+        }
+        lines.push("\t}".to_owned());
+        Some(lines.join("\n"))
+    }
+}
