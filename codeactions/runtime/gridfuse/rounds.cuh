@@ -281,17 +281,18 @@ template <auto Kernel>
 struct RoundsOwner {
     template <class State, class... Args>
     static cudaError_t run(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, State& state, Args... args) {
-        if (!valid_block(block)) return cudaErrorInvalidConfiguration;
+        Rounds<State> rounds;
+        void* pointers[] = {&rounds, &args...};
+        // CUDA says what is wrong with such blocks, and keeps it as its last error.
+        if (!valid_block(block)) return cudaLaunchKernel(Kernel, dim3(1), block, pointers, shared_bytes, stream);
         unsigned blocks = 0;
         if (const cudaError_t error = resident(grid, block, shared_bytes, blocks)) return error;
         StreamMemory memory;
         if (!memory.take(stream, sizeof(RoundsMemory<State>), sizeof(RoundsMemory<State>))) return cudaErrorMemoryAllocation;
         memory.spoil();
         RoundsMemory<State>* const place = reinterpret_cast<RoundsMemory<State>*>(memory.memory());
-        Rounds<State> rounds;
         rounds.memory_ = place;
         rounds.state_ = state;
-        void* pointers[] = {&rounds, &args...};
         const cudaError_t launched = blocks == 1 ? cudaLaunchKernel(Kernel, dim3(1), block, pointers, shared_bytes, stream)
                                                  : cudaLaunchCooperativeKernel(Kernel, dim3(blocks), block, pointers, shared_bytes, stream);
         if (launched != cudaSuccess) return launched;

@@ -9,7 +9,8 @@ use gridfuse_analysis::hir::{BindingId, ExprId, ExprKind, StmtId, StmtKind};
 use super::api;
 use super::checked;
 use super::host_loop::HostLoop;
-use crate::api::refusal::Refusals;
+use crate::api::refusal::{Reason, Refusals};
+use crate::edit::builder::EditBuilder;
 use crate::edit::lex;
 
 /// How the program looks for errors of a call: what stands in front of the call, behind it, and in the statement below.
@@ -39,6 +40,8 @@ pub struct Checks {
     last: Option<Check>,
     /// One that can't stand behind the loop, and what hinders it.
     lost: Option<(Span, String)>,
+    /// One that left the loop where there was an error.
+    left: Option<Span>,
 }
 
 /// What stands behind the loop.
@@ -103,6 +106,7 @@ impl Checks {
             // Behind the loop there is nothing to leave: `if (error) break;` does nothing more.
             if next.is_some_and(|s| only_leaves(host, s)) {
                 check.below = None;
+                self.left = Some(stmt);
             } else {
                 self.lost = Some((stmt, LEAVES.to_owned()));
                 return;
@@ -127,8 +131,14 @@ impl Checks {
     }
 
     /// The checks that stand behind the loop. A loop whose errors nobody would see any more is refused.
-    pub fn finish(self, host: &HostLoop<'_>, refusals: &mut Refusals) -> Kept {
+    pub fn finish(self, host: &HostLoop<'_>, refusals: &mut Refusals, edit: &mut EditBuilder<'_>) -> Kept {
         let body = &host.function.body;
+        if let Some(span) = self.left {
+            edit.assume(Reason {
+                text: "no call of the loop fails: it goes on where `break` left it".to_owned(),
+                place: Some(host.function.place(span)),
+            });
+        }
         if let (None, None, Some((span, why))) = (&self.waits, &self.last, &self.lost) {
             refusals.add(
                 format!("what looks for errors, which is done behind the loop then, {why}"),

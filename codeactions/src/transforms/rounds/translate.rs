@@ -117,7 +117,7 @@ pub fn translate<'db>(
         variables,
         rounds: translation.rounds,
         params: translation.params,
-        checks: translation.checks.finish(host, translation.refusals),
+        checks: translation.checks.finish(host, translation.refusals, translation.edit),
         grids: translation.grids,
         any_grid: translation.any_grid,
         waits_for_all: translation.waits_for_all,
@@ -634,7 +634,7 @@ impl<'db> Translation<'_, 'db> {
         let what = self.host.flat(expr);
         if self.computed.insert(what.clone()) {
             self.edit.assume(Reason {
-                text: format!("the host can compute `{what}` even where no round of the loop does"),
+                text: format!("the host can compute `{what}` even where no round of the loop does so"),
                 place: Some(self.host.function.place(self.span(expr))),
             });
         }
